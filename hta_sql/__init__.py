@@ -1,0 +1,64 @@
+"""hta_sql: PyTorch Profiler traces as Parquet tables, analyses as versioned SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hta_sql._version import __version__
+from hta_sql.api import ingest
+from hta_sql.api import open_store as open  # noqa: A004 - hta_sql.open(), as in gzip.open()
+from hta_sql.errors import (
+    AnalysisError,
+    AnalysisNotFoundError,
+    ExtraNotInstalledError,
+    HtaSqlError,
+    LibraryError,
+    ParameterError,
+    QueryError,
+    RankError,
+    StoreError,
+    StoreNotFoundError,
+    StoreVersionError,
+    TraceError,
+    TraceFormatError,
+    TraceNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+    from hta_sql.trace_analysis import TraceAnalysis
+
+__all__ = [
+    "AnalysisError",
+    "AnalysisNotFoundError",
+    "ExtraNotInstalledError",
+    "HtaSqlError",
+    "LibraryError",
+    "ParameterError",
+    "QueryError",
+    "RankError",
+    "StoreError",
+    "StoreNotFoundError",
+    "StoreVersionError",
+    "TraceAnalysis",
+    "TraceError",
+    "TraceFormatError",
+    "TraceNotFoundError",
+    "TraceStore",
+    "__version__",
+    "ingest",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what costs time (duckdb, pandas) when it is first used."""
+    if name == "TraceStore":
+        from hta_sql.store import TraceStore  # noqa: PLC0415
+
+        return TraceStore
+    if name == "TraceAnalysis":
+        from hta_sql.trace_analysis import TraceAnalysis  # noqa: PLC0415
+
+        return TraceAnalysis
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

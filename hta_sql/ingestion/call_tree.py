@@ -1,0 +1,115 @@
+"""Who called whom on a host thread: parents, depths and nearest ancestors, exactly.
+
+The parent of an event is the latest started event of its thread that encloses
+it. With events ordered by start (longer first on ties) that is the nearest
+earlier event that ends no sooner: the classical "previous greater element".
+A +1/-1 running sum in SQL mistakes partial overlaps, which real traces have
+(2,138 of 192 k host events on one MI300X trace), and a Python stack loop costs
+ten times as much as these few array operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+OPERATOR, ANNOTATION, MODULE_CALL, MEMORY_EVENT = 0, 2, 4, 6
+"""The kinds of sql/ingest/link/host_events.sql that ancestors are looked up by."""
+
+
+def enclosing_events(
+    thread: npt.NDArray[Any], start: IntArray, end: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """Find the parent of each event.
+
+    Args:
+        thread: Thread of each event; equal values are contiguous.
+        start: Start of each event [ns]; ascending inside a thread, and on equal
+            starts the longer event comes first.
+        end: End of each event [ns].
+
+    Returns:
+        The position of the parent (-1: none), and whether the event starts
+        inside an earlier one but ends after it (a partial overlap).
+    """
+    count = len(end)
+    parent = np.arange(-1, count - 1, dtype=np.int64)
+    overlaps = np.zeros(count, dtype=np.bool_)
+    if count == 0:
+        return parent, overlaps
+    parent[np.flatnonzero(thread[1:] != thread[:-1]) + 1] = -1
+    open_rows = np.flatnonzero(parent >= 0)
+    # Invariant: everything between parent[i] and i ends before i does, so a
+    # candidate that ends too soon can hand over its own candidate.
+    while len(open_rows):
+        candidate = parent[open_rows]
+        too_short = end[candidate] < end[open_rows]
+        open_rows, candidate = open_rows[too_short], candidate[too_short]
+        overlaps[open_rows] |= (end[candidate] > start[open_rows]) & (
+            start[candidate] < start[open_rows]
+        )
+        parent[open_rows] = parent[candidate]
+        open_rows = open_rows[parent[open_rows] >= 0]
+    return parent, overlaps
+
+
+def depths(parent: IntArray) -> IntArray:
+    """Count the ancestors of each event; rounds grow with the logarithm of the depth."""
+    depth = (parent >= 0).astype(np.int64)
+    above = parent.copy()
+    rows = np.flatnonzero(above >= 0)
+    while len(rows):
+        hop = above[rows]
+        # Read before write: all rows of a round hop from the same state.
+        depth[rows], above[rows] = depth[rows] + depth[hop], above[hop]
+        rows = rows[above[rows] >= 0]
+    return depth
+
+
+def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
+    """Find the nearest proper ancestor that is wanted (-1: none)."""
+    found = parent.copy()
+    rows = np.flatnonzero((found >= 0) & ~wanted[found])
+    while len(rows):
+        found[rows] = found[found[rows]]
+        rows = rows[(found[rows] >= 0) & ~wanted[found[rows]]]
+    return found
+
+
+def call_tree(host_events: pa.Table) -> pa.Table:
+    """Build the call tree of one rank.
+
+    Args:
+        host_events: thread, ts, end_ts, event_id, kind in the order of
+            sql/ingest/link/host_events.sql.
+
+    Returns:
+        One row per host event: event_id, parent_id, depth, overlaps and the
+        nearest enclosing op_id, annotation_id and module_id (BIGINT; NULL: none).
+    """
+    column = {name: host_events.column(name).to_numpy() for name in host_events.column_names}
+    kind, event_id = column["kind"], column["event_id"]
+    parent, overlaps = enclosing_events(column["thread"], column["ts"], column["end_ts"])
+    is_memory = kind == MEMORY_EVENT
+    parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
+
+    def ids(position: IntArray) -> pa.Array:
+        return pa.array(event_id[position], mask=position < 0)
+
+    return pa.table(
+        {
+            "event_id": event_id,
+            "parent_id": ids(parent),
+            "depth": pa.array(depths(parent).astype(np.int32)),
+            "overlaps": pa.array(overlaps),
+            "op_id": ids(nearest_ancestor(parent, kind == OPERATOR)),
+            "annotation_id": ids(nearest_ancestor(parent, kind == ANNOTATION)),
+            "module_id": ids(nearest_ancestor(parent, kind == MODULE_CALL)),
+        }
+    )

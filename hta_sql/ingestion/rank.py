@@ -1,0 +1,215 @@
+"""One rank: chunks ─▶ staged events ─▶ links ─▶ Parquet, in one DuckDB in memory.
+
+A task for any Executor: everything it needs is in a RankJob, everything it
+returns is small, and running it twice is harmless. The definitions are in
+sql/ingest; this module only moves bytes and names.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hta_sql.ingestion.call_tree import call_tree
+from hta_sql.ingestion.chunks import CHUNK_BYTES, Chunk, TraceReader
+from hta_sql.ingestion.source import open_trace
+from hta_sql.sqlfiles import ingest_sql, sql_root
+
+log = logging.getLogger(__name__)
+
+EXTRACTED = (
+    "cpu_ops",
+    "runtime_calls",
+    "gpu_ops",
+    "annotations",
+    "python_calls",
+    "memory_events",
+    "flows",
+    "counters",
+    "other_events",
+)
+STORED = ("ranks", "devices", "process_groups", "steps", *EXTRACTED, "event_args", "quarantine")
+"""The tables of a store, each one file sql/ingest/store/<table>.sql."""
+
+BATCH_CHUNKS = 256
+"""Chunks whose text is in memory at once: 32 MB. What stays of a batch is typed and small."""
+
+ROW_GROUP_ROWS = 122_880
+
+_CHUNK_SCHEMA = pa.schema([("chunk", pa.int64()), ("text", pa.string())])
+
+
+@dataclass(frozen=True)
+class RankJob:
+    """What to ingest, as what, and with how much of the machine."""
+
+    path: str
+    run: str
+    rank: int
+    rank_source: str
+    tables: str
+    threads: int = 1
+    memory_limit: str | None = None
+    kernel_classes: str | None = None
+    chunk_bytes: int = CHUNK_BYTES
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One immutable Parquet file of the store; the path is relative to the tables folder."""
+
+    table: str
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RankResult:
+    """What one task did."""
+
+    job: RankJob
+    files: list[StoredFile]
+    event_count: int
+    quarantined: int
+    start_ns: int
+    seconds: float
+    steps: list[str] = field(default_factory=list)
+
+
+def ingest_rank(job: RankJob) -> RankResult:
+    """Read one trace and write its tables; nothing is visible until a manifest names them."""
+    started = time.monotonic()
+    config: dict[str, str | bool | int | float | list[str]] = {"threads": job.threads}
+    if job.memory_limit:
+        config["memory_limit"] = job.memory_limit
+    with duckdb.connect(":memory:", config=config) as con:
+        reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes)
+        with reader.stream:
+            event_count = stage_events(con, reader)
+        link_events(con, job, reader.metadata, event_count)
+        files = write_tables(con, job)
+        steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
+        ((start_ns,),) = con.execute("SELECT start_ns FROM stored_ranks").fetchall()
+    quarantined = sum(file.rows for file in files if file.table == "quarantine")
+    seconds = time.monotonic() - started
+    return RankResult(job, files, event_count, quarantined, start_ns, seconds, steps)
+
+
+def stage_events(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> int:
+    """Parse the trace batch by batch into one staged table per kind of event."""
+    event_count = 0
+    chunks = iter(reader)
+    con.execute(ingest_sql("link/quarantined"))
+    for number in count():
+        first = next(chunks, None)
+        if first is None and number:
+            break
+        batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
+        con.register("chunks", _text_stream(batch))
+        con.execute(ingest_sql("parse/parsed_events"))
+        con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": event_count})
+        if number == 0:
+            _create_staged_tables(con)
+        for table in EXTRACTED:
+            con.table(f"extracted_{table}").insert_into(f"staged_{table}")
+        event_count += len(con.table("parsed_events"))
+        con.execute("DROP TABLE parsed_events")
+    return event_count
+
+
+def stage_nothing(con: duckdb.DuckDBPyConnection) -> None:
+    """Make the staged tables of a trace without events."""
+    no_text = pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, [])
+    con.execute(ingest_sql("link/quarantined"))
+    con.register("chunks", no_text)
+    con.execute(ingest_sql("parse/parsed_events"))
+    con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": 0})
+    _create_staged_tables(con)
+
+
+def _create_staged_tables(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute(ingest_sql("parse/batch_events"))
+    for table in EXTRACTED:
+        con.execute(ingest_sql(f"extract/{table}"))
+        con.table(f"extracted_{table}").limit(0).create(f"staged_{table}")
+
+
+def _text_stream(batch: Iterator[Chunk]) -> pa.RecordBatchReader:
+    """Read and cut while DuckDB parses; only what it holds at the moment is in memory."""
+    return pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, map(_arrow_batch, batch))
+
+
+def _arrow_batch(chunk: Chunk) -> pa.RecordBatch:
+    """Hand one chunk over without copying its text."""
+    ends = pa.array([0, len(chunk.text)], pa.int32()).buffers()[1]
+    text = pa.StringArray.from_buffers(1, ends, pa.py_buffer(chunk.text))
+    return pa.record_batch([pa.array([chunk.number], pa.int64()), text], schema=_CHUNK_SCHEMA)
+
+
+def link_events(
+    con: duckdb.DuckDBPyConnection, job: RankJob, metadata: dict[str, Any], event_count: int
+) -> None:
+    """Derive once what every analysis needs: clock, steps, call tree, launches, classes."""
+    con.execute(
+        ingest_sql("link/job"),
+        {
+            "run": job.run,
+            "rank": job.rank,
+            "rank_source": job.rank_source,
+            "source": job.path,
+            "event_count": event_count,
+            "metadata": json.dumps(metadata),
+        },
+    )
+    _load_class_rules(con, job)
+    for name in ("rank_clock", "profiler_steps", "step_windows", "last_step", "host_events"):
+        con.execute(ingest_sql(f"link/{name}"))
+    con.register("call_tree", call_tree(con.table("host_events").to_arrow_table()))
+    for name in ("launches", "operators_by_external_id", "forward_operators"):
+        con.execute(ingest_sql(f"link/{name}"))
+
+
+def _load_class_rules(con: duckdb.DuckDBPyConnection, job: RankJob) -> None:
+    """Classify the kernel names by kernel_classes.csv and the user's own rules before it."""
+    own = [job.kernel_classes] if job.kernel_classes else []
+    files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
+    con.execute(ingest_sql("link/class_rules"), {"files": files})
+    rules = con.execute("SELECT regex FROM class_rules").fetchall()
+    any_rule = "|".join(f"(?:{regex})" for (regex,) in rules)
+    con.execute(ingest_sql("link/kernel_classes"), {"any_rule": any_rule})
+
+
+def write_tables(con: duckdb.DuckDBPyConnection, job: RankJob) -> list[StoredFile]:
+    """Write every table that has rows, each under a new name that nobody else uses."""
+    files = []
+    for table in STORED:
+        con.execute(ingest_sql(f"store/{table}"))
+        relative = Path(table, f"run={job.run}", f"rank={job.rank}", f"{uuid.uuid4().hex}.parquet")
+        target = Path(job.tables, relative)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # A dot and another suffix: neither a reader's glob nor a directory scan takes it.
+        partial = target.with_name(f".{target.stem}.partial")
+        con.table(f"stored_{table}").write_parquet(
+            str(partial), compression="zstd", row_group_size=ROW_GROUP_ROWS
+        )
+        rows = pq.read_metadata(partial).num_rows
+        if not rows:
+            partial.unlink()
+            continue
+        size = partial.stat().st_size
+        os.replace(partial, target)
+        files.append(StoredFile(table, relative.as_posix(), rows, size))
+    return files

@@ -1,0 +1,44 @@
+"""How much of this machine we may use: cgroup limits before the host's numbers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CGROUP = Path("/sys/fs/cgroup")
+MEMORY_SHARE = 0.6
+"""DuckDB's limit covers its buffers; the rest is Python, Arrow and the page cache."""
+
+
+def cpu_count() -> int:
+    """Count the cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    try:
+        quota, period = (CGROUP / "cpu.max").read_text().split()
+        if quota != "max":
+            cores = min(cores, max(1, int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass
+    return cores
+
+
+def memory_bytes() -> int:
+    """Return the memory this process may use [bytes]."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        total = 8 << 30
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            limit = (CGROUP / name).read_text().strip()
+        except OSError:
+            continue
+        if limit.isdigit():
+            total = min(total, int(limit))
+    return total
+
+
+def duckdb_memory_limit(workers: int = 1) -> str:
+    """Share the memory between workers, in DuckDB's notation."""
+    return f"{int(memory_bytes() * MEMORY_SHARE / workers) >> 20}MiB"

@@ -1,0 +1,77 @@
+"""The result of an analysis or a query, in the form the caller wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from hta_sql.errors import ExtraNotInstalledError, QueryError
+from hta_sql.library import SqlObject
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+class Result:
+    """Rows with named columns, computed once and then held.
+
+    Attributes:
+        analysis: The analysis that it comes from; None for ad-hoc SQL.
+    """
+
+    def __init__(
+        self, relation: duckdb.DuckDBPyRelation | None, analysis: SqlObject | None = None
+    ) -> None:
+        self.analysis = analysis
+        try:
+            self._table = None if relation is None else relation.to_arrow_table()
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+
+    def arrow(self) -> pa.Table:
+        """Return a pyarrow table."""
+        import pyarrow as pa  # noqa: PLC0415 - only where used
+
+        return pa.table({}) if self._table is None else self._table
+
+    def df(self) -> pd.DataFrame:
+        """Return a pandas frame."""
+        frame: pd.DataFrame = self.arrow().to_pandas()
+        return frame
+
+    def pl(self) -> Any:
+        """Return a polars frame.
+
+        Raises:
+            ExtraNotInstalledError: polars is not installed.
+        """
+        try:
+            import polars  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise ExtraNotInstalledError("polars is not installed: pip install polars") from error
+        return polars.from_arrow(self.arrow())
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples."""
+        columns = [column.to_pylist() for column in self.arrow().columns]
+        return list(zip(*columns, strict=True))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.arrow().column_names)
+
+    def __len__(self) -> int:
+        return int(self.arrow().num_rows)
+
+    def show(self, max_rows: int = 40) -> None:
+        """Print the rows as a table."""
+        from hta_sql.display import print_table  # noqa: PLC0415 - rich only where used
+
+        print_table(self, max_rows=max_rows)
+
+    def __repr__(self) -> str:
+        what = self.analysis.name if self.analysis else "query"
+        return f"<Result of {what}: {len(self)} rows × {len(self.columns)} columns>"

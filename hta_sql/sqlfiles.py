@@ -1,0 +1,27 @@
+"""Where the .sql files are: inside the installed package, else in the repository."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from hta_sql.errors import LibraryError
+
+
+@cache
+def sql_root() -> Path:
+    """Return the folder that holds ingest/, tables/, lib/ and analyses/."""
+    package = Path(__file__).parent
+    for folder in (package / "sql", package.parent / "sql"):
+        if (folder / "tables").is_dir():
+            return folder
+    raise LibraryError(
+        f"The sql folder is neither in {package} nor beside it; the installation is incomplete. "
+        "Reinstall hta-sql."
+    )
+
+
+@cache
+def ingest_sql(relative_path: str) -> str:
+    """Return the text of one file below sql/ingest, for example ``link/launches``."""
+    return (sql_root() / "ingest" / f"{relative_path}.sql").read_text(encoding="utf-8")

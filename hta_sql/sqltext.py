@@ -1,0 +1,52 @@
+"""The one place where names and literals become SQL text: DDL takes no parameters.
+
+Everything else binds its values. What comes through here is quoted, so a
+hostile run name, path or comment stays a name, a path or a comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def identifier(name: str) -> str:
+    """Quote a name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: str | float | bool | None) -> str:
+    """Quote a value."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return "'" + value.replace("\0", "").replace("'", "''") + "'"
+
+
+def literal_list(values: Iterable[str]) -> str:
+    """Quote a list of texts."""
+    return "[" + ", ".join(literal(value) for value in values) + "]"
+
+
+def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
+    """Build a view over constant rows; without rows it is empty, but typed.
+
+    Args:
+        name: Name of the view, trusted.
+        columns: Column name ─▶ type, trusted.
+        rows: Values, quoted here.
+    """
+    selected = ", ".join(
+        f"{identifier(column)}::{kind} AS {identifier(column)}" for column, kind in columns.items()
+    )
+    lines = [", ".join(literal(value) for value in row) for row in rows]  # type: ignore[arg-type]
+    nothing = ", ".join("NULL" for _ in columns)
+    body = ",\n".join(f"({line})" for line in lines) or f"({nothing})"
+    named = ", ".join(identifier(column) for column in columns)
+    where = "" if lines else "\nWHERE false"
+    return (
+        f"CREATE OR REPLACE VIEW {name} AS\n"
+        f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
+    )

@@ -1,0 +1,46 @@
+-- How much of each GPU's communication is hidden behind computation.
+--
+-- Both are unions over all streams of the rank. A rank that does not communicate has a row with
+-- NULL: a ratio of nothing is not 0.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_comm_comp_overlap
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO comm_comp_overlap_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run               VARCHAR      Run name.
+--   rank              INTEGER      Rank of the process.
+--   communication_ns  BIGINT [ns]  Communication running.
+--   overlapped_ns     BIGINT [ns]  Communication and computation running.
+--   overlap_pct       DOUBLE [%]   overlapped / communication; NULL without communication.
+WITH
+    spans AS (
+        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    ),
+    times AS (
+        SELECT
+            c.lane,
+            coalesce(sum(c.dur) FILTER (c.communicates), 0)::BIGINT AS communication_ns,
+            coalesce(sum(c.dur) FILTER (c.communicates AND c.computes), 0)::BIGINT AS overlapped_ns
+        FROM lib.class_segments('spans') AS c
+        GROUP BY c.lane
+    )
+SELECT
+    t.lane.run AS run,
+    t.lane.rank AS rank,
+    t.communication_ns,
+    t.overlapped_ns,
+    100 * t.overlapped_ns / nullif(t.communication_ns, 0) AS overlap_pct
+FROM times AS t
+ORDER BY run, rank

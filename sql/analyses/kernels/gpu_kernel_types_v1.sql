@@ -1,0 +1,52 @@
+-- Time of each GPU per combination of classes that run at once.
+--
+-- Every moment in which something runs belongs to exactly one combination, so the rows of a rank add
+-- up to its busy time. Exact: HTA truncates every elementary segment to whole microseconds (Q61).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_gpu_kernel_breakdown, first table
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO gpu_kernel_types_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run       VARCHAR      Run name.
+--   rank      INTEGER      Rank of the process.
+--   classes   VARCHAR      Classes that run at once: computation, computation+communication, ...
+--   busy_ns   BIGINT [ns]  Time with exactly these classes running.
+--   busy_pct  DOUBLE [%]   Share of the rank's busy time.
+WITH
+    spans AS (
+        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    ),
+    combinations AS (
+        SELECT
+            c.lane,
+            concat_ws(
+                '+',
+                CASE WHEN c.computes THEN 'computation' END,
+                CASE WHEN c.communicates THEN 'communication' END,
+                CASE WHEN c.copies THEN 'memory' END
+            ) AS classes,
+            sum(c.dur)::BIGINT AS busy_ns
+        FROM lib.class_segments('spans') AS c
+        WHERE c.dur > 0 AND (c.computes OR c.communicates OR c.copies)
+        GROUP BY ALL
+    )
+SELECT
+    m.lane.run AS run,
+    m.lane.rank AS rank,
+    m.classes,
+    m.busy_ns,
+    100 * m.busy_ns / sum(m.busy_ns) OVER (PARTITION BY m.lane) AS busy_pct
+FROM combinations AS m
+ORDER BY run, rank, m.busy_ns DESC, m.classes

@@ -1,0 +1,88 @@
+-- Duration of each kernel, copy and memset by name, per rank and class.
+--
+-- Names are ordered by their total duration inside a rank and class. With num_kernels only so many
+-- names keep a row of their own, with duration_ratio so many as make up that share of the class's
+-- time (num_kernels wins); the rest becomes one true row "others", computed from its launches.
+-- HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the ratio (Q22).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_gpu_kernel_breakdown, second table
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Names that keep a row of their own, per rank and class; NULL means every name.
+    num_kernels BIGINT := NULL,
+    -- Share of the class's time whose names keep a row; used where num_kernels is NULL.
+    duration_ratio DOUBLE := NULL
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   class         VARCHAR         computation, communication or memory.
+--   name          VARCHAR         Kernel name, or others.
+--   kernel_count  BIGINT [count]  Launches.
+--   sum_ns        BIGINT [ns]     Total duration.
+--   min_ns        BIGINT [ns]     Shortest.
+--   max_ns        BIGINT [ns]     Longest.
+--   mean_ns       DOUBLE [ns]     Mean.
+--   std_ns        DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
+--   median_ns     DOUBLE [ns]     Median.
+--   class_pct     DOUBLE [%]      Share of the total duration of the rank and class; NULL if that is 0.
+--   name_count    BIGINT [count]  Names in the row: 1, or those that others stands for.
+--   unmatched_ns  BIGINT [ns]     Part of sum_ns whose class no metadata, category or rule decided.
+WITH
+    ops AS (
+        SELECT g.run, g.rank, g.class, g.name, g.dur, g.class_source
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    ),
+    names AS (
+        SELECT o.run, o.rank, o.class, o.name, sum(o.dur) AS total
+        FROM ops AS o
+        GROUP BY ALL
+    ),
+    ranked AS (
+        SELECT
+            n.*,
+            row_number() OVER by_total AS place,
+            sum(n.total) OVER by_total - n.total AS before,
+            sum(n.total) OVER (PARTITION BY n.run, n.rank, n.class) AS class_total
+        FROM names AS n
+        WINDOW by_total AS (PARTITION BY n.run, n.rank, n.class ORDER BY n.total DESC, n.name)
+    ),
+    labelled AS (
+        SELECT
+            k.*,
+            CASE
+                WHEN num_kernels IS NOT NULL THEN k.place <= num_kernels
+                WHEN duration_ratio IS NOT NULL THEN k.before < duration_ratio * k.class_total
+                ELSE true
+            END AS is_kept
+        FROM ranked AS k
+    )
+SELECT
+    o.run,
+    o.rank,
+    o.class,
+    CASE WHEN l.is_kept THEN o.name ELSE 'others' END AS name,
+    count(*) AS kernel_count,
+    sum(o.dur)::BIGINT AS sum_ns,
+    min(o.dur) AS min_ns,
+    max(o.dur) AS max_ns,
+    avg(o.dur) AS mean_ns,
+    stddev_samp(o.dur) AS std_ns,
+    median(o.dur)::DOUBLE AS median_ns,
+    100 * sum(o.dur) / nullif(any_value(l.class_total), 0)::DOUBLE AS class_pct,
+    count(DISTINCT o.name) AS name_count,
+    coalesce(sum(o.dur) FILTER (o.class_source = 'default'), 0)::BIGINT AS unmatched_ns
+FROM ops AS o
+JOIN labelled AS l ON l.run = o.run AND l.rank = o.rank AND l.class = o.class AND l.name = o.name
+GROUP BY o.run, o.rank, o.class, l.is_kept, CASE WHEN l.is_kept THEN o.name ELSE 'others' END
+ORDER BY o.run, o.rank, o.class, l.is_kept DESC, sum_ns DESC, name

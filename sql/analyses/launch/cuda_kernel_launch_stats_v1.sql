@@ -1,0 +1,69 @@
+-- Each launch with what it launched: host time, device time, delay between them.
+--
+-- Any runtime or driver call counts, whatever its name and vendor; it is found by correlation. A
+-- graph launch has one row per kernel of the graph. The delay is the time from the end of the call
+-- to the start of the op, 0 where the op starts before the call returns.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_cuda_kernel_launch_stats
+-- Needs: GPU activity and runtime calls
+CREATE OR REPLACE MACRO cuda_kernel_launch_stats_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to include copies and memsets.
+    include_memory_events BOOLEAN := true,
+    -- Longest normal duration of a call [ns].
+    runtime_cutoff_ns BIGINT := 50000,
+    -- Longest normal delay [ns].
+    launch_delay_cutoff_ns BIGINT := 100000
+) AS TABLE
+-- Columns:
+--   run                      VARCHAR      Run name.
+--   rank                     INTEGER      Rank of the process.
+--   correlation              BIGINT       Correlation id.
+--   launch_id                BIGINT       event_id of the call.
+--   launch_name              VARCHAR      Function called.
+--   event_id                 BIGINT       event_id of the op.
+--   name                     VARCHAR      Name of the op.
+--   kind                     VARCHAR      kernel, memcpy or memset.
+--   device                   BIGINT       Device number.
+--   stream                   BIGINT       Device stream.
+--   cpu_dur_ns               BIGINT [ns]  Duration of the call.
+--   gpu_dur_ns               BIGINT [ns]  Duration of the op.
+--   launch_delay_ns          BIGINT [ns]  From the end of the call to the start of the op, at least 0.
+--   is_short_kernel          BOOLEAN      The op is shorter than the call, and the call is no runtime outlier.
+--   is_runtime_outlier       BOOLEAN      The call takes longer than the cutoff.
+--   is_launch_delay_outlier  BOOLEAN      The delay is longer than the cutoff.
+WITH
+    pairs AS (
+        SELECT g.*, greatest(0, g.ts - g.launch_ts - g.launch_dur) AS delay
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.launch_id IS NOT NULL AND (include_memory_events OR g.kind = 'kernel')
+    )
+SELECT
+    p.run,
+    p.rank,
+    p.correlation,
+    p.launch_id,
+    c.name AS launch_name,
+    p.event_id,
+    p.name,
+    p.kind,
+    p.device,
+    p.stream,
+    p.launch_dur AS cpu_dur_ns,
+    p.dur AS gpu_dur_ns,
+    p.delay AS launch_delay_ns,
+    p.dur < p.launch_dur AND p.launch_dur <= runtime_cutoff_ns AS is_short_kernel,
+    p.launch_dur > runtime_cutoff_ns AS is_runtime_outlier,
+    p.delay > launch_delay_cutoff_ns AS is_launch_delay_outlier
+FROM pairs AS p
+LEFT JOIN runtime_calls AS c ON c.run = p.run AND c.rank = p.rank AND c.event_id = p.launch_id
+ORDER BY p.run, p.rank, p.ts, p.event_id

@@ -1,0 +1,57 @@
+-- Each gap on a device stream: how long, why, between which kernels, and what launched the next one.
+--
+-- host_wait: the host launched the next op only after everything before it had ended. kernel_wait:
+-- a gap below the threshold between ops that were both in the queue. other: longer than that, waits
+-- between streams for instance.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_idle_time_breakdown, gap by gap
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO idle_gaps_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Longest gap that counts as kernel_wait, exclusive [ns]. HTA's default is 30 us, although its page says ns.
+    kernel_wait_below_ns BIGINT := 30000
+) AS TABLE
+-- Columns:
+--   run            VARCHAR      Run name.
+--   rank           INTEGER      Rank of the process.
+--   device         BIGINT       Device number.
+--   stream         BIGINT       Device stream.
+--   ts             BIGINT [ns]  Start of the gap since the run's first event.
+--   dur            BIGINT [ns]  Length of the gap.
+--   category       VARCHAR      host_wait, kernel_wait or other.
+--   previous_id    BIGINT       event_id of the op that ended last before it.
+--   previous_name  VARCHAR      Name of that op.
+--   next_id        BIGINT       event_id of the op that ends the gap.
+--   next_name      VARCHAR      Name of that op.
+--   launch_id      BIGINT       event_id of the call that launched the next op; NULL if not in the trace.
+--   launch_ts      BIGINT [ns]  Start of that call.
+--   op_id          BIGINT       event_id of the host operator that launched the next op.
+--   op_name        VARCHAR      Name of that operator.
+SELECT
+    i.run,
+    i.rank,
+    i.device,
+    i.stream,
+    i.ended AS ts,
+    i.gap_ns AS dur,
+    i.category,
+    i.previous.id AS previous_id,
+    i.previous.name AS previous_name,
+    i.event_id AS next_id,
+    i.name AS next_name,
+    i.launch_id,
+    i.launch_ts,
+    i.op_id,
+    c.name AS op_name
+FROM lib.idle_gaps(runs, ranks, steps, include_last_profiler_step, kernel_wait_below_ns) AS i
+LEFT JOIN cpu_ops AS c ON c.run = i.run AND c.rank = i.rank AND c.event_id = i.op_id
+ORDER BY i.run, i.rank, i.device, i.stream, i.ended, i.event_id

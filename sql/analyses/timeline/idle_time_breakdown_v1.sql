@@ -1,0 +1,62 @@
+-- Idle time of each device stream by cause.
+--
+-- Every stream has a row for each cause, also where it has no such gap. The causes are those of
+-- idle_gaps. The ratio is that of the stream's idle time, NULL for a stream that is never idle.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_idle_time_breakdown, first table
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO idle_time_breakdown_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Longest gap that counts as kernel_wait, exclusive [ns]. HTA's default is 30 us, although its page says ns.
+    kernel_wait_below_ns BIGINT := 30000
+) AS TABLE
+-- Columns:
+--   run        VARCHAR         Run name.
+--   rank       INTEGER         Rank of the process.
+--   device     BIGINT          Device number.
+--   stream     BIGINT          Device stream.
+--   category   VARCHAR         host_wait, kernel_wait or other.
+--   gap_count  BIGINT [count]  Gaps with this cause.
+--   idle_ns    BIGINT [ns]     Their length.
+--   idle_pct   DOUBLE [%]      Share of the stream's idle time.
+WITH
+    streams AS (
+        SELECT DISTINCT g.run, g.rank, g.device, g.stream
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    ),
+    categories AS (
+        SELECT unnest(['host_wait', 'kernel_wait', 'other']) AS category
+    ),
+    gaps AS (
+        SELECT i.run, i.rank, i.device, i.stream, i.category, count(*) AS gap_count, sum(i.gap_ns)::BIGINT AS idle_ns
+        FROM lib.idle_gaps(runs, ranks, steps, include_last_profiler_step, kernel_wait_below_ns) AS i
+        GROUP BY ALL
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.device,
+    s.stream,
+    k.category,
+    coalesce(p.gap_count, 0) AS gap_count,
+    coalesce(p.idle_ns, 0) AS idle_ns,
+    100 * coalesce(p.idle_ns, 0)
+    / nullif(sum(p.idle_ns) OVER (PARTITION BY s.run, s.rank, s.device, s.stream), 0)::DOUBLE AS idle_pct
+FROM streams AS s
+CROSS JOIN categories AS k
+LEFT JOIN gaps AS p
+    ON p.run = s.run
+    AND p.rank = s.rank
+    AND p.device IS NOT DISTINCT FROM s.device
+    AND p.stream IS NOT DISTINCT FROM s.stream
+    AND p.category = k.category
+ORDER BY s.run, s.rank, s.device, s.stream, k.category

@@ -1,0 +1,49 @@
+-- Distribution of the gaps of each device stream by cause, as pandas' describe() gives it.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_idle_time_breakdown, second table
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO idle_time_stats_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Longest gap that counts as kernel_wait, exclusive [ns]. HTA's default is 30 us, although its page says ns.
+    kernel_wait_below_ns BIGINT := 30000
+) AS TABLE
+-- Columns:
+--   run        VARCHAR         Run name.
+--   rank       INTEGER         Rank of the process.
+--   device     BIGINT          Device number.
+--   stream     BIGINT          Device stream.
+--   category   VARCHAR         host_wait, kernel_wait or other.
+--   gap_count  BIGINT [count]  Gaps.
+--   mean_ns    DOUBLE [ns]     Mean.
+--   std_ns     DOUBLE [ns]     Sample standard deviation; NULL for a single gap.
+--   min_ns     BIGINT [ns]     Shortest.
+--   p25_ns     DOUBLE [ns]     First quartile, interpolated.
+--   p50_ns     DOUBLE [ns]     Median.
+--   p75_ns     DOUBLE [ns]     Third quartile, interpolated.
+--   max_ns     BIGINT [ns]     Longest.
+SELECT
+    i.run,
+    i.rank,
+    i.device,
+    i.stream,
+    i.category,
+    count(*) AS gap_count,
+    avg(i.gap_ns) AS mean_ns,
+    stddev_samp(i.gap_ns) AS std_ns,
+    min(i.gap_ns) AS min_ns,
+    quantile_cont(i.gap_ns, 0.25)::DOUBLE AS p25_ns,
+    quantile_cont(i.gap_ns, 0.5)::DOUBLE AS p50_ns,
+    quantile_cont(i.gap_ns, 0.75)::DOUBLE AS p75_ns,
+    max(i.gap_ns) AS max_ns
+FROM lib.idle_gaps(runs, ranks, steps, include_last_profiler_step, kernel_wait_below_ns) AS i
+GROUP BY ALL
+ORDER BY i.run, i.rank, i.device, i.stream, i.category

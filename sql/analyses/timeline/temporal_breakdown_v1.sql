@@ -1,0 +1,82 @@
+-- Where the time of each GPU goes: computing, exposed communication and copies, idle.
+--
+-- span runs from the start of the first kernel, copy or memset to the end of the last one; what
+-- comes before and after is not counted. Times are unions over all streams of the rank, so overlap
+-- counts once, and compute + exposed communication + exposed memory + idle = span to the nanosecond.
+-- Exposed communication runs while nothing computes; exposed memory runs while nothing computes or
+-- communicates. non_compute is both exposed parts together. Syncs are not activity.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_temporal_breakdown
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO temporal_breakdown_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                        VARCHAR      Run name.
+--   rank                       INTEGER      Rank of the process.
+--   span_ns                    BIGINT [ns]  From the first start to the last end.
+--   idle_ns                    BIGINT [ns]  Nothing running.
+--   compute_ns                 BIGINT [ns]  Computation running.
+--   non_compute_ns             BIGINT [ns]  Something running, but no computation.
+--   exposed_communication_ns   BIGINT [ns]  Communication running, no computation.
+--   exposed_memory_ns          BIGINT [ns]  Only copies or memsets running.
+--   idle_pct                   DOUBLE [%]   idle / span; NULL for an empty span.
+--   compute_pct                DOUBLE [%]   compute / span.
+--   non_compute_pct            DOUBLE [%]   non_compute / span.
+--   exposed_communication_pct  DOUBLE [%]   exposed communication / span.
+--   exposed_memory_pct         DOUBLE [%]   exposed memory / span.
+--   kernel_time_ns             BIGINT [ns]  Sum of all durations: overlap counts as often as it occurs.
+WITH
+    spans AS (
+        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    ),
+    totals AS (
+        SELECT s.lane, sum(s.dur)::BIGINT AS kernel_time_ns
+        FROM spans AS s
+        GROUP BY s.lane
+    ),
+    times AS (
+        SELECT
+            c.lane,
+            sum(c.dur)::BIGINT AS span_ns,
+            coalesce(sum(c.dur) FILTER (c.computes), 0)::BIGINT AS compute_ns,
+            coalesce(sum(c.dur) FILTER (c.communicates AND NOT c.computes), 0)::BIGINT AS exposed_communication_ns,
+            coalesce(sum(c.dur) FILTER (c.copies AND NOT c.computes AND NOT c.communicates), 0)::BIGINT AS exposed_memory_ns
+        FROM lib.class_segments('spans') AS c
+        GROUP BY c.lane
+    ),
+    parts AS (
+        SELECT
+            t.*,
+            t.exposed_communication_ns + t.exposed_memory_ns AS non_compute_ns,
+            t.span_ns - t.compute_ns - t.exposed_communication_ns - t.exposed_memory_ns AS idle_ns
+        FROM times AS t
+    )
+SELECT
+    p.lane.run AS run,
+    p.lane.rank AS rank,
+    p.span_ns,
+    p.idle_ns,
+    p.compute_ns,
+    p.non_compute_ns,
+    p.exposed_communication_ns,
+    p.exposed_memory_ns,
+    100 * p.idle_ns / nullif(p.span_ns, 0) AS idle_pct,
+    100 * p.compute_ns / nullif(p.span_ns, 0) AS compute_pct,
+    100 * p.non_compute_ns / nullif(p.span_ns, 0) AS non_compute_pct,
+    100 * p.exposed_communication_ns / nullif(p.span_ns, 0) AS exposed_communication_pct,
+    100 * p.exposed_memory_ns / nullif(p.span_ns, 0) AS exposed_memory_pct,
+    t.kernel_time_ns
+FROM parts AS p
+JOIN totals AS t ON t.lane = p.lane
+ORDER BY run, rank

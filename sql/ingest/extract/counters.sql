@@ -1,0 +1,23 @@
+-- Counter samples of one batch, one row per series of an event.
+CREATE OR REPLACE TEMP VIEW extracted_counters AS
+WITH
+    samples AS (
+        SELECT e.event_id, e.ts, e.pid, e.tid, e.name, e.args, map_entries(TRY_CAST(e.args AS MAP(VARCHAR, VARCHAR))) AS series
+        FROM batch_events AS e
+        WHERE e.target = 'counters'
+    ),
+    series AS (
+        SELECT s.event_id, unnest(s.series) AS entry
+        FROM samples AS s
+    )
+SELECT
+    s.event_id,
+    s.ts,
+    s.pid,
+    s.tid,
+    s.name,
+    v.entry.key AS series,
+    TRY_CAST(v.entry.value AS DOUBLE) AS value,
+    s.args
+FROM samples AS s
+LEFT JOIN series AS v ON v.event_id = s.event_id

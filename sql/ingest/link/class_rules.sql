@@ -1,0 +1,14 @@
+-- The rules that name a kernel's class, the user's own file first on equal priority.
+CREATE OR REPLACE TEMP TABLE class_rules AS
+SELECT
+    r.priority,
+    row_number() OVER () AS position,
+    r.regex,
+    r.class,
+    r.collective,
+    r.vendor
+FROM read_csv(
+    $files,
+    header = true,
+    columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR'}
+) AS r

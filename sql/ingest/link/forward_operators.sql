@@ -1,0 +1,40 @@
+-- The forward operator of each backward operator.
+--
+-- The fwdbwd arrows of the trace decide: an arrow starts at the start of the forward operator and
+-- ends at the start of the backward one. Traces without arrows are joined by autograd's sequence
+-- number: the forward operator of that number on the thread that the backward one names.
+CREATE OR REPLACE TEMP TABLE forward_operators AS
+WITH
+    arrows AS (
+        SELECT f.flow_id, f.phase, f.pid, f.tid, f.ts
+        FROM staged_flows AS f
+        WHERE f.cat = 'fwdbwd'
+    ),
+    ends AS (
+        SELECT a.flow_id, a.phase, min(c.event_id) AS op_id
+        FROM arrows AS a
+        JOIN staged_cpu_ops AS c ON c.pid = a.pid AND c.tid = a.tid AND c.ts = a.ts
+        GROUP BY a.flow_id, a.phase
+    ),
+    by_arrow AS (
+        SELECT b.op_id AS event_id, min(f.op_id) AS fwd_op_id
+        FROM ends AS b
+        JOIN ends AS f ON f.flow_id = b.flow_id AND f.phase = 's'
+        WHERE b.phase = 'f'
+        GROUP BY b.op_id
+    ),
+    by_sequence AS (
+        SELECT b.event_id, min(f.event_id) AS fwd_op_id
+        FROM staged_cpu_ops AS b
+        JOIN staged_cpu_ops AS f ON f.sequence_number = b.sequence_number
+        WHERE
+            b.sequence_number >= 0
+            AND b.fwd_thread_id > 0
+            AND coalesce(f.fwd_thread_id, 0) = 0
+            AND f.ts < b.ts
+            AND NOT EXISTS (FROM by_arrow)
+        GROUP BY b.event_id
+    )
+FROM by_arrow
+UNION ALL
+FROM by_sequence

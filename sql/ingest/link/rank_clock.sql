@@ -1,0 +1,30 @@
+-- First and last instant of the rank in the clock of its file [ns].
+--
+-- Complete events decide (the profiler's own span among them); a trace without any falls back to
+-- its other events, so that `ts` always has a zero.
+CREATE OR REPLACE TEMP TABLE rank_clock AS
+WITH
+    complete_events AS (
+        SELECT min(e.ts) AS first_ts, max(e.ts + e.dur) AS last_ts
+        FROM (
+            SELECT c.ts, c.dur FROM staged_cpu_ops AS c
+            UNION ALL SELECT r.ts, r.dur FROM staged_runtime_calls AS r
+            UNION ALL SELECT g.ts, g.dur FROM staged_gpu_ops AS g
+            UNION ALL SELECT a.ts, a.dur FROM staged_annotations AS a
+            UNION ALL SELECT p.ts, p.dur FROM staged_python_calls AS p
+            UNION ALL SELECT o.ts, o.dur FROM staged_other_events AS o WHERE o.phase = 'X'
+        ) AS e
+    ),
+    point_events AS (
+        SELECT min(e.ts) AS first_ts, max(e.ts) AS last_ts
+        FROM (
+            SELECT m.ts FROM staged_memory_events AS m
+            UNION ALL SELECT f.ts FROM staged_flows AS f
+            UNION ALL SELECT c.ts FROM staged_counters AS c
+            UNION ALL SELECT o.ts FROM staged_other_events AS o WHERE o.phase <> 'M'
+        ) AS e
+    )
+SELECT
+    coalesce(c.first_ts, p.first_ts, 0) AS first_ts,
+    coalesce(c.last_ts, p.last_ts, 0) AS last_ts
+FROM complete_events AS c, point_events AS p

@@ -1,0 +1,33 @@
+-- One row per device that the trace describes.
+CREATE OR REPLACE TEMP VIEW stored_devices AS
+WITH
+    devices AS (
+        SELECT unnest(from_json(m.metadata -> '$.deviceProperties', '["JSON"]')) AS properties
+        FROM job AS m
+    ),
+    decoded AS (
+        SELECT
+            d.properties,
+            from_json(
+                d.properties,
+                '{"id": "BIGINT", "name": "VARCHAR", "totalGlobalMem": "BIGINT", "computeMajor": "INTEGER", "computeMinor": "INTEGER", "numSms": "INTEGER", "warpSize": "INTEGER", "maxThreadsPerBlock": "INTEGER", "maxThreadsPerMultiprocessor": "INTEGER", "sharedMemPerMultiprocessor": "BIGINT"}'
+            ) AS p
+        FROM devices AS d
+    )
+SELECT
+    j.run,
+    j.rank,
+    d.p.id AS device,
+    d.p.name,
+    d.p.totalGlobalMem AS total_memory_bytes,
+    d.p.computeMajor AS compute_major,
+    d.p.computeMinor AS compute_minor,
+    d.p.numSms AS multiprocessor_count,
+    d.p.warpSize AS warp_size,
+    d.p.maxThreadsPerBlock AS max_threads_per_block,
+    d.p.maxThreadsPerMultiprocessor AS max_threads_per_multiprocessor,
+    d.p.sharedMemPerMultiprocessor AS shared_memory_per_multiprocessor_bytes,
+    d.properties::VARCHAR AS properties
+FROM decoded AS d
+CROSS JOIN job AS j
+ORDER BY ALL

@@ -1,0 +1,99 @@
+-- Device activity with its class, its launch and, through the launch, its operator, annotation,
+-- module and step.
+--
+-- kind says what the hardware did, class what it was for. Class: the collective metadata of the
+-- profiler first, then the category (copies, memsets and syncs need no name), then the name rules,
+-- else computation; class_source says which of them decided, so that a result can tell how much
+-- of it rests on "no rule knew the name".
+CREATE OR REPLACE TEMP VIEW stored_gpu_ops AS
+WITH
+    classified AS (
+        SELECT
+            x.*,
+            c.rule.collective AS rule_collective,
+            CASE
+                WHEN x.cat = 'cuda_sync' OR c.rule.class = 'sync' THEN 'sync'
+                WHEN x.cat IN ('gpu_memcpy', 'Memcpy') THEN 'memcpy'
+                WHEN x.cat IN ('gpu_memset', 'Memset') THEN 'memset'
+                ELSE 'kernel'
+            END AS kind,
+            CASE
+                WHEN x.collective IS NOT NULL THEN 'metadata'
+                WHEN x.cat NOT IN ('kernel', 'Kernel', 'mtia_ccp_events') THEN 'category'
+                WHEN c.rule IS NOT NULL THEN 'rule'
+                ELSE 'default'
+            END AS class_source,
+            CASE
+                WHEN x.collective IS NOT NULL THEN 'communication'
+                WHEN x.cat = 'cuda_sync' THEN 'sync'
+                WHEN x.cat NOT IN ('kernel', 'Kernel', 'mtia_ccp_events') THEN 'memory'
+                ELSE coalesce(c.rule.class, 'computation')
+            END AS class
+        FROM staged_gpu_ops AS x
+        LEFT JOIN kernel_classes AS c ON c.name = x.name
+    )
+SELECT
+    j.run,
+    j.rank,
+    x.event_id,
+    x.ts - k.first_ts AS ts,
+    x.dur,
+    x.kind,
+    x.class,
+    x.class_source,
+    x.name,
+    coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
+    coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) AS stream,
+    x.context,
+    x.correlation,
+    l.call.id AS launch_id,
+    l.call.ts - k.first_ts AS launch_ts,
+    l.call.dur AS launch_dur,
+    coalesce(t.op_id, o.op_id) AS op_id,
+    t.annotation_id,
+    t.module_id,
+    s.step,
+    coalesce(coalesce(l.call.ts, x.ts) >= z.last_step_ts, false) AS in_tail,
+    x.grid[1] AS grid_x,
+    x.grid[2] AS grid_y,
+    x.grid[3] AS grid_z,
+    x.block[1] AS block_x,
+    x.block[2] AS block_y,
+    x.block[3] AS block_z,
+    x.registers_per_thread,
+    x.shared_memory_bytes,
+    x.blocks_per_sm,
+    x.warps_per_sm,
+    x.occupancy_pct,
+    x.queued AS queued_ns,
+    x.bytes,
+    x.bandwidth_gbps,
+    x.graph_id,
+    x.graph_node_id,
+    coalesce(x.collective, x.rule_collective) AS collective,
+    x.in_elems,
+    x.out_elems,
+    x.elem_type,
+    x.group_size,
+    x.in_split_sizes,
+    x.out_split_sizes,
+    x.pg_name,
+    x.pg_desc,
+    x.pg_ranks,
+    x.seq,
+    x.src_rank,
+    x.dst_rank,
+    x.sync_kind,
+    x.wait_on_stream,
+    x.wait_on_record_correlation,
+    x.wait_on_event,
+    x.external_id
+FROM classified AS x
+CROSS JOIN job AS j
+CROSS JOIN rank_clock AS k
+CROSS JOIN last_step AS z
+LEFT JOIN launches AS l ON l.correlation = x.correlation
+LEFT JOIN call_tree AS t ON t.event_id = l.call.id
+LEFT JOIN operators_by_external_id AS o ON o.external_id = x.external_id AND l.correlation IS NULL
+LEFT JOIN step_windows AS s ON coalesce(l.call.ts, x.ts) >= s.ts AND coalesce(l.call.ts, x.ts) < s.end_ts
+ORDER BY x.event_id

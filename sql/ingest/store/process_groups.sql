@@ -1,0 +1,23 @@
+-- One row per process group that the trace lists.
+CREATE OR REPLACE TEMP VIEW stored_process_groups AS
+WITH
+    groups AS (
+        SELECT
+            unnest(from_json(
+                m.metadata -> '$.distributedInfo.pg_config',
+                '[{"pg_name": "VARCHAR", "pg_desc": "VARCHAR", "backend_config": "VARCHAR", "pg_size": "BIGINT", "ranks": "VARCHAR"}]'
+            )) AS g
+        FROM job AS m
+        WHERE json_type(m.metadata -> '$.distributedInfo.pg_config') = 'ARRAY'
+    )
+SELECT
+    j.run,
+    j.rank,
+    x.g.pg_name,
+    x.g.pg_desc,
+    x.g.backend_config,
+    x.g.pg_size,
+    x.g.ranks AS pg_ranks
+FROM groups AS x
+CROSS JOIN job AS j
+ORDER BY ALL

@@ -1,0 +1,14 @@
+-- What could not be read as an event, where it stands in the file and why.
+CREATE OR REPLACE TEMP VIEW stored_quarantine AS
+SELECT
+    j.run,
+    j.rank,
+    j.source,
+    q.event_id,
+    q.byte_offset,
+    q.byte_count,
+    q.reason,
+    q.excerpt
+FROM quarantined AS q
+CROSS JOIN job AS j
+ORDER BY q.byte_offset, q.event_id

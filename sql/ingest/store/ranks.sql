@@ -1,0 +1,41 @@
+-- One row: what the trace says about its rank, and its clock.
+--
+-- first_ts is in the file's own clock; start_ns adds baseTimeNanoseconds where the trace has one
+-- and is then Unix time.
+CREATE OR REPLACE TEMP VIEW stored_ranks AS
+WITH
+    keys AS (
+        SELECT
+            m.metadata,
+            from_json(
+                m.metadata,
+                '{"baseTimeNanoseconds": "BIGINT", "distributedInfo": {"rank": "BIGINT", "world_size": "BIGINT", "backend": "VARCHAR", "nccl_version": "VARCHAR"}, "host_name": "VARCHAR", "trace_id": "VARCHAR", "schemaVersion": "VARCHAR", "record_shapes": "INTEGER", "with_stack": "INTEGER", "profile_memory": "INTEGER", "with_flops": "INTEGER", "with_modules": "INTEGER"}'
+            ) AS m
+        FROM job AS m
+    )
+SELECT
+    j.run,
+    j.rank,
+    j.source,
+    j.rank_source,
+    k.m.distributedInfo.rank AS stated_rank,
+    k.m.distributedInfo.world_size AS world_size,
+    k.m.distributedInfo.backend AS backend,
+    k.m.distributedInfo.nccl_version AS nccl_version,
+    k.m.host_name AS host_name,
+    k.m.trace_id AS trace_id,
+    k.m.schemaVersion AS trace_schema_version,
+    k.m.record_shapes = 1 AS record_shapes,
+    k.m.with_stack = 1 AS with_stack,
+    k.m.profile_memory = 1 AS profile_memory,
+    k.m.with_flops = 1 AS with_flops,
+    k.m.with_modules = 1 AS with_modules,
+    k.m.baseTimeNanoseconds AS base_time_ns,
+    c.first_ts,
+    coalesce(k.m.baseTimeNanoseconds, 0) + c.first_ts AS start_ns,
+    c.last_ts - c.first_ts AS dur,
+    j.event_count,
+    k.metadata::VARCHAR AS metadata
+FROM keys AS k
+CROSS JOIN job AS j
+CROSS JOIN rank_clock AS c

@@ -1,0 +1,53 @@
+-- Which classes of device activity run at each moment, lane by lane.
+--
+-- One sweep over all starts and ends with a counter per class; from its segments follow busy time,
+-- overlap and exposed time. Segments in which nothing runs are included, syncs are not activity.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.class_segments(
+    -- Name of a relation with lane, class, ts, dur.
+    spans
+) AS TABLE
+-- Columns:
+--   lane           ANY          The grouping key.
+--   ts             BIGINT [ns]  Start of the segment.
+--   dur            BIGINT [ns]  Length of the segment.
+--   computes       BOOLEAN      Computation is running.
+--   communicates   BOOLEAN      Communication is running.
+--   copies         BOOLEAN      A copy or memset is running.
+WITH
+    _bounds AS (
+        SELECT s.lane, s.class, s.ts AS bound_ts, 1 AS change FROM query_table(spans) AS s
+        UNION ALL
+        SELECT s.lane, s.class, s.ts + s.dur, -1 FROM query_table(spans) AS s
+    ),
+    _changes AS (
+        SELECT
+            b.lane,
+            b.bound_ts,
+            sum(CASE WHEN b.class = 'computation' THEN b.change ELSE 0 END) AS computation,
+            sum(CASE WHEN b.class = 'communication' THEN b.change ELSE 0 END) AS communication,
+            sum(CASE WHEN b.class = 'memory' THEN b.change ELSE 0 END) AS memory
+        FROM _bounds AS b
+        GROUP BY b.lane, b.bound_ts
+    ),
+    _segments AS (
+        SELECT
+            c.lane,
+            c.bound_ts,
+            lead(c.bound_ts) OVER _sweep AS next_ts,
+            sum(c.computation) OVER _sweep > 0 AS computes,
+            sum(c.communication) OVER _sweep > 0 AS communicates,
+            sum(c.memory) OVER _sweep > 0 AS copies
+        FROM _changes AS c
+        WINDOW _sweep AS (PARTITION BY c.lane ORDER BY c.bound_ts)
+    )
+SELECT
+    g.lane AS lane,
+    g.bound_ts AS ts,
+    coalesce(g.next_ts - g.bound_ts, 0) AS dur,
+    g.computes AS computes,
+    g.communicates AS communicates,
+    g.copies AS copies
+FROM _segments AS g

@@ -1,0 +1,45 @@
+-- Gaps on each device stream and their cause: what idle_gaps, idle_time_breakdown and
+-- idle_time_stats look at.
+--
+-- A gap lies between the running maximum of ends and the next start, so overlapping kernels leave
+-- none (HTA subtracts the previous row's end and adds up negative gaps, Q27). host_wait: the launch
+-- of the next op started after everything before it had ended. kernel_wait: else, shorter than the
+-- threshold. other: the rest, and longer gaps before an op whose launch is not in the trace.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.idle_gaps(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step,
+    -- Longest gap that counts as kernel_wait, exclusive [ns].
+    kernel_wait_below_ns
+) AS TABLE
+WITH
+    _ops AS (
+        SELECT
+            g.run, g.rank, g.device, g.stream, g.event_id, g.name, g.ts, g.launch_id, g.launch_ts, g.op_id,
+            max(g.ts + g.dur) OVER _earlier AS ended,
+            arg_max({'id': g.event_id, 'name': g.name}, g.ts + g.dur) OVER _earlier AS previous
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WINDOW _earlier AS (
+            PARTITION BY g.run, g.rank, g.device, g.stream
+            ORDER BY g.ts, g.dur, g.event_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )
+    )
+SELECT
+    o.*,
+    o.ts - o.ended AS gap_ns,
+    CASE
+        WHEN o.launch_ts > o.ended THEN 'host_wait'
+        WHEN o.ts - o.ended < kernel_wait_below_ns THEN 'kernel_wait'
+        ELSE 'other'
+    END AS category
+FROM _ops AS o
+WHERE o.ts > o.ended

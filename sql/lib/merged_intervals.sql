@@ -1,0 +1,48 @@
+-- The union of intervals: overlapping and touching ones become one.
+--
+-- An interval starts a new island if it starts after everything before it has ended (running
+-- maximum of ends, so a short interval inside a long one changes nothing).
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.merged_intervals(
+    -- Name of a relation with lane, ts, dur; lane is any grouping key, a struct for instance.
+    spans
+) AS TABLE
+-- Columns:
+--   lane        ANY             The grouping key.
+--   ts          BIGINT [ns]     Start of the island.
+--   dur         BIGINT [ns]     Length of the island.
+--   span_count  BIGINT [count]  Intervals in it.
+WITH
+    _intervals AS (
+        SELECT s.lane, s.ts, s.ts + s.dur AS end_ts
+        FROM query_table(spans) AS s
+    ),
+    _starts AS (
+        SELECT
+            i.lane,
+            i.ts,
+            i.end_ts,
+            i.ts > max(i.end_ts) OVER (
+                PARTITION BY i.lane ORDER BY i.ts, i.end_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS is_start
+        FROM _intervals AS i
+    ),
+    _islands AS (
+        SELECT
+            t.lane,
+            t.ts,
+            t.end_ts,
+            count_if(t.is_start) OVER (
+                PARTITION BY t.lane ORDER BY t.ts, t.end_ts ROWS UNBOUNDED PRECEDING
+            ) AS island
+        FROM _starts AS t
+    )
+SELECT
+    n.lane AS lane,
+    min(n.ts) AS ts,
+    max(n.end_ts) - min(n.ts) AS dur,
+    count(*) AS span_count
+FROM _islands AS n
+GROUP BY n.lane, n.island

@@ -1,0 +1,25 @@
+-- The device activity that an analysis looks at: wanted runs, ranks and steps, no syncs.
+--
+-- By default the last profiler step of a run with two or more steps is left out: profilers stop in
+-- the middle of it.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.scoped_gpu_ops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+SELECT g.*
+FROM gpu_ops AS g
+WHERE
+    g.class <> 'sync'
+    AND (runs IS NULL OR list_contains(runs, g.run))
+    AND (ranks IS NULL OR list_contains(ranks, g.rank))
+    AND (steps IS NULL OR list_contains(steps, g.step))
+    AND (include_last_profiler_step OR NOT g.in_last_step)

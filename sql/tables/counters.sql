@@ -1,0 +1,24 @@
+-- Counter samples, one row per series of an event.
+CREATE OR REPLACE VIEW counters AS
+-- Columns:
+--   run       VARCHAR      Run: one capture of one job.
+--   rank      INTEGER      Rank of the process.
+--   event_id  BIGINT       Position of the event in traceEvents.
+--   ts        BIGINT [ns]  Start since the run's first event.
+--   pid       BIGINT       Process id; NULL where the trace has text (see event_args).
+--   tid       BIGINT       Thread id; NULL where the trace has text (see event_args).
+--   name      VARCHAR      Counter.
+--   series    VARCHAR      Series of the counter.
+--   value     DOUBLE [1]   Value, in the counter's own unit.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.pid,
+    x.tid,
+    x.name,
+    x.series,
+    x.value
+FROM stored.counters AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

@@ -1,0 +1,80 @@
+-- Host operators: aten, autograd, custom ones, and what record_function calls an operator.
+CREATE OR REPLACE VIEW cpu_ops AS
+-- Columns:
+--   run                   VARCHAR          Run: one capture of one job.
+--   rank                  INTEGER          Rank of the process.
+--   event_id              BIGINT           Position of the event in traceEvents.
+--   ts                    BIGINT [ns]      Start since the run's first event.
+--   dur                   BIGINT [ns]      Duration as recorded.
+--   pid                   BIGINT           Process id; NULL where the trace has text (see event_args).
+--   tid                   BIGINT           Thread id; NULL where the trace has text (see event_args).
+--   name                  VARCHAR          Operator name.
+--   parent_id             BIGINT           event_id of the latest started event of the thread that encloses this one.
+--   depth                 INTEGER [count]  Number of events that enclose this one.
+--   overlaps              BOOLEAN          Starts inside an earlier event of the thread but ends after it.
+--   parent_op_id          BIGINT           event_id of the nearest operator around it.
+--   annotation_id         BIGINT           event_id of the nearest user annotation around it (steps not counted).
+--   module_id             BIGINT           event_id of the nearest nn.Module call around it.
+--   fwd_op_id             BIGINT           event_id of the forward operator that this backward operator belongs to.
+--   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
+--   in_last_step          BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   external_id           BIGINT           External id: joins host operators and device activity.
+--   record_function_id    BIGINT           Record function id.
+--   profiler_event_index  BIGINT           Order of the event inside the profiler (Ev Idx).
+--   sequence_number       BIGINT           Autograd sequence number; -1: none.
+--   fwd_thread_id         BIGINT           Autograd's number of the forward thread; 0: none.
+--   input_dims            VARCHAR          Input shapes as JSON (record_shapes=True).
+--   input_types           VARCHAR          Input types as JSON.
+--   input_strides         VARCHAR          Input strides as JSON.
+--   concrete_inputs       VARCHAR          Scalar inputs as JSON.
+--   call_stack            VARCHAR          Python call stack as recorded on the operator (verbose with_stack).
+--   module_hierarchy      VARCHAR          Module hierarchy as recorded (with_modules).
+--   collective            VARCHAR          Collective operation, as recorded.
+--   in_elems              BIGINT [count]   Elements sent.
+--   out_elems             BIGINT [count]   Elements received.
+--   elem_type             VARCHAR          Type of the elements.
+--   group_size            BIGINT [count]   Ranks in the process group.
+--   pg_name               VARCHAR          Process group name.
+--   pg_desc               VARCHAR          Process group description.
+--   pg_ranks              VARCHAR          Global ranks of the process group, as JSON.
+--   seq                   BIGINT           Sequence number of the collective in its process group.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.dur,
+    x.pid,
+    x.tid,
+    x.name,
+    x.parent_id,
+    x.depth,
+    x.overlaps,
+    x.parent_op_id,
+    x.annotation_id,
+    x.module_id,
+    x.fwd_op_id,
+    x.step,
+    x.in_tail AND r.drops_last_step AS in_last_step,
+    x.external_id,
+    x.record_function_id,
+    x.profiler_event_index,
+    x.sequence_number,
+    x.fwd_thread_id,
+    x.input_dims,
+    x.input_types,
+    x.input_strides,
+    x.concrete_inputs,
+    x.call_stack,
+    x.module_hierarchy,
+    x.collective,
+    x.in_elems,
+    x.out_elems,
+    x.elem_type,
+    x.group_size,
+    x.pg_name,
+    x.pg_desc,
+    x.pg_ranks,
+    x.seq
+FROM stored.cpu_ops AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

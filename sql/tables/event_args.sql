@@ -1,0 +1,17 @@
+-- Arguments that no column holds, as JSON: whole for each event that has one.
+CREATE OR REPLACE VIEW event_args AS
+-- Columns:
+--   run       VARCHAR  Run: one capture of one job.
+--   rank      INTEGER  Rank of the process.
+--   event_id  BIGINT   Position of the event in traceEvents.
+--   args      VARCHAR  All arguments of the event as JSON: read one with args ->> '$."Key"'.
+--   pid_text  VARCHAR  Process id, where it is not a number.
+--   tid_text  VARCHAR  Thread id, where it is not a number.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.args,
+    x.pid_text,
+    x.tid_text
+FROM stored.event_args AS x

@@ -1,0 +1,28 @@
+-- Arrows between events: launch to kernel, forward to backward.
+CREATE OR REPLACE VIEW flows AS
+-- Columns:
+--   run            VARCHAR      Run: one capture of one job.
+--   rank           INTEGER      Rank of the process.
+--   event_id       BIGINT       Position of the event in traceEvents.
+--   ts             BIGINT [ns]  Start since the run's first event.
+--   pid            BIGINT       Process id; NULL where the trace has text (see event_args).
+--   tid            BIGINT       Thread id; NULL where the trace has text (see event_args).
+--   name           VARCHAR      Name of the arrow.
+--   category       VARCHAR      Category: ac2g, fwdbwd, ...
+--   phase          VARCHAR      s: start, t: step, f: end.
+--   flow_id        VARCHAR      Joins the ends of an arrow; text, since some producers exceed 64 bits.
+--   binding_point  VARCHAR      e: binds to the enclosing event.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.pid,
+    x.tid,
+    x.name,
+    x.category,
+    x.phase,
+    x.flow_id,
+    x.binding_point
+FROM stored.flows AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

@@ -1,0 +1,118 @@
+-- Device activity: kernels, copies, memsets and device-side synchronisation.
+CREATE OR REPLACE VIEW gpu_ops AS
+-- Columns:
+--   run                         VARCHAR         Run: one capture of one job.
+--   rank                        INTEGER         Rank of the process.
+--   event_id                    BIGINT          Position of the event in traceEvents.
+--   ts                          BIGINT [ns]     Start since the run's first event.
+--   dur                         BIGINT [ns]     Duration as recorded.
+--   kind                        VARCHAR         What the hardware did: kernel, memcpy, memset or sync.
+--   class                       VARCHAR         What it was for: computation, communication, memory or sync. A sync is not busy time.
+--   class_source                VARCHAR         What decided the class: metadata, category, rule or default (no rule knew the name).
+--   name                        VARCHAR         Kernel name, or kind and direction of a copy.
+--   device                      BIGINT          Device number.
+--   stream                      BIGINT          Device stream.
+--   context                     BIGINT          Device context.
+--   correlation                 BIGINT          Correlation id: joins a call and what it launched.
+--   launch_id                   BIGINT          event_id of the host call that launched it; NULL if that is not in the trace.
+--   launch_ts                   BIGINT [ns]     Start of that call.
+--   launch_dur                  BIGINT [ns]     Duration of that call.
+--   op_id                       BIGINT          event_id of the nearest operator around the launch.
+--   annotation_id               BIGINT          event_id of the nearest user annotation around the launch (steps not counted).
+--   module_id                   BIGINT          event_id of the nearest nn.Module call around the launch.
+--   step                        BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
+--   in_last_step                BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   grid_x                      BIGINT [count]  Blocks in x.
+--   grid_y                      BIGINT [count]  Blocks in y.
+--   grid_z                      BIGINT [count]  Blocks in z.
+--   block_x                     BIGINT [count]  Threads of a block in x.
+--   block_y                     BIGINT [count]  Threads of a block in y.
+--   block_z                     BIGINT [count]  Threads of a block in z.
+--   registers_per_thread        BIGINT [count]  Registers of a thread.
+--   shared_memory_bytes         BIGINT [bytes]  Shared memory of a block.
+--   blocks_per_sm               DOUBLE [count]  Blocks per multiprocessor.
+--   warps_per_sm                DOUBLE [count]  Warps per multiprocessor.
+--   occupancy_pct               DOUBLE [%]      Estimated achieved occupancy.
+--   queued_ns                   BIGINT [ns]     Time in the queue as recorded; 0 on most devices.
+--   bytes                       BIGINT [bytes]  Bytes copied or set.
+--   bandwidth_gbps              DOUBLE [GB/s]   Bandwidth as recorded; some recorders are off by a constant factor.
+--   computed_gbps               DOUBLE [GB/s]   bytes / dur; NULL for a zero duration.
+--   graph_id                    BIGINT          CUDA graph.
+--   graph_node_id               BIGINT          Node of the CUDA graph.
+--   collective                  VARCHAR         Collective operation as recorded, else as the kernel's name says.
+--   in_elems                    BIGINT [count]  Elements sent.
+--   out_elems                   BIGINT [count]  Elements received.
+--   elem_type                   VARCHAR         Type of the elements.
+--   group_size                  BIGINT [count]  Ranks in the process group.
+--   in_split_sizes              VARCHAR         Split sizes of the input as JSON.
+--   out_split_sizes             VARCHAR         Split sizes of the output as JSON.
+--   pg_name                     VARCHAR         Process group name.
+--   pg_desc                     VARCHAR         Process group description.
+--   pg_ranks                    VARCHAR         Global ranks of the process group, as JSON.
+--   seq                         BIGINT          Sequence number of the collective in its process group.
+--   src_rank                    BIGINT          Sending rank of a point-to-point operation.
+--   dst_rank                    BIGINT          Receiving rank of a point-to-point operation.
+--   sync_kind                   VARCHAR         Kind of a synchronisation.
+--   wait_on_stream              BIGINT          Stream that a synchronisation waits for.
+--   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronisation waits for.
+--   wait_on_event               BIGINT          Event that a synchronisation waits for.
+--   external_id                 BIGINT          External id: joins host operators and device activity.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.dur,
+    x.kind,
+    x.class,
+    x.class_source,
+    x.name,
+    x.device,
+    x.stream,
+    x.context,
+    x.correlation,
+    x.launch_id,
+    x.launch_ts + r.offset_ns AS launch_ts,
+    x.launch_dur,
+    x.op_id,
+    x.annotation_id,
+    x.module_id,
+    x.step,
+    x.in_tail AND r.drops_last_step AS in_last_step,
+    x.grid_x,
+    x.grid_y,
+    x.grid_z,
+    x.block_x,
+    x.block_y,
+    x.block_z,
+    x.registers_per_thread,
+    x.shared_memory_bytes,
+    x.blocks_per_sm,
+    x.warps_per_sm,
+    x.occupancy_pct,
+    x.queued_ns,
+    x.bytes,
+    x.bandwidth_gbps,
+    x.bytes / nullif(x.dur, 0) AS computed_gbps,
+    x.graph_id,
+    x.graph_node_id,
+    x.collective,
+    x.in_elems,
+    x.out_elems,
+    x.elem_type,
+    x.group_size,
+    x.in_split_sizes,
+    x.out_split_sizes,
+    x.pg_name,
+    x.pg_desc,
+    x.pg_ranks,
+    x.seq,
+    x.src_rank,
+    x.dst_rank,
+    x.sync_kind,
+    x.wait_on_stream,
+    x.wait_on_record_correlation,
+    x.wait_on_event,
+    x.external_id
+FROM stored.gpu_ops AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

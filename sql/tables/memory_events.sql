@@ -1,0 +1,44 @@
+-- Allocations and frees of the caching allocators (profile_memory=True).
+CREATE OR REPLACE VIEW memory_events AS
+-- Columns:
+--   run                    VARCHAR         Run: one capture of one job.
+--   rank                   INTEGER         Rank of the process.
+--   event_id               BIGINT          Position of the event in traceEvents.
+--   ts                     BIGINT [ns]     Start since the run's first event.
+--   pid                    BIGINT          Process id; NULL where the trace has text (see event_args).
+--   tid                    BIGINT          Thread id; NULL where the trace has text (see event_args).
+--   device_type            INTEGER         0: CPU, 1: CUDA.
+--   device                 BIGINT          Device number; -1: CPU.
+--   addr                   BIGINT          Address.
+--   bytes                  BIGINT [bytes]  Positive: allocated, negative: freed.
+--   total_allocated_bytes  BIGINT [bytes]  Allocated on the device after this event.
+--   total_reserved_bytes   BIGINT [bytes]  Reserved by the allocator after this event.
+--   parent_id              BIGINT          event_id of the event of the thread during which it happened.
+--   op_id                  BIGINT          event_id of the nearest operator around it.
+--   annotation_id          BIGINT          event_id of the nearest user annotation around it (steps not counted).
+--   module_id              BIGINT          event_id of the nearest nn.Module call around it.
+--   step                   BIGINT          Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
+--   in_last_step           BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   profiler_event_index   BIGINT          Order of the event inside the profiler (Ev Idx).
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.pid,
+    x.tid,
+    x.device_type,
+    x.device,
+    x.addr,
+    x.bytes,
+    x.total_allocated_bytes,
+    x.total_reserved_bytes,
+    x.parent_id,
+    x.op_id,
+    x.annotation_id,
+    x.module_id,
+    x.step,
+    x.in_tail AND r.drops_last_step AS in_last_step,
+    x.profiler_event_index
+FROM stored.memory_events AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

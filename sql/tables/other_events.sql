@@ -1,0 +1,32 @@
+-- Every event that no other table takes: metadata, instants, overhead, unknown categories.
+CREATE OR REPLACE VIEW other_events AS
+-- Columns:
+--   run       VARCHAR      Run: one capture of one job.
+--   rank      INTEGER      Rank of the process.
+--   event_id  BIGINT       Position of the event in traceEvents.
+--   ts        BIGINT [ns]  Start since the run's first event.
+--   dur       BIGINT [ns]  Duration as recorded.
+--   pid       VARCHAR      Process id as text.
+--   tid       VARCHAR      Thread id as text.
+--   name      VARCHAR      Name.
+--   category  VARCHAR      Category, if any.
+--   phase     VARCHAR      Phase: X complete, i instant, M metadata, ...
+--   flow_id   VARCHAR      Id, if any.
+--   scope     VARCHAR      Scope of an instant.
+--   args      VARCHAR      Arguments as JSON.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.dur,
+    x.pid,
+    x.tid,
+    x.name,
+    x.category,
+    x.phase,
+    x.flow_id,
+    x.scope,
+    x.args
+FROM stored.other_events AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

@@ -1,0 +1,21 @@
+-- What could not be read as an event, and why.
+CREATE OR REPLACE VIEW quarantine AS
+-- Columns:
+--   run          VARCHAR         Run: one capture of one job.
+--   rank         INTEGER         Rank of the process.
+--   source       VARCHAR         Trace file.
+--   event_id     BIGINT          Position in traceEvents, where known.
+--   byte_offset  BIGINT [bytes]  Offset in the (decompressed) file, where known.
+--   byte_count   BIGINT [bytes]  Length of the bad span, where known.
+--   reason       VARCHAR         What is wrong.
+--   excerpt      VARCHAR         Start of the bad span.
+SELECT
+    x.run,
+    x.rank,
+    x.source,
+    x.event_id,
+    x.byte_offset,
+    x.byte_count,
+    x.reason,
+    x.excerpt
+FROM stored.quarantine AS x

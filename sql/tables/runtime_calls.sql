@@ -1,0 +1,46 @@
+-- Calls of the device runtime and driver API on the host, whatever the vendor calls them.
+CREATE OR REPLACE VIEW runtime_calls AS
+-- Columns:
+--   run            VARCHAR          Run: one capture of one job.
+--   rank           INTEGER          Rank of the process.
+--   event_id       BIGINT           Position of the event in traceEvents.
+--   ts             BIGINT [ns]      Start since the run's first event.
+--   dur            BIGINT [ns]      Duration as recorded.
+--   pid            BIGINT           Process id; NULL where the trace has text (see event_args).
+--   tid            BIGINT           Thread id; NULL where the trace has text (see event_args).
+--   name           VARCHAR          Function called.
+--   category       VARCHAR          Category in the trace: cuda_runtime, cuda_driver, ...
+--   correlation    BIGINT           Correlation id: joins a call and what it launched.
+--   parent_id      BIGINT           event_id of the latest started event of the thread that encloses this one.
+--   depth          INTEGER [count]  Number of events that enclose this one.
+--   overlaps       BOOLEAN          Starts inside an earlier event of the thread but ends after it.
+--   op_id          BIGINT           event_id of the nearest operator around it.
+--   annotation_id  BIGINT           event_id of the nearest user annotation around it (steps not counted).
+--   module_id      BIGINT           event_id of the nearest nn.Module call around it.
+--   step           BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
+--   in_last_step   BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   external_id    BIGINT           External id: joins host operators and device activity.
+--   cbid           BIGINT           CUPTI callback id.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.ts + r.offset_ns AS ts,
+    x.dur,
+    x.pid,
+    x.tid,
+    x.name,
+    x.category,
+    x.correlation,
+    x.parent_id,
+    x.depth,
+    x.overlaps,
+    x.op_id,
+    x.annotation_id,
+    x.module_id,
+    x.step,
+    x.in_tail AND r.drops_last_step AS in_last_step,
+    x.external_id,
+    x.cbid
+FROM stored.runtime_calls AS x
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank
