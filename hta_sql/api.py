@@ -23,6 +23,7 @@ def ingest(
     ranks: Iterable[int] | None = None,
     jobs: int | None = None,
     force: bool = False,
+    strict: bool = False,
     rank_regex: str | None = None,
     kernel_classes: str | os.PathLike[str] | None = None,
     memory_limit: str | None = None,
@@ -43,6 +44,8 @@ def ingest(
         ranks: Read only these ranks.
         jobs: Processes; default: the cores that this process may use.
         force: Read unchanged files again.
+        strict: Refuse a trace with anything broken in it; default: keep what is whole, repair
+            what can be repaired, and list both in the table ``quarantine``.
         rank_regex: Finds the rank in file names; its first group is the rank.
         kernel_classes: CSV with rules that go before the built-in ones
             (priority, regex, class, collective, vendor).
@@ -74,6 +77,7 @@ def ingest(
             ranks=ranks,
             jobs=jobs,
             force=force,
+            strict=strict,
             rank_regex=rank_regex,
             kernel_classes=os.fspath(kernel_classes) if kernel_classes else None,
             memory_limit=memory_limit,

@@ -35,7 +35,7 @@ def build_catalog(store: Path, library: Library | None = None) -> Path:
     }
     with duckdb.connect(str(partial), config=config) as con:
         create_objects(con, store, manifest, library or load_library())
-    os.replace(partial, target)
+    partial.replace(target)
     return target
 
 
@@ -46,9 +46,9 @@ def create_objects(
     con.execute("BEGIN")
     con.execute("CREATE SCHEMA stored")
     con.execute("CREATE SCHEMA lib")
-    for table, empty in empty_tables(store).items():
-        paths = [str(store / path) for path in manifest.paths(table)]
-        con.execute(_stored_view(table, paths or [str(empty)], partitioned=bool(paths)))
+    for name, empty in empty_tables(store).items():
+        paths = [str(store / path) for path in manifest.paths(name)]
+        con.execute(_stored_view(name, paths or [str(empty)], partitioned=bool(paths)))
     con.execute(_rank_scope(manifest))
     con.execute(_store_info(store, manifest))
     for table in library.tables:
@@ -87,10 +87,13 @@ def _rank_scope(manifest: Manifest) -> str:
     starts: dict[str, int] = {}
     steps: dict[str, set[str]] = {}
     for entry in manifest.entries:
-        starts[entry.run] = min(starts.get(entry.run, entry.start_ns), entry.start_ns)
+        if entry.start_ns is not None:
+            starts[entry.run] = min(starts.get(entry.run, entry.start_ns), entry.start_ns)
         steps.setdefault(entry.run, set()).update(entry.step_names)
     rows = [
-        (e.run, e.rank, e.start_ns - starts[e.run], len(steps[e.run]) >= 2)  # noqa: PLR2004
+        (e.run, e.rank, e.start_ns - starts[e.run], len(steps[e.run]) >= 2)
+        if e.start_ns is not None
+        else (e.run, e.rank, 0, False)
         for e in manifest.entries
     ]
     columns = {
@@ -157,5 +160,3 @@ def _analyses_view(library: Library) -> str:
         for a in sorted(library.analyses, key=lambda a: (a.base_name, a.version or 0))
     ]
     return sqltext.values_view("analyses", columns, rows)
-
-

@@ -14,8 +14,10 @@ from pathlib import Path
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
 from hta_sql.sqlfiles import sql_root
 
-_MACRO = re.compile(r"^CREATE OR REPLACE MACRO (?:lib\.)?(\w+)\(\n(.*?)^\) AS TABLE\n", re.M | re.S)
-_VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.M)
+_MACRO = re.compile(
+    r"^CREATE OR REPLACE MACRO (?:lib\.)?(\w+)\(\n(.*?)^\) AS TABLE\n", re.MULTILINE | re.DOTALL
+)
+_VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
 _PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
 _COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
@@ -137,7 +139,9 @@ def load_library() -> Library:
 def parse_library(root: Path) -> Library:
     """Parse the .sql files below a folder laid out like sql/."""
     return Library(
-        tables=_ordered_tables(tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))),
+        tables=_ordered_tables(
+            tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))
+        ),
         macros=tuple(parse_file(p) for p in _lib_order(sorted((root / "lib").glob("*.sql")))),
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
     )

@@ -43,8 +43,8 @@ class RankEntry:
     rank_source: str
     event_count: int
     quarantined: int
-    start_ns: int
-    """First event; Unix time where the trace has a base time."""
+    start_ns: int | None
+    """First event; Unix time where the trace has a base time; None without events."""
     step_names: list[str]
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
@@ -122,4 +122,4 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(partial, store / MANIFEST)
+    partial.replace(store / MANIFEST)

@@ -48,10 +48,10 @@ class Result:
             ExtraNotInstalledError: polars is not installed.
         """
         try:
-            import polars  # noqa: PLC0415 - optional
+            import polars as pl  # noqa: PLC0415 - optional
         except ImportError as error:
             raise ExtraNotInstalledError("polars is not installed: pip install polars") from error
-        return polars.from_arrow(self.arrow())
+        return pl.from_arrow(self.arrow())
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows as tuples."""
@@ -74,4 +74,4 @@ class Result:
 
     def __repr__(self) -> str:
         what = self.analysis.name if self.analysis else "query"
-        return f"<Result of {what}: {len(self)} rows × {len(self.columns)} columns>"
+        return f"<Result of {what}: {len(self)} rows x {len(self.columns)} columns>"

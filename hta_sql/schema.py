@@ -12,7 +12,8 @@ from pathlib import Path
 
 import duckdb
 
-from hta_sql.ingestion.rank import STORED, RankJob, link_events, stage_nothing
+from hta_sql.ingestion.rank import STORED, RankJob, link_events
+from hta_sql.ingestion.staging import stage_events
 from hta_sql.sqlfiles import ingest_sql
 
 EMPTY = "empty"
@@ -34,10 +35,10 @@ def _definition(table: str) -> str:
 
 def _write(paths: dict[str, Path]) -> None:
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
-        stage_nothing(con)
+        stage_events(con, None)
         link_events(con, RankJob("", "", 0, "", ""), {}, 0)
         for table, path in paths.items():
             con.execute(ingest_sql(f"store/{table}"))
             partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
             con.table(f"stored_{table}").limit(0).write_parquet(str(partial))
-            os.replace(partial, path)
+            partial.replace(path)

@@ -130,7 +130,7 @@ class TraceStore:
         """Close the connection."""
         self._con.close()
 
-    def __enter__(self) -> TraceStore:
+    def __enter__(self) -> TraceStore:  # noqa: PYI034 - Self is in typing from 3.11 on
         return self
 
     def __exit__(

@@ -41,6 +41,7 @@ def ingest_traces(
     ranks: Iterable[int] | None = None,
     jobs: int | None = None,
     force: bool = False,
+    strict: bool = False,
     rank_regex: str | None = None,
     kernel_classes: str | None = None,
     memory_limit: str | None = None,
@@ -72,6 +73,7 @@ def ingest_traces(
                 threads=plan.threads,
                 memory_limit=plan.memory_limit,
                 kernel_classes=kernel_classes,
+                strict=strict,
             )
             for file in todo
         ]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError
+from hta_sql.ingestion.salvage import EVENT_START, EXCERPT_BYTES
 
 CHUNK_BYTES = 256 << 10
 """Small chunks are the cheap ones: parse and Parquet of one 62 MB trace cost 0.61 s of CPU at
@@ -26,6 +27,9 @@ HEADER_LIMIT_BYTES = 64 << 20
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
 
+MAX_TRAILER_BRACKETS = 64
+"""Closing brackets to try from the end of a broken file; trailers hold a few short lists."""
+
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
 _BETWEEN_EVENTS = re.compile(rb"[ \t\r\n,]*")
@@ -34,13 +38,23 @@ _SPACE_AND_COMMA = b" \t\r\n,"
 _decoder = json.JSONDecoder(strict=False)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Chunk:
     """A run of whole events: comma-separated JSON objects, no brackets around them."""
 
     number: int
     byte_offset: int
     text: bytes
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in the file beside its events that could not be read as it should."""
+
+    byte_offset: int
+    byte_count: int
+    reason: str
+    excerpt: str
 
 
 @dataclass
@@ -52,41 +66,57 @@ class TraceReader:
         name: What errors call the file.
         chunk_bytes: Size of a chunk before it is cut at the last event inside.
         metadata: The top-level keys beside the events; complete after the iteration.
+        problems: What was wrong with the file as a whole; complete after the iteration.
+        offsets: Where each chunk started in the (decompressed) file.
     """
 
     stream: BinaryIO
     name: str
     chunk_bytes: int = CHUNK_BYTES
     metadata: dict[str, Any] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in file order."""
         buffer = self._read_header()
-        number = 0
-        while True:
-            block = self.stream.read(self.chunk_bytes)
-            if not block:
-                break
+        while block := self._read():
             buffer += block
             cut = self._last_boundary(buffer)
             if cut < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
                 self._learn_separator(buffer)
                 cut = self._last_boundary(buffer)
             if cut >= 0:
-                yield Chunk(number, self._offset, buffer[:cut])
-                number += 1
+                yield self._chunk(buffer[:cut])
                 self._offset += cut
                 buffer = self._strip(buffer[cut:])
         end = self._end_of_events(buffer)
-        if end > 0:
-            yield Chunk(number, self._offset, buffer[:end])
+        if buffer[:end].strip():
+            yield self._chunk(buffer[:end])
+        self._offset += end
         self._read_trailer(buffer[end:])
+
+    def _chunk(self, text: bytes) -> Chunk:
+        self.offsets.append(self._offset)
+        return Chunk(len(self.offsets) - 1, self._offset, text)
+
+    def _read(self) -> bytes:
+        """Read a block; a compressed stream that breaks off ends there, and is noted."""
+        try:
+            return self.stream.read(self.chunk_bytes)
+        except (EOFError, OSError, ValueError) as error:
+            self._note(b"", f"the compressed file breaks off: {error}")
+            return b""
+
+    def _note(self, text: bytes, reason: str) -> None:
+        excerpt = text[:EXCERPT_BYTES].decode("utf-8", errors="replace")
+        self.problems.append(Problem(self._offset, len(text), reason, excerpt))
 
     def _read_header(self) -> bytes:
         """Read up to the first event; returns the bytes that follow the bracket."""
-        buffer = self.stream.read(self.chunk_bytes)
+        buffer = self._read()
         if buffer.startswith(_UTF8_BOM):
             buffer, self._offset = buffer[len(_UTF8_BOM) :], len(_UTF8_BOM)
         if not buffer.strip():
@@ -108,7 +138,7 @@ class TraceReader:
 
     def _find_events(self, buffer: bytes) -> tuple[bytes, int]:
         while not (found := _EVENTS_KEY.search(buffer)):
-            block = self.stream.read(self.chunk_bytes)
+            block = self._read()
             if not block or len(buffer) > HEADER_LIMIT_BYTES:
                 raise TraceFormatError(
                     f"{self.name}: no traceEvents list, so this is not a Kineto trace."
@@ -124,7 +154,7 @@ class TraceReader:
         while text[position : position + 1] == "{":
             try:
                 _, end = _decoder.raw_decode(text, position)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return  # an event cut by the end of the buffer, or a broken one
             boundary = _BOUNDARY.match(buffer, end)
             if not boundary:
@@ -136,8 +166,13 @@ class TraceReader:
             position = boundary.end() - len(boundary.group().lstrip(_SPACE_AND_COMMA))
 
     def _last_boundary(self, buffer: bytes) -> int:
-        """Position just behind the last event that is known to end in the buffer."""
-        return max((buffer.rfind(separator) for separator in self._separators), default=-2) + 1 or -1
+        """Position just behind the last event that is known to end in the buffer, else -1."""
+        last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
+        if last < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
+            # Broken text between whole events: cut in front of whatever starts like one.
+            starts = [found.start() for found in EVENT_START.finditer(buffer, 1)]
+            return starts[-1] if starts else -1
+        return last + 1 if last >= 0 else -1
 
     def _strip(self, buffer: bytes) -> bytes:
         """Drop what stands between two events."""
@@ -146,7 +181,11 @@ class TraceReader:
         return stripped
 
     def _end_of_events(self, buffer: bytes) -> int:
-        """Walk the last events one by one to the bracket that closes the list."""
+        """Walk the last events one by one to the bracket that closes the list.
+
+        Where an event is broken, the list ends at the last bracket that a valid
+        trailer follows; without one it is cut off, and all of the rest is events.
+        """
         text = buffer.decode("latin-1")
         position = 0
         while True:
@@ -155,16 +194,18 @@ class TraceReader:
                 break
             try:
                 _, position = _decoder.raw_decode(text, position)
-            except ValueError as error:
-                raise TraceFormatError(
-                    f"{self.name}: broken JSON at byte {self._offset + position}: {error}."
-                ) from error
-        if text[position : position + 1] != "]":
-            raise TraceFormatError(
-                f"{self.name}: the event list ends at byte {self._offset + position} without "
-                "its closing bracket; the file is truncated or broken there."
-            )
-        return position
+            except (ValueError, RecursionError):
+                break
+        if text[position : position + 1] == "]":
+            return position
+        for bracket in range(MAX_TRAILER_BRACKETS):
+            position = buffer.rfind(b"]", 0, position if bracket else len(buffer))
+            if position < 0:
+                break
+            if _is_trailer(buffer[position + 1 :]):
+                return position
+        self._note(b"", "the event list has no end: the file is cut off")
+        return len(buffer)
 
     def _read_trailer(self, buffer: bytes) -> None:
         rest = buffer.strip().removeprefix(b"]").strip(_SPACE_AND_COMMA)
@@ -174,8 +215,18 @@ class TraceReader:
     def _merge_metadata(self, text: bytes, where: str) -> None:
         try:
             keys = json.loads(text.decode("utf-8", errors="replace"), strict=False)
-        except ValueError as error:
-            raise TraceFormatError(
-                f"{self.name}: the {where} beside traceEvents is not valid JSON: {error}."
-            ) from error
+        except (ValueError, RecursionError) as error:
+            self._note(text, f"the {where} beside traceEvents is not valid JSON: {error}")
+            return
         self.metadata.update(keys)
+
+
+def _is_trailer(rest: bytes) -> bool:
+    """Say whether the bytes behind a bracket close the file: nothing, a brace, or more keys."""
+    rest = rest.strip(_SPACE_AND_COMMA)
+    if rest in (b"", b"}"):
+        return True
+    try:
+        return isinstance(json.loads(b"{" + rest), dict)
+    except (ValueError, RecursionError):
+        return False

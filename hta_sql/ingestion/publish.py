@@ -122,5 +122,3 @@ def remove_leftovers(store: Path, manifest: Manifest) -> int:
     if removed:
         log.info("Removed %d files of an earlier ingest from %s.", removed, store)
     return removed
-
-

@@ -9,46 +9,27 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hta_sql.ingestion.call_tree import call_tree
-from hta_sql.ingestion.chunks import CHUNK_BYTES, Chunk, TraceReader
+from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.ingestion.source import open_trace
+from hta_sql.ingestion.staging import EXTRACTED, stage_events
 from hta_sql.sqlfiles import ingest_sql, sql_root
 
 log = logging.getLogger(__name__)
 
-EXTRACTED = (
-    "cpu_ops",
-    "runtime_calls",
-    "gpu_ops",
-    "annotations",
-    "python_calls",
-    "memory_events",
-    "flows",
-    "counters",
-    "other_events",
-)
 STORED = ("ranks", "devices", "process_groups", "steps", *EXTRACTED, "event_args", "quarantine")
 """The tables of a store, each one file sql/ingest/store/<table>.sql."""
 
-BATCH_CHUNKS = 256
-"""Chunks whose text is in memory at once: 32 MB. What stays of a batch is typed and small."""
-
 ROW_GROUP_ROWS = 122_880
-
-_CHUNK_SCHEMA = pa.schema([("chunk", pa.int64()), ("text", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -64,6 +45,7 @@ class RankJob:
     memory_limit: str | None = None
     kernel_classes: str | None = None
     chunk_bytes: int = CHUNK_BYTES
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +66,7 @@ class RankResult:
     files: list[StoredFile]
     event_count: int
     quarantined: int
-    start_ns: int
+    start_ns: int | None
     seconds: float
     steps: list[str] = field(default_factory=list)
 
@@ -98,7 +80,7 @@ def ingest_rank(job: RankJob) -> RankResult:
     with duckdb.connect(":memory:", config=config) as con:
         reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes)
         with reader.stream:
-            event_count = stage_events(con, reader)
+            event_count = stage_events(con, reader, strict=job.strict)
         link_events(con, job, reader.metadata, event_count)
         files = write_tables(con, job)
         steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
@@ -106,57 +88,6 @@ def ingest_rank(job: RankJob) -> RankResult:
     quarantined = sum(file.rows for file in files if file.table == "quarantine")
     seconds = time.monotonic() - started
     return RankResult(job, files, event_count, quarantined, start_ns, seconds, steps)
-
-
-def stage_events(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> int:
-    """Parse the trace batch by batch into one staged table per kind of event."""
-    event_count = 0
-    chunks = iter(reader)
-    con.execute(ingest_sql("link/quarantined"))
-    for number in count():
-        first = next(chunks, None)
-        if first is None and number:
-            break
-        batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
-        con.register("chunks", _text_stream(batch))
-        con.execute(ingest_sql("parse/parsed_events"))
-        con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": event_count})
-        if number == 0:
-            _create_staged_tables(con)
-        for table in EXTRACTED:
-            con.table(f"extracted_{table}").insert_into(f"staged_{table}")
-        event_count += len(con.table("parsed_events"))
-        con.execute("DROP TABLE parsed_events")
-    return event_count
-
-
-def stage_nothing(con: duckdb.DuckDBPyConnection) -> None:
-    """Make the staged tables of a trace without events."""
-    no_text = pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, [])
-    con.execute(ingest_sql("link/quarantined"))
-    con.register("chunks", no_text)
-    con.execute(ingest_sql("parse/parsed_events"))
-    con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": 0})
-    _create_staged_tables(con)
-
-
-def _create_staged_tables(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(ingest_sql("parse/batch_events"))
-    for table in EXTRACTED:
-        con.execute(ingest_sql(f"extract/{table}"))
-        con.table(f"extracted_{table}").limit(0).create(f"staged_{table}")
-
-
-def _text_stream(batch: Iterator[Chunk]) -> pa.RecordBatchReader:
-    """Read and cut while DuckDB parses; only what it holds at the moment is in memory."""
-    return pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, map(_arrow_batch, batch))
-
-
-def _arrow_batch(chunk: Chunk) -> pa.RecordBatch:
-    """Hand one chunk over without copying its text."""
-    ends = pa.array([0, len(chunk.text)], pa.int32()).buffers()[1]
-    text = pa.StringArray.from_buffers(1, ends, pa.py_buffer(chunk.text))
-    return pa.record_batch([pa.array([chunk.number], pa.int64()), text], schema=_CHUNK_SCHEMA)
 
 
 def link_events(
@@ -210,6 +141,6 @@ def write_tables(con: duckdb.DuckDBPyConnection, job: RankJob) -> list[StoredFil
             partial.unlink()
             continue
         size = partial.stat().st_size
-        os.replace(partial, target)
+        partial.replace(target)
         files.append(StoredFile(table, relative.as_posix(), rows, size))
     return files

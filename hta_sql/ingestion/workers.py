@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 
 import fsspec
@@ -66,14 +67,14 @@ def run_jobs(
         done.collect(executor, jobs)
     elif workers <= 1 or len(jobs) <= 1:
         for job in jobs:
-            done.attempt(job, lambda job=job: ingest_rank(job))
+            done.attempt(job, partial(ingest_rank, job))
     else:
         largest_first = sorted(jobs, key=lambda job: -_size(job.path))
         with _pool(workers) as pool:
             done.collect(pool, largest_first)
         for job in done.lost:
             with _pool(1) as pool:
-                done.attempt(job, lambda job=job, pool=pool: pool.submit(ingest_rank, job).result())
+                done.attempt(job, pool.submit(ingest_rank, job).result)
     return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
 
 

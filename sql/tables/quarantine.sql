@@ -1,4 +1,4 @@
--- What could not be read as an event, and why.
+-- What could not be read as an event or had to be repaired, and why.
 CREATE OR REPLACE VIEW quarantine AS
 -- Columns:
 --   run          VARCHAR         Run: one capture of one job.
@@ -7,6 +7,7 @@ CREATE OR REPLACE VIEW quarantine AS
 --   event_id     BIGINT          Position in traceEvents, where known.
 --   byte_offset  BIGINT [bytes]  Offset in the (decompressed) file, where known.
 --   byte_count   BIGINT [bytes]  Length of the bad span, where known.
+--   is_lost      BOOLEAN         The event is in no other table; false: it was repaired and kept.
 --   reason       VARCHAR         What is wrong.
 --   excerpt      VARCHAR         Start of the bad span.
 SELECT
@@ -16,6 +17,7 @@ SELECT
     x.event_id,
     x.byte_offset,
     x.byte_count,
+    x.is_lost,
     x.reason,
     x.excerpt
 FROM stored.quarantine AS x

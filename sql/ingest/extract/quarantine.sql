@@ -1,15 +1,15 @@
--- Events of one batch that cannot be placed in time, with the reason.
+-- Events of one batch that cannot be placed in time, with the reason. `args` stands for the rest.
 CREATE OR REPLACE TEMP VIEW extracted_quarantine AS
 SELECT
-    p.chunk,
-    p.position,
     e.event_id,
+    e.chunk,
+    e.position,
     CASE
         WHEN e.ph IS NULL THEN 'not an event: no "ph" field'
         WHEN e.ts IS NULL THEN '"ts" is missing, not a number or out of range'
         ELSE '"dur" is missing, not a number or out of range'
-    END AS reason
-FROM parsed_events AS p
-JOIN chunk_starts AS s ON s.chunk = p.chunk
-JOIN batch_events AS e ON e.event_id = s.first_event_id + p.position
-WHERE p.target = 'quarantine' AND e.target = 'quarantine'
+    END AS reason,
+    left(concat_ws(' ', e.ph, e.cat, e.name, e.args), 200) AS excerpt
+FROM batch_events AS e
+WHERE e.target = 'quarantine'
+ORDER BY e.event_id

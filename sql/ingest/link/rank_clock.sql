@@ -1,7 +1,7 @@
 -- First and last instant of the rank in the clock of its file [ns].
 --
 -- Complete events decide (the profiler's own span among them); a trace without any falls back to
--- its other events, so that `ts` always has a zero.
+-- its other events; NULL without any.
 CREATE OR REPLACE TEMP TABLE rank_clock AS
 WITH
     complete_events AS (
@@ -25,6 +25,6 @@ WITH
         ) AS e
     )
 SELECT
-    coalesce(c.first_ts, p.first_ts, 0) AS first_ts,
-    coalesce(c.last_ts, p.last_ts, 0) AS last_ts
+    coalesce(c.first_ts, p.first_ts) AS first_ts,
+    coalesce(c.last_ts, p.last_ts) AS last_ts
 FROM complete_events AS c, point_events AS p

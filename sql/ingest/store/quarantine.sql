@@ -7,6 +7,7 @@ SELECT
     q.event_id,
     q.byte_offset,
     q.byte_count,
+    q.is_lost,
     q.reason,
     q.excerpt
 FROM quarantined AS q

@@ -1,14 +1,17 @@
--- One batch of text chunks, one row per event: the common fields typed, `args` kept as JSON text.
+-- Text chunks as one row per event: the common fields typed, `args` kept as JSON text.
 --
--- `chunks(chunk BIGINT, text VARCHAR)` holds comma-separated whole events. TRY makes a chunk that
--- is not valid JSON yield no row; the caller finds it by its absence and repairs it. Time becomes
+-- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB)` holds comma-separated whole events, as text and, without
+-- a copy, as bytes: a chunk may not even be UTF-8. A chunk that is
+-- not valid JSON becomes one row that holds its bytes; the caller
+-- repairs it and parses it again. Time becomes
 -- exact: JSON decimal microseconds ─▶ DECIMAL(20,3) ─▶ BIGINT nanoseconds, half rounded up, never
 -- through a double. `target` is the one place that decides which table an event belongs to.
-CREATE OR REPLACE TEMP TABLE parsed_events AS
+CREATE OR REPLACE TEMP VIEW events_of_chunks AS
 WITH
     parsed_chunks AS (
         SELECT
             c.chunk,
+            c.bytes,
             TRY(from_json(
                 '[' || c.text || ']',
                 '[{"ph": "VARCHAR", "cat": "VARCHAR", "name": "VARCHAR", "pid": "VARCHAR", "tid": "VARCHAR", "ts": "DECIMAL(20,3)", "dur": "DECIMAL(20,3)", "id": "VARCHAR", "bp": "VARCHAR", "s": "VARCHAR", "args": "JSON"}]'
@@ -16,7 +19,11 @@ WITH
         FROM chunks AS c
     ),
     events AS (
-        SELECT p.chunk, unnest(range(len(p.events))) AS position, unnest(p.events) AS e
+        SELECT
+            p.chunk,
+            CASE WHEN p.events IS NULL THEN p.bytes END AS refused_bytes,
+            unnest(range(coalesce(len(p.events), 1))) AS position,
+            unnest(coalesce(p.events, [NULL])) AS e
         FROM parsed_chunks AS p
     )
 SELECT
@@ -27,16 +34,19 @@ SELECT
     v.e.name AS name,
     v.e.pid AS pid,
     v.e.tid AS tid,
-    (v.e.ts * 1000)::BIGINT AS ts,
-    (v.e.dur * 1000)::BIGINT AS dur,
+    TRY_CAST(v.e.ts * 1000 AS BIGINT) AS ts,
+    TRY_CAST(v.e.dur * 1000 AS BIGINT) AS dur,
     v.e.id AS id,
     v.e.bp AS bp,
     v.e.s AS scope,
     v.e.args AS args,
+    v.refused_bytes,
     CASE
+        WHEN v.refused_bytes IS NOT NULL THEN 'refused'
         WHEN v.e.ph IS NULL THEN 'quarantine'
         WHEN v.e.ph = 'X' THEN CASE
-            WHEN v.e.ts IS NULL OR v.e.dur IS NULL THEN 'quarantine'
+            -- 4e15 us are 126 years: sums of a few such times still fit 64 bits of nanoseconds.
+            WHEN v.e.ts IS NULL OR v.e.dur IS NULL OR abs(v.e.ts) > 4e15 OR abs(v.e.dur) > 4e15 THEN 'quarantine'
             WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'
             WHEN v.e.cat = 'python_function' THEN 'python_calls'
             WHEN v.e.cat IN (
@@ -48,9 +58,10 @@ SELECT
             WHEN v.e.cat IN ('user_annotation', 'gpu_user_annotation') THEN 'annotations'
             ELSE 'other_events'
         END
-        WHEN v.e.ph IN ('s', 't', 'f') THEN CASE WHEN v.e.ts IS NULL THEN 'quarantine' ELSE 'flows' END
-        WHEN v.e.ph IN ('i', 'I') AND v.e.name = '[memory]' THEN CASE WHEN v.e.ts IS NULL THEN 'quarantine' ELSE 'memory_events' END
-        WHEN v.e.ph = 'C' THEN CASE WHEN v.e.ts IS NULL THEN 'quarantine' ELSE 'counters' END
+        WHEN v.e.ph <> 'M' AND (v.e.ts IS NULL OR abs(v.e.ts) > 4e15) THEN 'quarantine'
+        WHEN v.e.ph IN ('s', 't', 'f') THEN 'flows'
+        WHEN v.e.ph IN ('i', 'I') AND v.e.name = '[memory]' THEN 'memory_events'
+        WHEN v.e.ph = 'C' THEN 'counters'
         ELSE 'other_events'
     END AS target
 FROM events AS v

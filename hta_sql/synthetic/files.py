@@ -1,0 +1,192 @@
+"""Kineto's files: a header, the events as they come, and a trailer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, cast
+
+from .render import StepRenderer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from .records import StepTrace
+    from .render import Event
+    from .spec import JobSpec
+
+_METADATA = (
+    '  {\n    "name": "%s", "ph": "M", "ts": %s, "pid": %s, "tid": %d,\n'
+    '    "args": {\n      "%s": %s\n    }\n  }'
+)
+_WINDOW = (
+    '  {\n    "ph": "X", "cat": "Trace", "ts": %s, "dur": %s,\n'
+    '    "pid": "Spans", "tid": "PyTorch Profiler",\n'
+    '    "name": "PyTorch Profiler (0)",\n'
+    '    "args": {\n      "Op count": 0\n    }\n  }'
+)
+_INSTANT = (
+    '  {\n    "name": "%s", "ph": "i", "s": "g",\n    "pid": "%s", "tid": "%s", "ts": %s\n  }'
+)
+
+
+def microseconds(ns: int) -> str:
+    """Nanoseconds as the decimal microseconds that Kineto writes."""
+    return f"{ns // 1000}.{ns % 1000:03d}"
+
+
+class RankWriter:
+    """Writes the trace of one rank, step by step. Use it as a context manager."""
+
+    def __init__(self, path: Path, spec: JobSpec, rank: int) -> None:
+        self.path = path
+        self.events: Counter[str] = Counter()
+        self._spec = spec
+        self._rank = rank
+        self._pid = spec.pid_of(rank)
+        self._device = spec.device_of(rank)
+        self._shift = spec.shift_ns(rank)
+        self._renderer = StepRenderer(spec, rank)
+        self._end = spec.start_ns
+        self._streams: set[int] = set()
+        self._separator = ""
+        self._opened = ExitStack()
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file and write its header."""
+        with ExitStack() as stack:
+            self._file = stack.enter_context(self.path.open("wb"))
+            if self._spec.gzip:
+                # No name and no time in the gzip header: equal jobs give equal bytes.
+                packed = gzip.GzipFile("", "wb", 3, self._file, mtime=0)
+                self._file = cast("IO[bytes]", stack.enter_context(packed))
+            self._text(_header(self._spec, self._rank))
+            self._opened = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Write the trailer, where nothing failed, and close the file."""
+        if kind is None:
+            self._write(self._epilogue())
+            self._text(f'\n  ],\n  "traceName": {json.dumps(self.path.name)}\n}}\n')
+        self._opened.close()
+
+    def write_step(self, step: StepTrace) -> None:
+        """Append everything that happened in one step."""
+        self._write(self._renderer.events(step))
+        self._end = max(self._end, step.ts + step.dur)
+        for op in step.gpu_ops():
+            self._streams.add(op.stream)
+            self._end = max(self._end, op.ts + op.dur)
+
+    def _write(self, events: Iterator[Event]) -> None:
+        counts = self.events
+        texts = []
+        for category, text in events:
+            counts[category] += 1
+            texts.append(text)
+        if texts:
+            self._text(self._separator + ",\n".join(texts))
+            self._separator = ",\n"
+
+    def _text(self, text: str) -> None:
+        if self._file is None:
+            raise ValueError("a RankWriter must be entered before it writes")
+        self._file.write(text.encode())
+
+    def _epilogue(self) -> Iterator[Event]:
+        """What torch writes last: names of processes and threads, and the window."""
+        spec = self._spec
+        start = microseconds(spec.start_ns + self._shift)
+        pid = self._pid
+        yield "M", _METADATA % ("process_name", start, pid, 0, "name", '"python"')
+        yield "M", _METADATA % ("process_labels", start, pid, 0, "labels", '"CPU"')
+        yield "M", _METADATA % ("process_sort_index", start, pid, 0, "sort_index", pid)
+        for device in range(min(8, spec.ranks)):
+            yield "M", _METADATA % ("process_name", start, device, 0, "name", '"python"')
+            label = f'"GPU {device}"'
+            yield "M", _METADATA % ("process_labels", start, device, 0, "labels", label)
+            order = 5_000_000 + device
+            yield "M", _METADATA % ("process_sort_index", start, device, 0, "sort_index", order)
+        for stream in sorted(self._streams):
+            lane = (start, self._device, stream)
+            yield "M", _METADATA % ("thread_name", *lane, "name", f'"stream {stream} "')
+            yield "M", _METADATA % ("thread_sort_index", *lane, "sort_index", stream)
+        for thread, name in ((pid, "python"), (pid + 80, "pt_autograd_0")):
+            label = f'"thread {thread} ({name})"'
+            yield "M", _METADATA % ("thread_name", start, pid, thread, "name", label)
+            yield "M", _METADATA % ("thread_sort_index", start, pid, thread, "sort_index", thread)
+        yield from self._window(start)
+
+    def _window(self, start: str) -> Iterator[Event]:
+        length = microseconds(self._end - self._spec.start_ns)
+        yield "Trace", _WINDOW % (start, length)
+        order = ("process_sort_index", start, '"Spans"', 0, "sort_index", 536_870_912)
+        yield "M", _METADATA % order
+        yield "i", _INSTANT % (
+            "Iteration Start: PyTorch Profiler", "Traces", "Trace PyTorch Profiler", start,
+        )  # fmt: skip
+        # The profiler stops a little after the last step.
+        end = microseconds(self._end + self._shift + 900_000)
+        yield "i", _INSTANT % ("Record Window End", "", "", end)
+
+
+def _header(spec: JobSpec, rank: int) -> str:
+    gpus = ",\n".join(_device_properties(device) for device in range(min(8, spec.ranks)))
+    everyone = list(range(spec.ranks))
+    groups = [
+        {
+            "pg_name": str(group),
+            "pg_desc": "default_pg" if group == 0 else f"dp_{group}",
+            "backend_config": "cuda:nccl",
+            "pg_size": spec.ranks,
+            "ranks": everyone,
+        }
+        for group in range(spec.comm_streams)
+    ]
+    distributed = {
+        "backend": "nccl",
+        "rank": rank,
+        "world_size": spec.ranks,
+        "pg_count": spec.comm_streams,
+        "pg_config": groups,
+        "nccl_version": "2.21.5" if spec.nccl_names == "modern" else "2.17.1",
+    }
+    flags = ('      "with_stack": 1,\n' if spec.python_stacks else "") + (
+        '      "profile_memory": 1,\n' if spec.memory_events else ""
+    )
+    return (
+        f'\n  {{\n    "schemaVersion": 1,\n    "deviceProperties": [\n{gpus}\n    ],\n'
+        '      "cupti_version": 24,\n      "cuda_runtime_version": 12060,\n'
+        '      "cuda_driver_version": 12080,\n'
+        f'      "distributedInfo": {json.dumps(distributed)},\n      "record_shapes": 1,\n'
+        f"{flags}"
+        f'      "host_name": {json.dumps(spec.host_of(rank))},\n'
+        f'      "trace_id": "{(spec.seed << 32 | rank) % (1 << 128):032X}",\n'
+        '  "displayTimeUnit": "ms",\n'
+        f'  "baseTimeNanoseconds": {spec.rank_base_time_ns(rank)},\n  "traceEvents": [\n'
+    )
+
+
+def _device_properties(device: int) -> str:
+    return (
+        f'    {{\n      "id": {device}, "name": "NVIDIA H100 80GB HBM3", '
+        '"totalGlobalMem": 85028372480,\n      "computeMajor": 9, "computeMinor": 0,\n'
+        '      "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048,\n'
+        '      "regsPerBlock": 65536, "warpSize": 32,\n'
+        '      "sharedMemPerBlock": 49152, "numSms": 132\n'
+        '    , "regsPerMultiprocessor": 65536, "sharedMemPerBlockOptin": 232448, '
+        '"sharedMemPerMultiprocessor": 233472\n    }'
+    )

@@ -1,0 +1,179 @@
+"""What the simulator produces: plain records in simulated nanoseconds.
+
+`args` holds the JSON text of an event's further arguments. It is text, not a dict, because it
+is made once per kind of operator: rendering equal dicts a million times would be most of the
+run time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+GpuKind = Literal["kernel", "gpu_memcpy", "gpu_memset"]
+GpuClass = Literal["computation", "communication", "memory"]
+
+COMPUTE_STREAM = 7
+COPY_STREAM = 21
+FIRST_COMM_STREAM = 31
+
+CALLS = {
+    "cudaLaunchKernel": ("cuda_runtime", 211, 4_300),
+    "cudaLaunchKernelExC": ("cuda_runtime", 430, 6_100),
+    "cudaGraphLaunch": ("cuda_runtime", 311, 28_000),
+    "cudaMemcpyAsync": ("cuda_runtime", 41, 5_900),
+    "cudaMemsetAsync": ("cuda_runtime", 51, 3_700),
+    "cudaEventRecord": ("cuda_runtime", 135, 900),
+    "cudaStreamWaitEvent": ("cuda_runtime", 147, 1_100),
+    "cudaStreamSynchronize": ("cuda_runtime", 131, 2_500),
+    "cuLaunchKernelEx": ("cuda_driver", 652, 5_200),
+}
+"""Category, CUPTI's `cbid` and usual length of the calls that a job makes."""
+
+LAUNCHES = frozenset(name for name in CALLS if "Launch" in name or "Async" in name)
+"""The calls that put work on a stream."""
+
+
+@dataclass(slots=True)
+class HostEvent:
+    """A span on a CPU thread: an operator or an annotation."""
+
+    category: str
+    name: str
+    thread: int
+    ts: int
+    dur: int
+    external_id: int
+    args: str
+
+
+@dataclass(slots=True)
+class PythonFrame:
+    """A span of the Python tracer."""
+
+    name: str
+    thread: int
+    ts: int
+    dur: int
+    id: int
+    parent: int | None
+    module_id: int | None
+
+
+@dataclass(slots=True)
+class RuntimeCall:
+    """A call of the CUDA runtime or driver."""
+
+    category: str
+    name: str
+    cbid: int
+    thread: int
+    ts: int
+    dur: int
+    correlation: int
+    external_id: int
+    launches: bool
+    """Whether GPU work follows from it, so that a flow event starts here."""
+    recorded: bool = True
+    """Whether it stands in the trace."""
+
+
+@dataclass(slots=True)
+class FlowPoint:
+    """One end of a forward-backward arrow: phase `s` or `f`."""
+
+    phase: str
+    id: int
+    thread: int
+    ts: int
+
+
+@dataclass(slots=True)
+class MemoryInstant:
+    """An allocation (bytes > 0) or a release (bytes < 0) on the GPU."""
+
+    thread: int
+    ts: int
+    address: int
+    bytes: int
+    allocated: int
+    reserved: int
+
+
+@dataclass(slots=True)
+class SyncEvent:
+    """A device-side synchronisation."""
+
+    name: str
+    stream: int
+    ts: int
+    dur: int
+    correlation: int
+    args: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective operation, the same on every rank that takes part."""
+
+    step: int
+    index: int
+    seq: int
+    group: int
+    elements: int
+    transfer_ns: int
+
+
+@dataclass(slots=True)
+class GpuOp:
+    """Work on a stream. The host fills in what it asks for, the device when it happens."""
+
+    kind: GpuKind
+    group: GpuClass
+    name: str
+    stream: int
+    work_ns: int
+    correlation: int
+    external_id: int
+    call: RuntimeCall | None
+    scopes: tuple[HostEvent, ...]
+    """Annotations open on the launching thread."""
+    args: str = ""
+    bytes: int = 0
+    collective: Collective | None = None
+    ready_ns: int = 0
+    ts: int = 0
+    dur: int = 0
+
+    @property
+    def launch(self) -> RuntimeCall | None:
+        """The launch call, where the trace has it."""
+        return self.call if self.call is not None and self.call.recorded else None
+
+
+@dataclass(slots=True)
+class StreamWait:
+    """From here on, `stream` waits for all that was queued on `awaited` so far."""
+
+    stream: int
+    awaited: int
+
+
+@dataclass(slots=True)
+class StepTrace:
+    """Everything that one rank did in one profiler step."""
+
+    number: int
+    ts: int = 0
+    dur: int = 0
+    host: list[HostEvent] = field(default_factory=list)
+    python: list[PythonFrame] = field(default_factory=list)
+    flows: list[FlowPoint] = field(default_factory=list)
+    memory: list[MemoryInstant] = field(default_factory=list)
+    calls: list[RuntimeCall] = field(default_factory=list)
+    queue: list[GpuOp | StreamWait] = field(default_factory=list)
+    syncs: list[SyncEvent] = field(default_factory=list)
+
+    def gpu_ops(self) -> list[GpuOp]:
+        """The GPU operations, in the order in which the host asked for them."""
+        return [entry for entry in self.queue if isinstance(entry, GpuOp)]

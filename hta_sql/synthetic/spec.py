@@ -1,0 +1,119 @@
+"""What a synthetic job looks like: one frozen value, checked when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HOUR_NS = 3_600_000_000_000
+
+NcclNames = Literal["modern", "old"]
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A data-parallel training job. The same spec always gives the same bytes.
+
+    Times are integer nanoseconds. Mappings are keyed by rank; ranks that they leave out
+    are unchanged.
+    """
+
+    ranks: int = 8
+    """Processes of the job, one GPU each, eight GPUs a host."""
+    steps: int = 4
+    """Profiler steps in the trace."""
+    first_step: int = 10
+    """Number of the first `ProfilerStep#N`."""
+    layers: int = 4
+    """Blocks of the model; the backward pass of each ends in one all-reduce."""
+    ops_per_layer: int = 8
+    """Forward operators per block: the knob for the size of a trace."""
+    comm_streams: int = 1
+    """Communication streams, each with a process group of its own; layers take turns."""
+    collective_metadata: bool = True
+    """Write `Collective name`, message sizes, process groups and `Seq`."""
+    nccl_names: NcclNames = "modern"
+    """How communication kernels are named: `ncclDevKernel_…` or `ncclKernel_…`."""
+    stragglers: Mapping[int, int] = field(default_factory=dict)
+    """Extra time that a rank spends loading data, in every step."""
+    slow_kernels: Mapping[int, float] = field(default_factory=dict)
+    """Factor on the length of a rank's computation kernels."""
+    clock_offsets_ns: Mapping[int, int] = field(default_factory=dict)
+    """How far a rank's clock runs ahead: its events seem to happen that much later."""
+    base_shifts_ns: Mapping[int, int] = field(default_factory=dict)
+    """Added to a rank's `baseTimeNanoseconds` and taken off its `ts`: absolute time stays."""
+    memory_events: bool = False
+    """Write an instant `[memory]` for each allocation and each release."""
+    python_stacks: bool = False
+    """Write Python frames, `nn.Module: …` among them."""
+    sync_events: bool = False
+    """Write device-side `cuda_sync` events."""
+    driver_launches: bool = True
+    """Launch matrix kernels by `cuLaunchKernelEx` (cuda_driver), the rest by cudaLaunchKernel."""
+    graph_launches: bool = False
+    """Launch the optimizer as a CUDA graph: one cudaGraphLaunch, many kernels."""
+    early_kernels: int = 0
+    """Kernels that were launched before the trace began, so without a launch call."""
+    lost_launch_every: int = 0
+    """Leave every N-th launch call out of the trace, as a full buffer would; 0 keeps all."""
+    seed: int = 0
+    """Changes the jitter of every duration."""
+    base_time_ns: int = 1_759_300_074_000_000_000
+    """`baseTimeNanoseconds`: what `ts` counts from."""
+    start_ns: int = 6_322_354_292_000_000
+    """Start of the trace, counted from the base time."""
+    host_name: str = "node"
+    """Hosts are named `<host_name>-0`, `<host_name>-1`, …"""
+    gzip: bool = True
+    """Write `.json.gz`; else `.json`."""
+
+    def __post_init__(self) -> None:
+        """Refuse a job that cannot be simulated."""
+        for name in ("ranks", "steps", "layers", "ops_per_layer", "comm_streams"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
+        for name in ("first_step", "early_kernels", "lost_launch_every", "base_time_ns"):
+            _require(getattr(self, name) >= 0, f"{name} must not be negative")
+        _require(self.nccl_names in ("modern", "old"), "nccl_names must be 'modern' or 'old'")
+        _require(
+            bool(self.host_name) and not set(self.host_name) & set('/\\"'),
+            "host_name must be a plain, non-empty name",
+        )
+        for name in ("stragglers", "slow_kernels", "clock_offsets_ns", "base_shifts_ns"):
+            strangers = sorted(set(getattr(self, name)) - set(range(self.ranks)))
+            _require(not strangers, f"{name} names ranks that the job does not have: {strangers}")
+        _require(min(self.stragglers.values(), default=0) >= 0, "stragglers must not be negative")
+        _require(min(self.slow_kernels.values(), default=1) > 0, "slow_kernels must be positive")
+        _require(
+            all(abs(offset) <= _HOUR_NS for offset in self.clock_offsets_ns.values()),
+            "clock_offsets_ns must stay within an hour",
+        )
+        earliest = min((self.shift_ns(rank) for rank in range(self.ranks)), default=0)
+        _require(self.start_ns + earliest >= 0, "start_ns must keep every ts at or above zero")
+
+    def shift_ns(self, rank: int) -> int:
+        """What the simulated time lacks to be the `ts` that the rank writes."""
+        return self.clock_offsets_ns.get(rank, 0) - self.base_shifts_ns.get(rank, 0)
+
+    def rank_base_time_ns(self, rank: int) -> int:
+        """The `baseTimeNanoseconds` that the rank writes."""
+        return self.base_time_ns + self.base_shifts_ns.get(rank, 0)
+
+    def host_of(self, rank: int) -> str:
+        """Name of the host that the rank runs on."""
+        return f"{self.host_name}-{rank // 8}"
+
+    def device_of(self, rank: int) -> int:
+        """Index of the rank's GPU on its host."""
+        return rank % 8
+
+    def pid_of(self, rank: int) -> int:
+        """Process id of the rank, which is also the id of its main thread."""
+        return 4000 + 100 * (rank % 8)
+
+
+def _require(truth: bool, message: str) -> None:
+    if not truth:
+        raise ValueError(message)
