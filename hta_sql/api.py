@@ -70,7 +70,7 @@ def ingest(
     folder = Path(store)
     source = os.fspath(traces) if isinstance(traces, os.PathLike) else traces
     try:
-        ingest_traces(
+        report = ingest_traces(
             source,
             folder,
             run=run,
@@ -88,7 +88,9 @@ def ingest(
         # Also after a partial failure: what could be read is there to be used.
         if (folder / "manifest.json").exists():
             build_catalog(folder)
-    return TraceStore(folder)
+    opened = TraceStore(folder)
+    opened.ingested = report
+    return opened
 
 
 def open_store(store: str | os.PathLike[str], **options: object) -> TraceStore:

@@ -23,7 +23,7 @@ STORAGE_VERSION = "v1.4.0"
 
 def build_catalog(store: Path, library: Library | None = None) -> Path:
     """Build the catalog of a store from its manifest; returns its path."""
-    store = store.absolute()
+    store = store.resolve()
     manifest = read_manifest(store)
     target = store / CATALOG
     partial = store / f".{CATALOG}.{os.getpid()}.partial"

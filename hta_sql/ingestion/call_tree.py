@@ -10,6 +10,7 @@ ten times as much as these few array operations.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -82,34 +83,66 @@ def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
     return found
 
 
-def call_tree(host_events: pa.Table) -> pa.Table:
-    """Build the call tree of one rank.
+CALL_TREE_SCHEMA = pa.schema(
+    [
+        ("event_id", pa.int64()),
+        ("parent_id", pa.int64()),
+        ("depth", pa.int32()),
+        ("overlaps", pa.bool_()),
+        ("op_id", pa.int64()),
+        ("annotation_id", pa.int64()),
+        ("module_id", pa.int64()),
+    ]
+)
+
+
+def call_tree(host_events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Build the call tree of one rank, batch by batch.
+
+    Memory is that of one batch: all that later events can lie inside are the
+    events around the last one, so those few go along as the start of the next
+    batch.
 
     Args:
         host_events: thread, ts, end_ts, event_id, kind in the order of
             sql/ingest/link/host_events.sql.
 
-    Returns:
+    Yields:
         One row per host event: event_id, parent_id, depth, overlaps and the
-        nearest enclosing op_id, annotation_id and module_id (BIGINT; NULL: none).
+        nearest enclosing op_id, annotation_id and module_id (NULL: none).
     """
-    column = {name: host_events.column(name).to_numpy() for name in host_events.column_names}
+    still_open: dict[str, npt.NDArray[Any]] = {}
+    for batch in host_events:
+        column = {name: batch.column(name).to_numpy() for name in batch.schema.names}
+        if still_open:
+            column = {n: np.concatenate((still_open[n], values)) for n, values in column.items()}
+        carried = len(column["ts"]) - batch.num_rows
+        parent, overlaps = enclosing_events(column["thread"], column["ts"], column["end_ts"])
+        yield _rows(column, parent, overlaps).slice(carried)
+        chain = [len(parent) - 1]
+        while (above := int(parent[chain[-1]])) >= 0:
+            chain.append(above)
+        still_open = {name: values[chain[::-1]] for name, values in column.items()}
+
+
+def _rows(
+    column: dict[str, npt.NDArray[Any]], parent: IntArray, overlaps: BoolArray
+) -> pa.RecordBatch:
     kind, event_id = column["kind"], column["event_id"]
-    parent, overlaps = enclosing_events(column["thread"], column["ts"], column["end_ts"])
     is_memory = kind == MEMORY_EVENT
+    # Memory events are leaves; two at one instant do not enclose each other.
     parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
 
     def ids(position: IntArray) -> pa.Array:
         return pa.array(event_id[position], mask=position < 0)
 
-    return pa.table(
-        {
-            "event_id": event_id,
-            "parent_id": ids(parent),
-            "depth": pa.array(depths(parent).astype(np.int32)),
-            "overlaps": pa.array(overlaps),
-            "op_id": ids(nearest_ancestor(parent, kind == OPERATOR)),
-            "annotation_id": ids(nearest_ancestor(parent, kind == ANNOTATION)),
-            "module_id": ids(nearest_ancestor(parent, kind == MODULE_CALL)),
-        }
-    )
+    columns = [
+        pa.array(event_id),
+        ids(parent),
+        pa.array(depths(parent).astype(np.int32)),
+        pa.array(overlaps),
+        ids(nearest_ancestor(parent, kind == OPERATOR)),
+        ids(nearest_ancestor(parent, kind == ANNOTATION)),
+        ids(nearest_ancestor(parent, kind == MODULE_CALL)),
+    ]
+    return pa.record_batch(columns, schema=CALL_TREE_SCHEMA)

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hta_sql.ingestion.call_tree import call_tree
+from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
 from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.ingestion.source import open_trace
 from hta_sql.ingestion.staging import EXTRACTED, stage_events
@@ -30,6 +31,9 @@ STORED = ("ranks", "devices", "process_groups", "steps", *EXTRACTED, "event_args
 """The tables of a store, each one file sql/ingest/store/<table>.sql."""
 
 ROW_GROUP_ROWS = 122_880
+
+CALL_TREE_BATCH_ROWS = 1 << 19
+"""Host events in memory at once while the call tree is built: about 100 MB."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,20 @@ def link_events(
     _load_class_rules(con, job)
     for name in ("rank_clock", "profiler_steps", "step_windows", "last_step", "host_events"):
         con.execute(ingest_sql(f"link/{name}"))
-    con.register("call_tree", call_tree(con.table("host_events").to_arrow_table()))
+    _build_call_tree(con)
     for name in ("launches", "operators_by_external_id", "forward_operators"):
         con.execute(ingest_sql(f"link/{name}"))
+
+
+def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
+    """Sort the host events in the engine and build the tree of them as they come out."""
+    # The rows are read on one connection while the tree is written on another.
+    with con.cursor() as sorted_events:
+        reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
+        tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_tree(reader))
+        con.register("call_tree_rows", tree)
+        con.execute(ingest_sql("link/call_tree"))
+        con.unregister("call_tree_rows")
 
 
 def _load_class_rules(con: duckdb.DuckDBPyConnection, job: RankJob) -> None:

@@ -24,9 +24,10 @@ WITH
             i.lane,
             i.ts,
             i.end_ts,
-            i.ts > max(i.end_ts) OVER (
+            -- Nothing comes before the first interval of a lane: NULL, which count_if would not count as 0.
+            coalesce(i.ts > max(i.end_ts) OVER (
                 PARTITION BY i.lane ORDER BY i.ts, i.end_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) AS is_start
+            ), true) AS is_start
         FROM _intervals AS i
     ),
     _islands AS (

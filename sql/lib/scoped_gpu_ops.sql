@@ -1,4 +1,5 @@
--- The device activity that an analysis looks at: wanted runs, ranks and steps, no syncs.
+-- The device activity that an analysis looks at: wanted runs, ranks and steps, no syncs, no
+-- operation whose duration cannot be true.
 --
 -- By default the last profiler step of a run with two or more steps is left out: profilers stop in
 -- the middle of it.
@@ -19,6 +20,7 @@ SELECT g.*
 FROM gpu_ops AS g
 WHERE
     g.class <> 'sync'
+    AND NOT g.is_suspect
     AND (runs IS NULL OR list_contains(runs, g.run))
     AND (ranks IS NULL OR list_contains(ranks, g.rank))
     AND (steps IS NULL OR list_contains(steps, g.step))

@@ -6,6 +6,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   event_id                    BIGINT          Position of the event in traceEvents.
 --   ts                          BIGINT [ns]     Start since the run's first event.
 --   dur                         BIGINT [ns]     Duration as recorded.
+--   is_suspect                  BOOLEAN         The duration cannot be true: negative, or it ends over a second after the recording. Left out of analyses.
 --   kind                        VARCHAR         What the hardware did: kernel, memcpy, memset or sync.
 --   class                       VARCHAR         What it was for: computation, communication, memory or sync. A sync is not busy time.
 --   class_source                VARCHAR         What decided the class: metadata, category, rule or default (no rule knew the name).
@@ -63,6 +64,7 @@ SELECT
     x.event_id,
     x.ts + r.offset_ns AS ts,
     x.dur,
+    x.is_suspect,
     x.kind,
     x.class,
     x.class_source,

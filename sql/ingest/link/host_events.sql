@@ -4,7 +4,7 @@
 -- come last at their instant, so that nothing that starts there lies inside them.
 -- kind: 0 operator, 1 runtime call, 2 annotation, 3 profiler step, 4 module call, 5 Python frame,
 -- 6 memory event.
-CREATE OR REPLACE TEMP VIEW host_events AS
+CREATE OR REPLACE VIEW host_events AS
 WITH
     spans AS (
         SELECT c.pid, c.tid, c.ts, c.dur, c.event_id, 0::TINYINT AS kind FROM staged_cpu_ops AS c

@@ -1,11 +1,12 @@
--- First and last instant of the rank in the clock of its file [ns].
+-- First and last instant of the rank in the clock of its file [ns], and the end of the recording.
 --
 -- Complete events decide (the profiler's own span among them); a trace without any falls back to
--- its other events; NULL without any.
+-- its other events; NULL without any. The recording ends with the profiler's span or the last
+-- start of anything, whichever is later; NULL where the trace has no such span.
 CREATE OR REPLACE TEMP TABLE rank_clock AS
 WITH
     complete_events AS (
-        SELECT min(e.ts) AS first_ts, max(e.ts + e.dur) AS last_ts
+        SELECT min(e.ts) AS first_ts, max(e.ts) AS last_start_ts, max(e.ts + e.dur) AS last_ts
         FROM (
             SELECT c.ts, c.dur FROM staged_cpu_ops AS c
             UNION ALL SELECT r.ts, r.dur FROM staged_runtime_calls AS r
@@ -21,10 +22,16 @@ WITH
             SELECT m.ts FROM staged_memory_events AS m
             UNION ALL SELECT f.ts FROM staged_flows AS f
             UNION ALL SELECT c.ts FROM staged_counters AS c
-            UNION ALL SELECT o.ts FROM staged_other_events AS o WHERE o.phase <> 'M'
+            UNION ALL SELECT o.ts FROM staged_other_events AS o WHERE o.phase NOT IN ('M', 'X')
         ) AS e
+    ),
+    recording AS (
+        SELECT max(o.ts + o.dur) AS span_end_ts
+        FROM staged_other_events AS o
+        WHERE o.phase = 'X' AND o.cat = 'Trace'
     )
 SELECT
     coalesce(c.first_ts, p.first_ts) AS first_ts,
-    coalesce(c.last_ts, p.last_ts) AS last_ts
-FROM complete_events AS c, point_events AS p
+    coalesce(c.last_ts, p.last_ts) AS last_ts,
+    CASE WHEN r.span_end_ts IS NOT NULL THEN greatest(r.span_end_ts, c.last_start_ts, p.last_ts) END AS recording_end_ts
+FROM complete_events AS c, point_events AS p, recording AS r
