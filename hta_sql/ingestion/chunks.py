@@ -24,6 +24,9 @@ CHUNK_BYTES = 256 << 10
 HEADER_LIMIT_BYTES = 64 << 20
 """Give up looking for the event list after this much; real headers stay below 1 MB."""
 
+MAX_EVENT_BYTES = 256 << 20
+"""No event is longer: text without a boundary for so long is not a trace."""
+
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
 
@@ -65,6 +68,7 @@ class TraceReader:
         stream: The JSON bytes, decompressed.
         name: What errors call the file.
         chunk_bytes: Size of a chunk before it is cut at the last event inside.
+        max_bytes: Stop with an error behind so many bytes; None: never.
         metadata: The top-level keys beside the events; complete after the iteration.
         problems: What was wrong with the file as a whole; complete after the iteration.
         offsets: Where each chunk started in the (decompressed) file.
@@ -73,21 +77,30 @@ class TraceReader:
     stream: BinaryIO
     name: str
     chunk_bytes: int = CHUNK_BYTES
+    max_bytes: int | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
+    _bytes_read: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in file order."""
         buffer = self._read_header()
-        while block := self._read():
+        # What is left of the last block is short, unless one event is very long: then the
+        # reads double, so that the copies of its start cost no more than the event.
+        while block := self._read(len(buffer)):
             buffer += block
             cut = self._last_boundary(buffer)
             if cut < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
                 self._learn_separator(buffer)
                 cut = self._last_boundary(buffer)
+            if cut < 0 and len(buffer) > MAX_EVENT_BYTES:
+                raise TraceFormatError(
+                    f"{self.name}: no end of an event in {MAX_EVENT_BYTES >> 20} MB from byte "
+                    f"{self._offset} on; this is not a Kineto trace."
+                )
             if cut >= 0:
                 yield self._chunk(buffer[:cut])
                 self._offset += cut
@@ -102,13 +115,20 @@ class TraceReader:
         self.offsets.append(self._offset)
         return Chunk(len(self.offsets) - 1, self._offset, text)
 
-    def _read(self) -> bytes:
+    def _read(self, at_least: int = 0) -> bytes:
         """Read a block; a compressed stream that breaks off ends there, and is noted."""
         try:
-            return self.stream.read(self.chunk_bytes)
+            block = self.stream.read(max(self.chunk_bytes, at_least))
         except (EOFError, OSError, ValueError) as error:
             self._note(b"", f"the compressed file breaks off: {error}")
             return b""
+        self._bytes_read += len(block)
+        if self.max_bytes is not None and self._bytes_read > self.max_bytes:
+            raise TraceFormatError(
+                f"{self.name}: unpacks to more than {self.max_bytes >> 20} MB, which no trace of "
+                "its compressed size does. Unpack it yourself if you trust it."
+            )
+        return block
 
     def _note(self, text: bytes, reason: str) -> None:
         excerpt = text[:EXCERPT_BYTES].decode("utf-8", errors="replace")
@@ -138,7 +158,7 @@ class TraceReader:
 
     def _find_events(self, buffer: bytes) -> tuple[bytes, int]:
         while not (found := _EVENTS_KEY.search(buffer)):
-            block = self._read()
+            block = self._read(len(buffer))
             if not block or len(buffer) > HEADER_LIMIT_BYTES:
                 raise TraceFormatError(
                     f"{self.name}: no traceEvents list, so this is not a Kineto trace."

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import fsspec
 
 from hta_sql.errors import ParameterError, RankError, TraceFormatError, TraceNotFoundError
-from hta_sql.ingestion.source import open_trace
+from hta_sql.ingestion.source import ARCHIVE_SUFFIXES, archive_members, open_trace
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +119,14 @@ def _expand(item: str) -> list[str]:
         names = [name for name in fs.glob(root) if fs.isfile(name)]
     elif fs.isdir(root):
         names = [name for name in fs.find(root) if _looks_like_trace(name, root)]
+    elif fs.exists(root) and root.endswith(ARCHIVE_SUFFIXES):
+        return [
+            url
+            for url in archive_members(item)
+            if _looks_like_trace(
+                "/" + url.removeprefix("zip://").removeprefix("tar://").split("::")[0], ""
+            )
+        ]
     elif fs.exists(root):
         return [item]
     else:

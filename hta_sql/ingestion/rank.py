@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
 from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
-from hta_sql.ingestion.source import open_trace
+from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.ingestion.staging import EXTRACTED, stage_events
 from hta_sql.sqlfiles import ingest_sql, sql_root
 
@@ -82,7 +82,8 @@ def ingest_rank(job: RankJob) -> RankResult:
     if job.memory_limit:
         config["memory_limit"] = job.memory_limit
     with duckdb.connect(":memory:", config=config) as con:
-        reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes)
+        limit = max_unpacked_bytes(job.path)
+        reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, limit)
         with reader.stream:
             event_count = stage_events(con, reader, strict=job.strict)
         link_events(con, job, reader.metadata, event_count)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import tarfile
+import zipfile
 from typing import BinaryIO, cast
 
 import fsspec
@@ -12,7 +14,31 @@ from hta_sql.errors import ExtraNotInstalledError, TraceFormatError, TraceNotFou
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 BUFFER_BYTES = 1 << 20
+
+MAX_RATIO, ALWAYS_ALLOWED_BYTES = 250, 1 << 30
+"""Traces shrink 10 to 60 times; a file that unpacks to more than this is an attack or an accident."""
+
+
+def max_unpacked_bytes(path: str) -> int:
+    """Return how large a trace may be when it is unpacked."""
+    fs, name = fsspec.url_to_fs(path)
+    return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * int(fs.size(name) or 0))
+
+
+def archive_members(path: str) -> list[str]:
+    """List the files of a zip or tar archive as URLs; nothing is unpacked to disk.
+
+    Raises:
+        TraceFormatError: The archive cannot be read.
+    """
+    kind = "zip" if path.endswith(".zip") else "tar"
+    try:
+        fs = fsspec.filesystem(kind, fo=path)
+        return [f"{kind}://{name}::{path}" for name in sorted(fs.find(""))]
+    except (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise TraceFormatError(f"{path!r} is not a readable {kind} archive: {error}.") from error
 
 
 def open_trace(path: str) -> BinaryIO:
@@ -23,11 +49,15 @@ def open_trace(path: str) -> BinaryIO:
         ExtraNotInstalledError: The file is zstd and no reader is installed.
     """
     try:
-        raw = cast("BinaryIO", fsspec.open(path, "rb").open())
+        fs, name = fsspec.url_to_fs(path)
+        raw = cast("BinaryIO", fs.open(name, "rb"))
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise TraceNotFoundError(
             f"Cannot open trace {path!r}: {error.strerror or error}."
         ) from error
+    if "::" in path:
+        # An archive closes its file with its last reference; the member does not hold one.
+        raw.archive = fs  # type: ignore[attr-defined]
     magic = raw.read(4)
     raw.seek(0)
     if magic.startswith(GZIP_MAGIC):
@@ -36,7 +66,7 @@ def open_trace(path: str) -> BinaryIO:
     if magic == ZSTD_MAGIC:
         return _open_zstd(raw, path)
     if magic.startswith(b"PK\x03\x04"):
-        raise TraceFormatError(f"{path!r} is a zip archive. Unpack it and ingest the folder.")
+        raise TraceFormatError(f"{path!r} is a zip archive; its name must end in .zip.")
     return raw
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
+from threading import Lock
+from types import ModuleType
+from typing import Any
 
 import fsspec
 
@@ -78,9 +83,35 @@ def run_jobs(
     return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+class _Worker(SpawnProcess):
+    """A process that does not run the caller's script again.
+
+    A spawned process imports the main script, so that an ingest in a script without
+    ``if __name__ == "__main__"`` would start itself over in every worker. Workers need nothing
+    of it: while one starts, an empty module stands for the script.
+    """
+
+    @staticmethod
+    def _Popen(process: BaseProcess) -> Any:  # noqa: N802 - multiprocessing's hook
+        with _STARTING:
+            script = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                return SpawnProcess._Popen(process)  # noqa: SLF001
+            finally:
+                sys.modules["__main__"] = script
+
+
+class _Spawn(SpawnContext):
     # spawn: forking a process that has DuckDB threads deadlocks.
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    Process = _Worker
+
+
+_STARTING = Lock()
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=_Spawn())
 
 
 class _Done:

@@ -20,6 +20,21 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
     -- Longest gap that counts as kernel_wait, exclusive [ns].
     kernel_wait_below_ns
 ) AS TABLE
+-- Columns:
+--   run        VARCHAR      Run name.
+--   rank       INTEGER      Rank of the process.
+--   device     BIGINT       Device number.
+--   stream     BIGINT       Device stream.
+--   event_id   BIGINT       event_id of the op that ends the gap.
+--   name       VARCHAR      Name of that op.
+--   ts         BIGINT [ns]  Start of that op.
+--   launch_id  BIGINT       event_id of the call that launched it; NULL if not in the trace.
+--   launch_ts  BIGINT [ns]  Start of that call.
+--   op_id      BIGINT       event_id of the host operator that launched it.
+--   ended      BIGINT [ns]  Start of the gap: everything before it on the stream had ended.
+--   previous   STRUCT       event_id and name of the op that ended last before it.
+--   gap_ns     BIGINT [ns]  Length of the gap.
+--   category   VARCHAR      host_wait, kernel_wait or other.
 WITH
     _ops AS (
         SELECT

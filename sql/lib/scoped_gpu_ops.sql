@@ -16,6 +16,7 @@ CREATE OR REPLACE MACRO lib.scoped_gpu_ops(
     -- Whether to include the last profiler step.
     include_last_profiler_step
 ) AS TABLE
+-- Columns: those of gpu_ops.
 SELECT g.*
 FROM gpu_ops AS g
 WHERE

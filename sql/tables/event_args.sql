@@ -11,7 +11,7 @@ SELECT
     x.run,
     x.rank,
     x.event_id,
-    x.args,
+    x.args::VARCHAR AS args,
     x.pid_text,
     x.tid_text
 FROM stored.event_args AS x

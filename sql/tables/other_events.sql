@@ -27,6 +27,6 @@ SELECT
     x.phase,
     x.flow_id,
     x.scope,
-    x.args
+    x.args::VARCHAR AS args
 FROM stored.other_events AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

@@ -1,0 +1,142 @@
+-- What a rank's trace holds and what is missing from it, counted: what findings and rank_health
+-- look at.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.rank_health(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+WITH
+    _ranks AS (
+        SELECT k.*
+        FROM ranks AS k
+        WHERE (runs IS NULL OR list_contains(runs, k.run)) AND (ranks IS NULL OR list_contains(ranks, k.rank))
+    ),
+    _gpu AS (
+        SELECT
+            g.run,
+            g.rank,
+            count(*) FILTER (g.class <> 'sync') AS gpu_op_count,
+            count(*) FILTER (g.class <> 'sync' AND g.launch_id IS NULL) AS unlinked_gpu_op_count,
+            count(*) FILTER (g.class = 'communication') AS communication_count,
+            count(*) FILTER (g.class = 'communication' AND g.seq IS NOT NULL) AS communication_with_seq_count,
+            count(*) FILTER (g.class = 'communication' AND g.pg_name IS NOT NULL) AS communication_with_group_count,
+            count(*) FILTER (g.is_suspect) AS suspect_count,
+            coalesce(sum(g.dur) FILTER (g.is_suspect), 0)::BIGINT AS suspect_ns,
+            coalesce(sum(g.dur) FILTER (g.class <> 'sync' AND NOT g.is_suspect), 0)::BIGINT AS gpu_ns,
+            coalesce(sum(g.dur) FILTER (g.class_source = 'default' AND NOT g.is_suspect), 0)::BIGINT AS unmatched_ns
+        FROM gpu_ops AS g
+        SEMI JOIN _ranks AS k ON k.run = g.run AND k.rank = g.rank
+        GROUP BY ALL
+    ),
+    -- Kernels that no rule knows although a communication call of the framework launched them.
+    _comm_calls AS (
+        SELECT c.run, c.rank, c.event_id
+        FROM cpu_ops AS c
+        SEMI JOIN _ranks AS k ON k.run = c.run AND k.rank = c.rank
+        WHERE c.name = 'record_param_comms' OR c.name LIKE 'nccl:%' OR c.name LIKE 'c10d::%'
+        UNION ALL
+        SELECT a.run, a.rank, a.event_id
+        FROM annotations AS a
+        SEMI JOIN _ranks AS k ON k.run = a.run AND k.rank = a.rank
+        WHERE NOT a.on_gpu AND a.name LIKE 'nccl:%'
+    ),
+    _suspected_communication AS (
+        SELECT g.run, g.rank, count(DISTINCT g.event_id) AS kernel_count, any_value(g.name) AS example
+        FROM gpu_ops AS g
+        JOIN _comm_calls AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id IN (g.op_id, g.annotation_id)
+        WHERE g.class_source = 'default' AND g.kind = 'kernel'
+        GROUP BY ALL
+    ),
+    _host AS (
+        SELECT
+            c.run,
+            c.rank,
+            count(*) AS cpu_op_count,
+            count(c.input_dims) AS cpu_op_with_shapes_count,
+            count(c.call_stack) AS cpu_op_with_stack_count,
+            count(*) FILTER (c.overlaps) AS overlapping_count
+        FROM cpu_ops AS c
+        SEMI JOIN _ranks AS k ON k.run = c.run AND k.rank = c.rank
+        GROUP BY ALL
+    ),
+    _python AS (
+        SELECT p.run, p.rank, count(*) AS python_call_count
+        FROM python_calls AS p
+        SEMI JOIN _ranks AS k ON k.run = p.run AND k.rank = p.rank
+        GROUP BY ALL
+    ),
+    _memory AS (
+        SELECT m.run, m.rank, count(*) AS memory_event_count
+        FROM memory_events AS m
+        SEMI JOIN _ranks AS k ON k.run = m.run AND k.rank = m.rank
+        GROUP BY ALL
+    ),
+    _steps AS (
+        SELECT
+            s.run,
+            s.rank,
+            count(*) AS step_count,
+            arg_min(s.dur, s.ts) AS first_step_ns,
+            median(s.dur)::BIGINT AS median_step_ns
+        FROM steps AS s
+        SEMI JOIN _ranks AS k ON k.run = s.run AND k.rank = s.rank
+        GROUP BY ALL
+    ),
+    _flaws AS (
+        SELECT
+            q.run,
+            q.rank,
+            count(*) FILTER (q.is_lost) AS lost_count,
+            count(*) FILTER (NOT q.is_lost) AS repaired_count,
+            arg_min(q.reason, q.byte_offset) AS first_flaw,
+            min(q.byte_offset) AS first_flaw_offset
+        FROM quarantine AS q
+        SEMI JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
+        GROUP BY ALL
+    )
+SELECT
+    k.run,
+    k.rank,
+    k.source,
+    k.rank_source,
+    k.world_size,
+    k.base_time_ns IS NOT NULL AS has_base_time,
+    k.offset_ns,
+    k.dur,
+    k.event_count,
+    coalesce(h.cpu_op_count, 0) AS cpu_op_count,
+    coalesce(h.cpu_op_with_shapes_count, 0) AS cpu_op_with_shapes_count,
+    coalesce(h.cpu_op_with_stack_count, 0) AS cpu_op_with_stack_count,
+    coalesce(h.overlapping_count, 0) AS overlapping_count,
+    coalesce(p.python_call_count, 0) AS python_call_count,
+    coalesce(m.memory_event_count, 0) AS memory_event_count,
+    coalesce(g.gpu_op_count, 0) AS gpu_op_count,
+    coalesce(g.unlinked_gpu_op_count, 0) AS unlinked_gpu_op_count,
+    coalesce(g.communication_count, 0) AS communication_count,
+    coalesce(g.communication_with_seq_count, 0) AS communication_with_seq_count,
+    coalesce(g.communication_with_group_count, 0) AS communication_with_group_count,
+    coalesce(u.kernel_count, 0) AS suspected_communication_count,
+    u.example AS suspected_communication_example,
+    coalesce(g.gpu_ns, 0) AS gpu_ns,
+    coalesce(g.unmatched_ns, 0) AS unmatched_ns,
+    coalesce(g.suspect_count, 0) AS suspect_count,
+    coalesce(g.suspect_ns, 0) AS suspect_ns,
+    coalesce(s.step_count, 0) AS step_count,
+    s.first_step_ns,
+    s.median_step_ns,
+    coalesce(f.lost_count, 0) AS lost_count,
+    coalesce(f.repaired_count, 0) AS repaired_count,
+    f.first_flaw,
+    f.first_flaw_offset
+FROM _ranks AS k
+LEFT JOIN _gpu AS g ON g.run = k.run AND g.rank = k.rank
+LEFT JOIN _suspected_communication AS u ON u.run = k.run AND u.rank = k.rank
+LEFT JOIN _host AS h ON h.run = k.run AND h.rank = k.rank
+LEFT JOIN _python AS p ON p.run = k.run AND p.rank = k.rank
+LEFT JOIN _memory AS m ON m.run = k.run AND m.rank = k.rank
+LEFT JOIN _steps AS s ON s.run = k.run AND s.rank = k.rank
+LEFT JOIN _flaws AS f ON f.run = k.run AND f.rank = k.rank
