@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import unicodedata
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
@@ -19,11 +21,15 @@ _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
 """Beyond a month a number of nanoseconds is a point in time, and stays a number."""
 _SUFFIX_UNITS = {"_ns": "ns", "_pct": "%", "_bytes": "bytes", "_gbps": "GB/s", "_count": "count"}
+_AGGREGATE = re.compile(r"(?:sum|avg|mean|median|min|max)\((?:\w+\.)?(\w+)\)$")
+_TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 _ID = "id"
 
 
 def column_unit(name: str, analysis: SqlObject | None) -> str | None:
     """Find the unit of a column: as the analysis or the tables document it, else by its suffix."""
+    if name.endswith("_offset"):
+        return _ID  # a position in a file: its digits count
     if analysis:
         for column in analysis.columns:
             if column.name == name:
@@ -33,7 +39,8 @@ def column_unit(name: str, analysis: SqlObject | None) -> str | None:
             return unit
     if name.endswith("_id"):
         return _ID
-    return _table_units().get(name)
+    aggregate = _AGGREGATE.match(name)
+    return _table_units().get(aggregate.group(1) if aggregate else name)
 
 
 @cache
@@ -52,7 +59,9 @@ def cell_text(value: Any, unit: str | None = None) -> str:
         return NULL
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float, Decimal)):
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, (int, float)):
         return number_text(value, unit)
     if isinstance(value, (list, dict, tuple)):
         return printable(json.dumps(value, default=str, ensure_ascii=False))
@@ -61,7 +70,7 @@ def cell_text(value: Any, unit: str | None = None) -> str:
     return printable(str(value))
 
 
-def number_text(value: float | Decimal, unit: str | None) -> str:
+def number_text(value: float, unit: str | None) -> str:
     """Write a number in its unit."""
     if not math.isfinite(value):
         return str(value)
@@ -69,34 +78,34 @@ def number_text(value: float | Decimal, unit: str | None) -> str:
     return writer(value) if writer else plain_number(value)
 
 
-def plain_number(value: float | Decimal) -> str:
+def plain_number(value: float) -> str:
     """Write a number with thousands separators; a fraction with so many digits as say something."""
-    if value == int(value) and abs(value) < 2**63 and not isinstance(value, float):
-        return f"{int(value):,}"
+    if isinstance(value, int):
+        return f"{value:,}"
     if value == 0 or 0.001 <= abs(value) < 10**12:
         return f"{value:,.3f}"
-    return f"{float(value):.4g}"
+    return f"{value:.4g}"
 
 
-def time_text(ns: float | Decimal) -> str:
+def time_text(ns: float) -> str:
     """Write nanoseconds in the largest unit that leaves a digit before the point."""
     if abs(ns) >= _LONGEST_TIME_NS:
         return f"{int(ns)} ns"
     for factor, unit in _TIMES:
         if abs(ns) >= factor:
-            return f"{float(ns) / factor:,.3f} {unit}"
-    return f"{int(ns)} ns" if ns == int(ns) else f"{float(ns):.3g} ns"
+            return f"{ns / factor:,.3f} {unit}"
+    return f"{int(ns)} ns" if ns == int(ns) else f"{ns:.3g} ns"
 
 
-def size_text(size: float | Decimal) -> str:
+def size_text(size: float) -> str:
     """Write bytes; a GB is 1e9 of them."""
     for factor, unit in _SIZES:
         if abs(size) >= factor:
-            return f"{float(size) / factor:,.3f} {unit}"
-    return f"{int(size)} B" if size == int(size) else f"{float(size):.3g} B"
+            return f"{size / factor:,.3f} {unit}"
+    return f"{int(size)} B" if size == int(size) else f"{size:.3g} B"
 
 
-_WRITERS: dict[str, Callable[[float | Decimal], str]] = {
+_WRITERS: dict[str, Callable[[float], str]] = {
     "ns": time_text,
     "bytes": size_text,
     "%": lambda value: f"{value:.2f}",
@@ -120,12 +129,36 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def cut_middle(text: str, width: int) -> str:
-    """Shorten a text to a width; what tells names apart stands at both ends."""
-    if len(text) <= width:
+def cut_column(texts: list[str], width: int) -> list[str]:
+    """Shorten texts, elsewhere than in the middle where different ones would look the same."""
+    shortened: dict[str, str] = {}
+    for tail_share in _TAIL_SHARES:
+        candidates: dict[str, list[str]] = {}
+        for text in dict.fromkeys(texts):
+            if text not in shortened:
+                candidates.setdefault(cut_middle(text, width, tail_share), []).append(text)
+        taken = set(shortened.values())
+        for short, same in candidates.items():
+            if len(same) == 1 and short not in taken:
+                shortened[same[0]] = short
+    return [shortened.get(text) or cut_middle(text, width) for text in texts]
+
+
+def text_width(text: str) -> int:
+    """Count the columns that a text takes on a terminal; wide characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def cut_middle(text: str, width: int, tail_share: float = 0.5) -> str:
+    """Shorten a text to a width, keeping its head and, in that share of the width, its tail."""
+    if text_width(text) <= width:
         return text
-    if width <= 1:
-        return CUT[:width]
-    tail = (width - 1) // 2
-    head = width - 1 - tail
-    return text[:head] + CUT + text[len(text) - tail :]
+    keep = max(0, width - 1)
+    while True:
+        tail = int(keep * tail_share)
+        cut = text[: keep - tail] + CUT + text[len(text) - tail :]
+        if keep == 0 or text_width(cut) <= width:
+            return cut
+        keep -= 1

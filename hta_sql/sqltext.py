@@ -6,7 +6,7 @@ hostile run name, path or comment stays a name, a path or a comment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def identifier(name: str) -> str:
@@ -50,3 +50,23 @@ def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[obje
         f"CREATE OR REPLACE VIEW {name} AS\n"
         f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
     )
+
+
+def call(name: str, arguments: Mapping[str, str]) -> str:
+    """Build the call of a table macro.
+
+    Args:
+        name: Name of the macro, trusted.
+        arguments: Parameter ─▶ SQL of its value, trusted: a placeholder such as ``$ranks``.
+    """
+    given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
+    return f"FROM {name}({given})"
+
+
+def describe(relation: str) -> str:
+    """Build the question which columns a relation has.
+
+    Args:
+        relation: A quoted name, or a statement such as :func:`call` builds; trusted.
+    """
+    return f"DESCRIBE {relation}"

@@ -17,9 +17,12 @@ from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.manifest import CATALOG, read_manifest
 from hta_sql.parameters import check_parameters
 from hta_sql.result import Result
+from hta_sql.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from hta_sql.ingestion import IngestReport
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +35,11 @@ class TraceStore:
         threads: Threads of the engine; default: the cores of this process.
         memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of
             what the cgroup allows.
+        safe: Let queries read this store and nothing else: no other file, no writing, no
+            extension, no setting. For queries that others wrote.
+
+    Attributes:
+        ingested: What the ingest that returned this store did; None for a store that was opened.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
@@ -45,14 +53,17 @@ class TraceStore:
         *,
         threads: int | None = None,
         memory_limit: str | None = None,
+        safe: bool = False,
     ) -> None:
         self.path = Path(path)
+        self.ingested: IngestReport | None = None
         self._manifest = read_manifest(self.path)
         self._config: dict[str, str | bool | int | float | list[str]] = {
             "threads": threads or cpu_count(),
             "memory_limit": memory_limit or duckdb_memory_limit(),
         }
         self._con = self._connect()
+        self._sandbox = Sandbox(self._con, self.path.resolve()) if safe else None
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         catalog = self.path / CATALOG
@@ -64,7 +75,7 @@ class TraceStore:
             self._rebuild(f"its catalog cannot be opened ({error})")
             con = duckdb.connect(str(catalog), read_only=True, config=self._config)
         location = con.execute("SELECT location FROM stored.store_info").fetchall()
-        if location == [(str(self.path.absolute()),)]:
+        if location == [(str(self.path.resolve()),)]:
             return con
         con.close()
         self._rebuild("it was moved")
@@ -112,6 +123,8 @@ class TraceStore:
         Raises:
             QueryError: The engine refused or failed it; the message is the engine's.
         """
+        if self._sandbox:
+            self._sandbox.check(query)
         return Result(self._execute(query, parameters))
 
     def describe(self, name: str, version: int | None = None) -> SqlObject:
@@ -125,6 +138,10 @@ class TraceStore:
     def runs(self) -> list[str]:
         """List the runs."""
         return self._manifest.runs()
+
+    def interrupt(self) -> None:
+        """Stop the query that is running; called from another thread than the one that asks."""
+        self._con.interrupt()
 
     def close(self) -> None:
         """Close the connection."""

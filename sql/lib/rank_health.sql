@@ -9,6 +9,41 @@ CREATE OR REPLACE MACRO lib.rank_health(
     -- Ranks to include; NULL means every rank.
     ranks
 ) AS TABLE
+-- Columns:
+--   run                              VARCHAR         Run name.
+--   rank                             INTEGER         Rank of the process.
+--   source                           VARCHAR         Trace file.
+--   rank_source                      VARCHAR         What told the rank.
+--   world_size                       BIGINT [count]  Ranks of the job, as stated.
+--   has_base_time                    BOOLEAN         The trace has a base time, so its clock fits those of other ranks.
+--   offset_ns                        BIGINT [ns]     Start of this rank since the run's first event.
+--   dur                              BIGINT [ns]     From the first event to the last end.
+--   event_count                      BIGINT [count]  Events in the file.
+--   cpu_op_count                     BIGINT [count]  Host operators.
+--   cpu_op_with_shapes_count         BIGINT [count]  Those with input shapes.
+--   cpu_op_with_stack_count          BIGINT [count]  Those with a Python call stack.
+--   overlapping_count                BIGINT [count]  Those that overlap another event of their thread.
+--   python_call_count                BIGINT [count]  Python frames.
+--   memory_event_count               BIGINT [count]  Allocator events.
+--   gpu_op_count                     BIGINT [count]  Kernels, copies and memsets.
+--   unlinked_gpu_op_count            BIGINT [count]  Those whose launch is not in the trace.
+--   communication_count              BIGINT [count]  Those that communicate.
+--   communication_with_seq_count     BIGINT [count]  Those of them with a sequence number.
+--   communication_with_group_count   BIGINT [count]  Those of them with a process group.
+--   suspected_communication_count    BIGINT [count]  Kernels of a communication call that no rule knows.
+--   suspected_communication_example  VARCHAR         Name of one of them, the first in the alphabet.
+--   gpu_ns                           BIGINT [ns]     Duration of all device activity that can be true.
+--   unmatched_ns                     BIGINT [ns]     Part of it whose class no metadata, category or rule decided.
+--   suspect_count                    BIGINT [count]  Device activity whose duration cannot be true.
+--   suspect_ns                       BIGINT [ns]     Its recorded duration.
+--   step_count                       BIGINT [count]  Profiler steps.
+--   first_step_ns                    BIGINT [ns]     Length of the first step.
+--   median_step_ns                   BIGINT [ns]     Median length of a step.
+--   lost_count                       BIGINT [count]  Spans of the file that could not be read.
+--   repaired_count                   BIGINT [count]  Events that had to be repaired.
+--   first_loss                       VARCHAR         What is wrong with the first span that is lost.
+--   first_loss_offset                BIGINT [bytes]  Where it stands in the file.
+--   first_repair                     VARCHAR         What was wrong with the first event that was repaired.
 WITH
     _ranks AS (
         SELECT k.*
@@ -45,7 +80,7 @@ WITH
         WHERE NOT a.on_gpu AND a.name LIKE 'nccl:%'
     ),
     _suspected_communication AS (
-        SELECT g.run, g.rank, count(DISTINCT g.event_id) AS kernel_count, any_value(g.name) AS example
+        SELECT g.run, g.rank, count(DISTINCT g.event_id) AS kernel_count, min(g.name) AS example
         FROM gpu_ops AS g
         JOIN _comm_calls AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id IN (g.op_id, g.annotation_id)
         WHERE g.class_source = 'default' AND g.kind = 'kernel'
@@ -92,8 +127,9 @@ WITH
             q.rank,
             count(*) FILTER (q.is_lost) AS lost_count,
             count(*) FILTER (NOT q.is_lost) AS repaired_count,
-            arg_min(q.reason, q.byte_offset) AS first_flaw,
-            min(q.byte_offset) AS first_flaw_offset
+            arg_min(q.reason, q.byte_offset) FILTER (q.is_lost) AS first_loss,
+            min(q.byte_offset) FILTER (q.is_lost) AS first_loss_offset,
+            arg_min(q.reason, q.byte_offset) FILTER (NOT q.is_lost) AS first_repair
         FROM quarantine AS q
         SEMI JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
         GROUP BY ALL
@@ -130,8 +166,9 @@ SELECT
     s.median_step_ns,
     coalesce(f.lost_count, 0) AS lost_count,
     coalesce(f.repaired_count, 0) AS repaired_count,
-    f.first_flaw,
-    f.first_flaw_offset
+    f.first_loss,
+    f.first_loss_offset,
+    f.first_repair
 FROM _ranks AS k
 LEFT JOIN _gpu AS g ON g.run = k.run AND g.rank = k.rank
 LEFT JOIN _suspected_communication AS u ON u.run = k.run AND u.rank = k.rank

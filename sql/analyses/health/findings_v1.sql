@@ -47,14 +47,14 @@ WITH
     ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
-            format('{} spans could not be read; the first at byte {}: {}.', h.lost_count, h.first_flaw_offset, h.first_flaw) AS message,
+            format('{} spans could not be read; the first at byte {}: {}.', h.lost_count, h.first_loss_offset, h.first_loss) AS message,
             'These events are in no table.' AS limits,
             'FROM quarantine; export the trace again if the file was cut off.' AS remedy
         FROM health AS h
         WHERE h.lost_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'repaired_events', h.repaired_count,
-            format('{} events were repaired; the first: {}.', h.repaired_count, h.first_flaw),
+            format('{} events were repaired; the first: {}.', h.repaired_count, h.first_repair),
             'Their names may differ from what was meant.',
             'FROM quarantine WHERE NOT is_lost'
         FROM health AS h

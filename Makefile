@@ -1,0 +1,69 @@
+# One word for everything. Needs python3 (3.10 or newer) and make; the first target that runs
+# anything makes .venv, the next ones find it there.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help environment demo test test-all check docs freeze bench clean
+
+help:
+	@echo 'make demo      a simulated training job: ingested, analysed, explained'
+	@echo 'make test      the test suite, without what takes long'
+	@echo 'make test-all  all of it'
+	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
+	@echo 'make docs      write the generated parts of docs/'
+	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
+	@echo 'make bench     side by side with HolisticTraceAnalysis'
+	@echo 'make clean     remove the environment and what was generated'
+
+# --group needs pip 25.1; the pip that Python brings along is often older.
+$(READY): pyproject.toml
+	@echo '== environment: $(VENV)'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "hta_sql needs Python 3.10 or newer: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	@touch $@
+
+environment: $(READY)
+
+demo: $(READY)
+	@echo '== demo: traces and store in .hta_sql/demo'
+	$(BIN)/hta-sql demo -o .hta_sql/demo
+
+test: $(READY)
+	@echo '== tests'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+test-all: $(READY)
+	@echo '== all tests'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'slow or not slow'
+
+check: $(READY)
+	@echo '== ruff'
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	@echo '== mypy'
+	$(BIN)/mypy
+	@echo '== the SQL library'
+	$(BIN)/python -m hta_sql.validation
+
+docs: $(READY)
+	@echo '== docs'
+	$(BIN)/python -m hta_sql.cli.reference docs/cli.md
+
+freeze: $(READY)
+	@echo '== sql/analyses/frozen.sha256'
+	$(BIN)/python -m hta_sql.validation --freeze
+
+bench: $(READY)
+	@echo '== benchmarks: results in benchmarks/work'
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	@echo '== clean'
+	rm -rf $(VENV) .hta_sql build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find hta_sql tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,108 @@
+"""The parameters of a SQL file as click options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from hta_sql.cli.options import INTEGERS
+from hta_sql.library import Parameter, SqlObject, load_library
+
+VALUELESS = frozenset({"-h", "--help"})
+"""Options of ``run`` itself that take no value."""
+
+_SCALARS: dict[str, Any] = {
+    "BIGINT": click.INT,
+    "INTEGER": click.INT,
+    "DOUBLE": click.FLOAT,
+    "VARCHAR": click.STRING,
+}
+
+
+def analysis_options(analysis: SqlObject) -> list[click.Parameter]:
+    """Make an option of each parameter: name and default from the DDL, words from its comment."""
+    return [_option(parameter) for parameter in analysis.parameters]
+
+
+def option_name(parameter: Parameter) -> str:
+    """Return ``--num-kernels`` for num_kernels."""
+    return f"--{parameter.name.replace('_', '-')}"
+
+
+def _option(parameter: Parameter) -> click.Option:
+    flag, kind = option_name(parameter), parameter.type or "VARCHAR"
+    shown = parameter.default not in (None, "NULL")
+    words = f"{parameter.doc} [default: {parameter.default}]" if shown else parameter.doc
+    if kind == "BOOLEAN":
+        both = f"{flag}/--no-{flag[2:]}"
+        return click.Option([both, parameter.name], default=None, help=words)
+    if kind in ("INTEGER[]", "BIGINT[]"):
+        return click.Option([flag, parameter.name], type=INTEGERS, help=words)
+    if kind.endswith("[]"):
+        inner = _SCALARS[kind[:-2]]
+        return click.Option(
+            [flag, parameter.name],
+            type=inner,
+            multiple=True,
+            help=f"{words} May be repeated.",
+            callback=_split_names if parameter.name == "runs" else _as_list,
+        )
+    return click.Option([flag, parameter.name], type=_SCALARS[kind], help=words)
+
+
+def _as_list(
+    _ctx: click.Context, _param: click.Parameter, values: Sequence[Any]
+) -> list[Any] | None:
+    """An option that is not given is no empty list: the default holds."""
+    return list(values) or None
+
+
+def _split_names(
+    _ctx: click.Context, _param: click.Parameter, values: Sequence[str]
+) -> list[str] | None:
+    """Names of runs contain no comma, so several may stand in one value; kernel names do."""
+    return [name for value in values for name in value.split(",") if name] or None
+
+
+def scan(args: Sequence[str]) -> tuple[list[str], int | None]:
+    """Find the arguments and ``--version`` before the options are known.
+
+    An option that is not known to take no value is assumed to take one.
+    """
+    positionals: list[str] = []
+    version: str | None = None
+    waiting: str | None = None
+    for index, arg in enumerate(args):
+        if waiting is not None:
+            version = arg if waiting == "--version" else version
+            waiting = None
+        elif arg == "--":
+            return positionals + list(args[index + 1 :]), _integer(version)
+        elif not arg.startswith("-") or arg == "-":
+            positionals.append(arg)
+        elif arg.startswith("--version="):
+            version = arg.partition("=")[2]
+        elif "=" not in arg and arg not in _flags() and not _has_value_attached(arg):
+            waiting = arg
+    return positionals, _integer(version)
+
+
+def _flags() -> frozenset[str]:
+    names = {
+        option_name(parameter)
+        for analysis in load_library().analyses
+        for parameter in analysis.parameters
+        if parameter.type == "BOOLEAN"
+    }
+    return VALUELESS | names | {f"--no-{name[2:]}" for name in names}
+
+
+def _has_value_attached(arg: str) -> bool:
+    """``-ofile``."""
+    return not arg.startswith("--") and len(arg) > 2
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None

@@ -1,0 +1,33 @@
+"""``hta-sql catalog``: rebuild the views and macros of a store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from hta_sql.cli.messages import note
+from hta_sql.cli.options import STORE
+
+
+@click.command(short_help="Rebuild the catalog of a store.")
+@click.argument("store", type=STORE)
+def catalog(store: Path) -> None:
+    """Rebuild the catalog of a STORE: its views and macros; no data changes.
+
+    Needed after a store was moved or copied, or to give an old store the analyses of a newer
+    version of this program.
+    """
+    from hta_sql.catalog import build_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.library import load_library  # noqa: PLC0415
+    from hta_sql.manifest import read_manifest  # noqa: PLC0415
+
+    started = time.monotonic()
+    manifest, library = read_manifest(store), load_library()
+    path = build_catalog(store, library)
+    note(
+        f"Built {path} in {time.monotonic() - started:.1f} s: {len(manifest.runs())} runs, "
+        f"{len(manifest.entries)} ranks, {len(library.tables)} tables, "
+        f"{len(library.analyses)} analyses."
+    )

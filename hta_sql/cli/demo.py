@@ -1,0 +1,87 @@
+"""``hta-sql demo``: a synthetic job, ingested and looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hta_sql.cli.messages import note, rank_progress
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+
+STRAGGLER_DELAY_NS = 3_000_000
+
+
+@click.command(short_help="Try it on a synthetic job.")
+@click.option(
+    "--ranks",
+    type=click.IntRange(2, 512),
+    metavar="N",
+    default=8,
+    show_default=True,
+    help="Processes of the job.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(2, 1000),
+    metavar="N",
+    default=4,
+    show_default=True,
+    help="Profiler steps of each.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="hta_sql_demo",
+    show_default=True,
+    help="Folder for the traces and the store.",
+)
+def demo(ranks: int, steps: int, folder: Path) -> None:
+    """Write the traces of a synthetic training job, ingest them and look at them.
+
+    One rank loads its data too slowly; the analyses find out which. Works offline.
+    """
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.synthetic import JobSpec, write_job  # noqa: PLC0415
+
+    run = f"{ranks}ranks-{steps}steps"
+    slow = (5 * ranks) // 8
+    traces, store = folder / "traces" / run, folder / "demo.store"
+    job = write_job(
+        traces,
+        JobSpec(ranks=ranks, steps=steps, stragglers={slow: STRAGGLER_DELAY_NS}),
+        truth=False,
+    )
+    note(f"Wrote {len(job.files)} traces, {sum(job.events):,} events: {traces}")
+    with rank_progress() as progress:
+        opened = hta_sql.ingest(traces, store, run=run, progress=progress)
+    with opened:
+        _show(opened, store, run)
+
+
+def _show(opened: TraceStore, store: Path, run: str) -> None:
+    click.echo("\nWhere the time of each GPU goes (temporal_breakdown):\n")
+    breakdown = opened.run("temporal_breakdown", runs=[run])
+    breakdown.show()
+    rows = breakdown.arrow().to_pylist()
+    last = min(rows, key=lambda row: row["exposed_communication_ns"])
+    two = sorted({rows[0]["rank"], last["rank"]})
+    click.echo(f"\nWhy the streams of ranks {two} are idle (idle_time_breakdown):\n")
+    opened.run("idle_time_breakdown", runs=[run], ranks=two).show()
+    click.echo(
+        f"\nWho is slow: rank {last['rank']}. It waits least in communication "
+        f"({last['exposed_communication_pct']:.1f} % of its time), because the others wait for it."
+    )
+    click.echo("\nTry next:")
+    for line in (
+        "list",
+        f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
+        f"run {store} comm_comp_overlap",
+        f'sql {store} "FROM steps ORDER BY rank, step"',
+    ):
+        click.echo(f"  hta-sql {line}")

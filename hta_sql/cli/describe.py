@@ -1,0 +1,110 @@
+"""``hta-sql describe``: what an analysis, a table or a shared macro means."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from hta_sql.errors import AnalysisNotFoundError, nearest
+from hta_sql.library import Column, Parameter, SqlObject, load_library
+
+_LABEL = 11
+_WIDEST = 110
+
+
+@click.command(short_help="Describe an analysis, a table or a macro.")
+@click.argument("name")
+@click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@click.option("--sql", "shows_sql", is_flag=True, help="Print the SQL file instead.")
+def describe(name: str, version: int | None, shows_sql: bool) -> None:
+    """Describe an analysis, a table or a lib macro: parameters, columns, units.
+
+    NAME is a name as in `hta-sql list`, with or without version, a table such as gpu_ops, or a
+    macro such as lib.merged_intervals.
+    """
+    found = find_object(name, version)
+    if shows_sql:
+        click.echo(found.text, nl=False)
+        return
+    for line in _lines(found):
+        click.echo(line)
+
+
+def find_object(name: str, version: int | None = None) -> SqlObject:
+    """Find an analysis, table or macro.
+
+    Raises:
+        AnalysisNotFoundError: No such name; the message has the nearest of all kinds.
+    """
+    library = load_library()
+    shared = {found.name: found for found in (*library.tables, *library.macros)}
+    found = shared.get(name.removeprefix("lib."))
+    if found and version is None:
+        return found
+    try:
+        return library.find(name, version)
+    except AnalysisNotFoundError:
+        names = {analysis.base_name for analysis in library.analyses} | set(shared)
+        if name in names or library.versions(name):
+            raise
+        raise AnalysisNotFoundError(
+            f"No analysis, table or macro {name!r}.{nearest(name, names)} "
+            "See the analyses: hta-sql list"
+        ) from None
+
+
+def _lines(found: SqlObject) -> Iterator[str]:
+    is_macro = found.path.parent.name == "lib"
+    yield click.style(f"lib.{found.name}" if is_macro else found.name, bold=True)
+    yield from _wrapped(found.full_description)
+    yield ""
+    facts = {"Status": found.status, **found.facts} if found.version else found.facts
+    for label, text in {**facts, "SQL": str(found.path)}.items():
+        yield f"{label + ':':<{_LABEL}}{text}"
+    if found.parameters:
+        yield from ("", click.style("Parameters", bold=True))
+        yield from _entries([(p.name, _parameter_type(p), p.doc) for p in found.parameters])
+    if found.columns:
+        yield from ("", click.style("Columns", bold=True))
+        yield from _entries([(c.name, _column_type(c), c.doc) for c in found.columns])
+    if found.version:
+        yield from ("", f"Run it: hta-sql run STORE {found.base_name}")
+        yield f"In SQL: FROM {found.name}({_example(found)})"
+
+
+def _parameter_type(parameter: Parameter) -> str:
+    kind = parameter.type or "any"
+    return f"{kind} = {parameter.default}" if parameter.default else kind
+
+
+def _column_type(column: Column) -> str:
+    return f"{column.type} [{column.unit}]" if column.unit else column.type
+
+
+def _example(analysis: SqlObject) -> str:
+    names = [parameter.name for parameter in analysis.parameters]
+    return "ranks := [0]" if "ranks" in names else ""
+
+
+def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
+    """Three aligned columns, the words of the last one wrapped."""
+    names = max(len(name) for name, _, _ in entries)
+    kinds = max(len(kind) for _, kind, _ in entries)
+    for name, kind, doc in entries:
+        head = f"  {name:<{names}}  {kind:<{kinds}}  "
+        first, *rest = textwrap.wrap(doc, max(30, _width() - len(head))) or [""]
+        yield head + first
+        yield from (" " * len(head) + line for line in rest)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n\n"):
+        yield ""
+        yield from textwrap.wrap(paragraph, _width())
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)

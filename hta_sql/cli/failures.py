@@ -1,0 +1,72 @@
+"""Which exceptions are the user's to solve, what to say, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import click
+
+from hta_sql.errors import HtaSqlError
+
+HELP_COMMAND = "hta_sql.help_command"
+"""Key of a context's meta: the command whose help explains a usage error."""
+
+USER_ERROR, USAGE_ERROR = 1, 2
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A line for the user and an exit code."""
+
+    message: str
+    exit_code: int
+
+
+INTERRUPTED = Failure("interrupted.", 130)
+
+
+def failure_of(error: Exception) -> Failure | None:
+    """Translate an exception; None for one that is a bug and keeps its traceback."""
+    match error:
+        case click.UsageError():
+            failure = Failure(_usage_message(error), USAGE_ERROR)
+        case click.ClickException():
+            failure = Failure(error.format_message(), error.exit_code)
+        case click.Abort():
+            failure = INTERRUPTED
+        case HtaSqlError():
+            failure = Failure(str(error), USER_ERROR)
+        case OSError():
+            failure = Failure(_system_message(error), USER_ERROR)
+        case _ if _is_engine_error(error):
+            failure = Failure(_engine_message(error), USER_ERROR)
+        case _:
+            return None
+    return failure
+
+
+def _usage_message(error: click.UsageError) -> str:
+    message = error.format_message().replace(". (Did", " (Did").rstrip(".")
+    context = error.ctx
+    command = context.meta.get(HELP_COMMAND, context.command_path) if context else "hta-sql"
+    return f"{message}. See: {command} --help"
+
+
+def _system_message(error: OSError) -> str:
+    """No permission, no space, not a folder: what the system says of which file."""
+    names = [str(name) for name in (error.filename, error.filename2) if name]
+    return f"{error.strerror or error}{': ' + ', '.join(map(repr, names)) if names else ''}."
+
+
+def _engine_message(error: Exception) -> str:
+    """The first line says what; the others speak of settings that a command line has not."""
+    first = str(error).split("\n", 1)[0]
+    remedy = ". Give it more: --memory-limit" if "Out of Memory" in first else ""
+    return f"the engine failed: {first}{remedy}"
+
+
+def _is_engine_error(error: Exception) -> bool:
+    """Out of memory, disk full: only an engine that was imported can have failed."""
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(error, duckdb.Error)

@@ -1,0 +1,118 @@
+"""``hta-sql ingest``: traces ─▶ store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hta_sql.cli.messages import logged, note, rank_progress
+from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, STORE_BESIDE
+
+if TYPE_CHECKING:
+    from hta_sql.ingestion import IngestReport
+
+
+@click.command(short_help="Read traces into a store.")
+@click.argument("traces", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    "store",
+    type=click.Path(file_okay=False, path_type=Path),
+    show_default=f"{STORE_BESIDE} inside TRACES, where that is one folder",
+    help="Folder of the store; added to where it exists.",
+)
+@click.option(
+    "--run", metavar="NAME", show_default="the folder's or file's", help="Name of the run."
+)
+@click.option("--ranks", type=INTEGERS, help="Read only these ranks, for example 0,1-3.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", show_default="cores", help="Processes."
+)
+@click.option("--force", is_flag=True, help="Read unchanged files again.")
+@click.option("--rank-regex", metavar="RE", help="Finds the rank in file names, as first group.")
+@click.option(
+    "--kernel-classes",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV of rules that go before the built-in ones: priority, regex, class, collective, "
+    "vendor.",
+)
+@click.option("--memory-limit", type=MEMORY_SIZE, help="Memory of each process's engine: 1GiB.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what is done.")
+def ingest(
+    *,
+    traces: tuple[str, ...],
+    store: Path | None,
+    run: str | None,
+    ranks: list[int] | None,
+    jobs: int | None,
+    force: bool,
+    rank_regex: str | None,
+    kernel_classes: Path | None,
+    memory_limit: str | None,
+    verbose: bool,
+) -> None:
+    """Read Kineto traces into a store.
+
+    TRACES are files, folders (searched recursively), globs or fsspec URLs; .json, .json.gz or
+    .json.zst. All of one call are one run. Files that the store already holds and that did not
+    change are skipped. Nothing is visible to readers before all of it is.
+    """
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.trace_places import absolute  # noqa: PLC0415
+
+    started = time.monotonic()
+    given = [absolute(path) for path in traces]
+    folder = store or _store_beside(given)
+    with logged(verbose=verbose), rank_progress() as progress:
+        opened = hta_sql.ingest(
+            given[0] if len(given) == 1 else given,
+            folder,
+            run=run,
+            ranks=ranks,
+            jobs=jobs,
+            force=force,
+            rank_regex=rank_regex,
+            kernel_classes=kernel_classes,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
+    with opened:
+        if opened.ingested:
+            note(summary(opened.ingested, time.monotonic() - started, folder))
+
+
+def _store_beside(traces: list[str]) -> Path:
+    from hta_sql.trace_places import is_writable  # noqa: PLC0415
+
+    folder = Path(traces[0])
+    if len(traces) > 1 or not folder.is_dir():
+        if len(traces) == 1 and not any(c in traces[0] for c in "*?[:") and not folder.exists():
+            raise click.UsageError(f"No such file or folder: {traces[0]!r}")
+        raise click.UsageError("Say where the store goes: -o STORE")
+    if not is_writable(folder):
+        raise click.UsageError(f"{traces[0]!r} is not writable; say where the store goes: -o STORE")
+    return folder / STORE_BESIDE
+
+
+def summary(report: IngestReport, seconds: float, store: Path) -> str:
+    """Say in a line what was read, what was not, and what to do next."""
+    results = report.results
+    events = sum(result.event_count for result in results)
+    quarantined = sum(result.quarantined for result in results)
+    parts = []
+    if results:
+        parts.append(f"Read {_count(len(results), 'rank')}, {events:,} events in {seconds:.1f} s")
+    if report.unchanged:
+        parts.append(f"{_count(len(report.unchanged), 'rank')} unchanged")
+    if quarantined:
+        parts.append(f"{_count(quarantined, 'damaged span')} put into the table quarantine")
+    runs = f"run {', '.join(report.runs)}" if len(report.runs) < 4 else f"{len(report.runs)} runs"
+    return f"{'; '.join(parts)} ({runs}). Next: hta-sql run {store} temporal_breakdown"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,105 @@
+"""``hta-sql list``: which analyses there are, and what is in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hta_sql.cells import printable
+from hta_sql.cli.options import STORE, output_options
+from hta_sql.library import SqlObject, load_library
+
+if TYPE_CHECKING:
+    from hta_sql.manifest import RankEntry
+
+
+@click.command("list", short_help="List the analyses, or what is in a store.")
+@click.argument("store", type=STORE, required=False)
+@output_options
+def list_(
+    store: Path | None, format_name: str | None, output: Path | None, limit: int | None
+) -> None:
+    """List the analyses by topic; with a STORE, also its runs and ranks.
+
+    In the formats for programs it is one table: the ranks of the STORE where one is given, else
+    the analyses.
+    """
+    from hta_sql.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
+
+    entries = read_manifest(store).entries if store else []
+    if format_name in (None, "table") and output is None:
+        for line in (*_run_lines(entries), *_analysis_lines(load_library().newest())):
+            click.echo(line)
+        return
+    import pyarrow as pa  # noqa: PLC0415
+
+    from hta_sql.cli.output import TableRows, send  # noqa: PLC0415
+
+    rows = [_rank_row(e) for e in entries] if store else [_row(a) for a in load_library().analyses]
+    send(TableRows(pa.Table.from_pylist(rows)), format_name, output, limit)
+
+
+def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
+    runs: dict[str, list[RankEntry]] = {}
+    for entry in entries:
+        runs.setdefault(entry.run, []).append(entry)
+    if runs:
+        yield click.style("runs", bold=True)
+    width = max(map(len, runs), default=0)
+    for run, members in runs.items():
+        events = sum(member.event_count for member in members)
+        steps = {step for member in members for step in member.step_names}
+        ranks = spans([member.rank for member in members])
+        yield f"  {run:<{width}}  ranks {ranks}; {len(steps)} profiler steps; {events:,} events"
+    if runs:
+        yield ""
+
+
+def _analysis_lines(analyses: list[SqlObject]) -> Iterator[str]:
+    width = max((len(analysis.name) for analysis in analyses), default=0)
+    for topic in sorted({analysis.topic for analysis in analyses}):
+        yield click.style(topic, bold=True)
+        for analysis in analyses:
+            if analysis.topic == topic:
+                mark = "" if analysis.status == "stable" else f" ({analysis.status})"
+                yield f"  {analysis.name:<{width}}  {analysis.summary}{mark}"
+        yield ""
+    yield "More about one: hta-sql describe NAME. Run it: hta-sql run STORE NAME."
+
+
+def _row(analysis: SqlObject) -> dict[str, Any]:
+    return {
+        "topic": analysis.topic,
+        "name": analysis.base_name,
+        "version": analysis.version,
+        "status": analysis.status,
+        "summary": analysis.summary,
+        "needs": analysis.facts.get("Needs"),
+        "reference": analysis.facts.get("Reference"),
+    }
+
+
+def _rank_row(entry: RankEntry) -> dict[str, Any]:
+    return {
+        "run": entry.run,
+        "rank": entry.rank,
+        "source": printable(entry.source),
+        "rank_source": entry.rank_source,
+        "event_count": entry.event_count,
+        "quarantined_count": entry.quarantined,
+        "step_count": len(entry.step_names),
+    }
+
+
+def spans(ranks: list[int]) -> str:
+    """Write 0-3,7 for [0, 1, 2, 3, 7], as options take it."""
+    found: list[list[int]] = []
+    for rank in sorted(ranks):
+        if found and rank == found[-1][-1] + 1:
+            found[-1][1:] = [rank]
+        else:
+            found.append([rank])
+    return ",".join("-".join(map(str, span)) for span in found)

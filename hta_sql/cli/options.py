@@ -1,0 +1,112 @@
+"""Options and types that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS = ("table", "csv", "json", "parquet", "markdown")
+SUFFIXES = {
+    ".csv": "csv",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".md": "markdown",
+    ".txt": "table",
+}
+TABLE_ROWS = 40
+STORE_BESIDE = ".hta_sql"
+"""Where the store of a folder of traces is, when nobody says otherwise."""
+
+_SPAN = re.compile(r"^(-?\d+)(?:-(\d+))?$")
+_MEMORY = re.compile(r"^\d+(\.\d+)?\s*([KMGT]i?)?B$", re.IGNORECASE)
+
+
+class StorePath(click.ParamType[Path]):
+    """A store, or a folder of traces with its store inside."""
+
+    name = "store"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
+        """Prefer the folder itself; whether it is a store is told where it is opened."""
+        folder = Path(value)
+        inside = folder / STORE_BESIDE
+        is_inside = not (folder / "manifest.json").exists() and (inside / "manifest.json").exists()
+        return inside if is_inside else folder
+
+
+class IntegerList(click.ParamType[list[int]]):
+    """``0,1-3`` is ``[0, 1, 2, 3]``."""
+
+    name = "N,N-M"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        """Parse the text, or say what it should look like."""
+        if isinstance(value, list):
+            return value
+        numbers: list[int] = []
+        for part in value.split(","):
+            match = _SPAN.match(part.strip())
+            if not match:
+                self.fail(f"{value!r} is not a list of integers such as 0,1-3", param, ctx)
+            first = int(match.group(1))
+            last = int(match.group(2)) if match.group(2) else first
+            if not first <= last < first + 1_000_000:
+                self.fail(f"{part.strip()!r} is not a span from small to large", param, ctx)
+            numbers.extend(range(first, last + 1))
+        return numbers
+
+
+class MemorySize(click.ParamType[str]):
+    """A size as the engine writes it: ``512MiB``, ``2GB``."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the text."""
+        if not _MEMORY.match(str(value)):
+            self.fail(f"{value!r} is not a size such as 512MiB or 2GB", param, ctx)
+        return str(value)
+
+
+INTEGERS = IntegerList()
+MEMORY_SIZE = MemorySize()
+STORE = StorePath()
+
+
+def output_options(command: Command) -> Command:
+    """Add ``--format``, ``--output`` and ``--limit``."""
+    for option in reversed(
+        (
+            click.option(
+                "--format",
+                "format_name",
+                type=click.Choice(FORMATS),
+                show_default="by the suffix of --output, else table",
+                help="table and markdown are for people (134.511 ms); csv, json and parquet hold "
+                "exact values.",
+            ),
+            click.option(
+                "-o",
+                "--output",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="Write the data to this file instead of stdout.",
+            ),
+            click.option(
+                "--limit",
+                type=click.IntRange(min=0),
+                metavar="N",
+                show_default=f"{TABLE_ROWS} in a table on stdout, else all",
+                help="Show the first N rows; 0 shows all.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command

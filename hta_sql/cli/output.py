@@ -1,0 +1,103 @@
+"""Sends a result to stdout or a file in the format that was asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from hta_sql.cli.messages import note
+from hta_sql.cli.options import SUFFIXES, TABLE_ROWS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hta_sql.display import Rows
+    from hta_sql.library import SqlObject
+    from hta_sql.result import Result
+
+CHART_SUFFIXES = (".html", ".png", ".svg", ".json")
+REMEDY = "--limit 0 shows all rows, --format csv all columns"
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows that are no result of the engine, or only the first of one."""
+
+    table: pa.Table
+    analysis: SqlObject | None = None
+
+    def arrow(self) -> pa.Table:
+        """Return the rows."""
+        return self.table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def send(
+    result: Rows, format_name: str | None, output: Path | None, limit: int | None = None
+) -> None:
+    """Write a result; rows that a limit cuts off are announced."""
+    chosen = format_name or (SUFFIXES.get(output.suffix.lower()) if output else None) or "table"
+    if chosen == "table":
+        _send_table(result, output, limit)
+        return
+    from hta_sql.writers import WRITERS  # noqa: PLC0415 - imports are the start-up cost
+
+    if chosen == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is binary: use -o FILE, or a pipe")
+    total = len(result)
+    if limit:
+        result = TableRows(result.arrow().slice(0, limit), result.analysis)
+    with _opened(output) as stream:
+        WRITERS[chosen](result, stream)
+    if len(result) < total:
+        note(f"note: {len(result):,} of {total:,} rows; --limit 0 writes all.")
+    if output:
+        note(f"Wrote {len(result):,} rows to {output}.")
+
+
+def _send_table(result: Rows, output: Path | None, limit: int | None) -> None:
+    from hta_sql.display import print_table  # noqa: PLC0415
+
+    if output is None:
+        print_table(result, TABLE_ROWS if limit is None else limit, remedy=REMEDY)
+        return
+    with output.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        print_table(result, limit or 0, file=file, width=10_000)
+    note(f"Wrote {len(result):,} rows to {output}.")
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[IO[bytes]]:
+    """Open the target: a file appears when it is complete."""
+    if output is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    partial = output.with_name(f".{output.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(output)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def send_chart(result: Result, path: Path) -> None:
+    """Draw a result into a file; the suffix says as what."""
+    if path.suffix.lower() not in CHART_SUFFIXES:
+        raise click.UsageError(f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}")
+    from hta_sql.charts import draw  # noqa: PLC0415
+
+    chart = draw(result)
+    # inline: a page holds its scripts, so that it opens offline.
+    chart.save(str(path), inline=path.suffix.lower() == ".html")
+    note(f"Drew {path}.")

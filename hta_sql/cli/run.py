@@ -1,0 +1,107 @@
+"""``hta-sql run``: one analysis, with options made from the parameters in its SQL file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hta_sql.cli.analysis_options import analysis_options, scan
+from hta_sql.cli.failures import HELP_COMMAND
+from hta_sql.cli.options import STORE, output_options
+from hta_sql.library import SqlObject, load_library
+
+_ANALYSIS = "hta_sql.analysis"
+_PARAMS = "hta_sql.params"
+
+
+class AnalysisCommand(click.Command):
+    """A command that has, beside its own options, those of the analysis that is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the analysis first, then parse with its options."""
+        positionals, version = scan(args)
+        library = load_library()
+        known = {name for a in library.analyses for name in (a.name, a.base_name)}
+        name = next(iter(positionals[1:2]), None)
+        if name is None and positionals and positionals[0] in known:
+            name = positionals[0]
+            if not Path(name).exists() and not {"-h", "--help"} & set(args):
+                raise click.UsageError(f"No store given: hta-sql run STORE {name}", ctx)
+        if name is not None:
+            ctx.meta[_ANALYSIS] = library.find(name, version)
+            ctx.meta[HELP_COMMAND] = f"{ctx.command_path} STORE {name}"
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """List the command's own parameters and those of the analysis."""
+        if _PARAMS not in ctx.meta:
+            analysis = ctx.meta.get(_ANALYSIS)
+            extra = analysis_options(analysis) if analysis else []
+            ctx.meta[_PARAMS] = [*super().get_params(ctx), *extra]
+        params: list[click.Parameter] = ctx.meta[_PARAMS]
+        return params
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the words of the analysis in place of the command's."""
+        analysis: SqlObject | None = ctx.meta.get(_ANALYSIS)
+        if analysis is None:
+            super().format_help_text(ctx, formatter)
+            return
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"{analysis.name}: {analysis.full_description}")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the analysis's options and the command's own in two sections."""
+        own: set[click.Parameter | None] = {*self.params, self.get_help_option(ctx)}
+        params = self.get_params(ctx)
+        sections: dict[str, list[click.Parameter]] = {
+            "Parameters": [p for p in params if p not in own],
+            "Options": [p for p in params if p in own and isinstance(p, click.Option)],
+        }
+        for title, members in sections.items():
+            records = [record for p in members if (record := p.get_help_record(ctx))]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+@click.command(cls=AnalysisCommand, short_help="Run an analysis on a store.")
+@click.argument("store", type=STORE)
+@click.argument("name")
+@click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@output_options
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the result into this .html, .png, .svg or .json (Vega-Lite) file instead.",
+)
+def run(
+    *,
+    store: Path,
+    name: str,
+    version: int | None,
+    format_name: str | None,
+    output: Path | None,
+    limit: int | None,
+    chart: Path | None,
+    **parameters: Any,
+) -> None:
+    """Run an analysis on a STORE.
+
+    Its parameters are options: `hta-sql run STORE NAME --help` lists them. NAME may end in a
+    version, as in temporal_breakdown_v1.
+    """
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
+    from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
+
+    given = {key: value for key, value in parameters.items() if value is not None}
+    with hta_sql.TraceStore(store) as opened:
+        result = interruptible(opened, lambda: opened.run(name, version=version, **given))
+    if chart:
+        send_chart(result, chart)
+    if output or not chart:
+        send(result, format_name, output, limit)

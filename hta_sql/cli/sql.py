@@ -1,0 +1,102 @@
+"""``hta-sql sql``: one query of a store."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from hta_sql.cli.options import STORE, output_options
+
+
+class Assignment(click.ParamType[tuple[str, Any]]):
+    """``name=value``; the value is an integer, a number, true or false, else a text."""
+
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """Split at the first ``=``."""
+        if isinstance(value, tuple):
+            return value
+        name, separator, text = value.partition("=")
+        if not separator or not name.isidentifier():
+            self.fail(f"{value!r} is not name=value", param, ctx)
+        return name, _typed(text)
+
+
+def _typed(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@click.command(short_help="Ask one SQL query of a store.")
+@click.argument("store", type=STORE)
+@click.argument("query", required=False)
+@click.option(
+    "-f",
+    "--file",
+    type=click.File(encoding="utf-8"),
+    help="Read the query from this file; - is stdin.",
+)
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    type=Assignment(),
+    multiple=True,
+    help="Value for $name in the query; bound, never pasted. May be repeated.",
+)
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    help="Also allow other files, ATTACH, COPY, extensions, settings, several statements.",
+)
+@output_options
+def sql(
+    *,
+    store: Path,
+    query: str | None,
+    file: IO[str] | None,
+    parameters: tuple[tuple[str, Any], ...],
+    unsafe: bool,
+    format_name: str | None,
+    output: Path | None,
+    limit: int | None,
+) -> None:
+    """Ask one SQL query of a STORE's tables, analyses and macros.
+
+    QUERY is DuckDB's SQL; - reads it from stdin. It can read the store and nothing else, unless
+    --unsafe is given.
+
+    \b
+    hta-sql sql job.store "SELECT class, sum(dur) AS dur_ns FROM gpu_ops GROUP BY ALL"
+    hta-sql sql job.store "FROM temporal_breakdown(ranks := [0])" --format csv
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    text = _query_text(query, file)
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
+    from hta_sql.cli.output import send  # noqa: PLC0415
+
+    with hta_sql.TraceStore(store, safe=not unsafe) as opened:
+        result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
+    send(result, format_name, output, limit)
+
+
+def _query_text(query: str | None, file: IO[str] | None) -> str:
+    if (query is None) == (file is None):
+        raise click.UsageError("Give one query: as an argument, with -f FILE, or - for stdin")
+    stream = sys.stdin if query == "-" else file
+    text = stream.read() if stream else str(query)
+    if not text.strip():
+        raise click.UsageError("The query is empty")
+    return text

@@ -1,0 +1,129 @@
+"""Result tables of analyses as the frames that HTA returns: its columns, microseconds, rounding.
+
+Nothing is computed here that is not a scale, a name or a digit: definitions stand in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+_NS = 1000
+"""ns of a microsecond: n / 1000 is the double nearest to the exact time."""
+
+_CLASSES = ("computation", "communication", "memory")
+"""In the order in which HTA names what overlaps."""
+
+
+def temporal_breakdown(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
+    """Frame of ``get_temporal_breakdown``: a row per rank, NaN for one without GPU activity."""
+    table = _row_per_rank(table, ranks)
+    parts = ("idle", "compute", "non_compute")
+    frame = pd.DataFrame({"rank": table["rank"]})
+    for part in parts:
+        frame[f"{part}_time(us)"] = table[f"{part}_ns"] / _NS
+    frame["kernel_time(us)"] = table["span_ns"] / _NS
+    for part in parts:
+        frame[f"{part}_time_pctg"] = table[f"{part}_pct"].astype(float).round(2)
+    return frame
+
+
+def kernel_types(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
+    """First frame of ``get_gpu_kernel_breakdown``: summed over ranks, longest first.
+
+    Without memory, what runs beside a copy runs alone.
+    """
+    classes = _CLASSES if with_memory else _CLASSES[:2]
+
+    def label(combination: str) -> str:
+        running = combination.split("+")
+        return " overlapping ".join(class_.upper() for class_ in classes if class_ in running)
+
+    times = pd.DataFrame({"kernel_type": table["classes"].map(label), "sum": table["busy_ns"]})
+    summed = times[times["kernel_type"] != ""].groupby("kernel_type", as_index=False)[["sum"]].sum()
+    frame = summed.sort_values(["sum", "kernel_type"], ascending=[False, True], ignore_index=True)
+    frame["percentage"] = (100 * frame["sum"] / frame["sum"].sum()).round(1)
+    frame["sum"] /= _NS
+    return frame
+
+
+def kernels(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
+    """Second frame of ``get_gpu_kernel_breakdown``: by kernel type, name and rank."""
+    shown = table if with_memory else table[table["class"] != "memory"]
+    frame = pd.DataFrame(
+        {
+            "name": shown["name"],
+            "sum (us)": shown["sum_ns"] / _NS,
+            "max (us)": shown["max_ns"] / _NS,
+            "min (us)": shown["min_ns"] / _NS,
+            "stddev": shown["std_ns"].astype(float).fillna(0) / _NS,
+            "mean (us)": shown["mean_ns"] / _NS,
+            "kernel_type": shown["class"].str.upper(),
+            "rank": shown["rank"].astype("int64"),
+        }
+    )
+    return frame.sort_values(["kernel_type", "name", "rank"], ignore_index=True)
+
+
+def idle_time(table: pd.DataFrame) -> pd.DataFrame:
+    """First frame of ``get_idle_time_breakdown``, without the causes that do not occur."""
+    shown = _causes(table)
+    return pd.DataFrame(
+        {
+            "rank": shown["rank"].astype("int64"),
+            "stream": shown["stream"],
+            "idle_category": shown["category"],
+            "idle_time": (shown["idle_ns"] / _NS).round(2),
+            "idle_time_ratio": (shown["idle_pct"].astype(float) / 100).round(2),
+        }
+    ).reset_index(drop=True)
+
+
+def idle_intervals(table: pd.DataFrame, stats: pd.DataFrame) -> pd.DataFrame:
+    """Second frame of ``get_idle_time_breakdown``: a line of ``stats`` per row of the first."""
+    keys = ["rank", "device", "stream", "category"]
+    merged = _causes(table)[keys].merge(stats, on=keys, how="left")
+    frame = pd.DataFrame(
+        {
+            "rank": merged["rank"].astype("int64"),
+            "stream": merged["stream"],
+            "count": merged["gap_count"].fillna(0).astype(float),
+        }
+    )
+    columns = {"mean": "mean", "std": "std", "min": "min"}
+    columns |= {"25%": "p25", "50%": "p50", "75%": "p75", "max": "max"}
+    for hta, ours in columns.items():
+        frame[hta] = (merged[f"{ours}_ns"].astype(float) / _NS).round(2)
+    frame.index = pd.Index(merged["category"], name="idle_category")
+    return frame
+
+
+def overlap(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
+    """Frame of ``get_comm_comp_overlap``: a row per rank, NaN for one that does not communicate."""
+    table = _row_per_rank(table, ranks)
+    pctg = table["overlap_pct"].astype(float).round(2)
+    return pd.DataFrame({"rank": table["rank"], "comp_comm_overlap_pctg": pctg})
+
+
+def launches(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.DataFrame]:
+    """Frames of ``get_cuda_kernel_launch_stats``: one per rank, in order of execution."""
+    frame = pd.DataFrame(
+        {
+            "correlation": table["correlation"],
+            "cpu_duration": table["cpu_dur_ns"] / _NS,
+            "gpu_duration": table["gpu_dur_ns"] / _NS,
+            "launch_delay": table["launch_delay_ns"] / _NS,
+        }
+    )
+    return {rank: frame[table["rank"] == rank].reset_index(drop=True) for rank in ranks}
+
+
+def _row_per_rank(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
+    return table.set_index("rank").reindex(list(ranks)).rename_axis("rank").reset_index()
+
+
+def _causes(table: pd.DataFrame) -> pd.DataFrame:
+    # HTA files the first op of a stream, which has no gap before it, under "other": that row
+    # is always there, the others only where such a gap occurs.
+    return table[(table["gap_count"] > 0) | (table["category"] == "other")]

@@ -1,0 +1,94 @@
+"""Running the command line in tests, on two tiny ranks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.cli import main
+
+HOSTILE = "evil\x1b[31m\nkernel\u202e"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    raw: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        """Text of stdout."""
+        return self.raw.decode()
+
+    def fails(self, code: int, *words: str) -> None:
+        """Hold that it failed: this exit code, no data, one line with these words."""
+        assert self.code == code
+        assert self.out == ""
+        lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("error: ")
+        for word in words:
+            assert word in lines[0]
+        assert "Traceback" not in self.err
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
+    """Run a command in this process: ``cli("list", "--format", "csv")``."""
+
+    def call(*args: str | Path) -> Outcome:
+        capsysbinary.readouterr()
+        code = main([str(arg) for arg in args])
+        captured = capsysbinary.readouterr()
+        return Outcome(code, captured.out, captured.err.decode())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ranks; of its three kernels one is communication and one has a hostile name."""
+    folder = tmp_path_factory.mktemp("job")
+    for rank in range(2):
+        events = [
+            {
+                "ph": "X",
+                "cat": "kernel",
+                "name": name,
+                "pid": 0,
+                "tid": 7,
+                "ts": 100.0 * number,
+                "dur": 10.5 * (number + 1),
+                "args": {"device": 0, "stream": 7},
+            }
+            for number, name in enumerate(("gemm", "ncclDevKernel_AllReduce", HOSTILE))
+        ]
+        info = {"backend": "nccl", "rank": rank, "world_size": 2}
+        trace = {"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}
+        (folder / f"rank{rank}.json").write_text(json.dumps(trace))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The traces, ingested as run job."""
+    path = tmp_path_factory.mktemp("store") / "job.store"
+    hta_sql.ingest(traces, path, run="job").close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def hostile() -> str:
+    """Name of a kernel in every rank: colours, a newline, a change of text direction."""
+    return HOSTILE

@@ -1,0 +1,60 @@
+"""hta-sql list and describe: nothing of the library is hidden."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hta_sql.cli.describe import find_object
+from hta_sql.library import load_library
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
+    """By topic for people, as a table for programs; with a store its ranks."""
+    text = cli("list").out
+    for analysis in load_library().newest():
+        assert analysis.topic in text
+        assert f"  {analysis.name} " in text
+    names = [row["name"] for row in json.loads(cli("list", "--format", "json").out)]
+    assert set(names) == {analysis.base_name for analysis in load_library().analyses}
+    assert cli("list", store).out.startswith("runs\n  job  ranks 0-1; 0 profiler steps; 6 events\n")
+    rows = list(csv.DictReader(io.StringIO(cli("list", store, "--format", "csv").out)))
+    assert [(row["run"], row["rank"], row["event_count"]) for row in rows] == [
+        ("job", "0", "3"),
+        ("job", "1", "3"),
+    ]
+
+
+def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
+    """Every parameter and column of every object is there, with its words."""
+    library = load_library()
+    for found in (*library.analyses, *library.tables, *library.macros):
+        done = cli("describe", found.name)
+        words = " ".join(done.out.split())
+        assert done.code == 0
+        documented = [(p.name, p.doc) for p in found.parameters]
+        documented += [(c.name, c.doc) for c in found.columns]
+        for name, doc in documented:
+            assert f"{name} " in words
+            assert " ".join(doc.split()) in words
+        assert str(found.path) in done.out
+
+
+def test_describe_prints_the_sql(cli: Cli) -> None:
+    """--sql is the file, byte by byte; lib macros are found with and without their schema."""
+    text = cli("describe", "temporal_breakdown", "--version", "1", "--sql").out
+    assert text == load_library().find("temporal_breakdown").text
+    assert find_object("lib.merged_intervals") is find_object("merged_intervals")
+
+
+def test_describe_unknown(cli: Cli) -> None:
+    """The nearest of analyses, tables and macros is offered."""
+    cli("describe", "gpu_opz").fails(1, "Did you mean 'gpu_ops'?")
+    cli("describe", "temporal_brekdown").fails(1, "'temporal_breakdown'")
+    cli("describe", "temporal_breakdown", "--version", "99").fails(1, "no version 99")

@@ -1,0 +1,87 @@
+"""hta-sql ingest: what it says, and how it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path: Path) -> None:
+    """One folder and no -o: the store is beside the traces, and the folder is taken as a store."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for file in traces.glob("*.json"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    first = cli("ingest", folder)
+    assert (first.code, first.out) == (0, "")
+    assert "[2/2] mine rank 1: 3 events" in first.err
+    assert "Read 2 ranks, 6 events in" in first.err
+    assert f"Next: hta-sql run {folder / '.hta_sql'} temporal_breakdown" in first.err
+    assert "2 ranks unchanged" in cli("ingest", folder).err
+    assert "Read 2 ranks" in cli("ingest", folder, "--force", "-v").err
+    assert "mine,0," in cli("run", folder, "temporal_breakdown", "--format", "csv").out
+
+
+def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Path) -> None:
+    """Options reach the ingest."""
+    out = tmp_path / "a.store"
+    done = cli("ingest", traces, "-o", out, "--ranks", "1", "--run", "named", "--jobs", "1")
+    assert "Read 1 rank, 3 events" in done.err
+    assert "named  ranks 1; 0 profiler steps; 3 events" in cli("list", out).out
+
+
+def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
+    cli: Cli, traces: Path, tmp_path: Path
+) -> None:
+    """Damage is counted in the last line; other warnings of the library have a prefix."""
+    text = (traces / "rank0.json").read_bytes()
+    (tmp_path / "rank0.json").write_bytes(text.replace(b'"name": "gemm"', b'"name": "ge\xffmm",,'))
+    (tmp_path / "notes.json").write_text("{}")
+    done = cli("ingest", tmp_path, "-o", tmp_path / "x.store")
+    assert done.code == 0
+    assert "put into the table quarantine" in done.err
+    assert "warning: Skipped: " in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing", None, ["No such file or folder", "missing"]),
+        ("empty", "", ["No traces in", "*.json"]),
+        ("text.json", "hello", ["text.json", "is not JSON"]),
+        ("other.json", '{"a": 1}', ["other.json", "no traceEvents list"]),
+    ],
+)
+def test_ingest_of_what_is_no_trace(
+    cli: Cli, tmp_path: Path, name: str, content: str | None, words: list[str]
+) -> None:
+    """The line names the file and what is wrong with it."""
+    path = tmp_path / name
+    if content:
+        path.write_text(content)
+    elif content == "":
+        path.mkdir()
+    cli("ingest", path, "-o", tmp_path / "x.store").fails(1, *words)
+
+
+def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
+    """What a call lacks, or has too much of, is a usage error."""
+    out = tmp_path / "x.store"
+    one = traces / "rank0.json"
+    cli("ingest").fails(2, "TRACES", "hta-sql ingest --help")
+    cli("ingest", one).fails(2, "-o STORE")
+    cli("ingest", tmp_path / "missing").fails(2, "No such file or folder")
+    cli("ingest", traces, "-o", out, "--ranks", "0,x").fails(2, "--ranks", "0,1-3")
+    cli("ingest", traces, "-o", out, "--ranks", "3-1").fails(2, "small to large")
+    cli("ingest", traces, "-o", out, "--jobs", "0").fails(2, "--jobs")
+    cli("ingest", traces, "-o", out, "--memory-limit", "lots").fails(2, "512MiB")
+    cli("ingest", traces, "-o", out, "--kernel-classes", "no.csv").fails(2, "no.csv")
+    cli("ingest", traces, "-o", out, "--ranks", "7").fails(1, "No trace of rank 7", "0-1")
+    cli("ingest", traces, "-o", out, "--run", "a/b").fails(1, "Run name 'a/b'")
+    cli("ingest", traces, "-o", out, "--rank-regex", "(").fails(1, "regular expression")
+    cli("ingest", traces, "-o", one / "sub").fails(1, "Not a directory")

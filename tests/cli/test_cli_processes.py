@@ -1,0 +1,83 @@
+"""Whole runs: catalog, demo, closed pipes, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def in_new_process(*args: str | Path) -> list[str]:
+    """The command line of another Python that runs hta-sql."""
+    return [sys.executable, "-m", "hta_sql", *map(str, args)]
+
+
+def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """It says what it built, and the copy answers."""
+    copy = tmp_path / "copy.store"
+    for path in store.rglob("*"):
+        if path.is_file():
+            target = copy / path.relative_to(store)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    done = cli("catalog", copy)
+    assert done.code == 0
+    assert re.search(r"Built .*catalog.duckdb in .* s: 1 runs, 2 ranks, \d+ tables", done.err)
+    assert cli("sql", copy, "SELECT count(*) AS n FROM gpu_ops", "--format", "csv").out == "n\n6\n"
+    cli("catalog", tmp_path / "none").fails(1, "No store at")
+
+
+def test_demo_finds_the_slow_rank(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty directory, offline, twice."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        done = cli("demo", "--ranks", "4", "--steps", "2")
+        assert done.code == 0
+        assert "Who is slow: rank 2." in done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["hta_sql_demo"]
+    for line in re.findall(r"^  hta-sql (.*)$", done.out, re.MULTILINE):
+        args = [part.strip('"') for part in re.findall(r'"[^"]*"|\S+', line)]
+        assert cli(*args).code == 0
+
+
+def test_closed_pipe_is_quiet(store: Path) -> None:
+    """``hta-sql sql ... | head -1`` says nothing on stderr."""
+    query = "SELECT range, 'text' FROM range(200000)"
+    with subprocess.Popen(  # noqa: S603
+        in_new_process("sql", store, query, "--format", "csv"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_ends_a_query(store: Path) -> None:
+    """Exit code 130 and one line, although the engine is in the middle of something."""
+    query = "SELECT sum(a.range + b.range) FROM range(1000000000) AS a, range(1000) AS b"
+    with subprocess.Popen(  # noqa: S603
+        in_new_process("sql", store, query),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err.split()) == (130, b"", [b"error:", b"interrupted."])

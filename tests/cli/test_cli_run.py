@@ -1,0 +1,114 @@
+"""hta-sql run: options from SQL, formats that read back, one line per failure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+import hta_sql
+from hta_sql.cli.analysis_options import option_name, scan
+from hta_sql.cli.run import run as run_command
+from hta_sql.library import load_library
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
+    """Every parameter of every analysis is an option with its words, and clashes with none."""
+    own = {name for param in run_command.params for name in (*param.opts, *param.secondary_opts)}
+    for analysis in load_library().analyses:
+        done = cli("run", store, analysis.name, "--help")
+        words = " ".join(done.out.split())
+        assert done.code == 0
+        for parameter in analysis.parameters:
+            assert option_name(parameter) in words
+            assert option_name(parameter) not in own
+            assert parameter.name not in {param.name for param in run_command.params}
+    assert "--ranks" in cli("run", "temporal_breakdown", "--help").out
+    assert "--ranks" not in cli("run", "--help").out
+
+
+def test_run_passes_values(cli: Cli, store: Path) -> None:
+    """Lists, spans, numbers and booleans arrive, before and behind the arguments."""
+    query = ("--format", "json")
+    done = cli("run", "--ranks", "0-1", store, "gpu_kernels_by_name", "--num-kernels=1", *query)
+    assert {row["name"] for row in json.loads(done.out)} >= {"others", "ncclDevKernel_AllReduce"}
+    done = cli("run", store, "temporal_breakdown_v1", "--ranks", "1", "--runs", "job,job", *query)
+    assert [row["rank"] for row in json.loads(done.out)] == [1]
+    flags = ("--include-last-profiler-step", "--version", "1")
+    assert len(json.loads(cli("run", *flags, store, "temporal_breakdown", *query).out)) == 2
+
+
+def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
+    """Every format for programs reads back equal."""
+    with hta_sql.open(store) as opened:
+        expected = opened.run("gpu_kernels_by_name").arrow().to_pylist()
+    call = ("run", store, "gpu_kernels_by_name", "--format")
+    assert json.loads(cli(*call, "json").out) == expected
+    assert pq.read_table(io.BytesIO(cli(*call, "parquet").raw)).to_pylist() == expected
+    rows = list(csv.DictReader(io.StringIO(cli(*call, "csv").out, newline="")))
+    kinds = {key: type(value) for row in expected for key, value in row.items() if value}
+    read = [{k: kinds.get(k, str)(v) if v != "" else None for k, v in r.items()} for r in rows]
+    assert read == expected
+
+
+def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """-o chooses the format, writes data nowhere else, and leaves nothing half-written."""
+    for name, start in {
+        "a.csv": b"run,rank,",
+        "a.json": b'[{"run"',
+        "a.parquet": b"PAR1",
+        "a.md": b"| run |",
+        "a.txt": b"run ",
+    }.items():
+        done = cli("run", store, "temporal_breakdown", "-o", tmp_path / name)
+        assert (done.code, done.out) == (0, "")
+        assert done.err == f"Wrote 2 rows to {tmp_path / name}.\n"
+        assert (tmp_path / name).read_bytes().startswith(start)
+    assert len(list(tmp_path.iterdir())) == 5
+    cli("run", store, "temporal_breakdown", "-o", tmp_path / "no" / "a.csv").fails(
+        1, "No such file"
+    )
+
+
+def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """A chart by its suffix; where there is none, the error says of what there are."""
+    chart = tmp_path / "a.svg"
+    done = cli("run", store, "temporal_breakdown", "--chart", chart)
+    assert (done.code, done.out) == (0, "")
+    assert chart.read_text().startswith("<svg")
+    cli("run", store, "idle_gaps", "--chart", chart).fails(1, "no chart of idle_gaps")
+    cli("run", store, "temporal_breakdown", "--chart", tmp_path / "a.doc").fails(2, ".html")
+
+
+def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Each names the thing and the remedy."""
+    name = "temporal_breakdown"
+    cli("run", store, "temporal_brakdown").fails(1, "Did you mean 'temporal_breakdown'?")
+    cli("run", store, name, "--version", "9").fails(1, "no version 9")
+    cli("run", store, name, "--ranks", "5").fails(1, "No rank 5", "0, 1")
+    cli("run", store, name, "--runs", "nope").fails(1, "No run 'nope'", "job")
+    cli("run", store, name, "--rankz", "5").fails(2, "--rankz", "--ranks", f"{name} --help")
+    cli("run", store, name, "--ranks", "x").fails(2, "--ranks", "integers")
+    cli("run", store, "idle_gaps", "--kernel-wait-below-ns", "soon").fails(
+        2, "--kernel-wait", "soon"
+    )
+    cli("run", tmp_path, name).fails(1, "No store at", "hta-sql ingest")
+    cli("run", name).fails(2, f"No store given: hta-sql run STORE {name}")
+    cli("run", store).fails(2, "NAME")
+    cli("run", store, name, "--format", "xml").fails(2, "--format", "csv")
+    cli("runn").fails(2, "runn")
+
+
+def test_scan_finds_arguments_between_options() -> None:
+    """The analysis is known before its options are."""
+    assert scan(["s", "n", "--version", "2"]) == (["s", "n"], 2)
+    assert scan(["--ranks", "0", "s", "--limit=3", "n"]) == (["s", "n"], None)
+    assert scan(["--include-last-profiler-step", "s", "-ofile", "n"]) == (["s", "n"], None)
+    assert scan(["--version=3", "--", "-s", "n"]) == (["-s", "n"], 3)

@@ -1,0 +1,153 @@
+"""hta-sql sql: values are bound, and a query reads the store and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def in_new_process(*args: str | Path) -> list[str]:
+    """The command line of another Python that runs hta-sql."""
+    return [sys.executable, "-m", "hta_sql", *map(str, args)]
+
+
+def test_sql_binds_values(cli: Cli, store: Path) -> None:
+    """Types are guessed, texts stay texts, and nothing is pasted."""
+    query = "SELECT $a AS a, $b AS b, $c AS c, $d AS d, typeof($a) AS t"
+    values = [("a", "1"), ("b", "1.5"), ("c", "true"), ("d", "x'; DROP VIEW gpu_ops; --=")]
+    options = [part for name, value in values for part in ("-p", f"{name}={value}")]
+    done = cli("sql", store, query, *options, "--format", "json")
+    assert json.loads(done.out) == [
+        {"a": 1, "b": 1.5, "c": True, "d": "x'; DROP VIEW gpu_ops; --=", "t": "INTEGER"}
+    ]
+
+
+def test_sql_from_file_and_stdin(
+    cli: Cli, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The query may be an argument, a file or stdin."""
+    file = tmp_path / "q.sql"
+    file.write_text("-- how many\nSELECT count(*) AS n FROM gpu_ops;\n")
+    assert cli("sql", store, "-f", file, "--format", "csv").out == "n\n6\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 7 AS n"))
+    assert cli("sql", store, "-", "--format", "csv").out == "n\n7\n"
+    cli("sql", store).fails(2, "Give one query")
+    cli("sql", store, "SELECT 1", "-f", file).fails(2, "Give one query")
+    cli("sql", store, " ").fails(2, "empty")
+    cli("sql", store, "SELECT 1", "-p", "x").fails(2, "name=value")
+
+
+def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
+    """A note on stderr for formats, a line below a table."""
+    query = ("sql", store, "SELECT range AS n FROM range(100)")
+    done = cli(*query, "--limit", "2", "--format", "csv")
+    assert done.out == "n\n0\n1\n"
+    assert done.err == "note: 2 of 100 rows; --limit 0 writes all.\n"
+    assert len(cli(*query, "--format", "csv").out.splitlines()) == 101
+    assert "(40 of 100 rows; --limit 0" in cli(*query).out
+    assert len(cli(*query, "--limit", "0").out.splitlines()) == 102
+
+
+def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
+    """With its caret and its nearest name."""
+    done = cli("sql", store, "SELEC 1")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines() == [
+        'error: Parser Error: syntax error at or near "SELEC"',
+        "LINE 1: SELEC 1",
+        "        ^^^^^",
+    ]
+    done = cli("sql", store, "FROM gpu_opz")
+    assert (done.code, 'Did you mean "gpu_ops"?' in done.err) == (1, True)
+    assert "Traceback" not in done.err
+
+
+def attacks(store: Path, outside: Path) -> list[str]:
+    """Queries that would write, or read what is not in the store."""
+    inside = f"COPY (SELECT 1) TO '{store}/stolen.csv'"
+    hidden = f"WITH a AS ({inside}) SELECT count(*) FROM a"  # noqa: S608 - meant to be one
+    return [
+        inside,
+        hidden,
+        f"SELECT ({hidden})",
+        f"SELECT 1 ORDER BY ({hidden})",
+        f"SUMMARIZE {hidden}",
+        f"SELECT * FROM range(({hidden}))",  # noqa: S608
+        f"EXPLAIN ANALYZE {inside}",
+        f"EXPLAIN (ANALYZE, FORMAT json) {inside}",
+        f"EXPLAIN ANALYZE {hidden}",
+        f"COPY (PIVOT gpu_ops ON class USING sum(dur)) TO '{store}/stolen.csv'",
+        "FROM query('{}')".format(hidden.replace("'", "''")),
+        "FROM json_execute_serialized_sql('{}')",
+        f"EXPORT DATABASE '{store}/stolen'",
+        f"COPY (SELECT 1) TO '{outside}/stolen.csv'",
+        f"ATTACH '{outside}/stolen.duckdb' AS other",
+        f"ATTACH '{store}/stolen.duckdb' AS other",
+        "CREATE TABLE stolen AS SELECT 1",
+        "DROP VIEW gpu_ops",
+        "WITH x AS (INSERT INTO runs VALUES (1) RETURNING 1) FROM x",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SELECT 1; SELECT 2",
+        "CALL enable_logging('QueryLog')",
+        "FROM enable_logging('QueryLog')",
+        "FROM arrow_scan(1, 2, 3)",
+        f"FROM read_text('{outside}/secret.csv')",
+        f"FROM '{outside}/secret.csv'",
+        f"FROM read_csv('{store}/../secret.csv')",
+        f"FROM glob('{outside}/*')",
+    ]
+
+
+def test_sql_reads_the_store_and_nothing_else(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Writing, other files, extensions, settings: refused in one line, and nothing has happened."""
+    (tmp_path / "secret.csv").write_text("secret\n42\n")
+    before = sorted(store.rglob("*"))
+    for query in attacks(store, tmp_path):
+        done = cli("sql", store, query)
+        assert (query, done.code, done.out) == (query, 1, "")
+        assert len(done.err.splitlines()) == 1, done.err
+        assert "Traceback" not in done.err
+    assert sorted(store.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
+
+
+def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
+    """The sandbox is in nobody's way."""
+    for query in (
+        "FROM temporal_breakdown",
+        "FROM temporal_breakdown(ranks := [0])",
+        "FROM lib.scoped_gpu_ops(NULL, NULL, NULL, false)",
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) FROM n",
+        "PIVOT gpu_ops ON class IN ('computation') USING sum(dur) GROUP BY rank",
+        "SHOW TABLES",
+        "DESCRIBE gpu_ops",
+        "SUMMARIZE runs",
+        "EXPLAIN ANALYZE SELECT count(*) FROM events",
+        "VALUES (1), (2) ORDER BY 1",
+    ):
+        assert (query, cli("sql", store, query).code) == (query, 0)
+
+
+def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """But the store itself stays read-only."""
+    # In a process of its own: the sandbox of other tests belongs to this process.
+    (tmp_path / "more.csv").write_text("more\n42\n")
+    query = f"FROM read_csv('{tmp_path}/more.csv')"
+    code = [*in_new_process("sql", store), query, "--unsafe", "--format", "csv"]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.stdout, done.stderr) == ("more\n42\n", "")
+    code = [*in_new_process("sql", store), "CREATE TABLE t AS SELECT 1", "--unsafe"]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, "read-only mode" in done.stderr) == (1, True)
+    cli("sql", store, query).fails(1, "Cannot access file")

@@ -1,0 +1,67 @@
+"""How fast the command line is there, and that it is documented."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql.cli import COMMANDS
+from hta_sql.cli.reference import updated
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["list"], ["describe", "gpu_ops"]])
+def test_help_and_descriptions_import_nothing_slow(args: list[str]) -> None:
+    """A user who looks something up does not wait for the engine."""
+    code = (
+        "import sys; from hta_sql.cli import main; main(sys.argv[1:]); "
+        "slow = {'duckdb', 'pandas', 'numpy', 'pyarrow', 'altair', 'rich', 'fsspec'}; "
+        "sys.exit(repr(slow & set(sys.modules)) if slow & set(sys.modules) else 0)"
+    )
+    done = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
+    """``hta-sql`` alone says what there is to do, in the order of a first visit."""
+    done = cli()
+    assert done.code == 0
+    names = re.findall(r"^  (\w+)  ", done.out, re.MULTILINE)
+    assert names == [command.name for command in COMMANDS]
+    assert cli("--version").out == f"hta-sql {hta_sql.__version__}\n"
+
+
+def test_the_reference_is_current() -> None:
+    """Else run ``make docs``."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert text == updated(text)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_and_option_is_documented(command: object) -> None:
+    """With words: a help text, and a line in docs/cli.md."""
+    import click  # noqa: PLC0415
+
+    assert isinstance(command, click.Command)
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = text.split(f"### hta-sql {command.name}\n")[1].split("\n### ")[0]
+    assert command.help
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help
+            for name in param.opts:
+                assert name in section

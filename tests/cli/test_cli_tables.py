@@ -1,0 +1,97 @@
+"""Tables for people: units, width, nothing that acts on a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hta_sql.cells import cell_text, cut_column, number_text, printable
+from hta_sql.cli.listing import spans
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def test_hostile_names_do_not_reach_the_terminal(
+    cli: Cli, store: Path, traces: Path, tmp_path: Path, hostile: str
+) -> None:
+    """In tables, Markdown and messages control characters are escaped; in data they are kept."""
+    query = ("sql", store, "SELECT DISTINCT name FROM gpu_ops WHERE name LIKE 'evil%'")
+    for name in ("table", "markdown"):
+        text = cli(*query, "--format", name).out
+        assert "evil" in text
+        assert all(c.isprintable() for c in text.replace("\n", ""))
+    assert json.loads(cli(*query, "--format", "json").out) == [{"name": hostile}]
+    trace = tmp_path / "a\x1b[2J.json"
+    trace.write_text("no json")
+    done = cli("ingest", trace, traces, "-o", tmp_path / "x.store")
+    assert "\x1b" not in done.err
+    assert "\\x1b" in done.err
+
+
+def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is wider than COLUMNS, and what is not shown is named."""
+    for width in (40, 80, 120, 1000):
+        monkeypatch.setenv("COLUMNS", str(width))
+        table = cli("run", store, "temporal_breakdown").out.split("\n(")[0]
+        assert max(map(len, table.splitlines())) <= width
+        assert "job" in table
+        text = cli("sql", store, "FROM gpu_ops").out
+        assert ("no room for" in text) == (width < 1000)
+
+
+def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
+    """An empty table is an answer with a reason."""
+    done = cli("run", store, "temporal_breakdown", "--steps", "99")
+    assert done.out.endswith("No rows. temporal_breakdown needs: GPU activity.\n")
+    for name, text in {"csv": "a\n", "json": "[]\n", "markdown": "| a |\n| ---: |\n"}.items():
+        done = cli("sql", store, "SELECT 1 AS a WHERE false", "--format", name)
+        assert (done.code, done.out) == (0, text)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (134_511_000, "ns", "134.511 ms"),
+        (999, "ns", "999 ns"),
+        (0, "ns", "0 ns"),
+        (-1_500, "ns", "-1.500 µs"),
+        (12_345_678_901, "ns", "12.346 s"),
+        (1_700_000_000_000_000_000, "ns", "1700000000000000000 ns"),
+        (1_250_000_000, "bytes", "1.250 GB"),
+        (12, "bytes", "12 B"),
+        (93.554, "%", "93.55"),
+        (1234567, "id", "1234567"),
+        (1234567, None, "1,234,567"),
+        (0.1, None, "0.100"),
+        (float("nan"), "ns", "nan"),
+    ],
+)
+def test_numbers_for_people(value: float, unit: str | None, text: str) -> None:
+    """Units are written with the number; ids stay ids."""
+    assert number_text(value, unit) == text
+
+
+def test_cells_for_people() -> None:
+    """NULL, booleans and nested values."""
+    assert [cell_text(value) for value in (None, True, [1, "a"], {"a": None}, b"\x00")] == [
+        "–",  # noqa: RUF001 - the dash that stands for NULL
+        "true",
+        '[1, "a"]',
+        '{"a": null}',
+        "00",
+    ]
+    assert printable("é漢 ok\t\ud800\u2028") == "é漢 ok\\t\\ud800\\u2028"
+
+
+def test_cut_names_stay_different() -> None:
+    """Two names that differ in the middle do not become one."""
+    names = ["kernel_Sum_bf16_RING_LL(Args<4096>)", "kernel_Sum_f32_RING_LL(Args<4096>)"]
+    cut = cut_column(names, 20)
+    assert len(set(cut)) == 2
+    assert all(len(text) <= 20 for text in cut)
+    assert cut_column(["漢字" * 10], 9) == ["漢字…漢字"]
+    assert spans([3, 0, 1, 7]) == "0-1,3,7"

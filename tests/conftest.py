@@ -1,0 +1,77 @@
+"""What tests share: tiny traces, and stores made of them that close themselves."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from hta_sql.store import TraceStore
+
+TRACES = Path(__file__).parent / "traces"
+
+
+@pytest.fixture(scope="session")
+def trace_path() -> Callable[[str], Path]:
+    """Path of a file in tests/traces."""
+
+    def path(name: str) -> Path:
+        found = TRACES / name
+        assert found.exists(), f"no trace {name!r}; there are: {sorted(map(str, _names()))}"
+        return found
+
+    return path
+
+
+def _names() -> list[str]:
+    return [path.name for path in TRACES.glob("*.json")]
+
+
+@pytest.fixture
+def ingest_trace(tmp_path: Path) -> Iterator[Callable[..., TraceStore]]:
+    """Ingest events, a file of tests/traces, or ranks of these: ``ingest_trace([{"ph": "X", ...}])``.
+
+    Several calls with the same ``store`` add to it; options go to :func:`hta_sql.ingest`.
+    """
+    with ExitStack() as opened:
+
+        def ingest(
+            trace: str | Path | Sequence[Mapping[str, Any]] | Mapping[int, Any],
+            store: str = "tiny.store",
+            **options: Any,
+        ) -> TraceStore:
+            ranks = trace if isinstance(trace, dict) else {0: trace}
+            paths = {rank: str(_file(tmp_path, rank, part)) for rank, part in ranks.items()}
+            options.setdefault("run", "run")
+            return opened.enter_context(hta_sql.ingest(paths, tmp_path / store, **options))
+
+        yield ingest
+
+
+def _file(folder: Path, rank: int, trace: Any) -> Path:
+    if isinstance(trace, Path):
+        return trace
+    if isinstance(trace, str):
+        return TRACES / trace
+    number = len(list(folder.glob("events-*.json")))
+    path = folder / f"events-{number}-rank{rank}.json"
+    path.write_text(json.dumps({"traceEvents": list(trace)}), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """Two runs of two ranks each: ``base`` and ``test`` (see traces/two_ranks_*.json)."""
+    store = tmp_path_factory.mktemp("tiny") / "tiny.store"
+    paths = {rank: str(TRACES / f"two_ranks_{rank}.json") for rank in (0, 1)}
+    hta_sql.ingest(paths, store, run="base").close()
+    with hta_sql.ingest({0: paths[1], 1: paths[0]}, store, run="test") as opened:
+        yield opened

@@ -1,0 +1,24 @@
+"""One store with every public job, ingested once per session, and what others say about the jobs.
+
+The jobs and the numbers lie beside the repository; where they are not there, these tests skip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hta_sql import TraceStore
+from tests.parity.jobs import EXACT, TRACES, ingest_jobs
+
+
+@pytest.fixture(scope="session")
+def jobs_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with one run per job; further captures of a job are runs named <job>-captureN."""
+    if not EXACT.is_dir() or not TRACES.is_dir():
+        pytest.skip("the public traces and their expected numbers are not beside the repository")
+    folder = tmp_path_factory.mktemp("parity") / "jobs.store"
+    ingest_jobs(folder)
+    with TraceStore(folder) as store:
+        yield store

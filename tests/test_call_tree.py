@@ -1,0 +1,296 @@
+"""The call tree against its definition, HTA's own examples, and stacks that are very deep."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hta_sql.ingestion.call_tree import (
+    ANNOTATION,
+    MEMORY_EVENT,
+    MODULE_CALL,
+    OPERATOR,
+    call_tree,
+    depths,
+    enclosing_events,
+    nearest_ancestor,
+)
+
+RUNTIME_CALL = 1
+
+
+class Event(NamedTuple):
+    """A host event; a memory event has no duration and nothing inside."""
+
+    thread: int
+    ts: int
+    dur: int
+    kind: int = OPERATOR
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.ts + self.dur
+
+
+def opening_order(events: list[Event]) -> list[tuple[int, Event]]:
+    """Order as link/host_events.sql does: thread, start, longer first, event order."""
+
+    def key(numbered: tuple[int, Event]) -> tuple[int, int, int, int]:
+        number, event = numbered
+        return event.thread, event.ts, 1 if event.kind == MEMORY_EVENT else -event.dur, number
+
+    return sorted(enumerate(events), key=key)
+
+
+def columns(
+    ordered: list[tuple[int, Event]],
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+    """Thread, start and end as arrays."""
+    return tuple(
+        np.array(values, dtype=np.int64)
+        for values in (
+            [e.thread for _, e in ordered],
+            [e.ts for _, e in ordered],
+            [e.end for _, e in ordered],
+        )
+    )
+
+
+def parent_by_definition(ordered: list[tuple[int, Event]], position: int) -> int:
+    """The latest started event of the thread that encloses it: look at all, take the last."""
+    child = ordered[position][1]
+    enclosing = [
+        earlier
+        for earlier in range(position)
+        if ordered[earlier][1].thread == child.thread and ordered[earlier][1].end >= child.end
+    ]
+    return enclosing[-1] if enclosing else -1
+
+
+def overlaps_by_definition(ordered: list[tuple[int, Event]], position: int, parent: int) -> bool:
+    """Whether something that started after the parent still runs at its start and ends too soon."""
+    child = ordered[position][1]
+    return any(
+        event.thread == child.thread and event.ts < child.ts < event.end < child.end
+        for _, event in ordered[parent + 1 : position]
+    )
+
+
+def tree_of(events: list[Event]) -> tuple[list[int], list[int]]:
+    """Parents and depths by event number."""
+    ordered = opening_order(events)
+    parent, _ = enclosing_events(*columns(ordered))
+    depth = depths(parent)
+    number = [number for number, _ in ordered]
+    parents, levels = [-1] * len(events), [0] * len(events)
+    for position, own in enumerate(number):
+        parents[own] = number[parent[position]] if parent[position] >= 0 else -1
+        levels[own] = int(depth[position])
+    return parents, levels
+
+
+spans = st.lists(
+    st.builds(Event, st.integers(1, 2), st.integers(0, 12), st.integers(0, 10)), max_size=14
+)
+with_kinds = st.lists(
+    st.one_of(
+        st.builds(
+            Event,
+            st.integers(1, 2),
+            st.integers(0, 12),
+            st.integers(0, 10),
+            st.sampled_from([OPERATOR, RUNTIME_CALL, ANNOTATION, MODULE_CALL]),
+        ),
+        st.builds(Event, st.integers(1, 2), st.integers(0, 12), st.just(0), st.just(MEMORY_EVENT)),
+    ),
+    max_size=14,
+)
+
+
+@given(spans)
+@settings(max_examples=500, deadline=None)
+def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
+    """Nested, touching, overlapping and zero-length events on two threads, by chance."""
+    ordered = opening_order(events)
+    parent, overlaps = enclosing_events(*columns(ordered))
+    wanted = [parent_by_definition(ordered, position) for position in range(len(ordered))]
+    assert parent.tolist() == wanted
+    assert overlaps.tolist() == [
+        overlaps_by_definition(ordered, position, wanted[position])
+        for position in range(len(ordered))
+    ]
+
+
+@given(spans, st.data())
+@settings(max_examples=300, deadline=None)
+def test_depth_and_ancestors_follow_from_the_parents(
+    events: list[Event], data: st.DataObject
+) -> None:
+    """Depth counts the steps to the root; the nearest wanted ancestor is found on the way."""
+    ordered = opening_order(events)
+    parent, _ = enclosing_events(*columns(ordered))
+    size = len(ordered)
+    wanted = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
+    paths: list[list[int]] = []
+    for position in range(size):
+        above = int(parent[position])
+        paths.append([above, *paths[above]] if above >= 0 else [])
+    nearest = [next((above for above in path if wanted[above]), -1) for path in paths]
+    assert depths(parent).tolist() == [len(path) for path in paths]
+    assert nearest_ancestor(parent, np.array(wanted, dtype=np.bool_)).tolist() == nearest
+
+
+def rows_of(ordered: list[tuple[int, Event]], cuts: list[int]) -> list[dict[str, Any]]:
+    """The rows of the table, from batches that end at the cuts."""
+    thread, ts, end = columns(ordered)
+    events = pa.record_batch(
+        {
+            "thread": thread,
+            "ts": ts,
+            "end_ts": end,
+            "event_id": pa.array([100 + number for number, _ in ordered], pa.int64()),
+            "kind": pa.array([event.kind for _, event in ordered], pa.int8()),
+        }
+    )
+    edges = pairwise(sorted({0, len(ordered), *cuts}))
+    batches = [events.slice(start, end - start) for start, end in edges]
+    return [row for batch in call_tree(batches) for row in batch.to_pylist()]
+
+
+@given(with_kinds, st.data())
+@settings(max_examples=300, deadline=None)
+def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
+    """Wherever the batches are cut, the rows are those of one batch."""
+    ordered = opening_order(events)
+    cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
+    assert rows_of(ordered, cuts) == rows_of(ordered, [])
+
+
+@given(with_kinds)
+@settings(max_examples=300, deadline=None)
+def test_the_table_names_parent_operator_annotation_and_module(events: list[Event]) -> None:
+    """The ids of the nearest ancestors of each kind; a memory event is never one of them."""
+    ordered = opening_order(events)
+    table = rows_of(ordered, [])
+    assert [row["event_id"] for row in table] == [100 + number for number, _ in ordered]
+    for position, row in enumerate(table):
+        solid = [
+            earlier
+            for earlier in range(position)
+            if ordered[earlier][1].kind != MEMORY_EVENT
+            and ordered[earlier][1].thread == ordered[position][1].thread
+        ]
+        path: list[int] = []
+        end_of = ordered[position][1].end
+        for earlier in reversed(solid):
+            if ordered[earlier][1].end >= end_of:
+                path.append(earlier)
+                end_of = ordered[earlier][1].end
+        ids = {
+            "parent_id": path[:1],
+            "op_id": [p for p in path if ordered[p][1].kind == OPERATOR],
+            "annotation_id": [p for p in path if ordered[p][1].kind == ANNOTATION],
+            "module_id": [p for p in path if ordered[p][1].kind == MODULE_CALL],
+        }
+        for name, found in ids.items():
+            assert row[name] == (100 + ordered[found[0]][0] if found else None)
+        assert row["depth"] == len(path)
+
+
+# HTA's own examples: starts, durations, parents by event number.
+HTA_EXAMPLES = {
+    "a stack of four levels": (
+        [0, 1, 3, 3, 7, 8, 10, 12],
+        [10, 5, 2, 1, 3, 1, 11, 6],
+        [-1, 0, 1, 2, 0, 4, -1, 6],
+    ),
+    "equal starts nest by length, touching events are siblings": (
+        [0, 0, 5, 5],
+        [10, 5, 1, 5],
+        [-1, 0, 3, 0],
+    ),
+    "events of no length lie inside at either edge": (
+        [0, 0, 4, 5],
+        [0, 5, 0, 0],
+        [1, -1, 1, 1],
+    ),
+    "events of no length at one instant nest in order": (
+        [55, 61, 62, 85, 86, 86, 90, 91],
+        [0, 15, 0, 1, 0, 0, 225181, 0],
+        [-1, -1, 1, -1, 3, 4, -1, 6],
+    ),
+}
+
+
+@pytest.mark.parametrize("example", list(HTA_EXAMPLES))
+def test_the_examples_of_hta(example: str) -> None:
+    """The tie rules are HTA's."""
+    starts, durations, parents = HTA_EXAMPLES[example]
+    events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
+    assert tree_of(events)[0] == parents
+
+
+def test_depths_of_a_stack() -> None:
+    """The root has depth 0."""
+    starts, durations, _ = HTA_EXAMPLES["a stack of four levels"]
+    events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
+    assert tree_of(events)[1] == [0, 1, 2, 3, 1, 2, 0, 1]
+
+
+def test_what_only_overlaps_does_not_enclose() -> None:
+    """[16, 19) starts in [12, 18) and outlives it. HTA makes it a child; here [10, 21) encloses it."""
+    ordered = opening_order([Event(1, 10, 11), Event(1, 12, 6), Event(1, 16, 3)])
+    parent, overlaps = enclosing_events(*columns(ordered))
+    assert parent.tolist() == [-1, 0, 0]
+    assert overlaps.tolist() == [False, False, True]
+
+
+def test_an_overlap_is_flagged_and_keeps_its_place() -> None:
+    """[2, 8) starts inside [0, 5) and ends after it: a sibling, flagged, with its own children."""
+    ordered = opening_order([Event(1, 0, 5), Event(1, 2, 6), Event(1, 3, 1)])
+    parent, overlaps = enclosing_events(*columns(ordered))
+    assert parent.tolist() == [-1, -1, 1]
+    assert overlaps.tolist() == [False, True, False]
+
+
+def test_threads_do_not_see_each_other() -> None:
+    """The same times on another thread are another tree."""
+    assert tree_of([Event(1, 0, 10), Event(2, 1, 2)]) == ([-1, -1], [0, 0])
+
+
+def test_no_events_no_tree() -> None:
+    """A trace without host events is no special case."""
+    assert tree_of([]) == ([], [])
+
+
+SIZE = 10_000
+SHAPES = {
+    "deep": [Event(1, n, 3 * SIZE - 2 * n) for n in range(SIZE)],
+    "flat": [Event(1, 0, 10 * SIZE), *(Event(1, 2 * n, 1) for n in range(SIZE))],
+    "staircase of overlaps": [Event(1, n, SIZE) for n in range(SIZE)],
+    "deep, then many short ones at the bottom": [
+        *(Event(1, n, 5 * SIZE - 2 * n) for n in range(SIZE)),
+        *(Event(1, SIZE + n, 1) for n in range(SIZE)),
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
+    """Neither recursion nor quadratic time, whatever the shape."""
+    ordered = opening_order(SHAPES[shape])
+    arrays = columns(ordered)
+    started = time.perf_counter()
+    parent, _ = enclosing_events(*arrays)
+    depth = depths(parent)
+    nearest_ancestor(parent, depth == 0)
+    assert time.perf_counter() - started < 2
+    assert depth.max() == {"deep": SIZE - 1, "flat": 1}.get(shape, depth.max())

@@ -1,0 +1,316 @@
+"""The interval macros of sql/lib against twins that are obviously right, and against their laws.
+
+The intervals are small integers, so a twin may look at every point in time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hta_sql.library import load_library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MACROS = (
+    "merged_intervals",
+    "gaps",
+    "intersected_intervals",
+    "overlap_depth",
+    "class_segments",
+)
+CLASSES = ("computation", "communication", "memory", "sync")
+
+
+class Span(NamedTuple):
+    """One interval of a lane."""
+
+    lane: Any
+    ts: int
+    dur: int
+    kind: str = "computation"
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.ts + self.dur
+
+
+Row = tuple[Any, ...]
+
+# A lane may be NULL, a number, or a struct with a NULL inside: any grouping key.
+LANES: dict[str, tuple[Any, list[Any]]] = {
+    "number": (pa.int64(), [None, 1, 2]),
+    "struct": (
+        pa.struct([("run", pa.string()), ("rank", pa.int32())]),
+        [{"run": "a", "rank": 0}, {"run": "a", "rank": 1}, {"run": None, "rank": 0}],
+    ),
+}
+
+
+def spans_of(lane_kind: str) -> st.SearchStrategy[list[Span]]:
+    """Lists of intervals: nested, touching, repeated, before 0 and of no length, by chance."""
+    span = st.builds(
+        Span,
+        st.sampled_from(LANES[lane_kind][1]),
+        st.integers(-6, 14),
+        st.integers(0, 8),
+        st.sampled_from(CLASSES),
+    )
+    return st.lists(span, max_size=12)
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """One engine with the macros, for all examples."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("CREATE SCHEMA lib")
+    for macro in load_library().macros:
+        if macro.name in MACROS:
+            con.execute(macro.text)
+    return con
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_at_the_end() -> Iterator[None]:
+    yield
+    connection().close()
+    connection.cache_clear()
+
+
+def ask(macro: str, lane_kind: str, *relations: Iterable[Span]) -> list[Row]:
+    """Return the rows of a macro over one or two relations of intervals, sorted."""
+    con = connection()
+    names = ["left_spans", "right_spans"][: len(relations)]
+    for name, spans in zip(names, relations, strict=True):
+        rows = list(spans)
+        columns = {
+            "lane": pa.array([s.lane for s in rows], LANES[lane_kind][0]),
+            "ts": pa.array([s.ts for s in rows], pa.int64()),
+            "dur": pa.array([s.dur for s in rows], pa.int64()),
+            "class": pa.array([s.kind for s in rows], pa.string()),
+        }
+        con.register(name, pa.table(columns))
+    call = ", ".join(repr(name) for name in names)
+    return canonical(con.execute(f"FROM lib.{macro}({call})").fetchall())
+
+
+def canonical(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows whose lane may be NULL or a struct, which Python has no order for."""
+    return sorted(((repr(row[0]), *row[1:]) for row in rows), key=repr)
+
+
+def by_lane(spans: Iterable[Span]) -> list[tuple[Any, list[Span]]]:
+    """Group intervals by lane; NULL is a lane like any other."""
+    lanes: dict[str, tuple[Any, list[Span]]] = {}
+    for span in spans:
+        lanes.setdefault(repr(span.lane), (span.lane, []))[1].append(span)
+    return list(lanes.values())
+
+
+def touch(a: Span, b: Span) -> bool:
+    """Whether two intervals have a point in common, their ends included."""
+    return a.ts <= b.end and b.ts <= a.end
+
+
+def merged_twin(spans: list[Span]) -> list[Row]:
+    """Join any two that touch until none do."""
+    rows: list[Row] = []
+    for lane, members in by_lane(spans):
+        islands = [(span, 1) for span in members]
+        while True:
+            pairs = ((a, b) for a in islands for b in islands if a is not b and touch(a[0], b[0]))
+            found = next(pairs, None)
+            if found is None:
+                break
+            (a, m), (b, n) = found
+            start, end = min(a.ts, b.ts), max(a.end, b.end)
+            islands = [i for i in islands if i is not found[0] and i is not found[1]]
+            islands.append((Span(lane, start, end - start), m + n))
+        rows += [(lane, span.ts, span.dur, count) for span, count in islands]
+    return canonical(rows)
+
+
+def gaps_twin(spans: list[Span]) -> list[Row]:
+    """Every pair of an end and a later start with nothing in between."""
+    rows: list[Row] = []
+    for lane, members in by_lane(spans):
+        pairs = {(a.end, b.ts) for a in members for b in members if a.end < b.ts}
+        rows += [
+            (lane, end, start - end)
+            for end, start in pairs
+            if all(span.end <= end or span.ts >= start for span in members)
+        ]
+    return canonical(rows)
+
+
+def cells(spans: Iterable[Span]) -> set[int]:
+    """The unit cells [n, n + 1) that are covered."""
+    return {cell for span in spans for cell in range(span.ts, span.end)}
+
+
+def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
+    """Unit cells covered on both sides, runs of them joined."""
+    rows: list[Row] = []
+    for lane, _ in by_lane([*left, *right]):
+        sides = ([s for s in side if repr(s.lane) == repr(lane)] for side in (left, right))
+        both = sorted(set.intersection(*(cells(side) for side in sides)))
+        starts = [cell for cell in both if cell - 1 not in both]
+        ends = [cell + 1 for cell in both if cell + 1 not in both]
+        rows += [(lane, a, b - a) for a, b in zip(starts, ends, strict=True)]
+    return canonical(rows)
+
+
+def bounds(spans: list[Span]) -> list[int]:
+    """Every start and end, once."""
+    return sorted({s.ts for s in spans} | {s.end for s in spans})
+
+
+def covering(spans: Iterable[Span], start: int, end: int) -> list[Span]:
+    """The intervals that run all through a segment."""
+    return [s for s in spans if s.ts <= start and s.end >= end]
+
+
+def depth_twin(spans: list[Span]) -> list[Row]:
+    """Count what covers the segment between each bound and the next."""
+    return canonical(
+        (lane, start, end - start, len(covering(members, start, end)))
+        for lane, members in by_lane(spans)
+        for start, end in pairwise(bounds(members))
+    )
+
+
+def classes_twin(spans: list[Span]) -> list[Row]:
+    """Likewise with the classes of what covers it, and an empty segment at the last end."""
+    rows: list[Row] = []
+    for lane, members in by_lane(spans):
+        for start, end in pairwise(bounds(members)):
+            running = {s.kind for s in covering(members, start, end)}
+            rows.append((lane, start, end - start, *(kind in running for kind in CLASSES[:3])))
+        rows.append((lane, bounds(members)[-1], 0, False, False, False))
+    return canonical(rows)
+
+
+both_lanes = pytest.mark.parametrize("lanes", list(LANES))
+many = settings(max_examples=120, deadline=None)
+
+
+@both_lanes
+@given(data=st.data())
+@many
+def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
+    """Touching intervals become one island, which knows how many they were."""
+    spans = data.draw(spans_of(lanes))
+    assert ask("merged_intervals", lanes, spans) == merged_twin(spans)
+
+
+@both_lanes
+@given(data=st.data())
+@many
+def test_gaps_are_the_time_without_any_interval(lanes: str, data: st.DataObject) -> None:
+    """A gap lies between an end and a start with nothing in between, not even a point."""
+    spans = data.draw(spans_of(lanes))
+    assert ask("gaps", lanes, spans) == gaps_twin(spans)
+
+
+@both_lanes
+@given(data=st.data())
+@many
+def test_intersected_intervals_run_on_both_sides(lanes: str, data: st.DataObject) -> None:
+    """The common time in whole pieces, lane by lane."""
+    left, right = data.draw(spans_of(lanes)), data.draw(spans_of(lanes))
+    assert ask("intersected_intervals", lanes, left, right) == intersected_twin(left, right)
+
+
+@both_lanes
+@given(data=st.data())
+@many
+def test_overlap_depth_counts_what_runs(lanes: str, data: st.DataObject) -> None:
+    """Each segment between two bounds has the number of intervals that cover it."""
+    spans = data.draw(spans_of(lanes))
+    assert ask("overlap_depth", lanes, spans) == depth_twin(spans)
+
+
+@both_lanes
+@given(data=st.data())
+@many
+def test_class_segments_know_the_classes_that_run(lanes: str, data: st.DataObject) -> None:
+    """Each segment between two bounds has the classes of what covers it; syncs are none."""
+    spans = data.draw(spans_of(lanes))
+    assert ask("class_segments", lanes, spans) == classes_twin(spans)
+
+
+@pytest.mark.parametrize("macro", [m for m in MACROS if m != "intersected_intervals"])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject) -> None:
+    """Shuffled input gives the same rows."""
+    spans = data.draw(spans_of("number"))
+    shuffled = data.draw(st.permutations(spans))
+    assert ask(macro, "number", spans) == ask(macro, "number", shuffled)
+
+
+@given(spans_of("number"), spans_of("number"))
+@settings(max_examples=60, deadline=None)
+def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]) -> None:
+    """Left with right is right with left."""
+    there = ask("intersected_intervals", "number", left, right)
+    assert there == ask("intersected_intervals", "number", right, left)
+
+
+@given(spans_of("number"))
+@many
+def test_merging_twice_is_merging_once(spans: list[Span]) -> None:
+    """Islands do not touch each other; every interval is in one of them."""
+    once = ask("merged_intervals", "number", spans)
+    islands = [Span(None if lane == "None" else int(lane), ts, dur) for lane, ts, dur, _ in once]
+    twice = ask("merged_intervals", "number", islands)
+    assert [row[:3] for row in twice] == [row[:3] for row in once]
+    assert sum(row[3] for row in once) == len(spans)
+
+
+@given(spans_of("number"))
+@many
+def test_islands_and_gaps_make_up_the_hull(spans: list[Span]) -> None:
+    """From the first start to the last end there is nothing but islands and gaps."""
+    total: Counter[str] = Counter()
+    for lane, _, dur, *_ in [
+        *ask("merged_intervals", "number", spans),
+        *ask("gaps", "number", spans),
+    ]:
+        total[lane] += dur
+    for lane, members in by_lane(spans):
+        hull = max(s.end for s in members) - min(s.ts for s in members)
+        assert total[repr(lane)] == hull
+
+
+@given(spans_of("number"))
+@many
+def test_depth_times_length_is_the_sum_of_durations(spans: list[Span]) -> None:
+    """No duration is lost or counted twice."""
+    rows = ask("overlap_depth", "number", spans)
+    assert sum(dur * depth for _, _, dur, depth in rows) == sum(s.dur for s in spans)
+
+
+def test_touching_nested_and_repeated_intervals_are_one_island() -> None:
+    """[0, 5) twice, [1, 2) inside and [5, 9) behind it make [0, 9); [10, 11) stands apart."""
+    spans = [Span(1, 0, 5), Span(1, 0, 5), Span(1, 1, 1), Span(1, 5, 4), Span(1, 10, 1)]
+    assert ask("merged_intervals", "number", spans) == [("1", 0, 9, 4), ("1", 10, 1, 1)]
+    assert ask("gaps", "number", spans) == [("1", 9, 1)]
+
+
+def test_absolute_nanoseconds_are_exact() -> None:
+    """Unix times of 19 digits lose nothing."""
+    now = 1_750_000_000_123_456_789
+    spans = [Span(1, now, 1), Span(1, now + 2, 1)]
+    assert ask("gaps", "number", spans) == [("1", now + 1, 1)]
+    assert ask("overlap_depth", "number", spans)[0] == ("1", now, 1, 1)

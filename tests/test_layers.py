@@ -1,0 +1,186 @@
+"""The shape of the package, held by machine: who may import whom, where SQL may be, what ships."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "hta_sql"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MAX_LINES = 400
+
+PUBLIC_OF_INGESTION = {"IngestReport", "RankResult", "Traces", "ingest_traces"}
+
+# Names of objects cannot be bound, so a few modules put them into SQL text: names of the
+# library, never values.
+SQL_TEXT_ALLOWED = {
+    "sqltext.py": "the one place where names and literals become SQL, quoted",
+    "catalog.py": "DDL over quoted names and paths",
+    "store.py": "the call of an analysis, by the name that the library gives it; values are bound",
+}
+SQL_WORDS = ("SELECT", "WITH", "FROM", "CREATE", "COPY", "INSERT", "UPDATE", "DELETE", "ATTACH")
+
+PRINTING_ALLOWED: dict[str, str] = {}
+
+
+def name_of(path: Path) -> str:
+    """Dotted name of a module: hta_sql.ingestion.rank."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def tree_of(path: Path) -> ast.Module:
+    """Parse a module."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Every import of a module, wherever in it: (module, name), the name empty for a whole module."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    """Whether a module is one of these or inside one of them."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Modules that an import may mean: ``from a import b`` is a, and a.b if that is a module."""
+    found = set()
+    for module, name in imports_of(path):
+        found.add(module)
+        if name and within(module, ("hta_sql",)):
+            found.add(f"{module}.{name}")
+    return found
+
+
+def test_the_rules_see_the_package() -> None:
+    """A moved package would make the other tests pass over nothing."""
+    assert len(MODULES) > 20
+    assert "hta_sql.ingestion.rank" in map(name_of, MODULES)
+    assert "hta_sql.sqlfiles" in imported_modules(PACKAGE / "ingestion" / "rank.py")
+
+
+def test_outputs_use_only_what_ingestion_makes_public() -> None:
+    """Charts, report, cli and what else shows results know nothing of how traces are read."""
+    outside = ("hta_sql.charts", "hta_sql.report", "hta_sql.cli", "hta_sql.trace_analysis")
+    broken = [
+        f"{name_of(path)} imports {module}.{name}"
+        for path in MODULES
+        if within(name_of(path), outside)
+        for module, name in imports_of(path)
+        if within(module, ("hta_sql.ingestion",))
+        and not (module == "hta_sql.ingestion" and name in PUBLIC_OF_INGESTION)
+    ]
+    assert broken == []
+
+
+def test_data_flows_from_ingestion_to_store_and_never_back() -> None:
+    """Ingestion imports neither the store nor the catalog, nor anything that shows results."""
+    later = (
+        *("hta_sql.store", "hta_sql.catalog", "hta_sql.result", "hta_sql.api", "hta_sql.schema"),
+        *("hta_sql.charts", "hta_sql.report", "hta_sql.cli", "hta_sql.trace_analysis"),
+    )
+    broken = [
+        f"{name_of(path)} imports {module}"
+        for path in MODULES
+        if within(name_of(path), ("hta_sql.ingestion",))
+        for module in imported_modules(path)
+        if within(module, later)
+    ]
+    assert broken == []
+
+
+def test_modules_stay_small() -> None:
+    """A module is read in one sitting."""
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
+
+
+def sql_with_values(path: Path) -> Iterator[int]:
+    """Lines where a value is put into text that begins like a statement, in any of Python's ways."""
+    for node in ast.walk(tree_of(path)):
+        head: ast.AST | None = None
+        match node:
+            case ast.JoinedStr(values=[head, *rest]) if rest:
+                pass
+            case ast.BinOp(left=head, op=ast.Add() | ast.Mod()):
+                pass
+            case ast.Call(func=ast.Attribute(value=head, attr="format" | "replace")):
+                pass
+        text = head.value if isinstance(head, ast.Constant) else ""
+        if isinstance(text, str) and text.lstrip().startswith(SQL_WORDS):
+            yield node.lineno  # type: ignore[attr-defined]  # every expression has one
+
+
+def test_no_sql_is_assembled_from_values() -> None:
+    """SQL lives in .sql files; values are bound. The exceptions put in names, and are listed."""
+    found = {
+        f"{name_of(path)}:{line}"
+        for path in MODULES
+        if path.name not in SQL_TEXT_ALLOWED or path.parent != PACKAGE
+        for line in sql_with_values(path)
+    }
+    assert found == set()
+
+
+def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
+    """A statement with a value put in is found, a message and a constant are not."""
+    path = tmp_path / "module.py"
+    lines = [
+        'f"SELECT * FROM {name}"',
+        'f"""\n    INSERT INTO t VALUES ({value})"""',
+        '"SELECT * FROM " + name',
+        '"SELECT * FROM %s" % name',
+        '"SELECT * FROM {}".format(name)',
+        'f"{count} rows FROM {name}"',
+        '"SELECT 1"',
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert list(sql_with_values(path)) == [1, 2, 4, 5, 6]
+
+
+def test_nothing_prints() -> None:
+    """Data goes to stdout through the command line alone; a library is silent."""
+    calls = {
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        if name_of(path) not in PRINTING_ALLOWED
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    }
+    assert calls == set()
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
+    """sql/ stands at top level in the repository and inside the package in the wheel."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 - our own command
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    shipped = {n.removeprefix("hta_sql/") for n in names if n.startswith("hta_sql/sql/")}
+    here = {p.relative_to(ROOT).as_posix() for p in (ROOT / "sql").rglob("*") if p.is_file()}
+    assert here
+    assert shipped == here
+    assert "hta_sql/py.typed" in names
+    assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
