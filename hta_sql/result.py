@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -26,7 +27,7 @@ class Result:
     ) -> None:
         self.analysis = analysis
         try:
-            self._table = None if relation is None else relation.to_arrow_table()
+            self._table = None if relation is None else _narrow(relation.to_arrow_table())
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
 
@@ -75,3 +76,19 @@ class Result:
     def __repr__(self) -> str:
         what = self.analysis.name if self.analysis else "query"
         return f"<Result of {what}: {len(self)} rows x {len(self.columns)} columns>"
+
+
+def _narrow(table: pa.Table) -> pa.Table:
+    """Give whole 128-bit numbers, which every ``sum()`` of integers yields, as 64-bit ones.
+
+    Arrow knows them only as DECIMAL(38, 0), which pandas turns into objects. A
+    column with a value that does not fit stays as it is.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    for index, field in enumerate(table.schema):
+        if field.type == pa.decimal128(38, 0):
+            with suppress(pa.ArrowInvalid):
+                narrowed = table.column(index).cast(pa.int64())
+                table = table.set_column(index, field.with_type(pa.int64()), narrowed)
+    return table

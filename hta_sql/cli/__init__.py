@@ -16,6 +16,7 @@ from hta_sql._version import __version__
 from hta_sql.cli.catalog import catalog
 from hta_sql.cli.demo import demo
 from hta_sql.cli.describe import describe
+from hta_sql.cli.doctor import doctor
 from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
@@ -26,7 +27,7 @@ from hta_sql.cli.sql import sql
 
 __all__ = ["COMMANDS", "main", "program"]
 
-COMMANDS: list[click.Command] = [ingest, list_, describe, run, sql, catalog, demo]
+COMMANDS: list[click.Command] = [ingest, list_, describe, run, sql, doctor, catalog, demo]
 """Every command, in the order in which a new user meets them."""
 
 

@@ -18,6 +18,7 @@ import fsspec
 
 from hta_sql.errors import ParameterError, RankError, TraceFormatError, TraceNotFoundError
 from hta_sql.ingestion.source import ARCHIVE_SUFFIXES, archive_members, open_trace
+from hta_sql.words import rank_spans
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ def discover(
     if missing:
         raise RankError(
             f"No trace of rank {', '.join(map(str, sorted(missing)))}; there are ranks "
-            f"{_ranges(sorted({file.rank for file in found}))}."
+            f"{rank_spans(file.rank for file in found)}."
         )
     return [file for file in found if file.rank in wanted]
 
@@ -276,14 +277,3 @@ def _number_captures(found: list[TraceFile]) -> list[TraceFile]:
             )
         numbered += [replace(file, capture=number) for number, file in enumerate(files)]
     return sorted(numbered, key=lambda file: (file.capture, file.rank))
-
-
-def _ranges(ranks: list[int]) -> str:
-    """Write 0-3, 7 for [0, 1, 2, 3, 7]."""
-    runs: list[list[int]] = []
-    for rank in ranks:
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)

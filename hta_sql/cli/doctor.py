@@ -1,0 +1,101 @@
+"""``hta-sql doctor``: what is missing from traces, what that limits, and how to fix it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hta_sql.cli.options import STORE_BESIDE
+from hta_sql.words import rank_spans
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+
+SEVERITIES = ("error", "warning", "note")
+
+
+@click.command(short_help="Say what is missing from traces, and how to fix it.")
+@click.argument("traces", metavar="STORE|TRACES")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with code 1 if there is a finding of this severity or a worse one.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json (the analysis `findings`) for programs.",
+)
+@click.pass_context
+def doctor(ctx: click.Context, *, traces: str, fail_on: str, format_name: str) -> None:
+    """Examine a STORE, or TRACES that are not ingested yet (they are read into a temporary store).
+
+    Each finding says what it limits and which profiler option or command helps. The rules are the
+    analysis `findings`; the counts behind them are `rank_health`.
+    """
+    with _opened(traces) as store:
+        result = store.run("findings")
+        findings = [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
+        if format_name == "json":
+            from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
+
+            send(result, "json", None)
+        else:
+            _print_text(store, findings)
+    failing = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    if any(finding["severity"] in failing for finding in findings):
+        ctx.exit(1)
+
+
+@contextmanager
+def _opened(traces: str) -> Iterator[TraceStore]:
+    import hta_sql  # noqa: PLC0415
+
+    folder = Path(traces)
+    for store in (folder, folder / STORE_BESIDE):
+        if (store / "manifest.json").exists():
+            with hta_sql.TraceStore(store) as opened:
+                yield opened
+            return
+    with (
+        tempfile.TemporaryDirectory(prefix="hta_sql_doctor_") as temporary,
+        hta_sql.ingest(traces, temporary) as opened,
+    ):
+        yield opened
+
+
+def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
+    from hta_sql.cells import printable  # noqa: PLC0415
+
+    health = store.run("rank_health")
+    columns = dict(zip(health.columns, zip(*health.rows(), strict=True), strict=True))
+    for run, rows in groupby(enumerate(columns.get("run", ())), key=lambda item: item[1]):
+        at = [index for index, _ in rows]
+        events = sum(columns["event_count"][index] for index in at)
+        ops = sum(columns["gpu_op_count"][index] for index in at)
+        click.echo(f"{run}: {len(at)} ranks, {events:,} events, {ops:,} device operations")
+        own = [finding for finding in findings if finding["run"] == run]
+        if not own:
+            click.echo("  nothing to report")
+        for _, group in groupby(own, key=lambda f: (f["severity"], f["finding"])):
+            _print_finding(list(group), printable)
+
+
+def _print_finding(same: list[dict[str, Any]], printable: Callable[[str], str]) -> None:
+    first = same[0]
+    ranks = [f["rank"] for f in same if f["rank"] is not None]
+    where = f" (rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)})" if ranks else ""
+    click.echo(f"  {first['severity']:<8} {first['finding']}{where}: {printable(first['message'])}")
+    click.echo(f"           limits: {first['limits']}")
+    click.echo(f"           remedy: {first['remedy']}")
