@@ -113,7 +113,7 @@ def call_tree(host_events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     """
     still_open: dict[str, npt.NDArray[Any]] = {}
     for batch in host_events:
-        column = {name: batch.column(name).to_numpy() for name in batch.schema.names}
+        column = {name: _numpy(batch.column(name)) for name in batch.schema.names}
         if still_open:
             column = {n: np.concatenate((still_open[n], values)) for n, values in column.items()}
         carried = len(column["ts"]) - batch.num_rows
@@ -134,15 +134,37 @@ def _rows(
     parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
 
     def ids(position: IntArray) -> pa.Array:
-        return pa.array(event_id[position], mask=position < 0)
+        return _arrow(event_id[position], pa.int64(), position >= 0)
 
     columns = [
-        pa.array(event_id),
+        _arrow(event_id, pa.int64()),
         ids(parent),
-        pa.array(depths(parent).astype(np.int32)),
-        pa.array(overlaps),
+        _arrow(depths(parent).astype(np.int32), pa.int32()),
+        pa.Array.from_buffers(pa.bool_(), len(overlaps), [None, _bits(overlaps)]),
         ids(nearest_ancestor(parent, kind == OPERATOR)),
         ids(nearest_ancestor(parent, kind == ANNOTATION)),
         ids(nearest_ancestor(parent, kind == MODULE_CALL)),
     ]
-    return pa.record_batch(columns, schema=CALL_TREE_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=CALL_TREE_SCHEMA)
+
+
+def _numpy(values: pa.Array) -> npt.NDArray[Any]:
+    """View integers without NULL as an array; to_numpy() would import pandas, see _arrow."""
+    data = np.frombuffer(values.buffers()[1], np.dtype(str(values.type)))
+    return data[values.offset : values.offset + len(values)]
+
+
+def _arrow(
+    values: npt.NDArray[Any], kind: pa.DataType, is_valid: BoolArray | None = None
+) -> pa.Array:
+    """Hand an array over without a copy.
+
+    From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
+    """
+    validity = None if is_valid is None else _bits(is_valid)
+    buffers = [validity, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(kind, len(values), buffers)
+
+
+def _bits(flags: BoolArray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))

@@ -1,0 +1,71 @@
+"""What is measured: real jobs where they are at hand, synthetic ones anywhere."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.peers import WORK
+from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion.discover import list_trace_paths
+from hta_sql.synthetic import JobSpec, spec_for_events, write_job
+
+REAL_TRACES = Path(__file__).resolve().parent.parent.parent / "shared" / "traces"
+REAL_JOBS = (
+    "xdit_sd35_mi300x",
+    "sam_fast_a100",
+    "hta_df_index_resolver",
+    "nanogpt_8rank_h100",
+    "dlrm_8rank_v100",
+)
+DEFAULT_EVENTS = 200_000
+
+
+@dataclass(frozen=True)
+class BenchmarkJob:
+    """One folder of per-rank traces."""
+
+    name: str
+    traces: Path
+    file_bytes: int
+
+
+def find_jobs(wanted: list[str], sizes: list[int], ranks: int) -> list[BenchmarkJob]:
+    """List the jobs: the wanted ones and synthetic ones of the given sizes, else what is there.
+
+    Args:
+        wanted: Folders, files, or names of real jobs.
+        sizes: Events per rank of synthetic jobs.
+        ranks: Ranks of synthetic jobs.
+    """
+    if wanted or sizes:
+        jobs = [_real(name) for name in wanted]
+        return jobs + [_synthetic(events, ranks) for events in sizes]
+    if jobs := [_real(name) for name in REAL_JOBS if (REAL_TRACES / name).is_dir()]:
+        return jobs
+    return [_synthetic(DEFAULT_EVENTS, ranks)]
+
+
+def _real(name: str) -> BenchmarkJob:
+    given = Path(name)
+    path = given if given.exists() else REAL_TRACES / name
+    try:
+        size = sum(Path(file).stat().st_size for file in list_trace_paths(str(path)))
+    except HtaSqlError as error:
+        sys.exit(str(error))
+    return BenchmarkJob(path.name, path.absolute(), size)
+
+
+def _synthetic(events: int, ranks: int) -> BenchmarkJob:
+    """Write a job once; later runs find it."""
+    name = f"synthetic_{ranks}x{events}"
+    folder = WORK / "traces" / name
+    complete = folder / "complete"
+    if not complete.exists():
+        print(f"Writing {name} ...", file=sys.stderr)
+        # Python frames and memory events: what a trace is that somebody waits for.
+        spec = JobSpec(ranks=ranks, python_stacks=True, memory_events=True)
+        write_job(folder, replace(spec_for_events(events, spec)), truth=False)
+        complete.touch()
+    return _real(str(folder))

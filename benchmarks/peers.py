@@ -1,0 +1,50 @@
+"""The virtual environment of what we compare with, below benchmarks/work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+WORK = Path(__file__).resolve().parent / "work"
+VENV = WORK / "peers-venv"
+
+HTA = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
+"""HTA 0.5.0 does not work with pandas 3."""
+FLOOR = ("orjson", "isal")
+SIMDJSON = ("pysimdjson",)
+"""Needs a wheel or a compiler; the benchmark does without it where there is neither."""
+
+
+def peers_python() -> str:
+    """Return the interpreter of the environment, making it at the first call."""
+    python = VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    done = VENV / "complete"
+    if not done.exists():
+        print(f"Installing {', '.join(HTA + FLOOR + SIMDJSON)} into {VENV} ...", file=sys.stderr)
+        venv.create(VENV, with_pip=True, clear=True)
+        _install(python, *HTA, *FLOOR)
+        try:
+            _install(python, *SIMDJSON)
+        except subprocess.CalledProcessError:
+            print("pysimdjson cannot be installed here; that floor is left out.", file=sys.stderr)
+        done.touch()
+    return str(python)
+
+
+def versions(python: str, packages: list[str]) -> dict[str, str]:
+    """Look up the installed versions of packages; those that are absent are left out."""
+    code = (
+        "import sys\nfrom importlib.metadata import PackageNotFoundError, version\n"
+        "for name in sys.argv[1:]:\n    try:\n        print(name, version(name))\n"
+        "    except PackageNotFoundError:\n        pass"
+    )
+    ran = subprocess.run(
+        [python, "-c", code, *packages], check=True, capture_output=True, text=True
+    )
+    return dict(line.split() for line in ran.stdout.splitlines())
+
+
+def _install(python: Path, *requirements: str) -> None:
+    subprocess.run([str(python), "-m", "pip", "install", "-qq", *requirements], check=True)

@@ -1,0 +1,49 @@
+"""HolisticTraceAnalysis: load a job, then run each method that has a counterpart here."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import Any
+
+from benchmarks.workers.laps import Laps, request
+
+ALL_RANKS = {"get_idle_time_breakdown", "get_cuda_kernel_launch_stats"}
+"""These answer for rank 0 alone unless they are given the ranks."""
+
+
+def main(asked: dict[str, Any]) -> None:
+    """Load, then ask; what a method raises is its answer."""
+    laps = Laps()
+    # Not in the interpreter that checks the types of this file.
+    trace_analysis = importlib.import_module("hta.trace_analysis")
+    logging.disable(logging.CRITICAL)
+    laps.lap("import")
+    files = {int(rank): path for rank, path in asked["files"].items()}
+    try:
+        analyzer = trace_analysis.TraceAnalysis(trace_files=files)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the result
+        laps.lap("load", error=_short(error))
+        laps.print()
+        return
+    loaded = sorted(analyzer.t.get_all_traces())
+    laps.lap("load", ranks=len(loaded))
+    for name in asked["names"]:
+        options: dict[str, Any] = {"visualize": False}
+        if name in ALL_RANKS:
+            options["ranks"] = loaded
+        try:
+            getattr(analyzer, name)(**options)
+        except Exception as error:  # noqa: BLE001 - likewise
+            laps.lap(name, error=_short(error))
+        else:
+            laps.lap(name)
+    laps.print()
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+if __name__ == "__main__":
+    main(request())

@@ -1,0 +1,39 @@
+"""What all workers share: laps of wall and CPU time, and the answer on the last line."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+
+class Laps:
+    """Named laps of one process; CPU includes children that have ended."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, dict[str, Any]] = {}
+        self._wall = time.perf_counter()
+        self._cpu = _cpu_seconds()
+
+    def lap(self, name: str, **facts: Any) -> None:
+        """Book the time since the last lap under a name."""
+        wall, cpu = time.perf_counter(), _cpu_seconds()
+        self.laps[name] = {"wall_s": wall - self._wall, "cpu_s": cpu - self._cpu, **facts}
+        self._wall, self._cpu = time.perf_counter(), _cpu_seconds()
+
+    def print(self, **facts: Any) -> None:
+        """Answer with one line of JSON."""
+        print(json.dumps({"laps": self.laps, **facts}))
+
+
+def request() -> dict[str, Any]:
+    """Read what this worker is asked to do from its command line."""
+    asked: dict[str, Any] = json.loads(sys.argv[1])
+    return asked
+
+
+def _cpu_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
