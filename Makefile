@@ -34,18 +34,19 @@ demo: $(READY)
 	@echo '== demo: traces and store in .hta_sql/demo'
 	$(BIN)/hta-sql demo -o .hta_sql/demo
 
+# loadfile: a file's tests share the stores that they ingest.
 test: $(READY)
 	@echo '== tests'
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 test-all: $(READY)
 	@echo '== all tests'
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'slow or not slow'
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'slow or not slow'
 
 check: $(READY)
 	@echo '== ruff'
 	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+	$(BIN)/ruff format --check hta_sql tests benchmarks
 	@echo '== mypy'
 	$(BIN)/mypy
 	@echo '== the SQL library'
