@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from hta_sql.ingestion.rank import STORED, RankJob, link_events
+from hta_sql.ingestion.rank import STORED, RankJob, copy_to_parquet, link_events
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.sqlfiles import ingest_sql
 
@@ -38,7 +38,6 @@ def _write(paths: dict[str, Path]) -> None:
         stage_events(con, None)
         link_events(con, RankJob("", "", 0, "", ""), {}, 0)
         for table, path in paths.items():
-            con.execute(ingest_sql(f"store/{table}"))
             partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-            con.table(f"stored_{table}").limit(0).write_parquet(str(partial))
+            copy_to_parquet(con, f"FROM (\n{ingest_sql(f'store/{table}')}\n) LIMIT 0", partial)
             partial.replace(path)

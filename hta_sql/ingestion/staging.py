@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, count, islice
 
 import duckdb
@@ -45,9 +47,13 @@ _OFFSETS, _NUMBER = struct.Struct("=ii"), struct.Struct("=q")
 _CHUNK_SCHEMA = pa.schema([("chunk", pa.int64()), ("text", pa.string()), ("bytes", pa.binary())])
 
 
+class DoubtfulCutError(Exception):
+    """A chunk does not parse and may have been cut inside an event: read the trace carefully."""
+
+
 def stage_events(
     con: duckdb.DuckDBPyConnection, reader: TraceReader | None, *, strict: bool = False
-) -> int:
+) -> Counter[str]:
     """Parse a trace into staged tables.
 
     Args:
@@ -56,45 +62,72 @@ def stage_events(
         strict: Refuse the trace at the first event that has to be repaired or left out.
 
     Returns:
-        Number of events, those that were lost included.
+        Number of events by the table that they went to, those that were lost included.
 
     Raises:
         TraceFormatError: The file is not a trace, or strict and not flawless.
+        DoubtfulCutError: Only a careful reader can tell the events of this file apart.
     """
-    event_count = 0
+    events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
     con.execute(ingest_sql("link/quarantined"))
+    con.execute(ingest_sql("parse/event_target"))
+    con.execute(ingest_sql("parse/exact_args"))
     for number in count():
         first = next(chunks, None)
         if first is None and number:
             break
         batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
-        _parse(con, batch, into_new=True)
-        lost = _rescue_refused(con, reader)
-        con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": event_count})
-        if number == 0:
-            _create_staged_tables(con)
-        for table in EXTRACTED:
-            con.table(f"extracted_{table}").insert_into(f"staged_{table}")
-        _quarantine(con, reader, lost)
-        event_count += len(con.table("parsed_events"))
-        con.execute("DROP TABLE parsed_events")
+        events += _stage_batch(con, batch, reader, events.total(), is_first=number == 0)
         if strict:
             _refuse_flaws(con, reader)
     _quarantine_file_problems(con, reader)
     if strict:
         _refuse_flaws(con, reader)
-    return event_count
+    return events
+
+
+def _stage_batch(
+    con: duckdb.DuckDBPyConnection,
+    batch: Iterable[Chunk],
+    reader: TraceReader | None,
+    first_event_id: int,
+    *,
+    is_first: bool,
+) -> Counter[str]:
+    """Parse one batch and bring each event into its table; returns the events by table."""
+    _parse(con, batch, into_new=True)
+    counts = _event_counts(con)
+    lost: dict[tuple[int, int], Rescued] = {}
+    if "refused" in counts and reader:
+        lost = _rescue_refused(con, reader)
+        counts = _event_counts(con)
+    con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": first_event_id})
+    if is_first:
+        con.execute(ingest_sql("parse/batch_events"))
+    for table in EXTRACTED:
+        if table in counts:
+            _extract(con, table, into_new=is_first)
+        elif is_first:
+            _create_empty(con, table)
+    if "quarantine" in counts or lost:
+        _quarantine(con, reader, lost)
+    con.execute("DROP TABLE parsed_events")
+    return counts
 
 
 def _parse(con: duckdb.DuckDBPyConnection, batch: Iterable[Chunk], *, into_new: bool) -> None:
     """Read and cut while DuckDB parses."""
     con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, map(_arrow, batch)))
+    select = ingest_sql("parse/events_of_chunks")
     if into_new:
-        con.execute(ingest_sql("parse/events_of_chunks"))
-        con.table("events_of_chunks").create("parsed_events")
+        con.execute(f"CREATE TEMP TABLE parsed_events AS\n{select}")
     else:
-        con.table("events_of_chunks").insert_into("parsed_events")
+        con.execute(f"INSERT INTO parsed_events\n{select}")
+
+
+def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
+    return Counter(dict(con.execute(ingest_sql("parse/event_counts")).fetchall()))
 
 
 def _arrow(chunk: Chunk) -> pa.RecordBatch:
@@ -110,53 +143,79 @@ def _arrow(chunk: Chunk) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([number, text, raw], schema=_CHUNK_SCHEMA)
 
 
-def _create_staged_tables(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(ingest_sql("parse/batch_events"))
-    for table in (*EXTRACTED, "quarantine"):
-        con.execute(ingest_sql(f"extract/{table}"))
-    for table in EXTRACTED:
-        con.table(f"extracted_{table}").limit(0).create(f"staged_{table}")
+def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
+    """Bring one kind of event of the batch into its table.
+
+    The SELECT goes into one statement, without a view between: binding and planning it is what
+    a small rank costs, and a view has it bound at every step.
+    """
+    verb = f"CREATE TABLE staged_{table} AS" if into_new else f"INSERT INTO staged_{table}"
+    con.execute(f"{verb}\n{ingest_sql(f'extract/{table}')}")
+
+
+_definitions: dict[str, str] = {}
+"""Staged table ─▶ its DDL, as the engine inferred it for an earlier rank of this process."""
+
+
+def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    if table in _definitions:
+        con.execute(_definitions[table])
+        return
+    _extract(con, table, into_new=True)
+    named = {"table_name": f"staged_{table}"}
+    ((_definitions[table],),) = con.execute(ingest_sql("link/table_definition"), named).fetchall()
 
 
 def _rescue_refused(
-    con: duckdb.DuckDBPyConnection, reader: TraceReader | None
+    con: duckdb.DuckDBPyConnection, reader: TraceReader
 ) -> dict[tuple[int, int], Rescued]:
     """Replace refused chunks by what can be rescued of them.
 
     Returns:
         (chunk, position) ─▶ the span, of every event that was lost or repaired.
+
+    Raises:
+        DoubtfulCutError: An event may go on in the next chunk, or the list ends inside this one.
     """
+    spans_of = {}
+    for chunk, text in _take_refused(con):
+        spans_of[chunk] = rescue(text)
+        # The last chunk ends where the list ends or the file: that is no cut of the reader.
+        is_last = reader.is_done and chunk == len(reader.offsets) - 1
+        if not (reader.careful or is_last) and any(s.is_doubtful for s in spans_of[chunk]):
+            raise DoubtfulCutError
+    _parse(con, (_joined(chunk, spans) for chunk, spans in spans_of.items()), into_new=False)
+    # What Python reads and the engine does not: each event of such a chunk is tried alone.
+    again = [chunk for chunk, _ in _take_refused(con)]
+    for chunk in again:
+        spans_of[chunk] = _accepted(con, spans_of[chunk])
+    _parse(con, (_joined(chunk, spans_of[chunk]) for chunk in again), into_new=False)
+    return {
+        (chunk, position): span
+        for chunk, spans in spans_of.items()
+        for position, span in enumerate(spans)
+        if span.reason
+    }
+
+
+def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
     refused = con.execute(ingest_sql("parse/refused_chunks")).fetchall()
-    if not refused or reader is None:
-        return {}
     con.execute(ingest_sql("parse/drop_refused"))
-    flawed: dict[tuple[int, int], Rescued] = {}
-    for chunk, text in refused:
-        spans = _accepted(con, list(rescue(bytes(text))))
-        flawed |= {(chunk, n): span for n, span in enumerate(spans) if span.reason}
-        rescued = b",".join(span.text or PLACEHOLDER for span in spans)
-        if rescued:
-            _parse(con, [Chunk(chunk, reader.offsets[chunk], rescued)], into_new=False)
-    return flawed
+    return refused
+
+
+def _joined(chunk: int, spans: list[Rescued]) -> Chunk:
+    return Chunk(chunk, 0, b",".join(span.text or PLACEHOLDER for span in spans))
 
 
 def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Rescued]:
-    """Give up rescued events that the engine still refuses, each tried alone."""
-    tried = pa.RecordBatchReader.from_batches(
-        _CHUNK_SCHEMA,
-        (_arrow(Chunk(n, 0, span.text or PLACEHOLDER)) for n, span in enumerate(spans)),
-    )
-    con.register("chunks", tried)
-    refused = {
-        n
-        for (n,) in con.table("events_of_chunks")
-        .filter("target = 'refused'")
-        .project("chunk")
-        .fetchall()
-    }
+    """Give up rescued events that the engine still refuses."""
+    _parse(con, (_joined(-1 - n, [span]) for n, span in enumerate(spans)), into_new=False)
+    alone = {-1 - chunk for chunk, _ in _take_refused(con)}
+    con.execute(ingest_sql("parse/drop_tried"))
     return [
-        Rescued(span.start, span.source, None, "broken JSON: the engine cannot read it")
-        if n in refused
+        replace(span, text=None, reason="broken JSON: the engine cannot read it")
+        if n in alone
         else span
         for n, span in enumerate(spans)
     ]
@@ -168,21 +227,23 @@ def _quarantine(
     flawed: dict[tuple[int, int], Rescued],
 ) -> None:
     """Note what was lost or repaired of this batch, and where it stands in the file."""
-    set_aside = con.table("extracted_quarantine").fetchall()
-    if reader is None or not (set_aside or flawed):
-        return
-    starts = dict(con.execute("SELECT chunk, first_event_id FROM chunk_starts").fetchall())
-    noted: list[tuple[object, ...]] = []
-    for event_id, chunk, position, reason, excerpt in set_aside:
-        if (chunk, position) not in flawed or flawed[chunk, position].text is not None:
-            noted.append((event_id, reader.offsets[chunk], None, True, reason, excerpt))
-    for (chunk, position), span in flawed.items():
-        offset = reader.offsets[chunk] + span.start
-        lost = span.text is None
-        noted.append(
-            (starts[chunk] + position, offset, len(span.source), lost, span.reason, span.excerpt)
-        )
-    _note(con, noted)
+    offsets = reader.offsets if reader else []
+    flaws = [
+        {
+            "chunk": chunk,
+            "position": position,
+            "byte_offset": offsets[chunk] + span.start,
+            "byte_count": len(span.source),
+            "is_lost": span.text is None,
+            "reason": span.reason,
+            "excerpt": span.excerpt,
+        }
+        for (chunk, position), span in flawed.items()
+    ]
+    con.execute(
+        f"INSERT INTO quarantined\n{ingest_sql('extract/quarantine')}",
+        {"flaws": flaws, "chunk_offsets": dict(enumerate(offsets))},
+    )
 
 
 def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:

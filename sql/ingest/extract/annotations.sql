@@ -1,5 +1,4 @@
 -- User annotations of one batch: record_function ranges on the host and their copies on the device.
-CREATE OR REPLACE TEMP VIEW extracted_annotations AS
 WITH
     decoded AS (
         SELECT

@@ -1,5 +1,4 @@
 -- Counter samples of one batch, one row per series of an event.
-CREATE OR REPLACE TEMP VIEW extracted_counters AS
 WITH
     samples AS (
         SELECT e.event_id, e.ts, e.pid, e.tid, e.name, e.args, map_entries(TRY_CAST(e.args AS MAP(VARCHAR, VARCHAR))) AS series

@@ -2,7 +2,6 @@
 --
 -- `args` stays only where it says more than the columns do: a key that no column holds, a null, or
 -- a value that did not fit its column. 2021 traces spell some keys in lower case.
-CREATE OR REPLACE TEMP VIEW extracted_cpu_ops AS
 WITH
     decoded AS (
         SELECT

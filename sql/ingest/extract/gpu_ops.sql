@@ -2,7 +2,6 @@
 --
 -- GPU rows carry their device as pid and their stream as tid; the arguments win where both are
 -- there. `bytes` is called `size` by MTIA. 2021 traces spell "external id" in lower case.
-CREATE OR REPLACE TEMP VIEW extracted_gpu_ops AS
 WITH
     decoded AS (
         SELECT

@@ -1,7 +1,6 @@
 -- Allocator events of one batch (profile_memory=True): positive bytes allocate, negative free.
 --
 -- Their "Bytes" and the copies' "bytes" differ only in case, so no single struct holds both.
-CREATE OR REPLACE TEMP VIEW extracted_memory_events AS
 WITH
     decoded AS (
         SELECT

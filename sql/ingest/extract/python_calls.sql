@@ -1,5 +1,4 @@
 -- Python frames of one batch (with_stack=True), module calls among them.
-CREATE OR REPLACE TEMP VIEW extracted_python_calls AS
 WITH
     decoded AS (
         SELECT

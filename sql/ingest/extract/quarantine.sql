@@ -1,15 +1,40 @@
--- Events of one batch that cannot be placed in time, with the reason. `args` stands for the rest.
-CREATE OR REPLACE TEMP VIEW extracted_quarantine AS
-SELECT
-    e.event_id,
-    e.chunk,
-    e.position,
-    CASE
-        WHEN e.ph IS NULL THEN 'not an event: no "ph" field'
-        WHEN e.ts IS NULL THEN '"ts" is missing, not a number or out of range'
-        ELSE '"dur" is missing, not a number or out of range'
-    END AS reason,
-    left(concat_ws(' ', e.ph, e.cat, e.name, e.args), 200) AS excerpt
-FROM batch_events AS e
-WHERE e.target = 'quarantine'
-ORDER BY e.event_id
+-- What was lost or repaired of one batch: events that cannot be placed in time, and the spans of
+-- refused chunks that the salvage could not read or had to change.
+--
+-- $flaws: those spans. $chunk_offsets: where each chunk starts in the file, for events whose own
+-- place in the chunk is not known any more.
+WITH
+    flaws AS (
+        SELECT unnest(
+            $flaws::STRUCT(chunk BIGINT, "position" BIGINT, byte_offset BIGINT, byte_count BIGINT, is_lost BOOLEAN, reason VARCHAR, excerpt VARCHAR)[]
+        ) AS f
+    ),
+    chunk_offsets AS (
+        SELECT unnest(map_entries($chunk_offsets::MAP(BIGINT, BIGINT))) AS c
+    ),
+    set_aside AS (
+        SELECT
+            e.event_id,
+            e.chunk,
+            CASE
+                WHEN e.ph IS NULL THEN 'not an event: no "ph" field'
+                WHEN e.ts IS NULL THEN '"ts" is missing, not a number or out of range'
+                WHEN e.ph = 'X' AND e.dur IS NULL THEN '"dur" is missing, not a number or out of range'
+                ELSE '"ts" or "dur" is out of range'
+            END AS reason,
+            left(concat_ws(' ', e.ph, e.cat, e.name, e.args), 200) AS excerpt
+        FROM batch_events AS e
+        WHERE
+            e.target = 'quarantine'
+            AND NOT EXISTS (
+                FROM flaws AS l
+                WHERE l.f.is_lost AND l.f.chunk = e.chunk AND l.f."position" = e.position
+            )
+    )
+SELECT x.event_id, o.c.value AS byte_offset, NULL::BIGINT AS byte_count, true AS is_lost, x.reason, x.excerpt
+FROM set_aside AS x
+JOIN chunk_offsets AS o ON o.c.key = x.chunk
+UNION ALL
+SELECT s.first_event_id + l.f."position", l.f.byte_offset, l.f.byte_count, l.f.is_lost, l.f.reason, l.f.excerpt
+FROM flaws AS l
+JOIN chunk_starts AS s ON s.chunk = l.f.chunk

@@ -1,7 +1,6 @@
 -- Calls of the device runtime and driver API of one batch: any category *_runtime or *_driver.
 --
 -- No launch names here: what a call launched is found by correlation.
-CREATE OR REPLACE TEMP VIEW extracted_runtime_calls AS
 WITH
     decoded AS (
         SELECT

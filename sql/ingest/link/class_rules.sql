@@ -10,5 +10,12 @@ SELECT
 FROM read_csv(
     $files,
     header = true,
+    -- Nothing to detect: detection costs more than these few lines.
+    auto_detect = false,
+    delim = ',',
+    quote = '"',
+    escape = '"',
+    buffer_size = 1_048_576,
+    parallel = false,
     columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR'}
 ) AS r

@@ -6,7 +6,6 @@
 -- repairs it and parses it again. Time becomes
 -- exact: JSON decimal microseconds ─▶ DECIMAL(20,3) ─▶ BIGINT nanoseconds, half rounded up, never
 -- through a double. `target` is the one place that decides which table an event belongs to.
-CREATE OR REPLACE TEMP VIEW events_of_chunks AS
 WITH
     parsed_chunks AS (
         SELECT
@@ -23,7 +22,8 @@ WITH
             p.chunk,
             CASE WHEN p.events IS NULL THEN p.bytes END AS refused_bytes,
             unnest(range(coalesce(len(p.events), 1))) AS position,
-            unnest(coalesce(p.events, [NULL])) AS e
+            -- Padded with NULL where it is the shorter one: the row of a refused chunk.
+            unnest(p.events) AS e
         FROM parsed_chunks AS p
     )
 SELECT
@@ -42,26 +42,26 @@ SELECT
     v.e.args AS args,
     v.refused_bytes,
     CASE
-        WHEN v.refused_bytes IS NOT NULL THEN 'refused'
-        WHEN v.e.ph IS NULL THEN 'quarantine'
+        WHEN v.refused_bytes IS NOT NULL THEN 'refused'::event_target
+        WHEN v.e.ph IS NULL THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
             -- 4e15 us are 126 years: sums of a few such times still fit 64 bits of nanoseconds.
-            WHEN v.e.ts IS NULL OR v.e.dur IS NULL OR abs(v.e.ts) > 4e15 OR abs(v.e.dur) > 4e15 THEN 'quarantine'
-            WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'
-            WHEN v.e.cat = 'python_function' THEN 'python_calls'
+            WHEN v.e.ts IS NULL OR v.e.dur IS NULL OR abs(v.e.ts) > 4e15 OR abs(v.e.dur) > 4e15 THEN 'quarantine'::event_target
+            WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'::event_target
+            WHEN v.e.cat = 'python_function' THEN 'python_calls'::event_target
             WHEN v.e.cat IN (
                 'kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_sync', 'mtia_ccp_events',
                 'Kernel', 'Memcpy', 'Memset'
-            ) THEN 'gpu_ops'
+            ) THEN 'gpu_ops'::event_target
             WHEN v.e.cat = 'Runtime' OR v.e.cat LIKE '%\_runtime' ESCAPE '\' OR v.e.cat LIKE '%\_driver' ESCAPE '\'
-                THEN 'runtime_calls'
-            WHEN v.e.cat IN ('user_annotation', 'gpu_user_annotation') THEN 'annotations'
-            ELSE 'other_events'
+                THEN 'runtime_calls'::event_target
+            WHEN v.e.cat IN ('user_annotation', 'gpu_user_annotation') THEN 'annotations'::event_target
+            ELSE 'other_events'::event_target
         END
-        WHEN v.e.ph <> 'M' AND (v.e.ts IS NULL OR abs(v.e.ts) > 4e15) THEN 'quarantine'
-        WHEN v.e.ph IN ('s', 't', 'f') THEN 'flows'
-        WHEN v.e.ph IN ('i', 'I') AND v.e.name = '[memory]' THEN 'memory_events'
-        WHEN v.e.ph = 'C' THEN 'counters'
-        ELSE 'other_events'
+        WHEN v.e.ph <> 'M' AND (v.e.ts IS NULL OR abs(v.e.ts) > 4e15) THEN 'quarantine'::event_target
+        WHEN v.e.ph IN ('s', 't', 'f') THEN 'flows'::event_target
+        WHEN v.e.ph IN ('i', 'I') AND v.e.name = '[memory]' THEN 'memory_events'::event_target
+        WHEN v.e.ph = 'C' THEN 'counters'::event_target
+        ELSE 'other_events'::event_target
     END AS target
 FROM events AS v

@@ -1,10 +1,9 @@
 -- Host operators with their place in the call tree, their step and their forward operator.
-CREATE OR REPLACE TEMP VIEW stored_cpu_ops AS
 SELECT
     j.run,
     j.rank,
     x.event_id,
-    x.ts - k.first_ts AS ts,
+    x.ts - j.first_ts AS ts,
     x.dur,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
@@ -17,7 +16,7 @@ SELECT
     t.module_id,
     f.fwd_op_id,
     s.step,
-    coalesce(x.ts >= l.last_step_ts, false) AS in_tail,
+    coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.external_id,
     x.record_function_id,
     x.profiler_event_index,
@@ -39,10 +38,8 @@ SELECT
     x.pg_ranks,
     x.seq
 FROM staged_cpu_ops AS x
-CROSS JOIN job AS j
-CROSS JOIN rank_clock AS k
+CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id
 LEFT JOIN forward_operators AS f ON f.event_id = x.event_id
-CROSS JOIN last_step AS l
 LEFT JOIN step_windows AS s ON x.ts >= s.ts AND x.ts < s.end_ts
 ORDER BY x.event_id

@@ -1,5 +1,4 @@
 -- One row per device that the trace describes.
-CREATE OR REPLACE TEMP VIEW stored_devices AS
 WITH
     devices AS (
         SELECT unnest(from_json(m.metadata -> '$.deviceProperties', '["JSON"]')) AS properties

@@ -1,6 +1,5 @@
 -- Arguments that no column holds, as JSON, whole: unknown keys, nulls, values of another type, and
 -- process or thread ids that are not numbers.
-CREATE OR REPLACE TEMP VIEW stored_event_args AS
 WITH
     leftovers AS (
         SELECT c.event_id, c.args, c.pid, c.tid FROM staged_cpu_ops AS c

@@ -1,10 +1,9 @@
 -- Arrows between events.
-CREATE OR REPLACE TEMP VIEW stored_flows AS
 SELECT
     j.run,
     j.rank,
     x.event_id,
-    x.ts - k.first_ts AS ts,
+    x.ts - j.first_ts AS ts,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.name,
@@ -13,6 +12,5 @@ SELECT
     x.flow_id,
     x.binding_point
 FROM staged_flows AS x
-CROSS JOIN job AS j
-CROSS JOIN rank_clock AS k
+CROSS JOIN rank_frame AS j
 ORDER BY x.event_id

@@ -5,7 +5,6 @@
 -- profiler first, then the category (copies, memsets and syncs need no name), then the name rules,
 -- else computation; class_source says which of them decided, so that a result can tell how much
 -- of it rests on "no rule knew the name".
-CREATE OR REPLACE TEMP VIEW stored_gpu_ops AS
 WITH
     classified AS (
         SELECT
@@ -36,11 +35,11 @@ SELECT
     j.run,
     j.rank,
     x.event_id,
-    x.ts - k.first_ts AS ts,
+    x.ts - j.first_ts AS ts,
     x.dur,
     -- Recorders sometimes write durations that cannot be: 7 of 55,423 kernels once made up 62 % of
     -- all GPU time. Ending a second after the recording is beyond any flush or clock skew.
-    coalesce(x.dur < 0 OR x.ts + x.dur > k.recording_end_ts + 1_000_000_000, false) AS is_suspect,
+    coalesce(x.dur < 0 OR x.ts + x.dur > j.recording_end_ts + 1_000_000_000, false) AS is_suspect,
     x.kind,
     x.class,
     x.class_source,
@@ -50,13 +49,13 @@ SELECT
     x.context,
     x.correlation,
     l.call.id AS launch_id,
-    l.call.ts - k.first_ts AS launch_ts,
+    l.call.ts - j.first_ts AS launch_ts,
     l.call.dur AS launch_dur,
     coalesce(t.op_id, o.op_id) AS op_id,
     t.annotation_id,
     t.module_id,
     s.step,
-    coalesce(coalesce(l.call.ts, x.ts) >= z.last_step_ts, false) AS in_tail,
+    coalesce(coalesce(l.call.ts, x.ts) >= j.last_step_ts, false) AS in_tail,
     x.grid[1] AS grid_x,
     x.grid[2] AS grid_y,
     x.grid[3] AS grid_z,
@@ -92,9 +91,7 @@ SELECT
     x.wait_on_event,
     x.external_id
 FROM classified AS x
-CROSS JOIN job AS j
-CROSS JOIN rank_clock AS k
-CROSS JOIN last_step AS z
+CROSS JOIN rank_frame AS j
 LEFT JOIN launches AS l ON l.correlation = x.correlation
 LEFT JOIN call_tree AS t ON t.event_id = l.call.id
 LEFT JOIN operators_by_external_id AS o ON o.external_id = x.external_id AND l.correlation IS NULL

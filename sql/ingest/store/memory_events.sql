@@ -1,10 +1,9 @@
 -- Allocator events with the operator, annotation and module inside which they happened.
-CREATE OR REPLACE TEMP VIEW stored_memory_events AS
 SELECT
     j.run,
     j.rank,
     x.event_id,
-    x.ts - k.first_ts AS ts,
+    x.ts - j.first_ts AS ts,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.device_type,
@@ -18,12 +17,10 @@ SELECT
     t.annotation_id,
     t.module_id,
     s.step,
-    coalesce(x.ts >= l.last_step_ts, false) AS in_tail,
+    coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.profiler_event_index
 FROM staged_memory_events AS x
-CROSS JOIN job AS j
-CROSS JOIN rank_clock AS k
+CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id
-CROSS JOIN last_step AS l
 LEFT JOIN step_windows AS s ON x.ts >= s.ts AND x.ts < s.end_ts
 ORDER BY x.event_id

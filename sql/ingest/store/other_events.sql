@@ -1,10 +1,9 @@
 -- Events that no other table takes.
-CREATE OR REPLACE TEMP VIEW stored_other_events AS
 SELECT
     j.run,
     j.rank,
     x.event_id,
-    x.ts - k.first_ts AS ts,
+    x.ts - j.first_ts AS ts,
     x.dur,
     x.pid,
     x.tid,
@@ -15,6 +14,5 @@ SELECT
     x.scope,
     x.args
 FROM staged_other_events AS x
-CROSS JOIN job AS j
-CROSS JOIN rank_clock AS k
+CROSS JOIN rank_frame AS j
 ORDER BY x.event_id

@@ -1,5 +1,4 @@
 -- One row per process group that the trace lists.
-CREATE OR REPLACE TEMP VIEW stored_process_groups AS
 WITH
     groups AS (
         SELECT

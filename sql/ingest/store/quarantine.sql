@@ -1,5 +1,4 @@
 -- What could not be read as an event, where it stands in the file and why.
-CREATE OR REPLACE TEMP VIEW stored_quarantine AS
 SELECT
     j.run,
     j.rank,

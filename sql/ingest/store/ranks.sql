@@ -2,7 +2,6 @@
 --
 -- first_ts is in the file's own clock; start_ns adds baseTimeNanoseconds where the trace has one
 -- and is then Unix time.
-CREATE OR REPLACE TEMP VIEW stored_ranks AS
 WITH
     keys AS (
         SELECT
@@ -32,10 +31,10 @@ SELECT
     k.m.with_modules = 1 AS with_modules,
     k.m.baseTimeNanoseconds AS base_time_ns,
     c.first_ts,
-    coalesce(k.m.baseTimeNanoseconds, 0) + c.first_ts AS start_ns,
+    c.start_ns,
     c.last_ts - c.first_ts AS dur,
     j.event_count,
     k.metadata::VARCHAR AS metadata
 FROM keys AS k
 CROSS JOIN job AS j
-CROSS JOIN rank_clock AS c
+CROSS JOIN rank_frame AS c
