@@ -38,6 +38,8 @@ NAME_PATTERNS = tuple(
 
 PEEK_BYTES = 256 << 10
 PEEK_LIMIT_BYTES = 64 << 20
+OVERLAP_BYTES = 1 << 10
+"""Kept of each block while a key is looked for: the key may lie across two of them."""
 
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -224,9 +226,12 @@ def peek(path: str) -> tuple[int | None, int]:
         base = _BASE_TIME.search(head)
         tail = head
         while not info and (block := stream.read(PEEK_BYTES)):
-            tail = tail[-PEEK_BYTES:] + block
-            info = _DISTRIBUTED_INFO.search(tail)
-            base = base or _BASE_TIME.search(tail)
+            tail = tail[-OVERLAP_BYTES:] + block
+            # A plain search is ten times as fast as an expression, over a whole file.
+            if b'"distributedInfo"' in tail:
+                info = _DISTRIBUTED_INFO.search(tail)
+            if not base and b'"baseTimeNanoseconds"' in tail:
+                base = _BASE_TIME.search(tail)
         if info:
             tail = tail + stream.read(PEEK_BYTES)
     first = _FIRST_TS.search(head, head.find(b'"traceEvents"') if b'"traceEvents"' in head else 0)
