@@ -1,84 +1,173 @@
 """Builds catalog.duckdb: views and macros over the Parquet of a store, no data.
 
 It is rebuilt whole beside the old one and moved over it, so readers see one or
-the other; everybody opens it read-only. Its storage version is DuckDB 1.4's,
-so that BI tools which still bundle that can open it.
+the other; everybody opens it read-only. It carries the digest of the manifest
+that it was built from: what the manifest names is the store, and a catalog of
+another manifest, library or place is found out when it is opened.
 """
 
 from __future__ import annotations
 
-import os
+import logging
+import shutil
+import tempfile
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import duckdb
 
 from hta_sql import sqltext
 from hta_sql._version import __version__
-from hta_sql.library import Library, SqlObject, load_library
-from hta_sql.manifest import CATALOG, Manifest, read_manifest
-from hta_sql.schema import empty_tables
+from hta_sql.errors import StoreVersionError
+from hta_sql.ingestion.columns import columns_digest, stored_columns
+from hta_sql.ingestion.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.library import Library, load_library
+from hta_sql.machine import cache_folder
+from hta_sql.manifest import (
+    CATALOG,
+    Manifest,
+    Store,
+    digest_of,
+    manifest_bytes,
+    parse_manifest,
+)
+from hta_sql.remote_binding import known_columns
+from hta_sql.store_files import StoreFolder, replacing, store_folder
+from hta_sql.template import CONFIG, RANK_SCOPE, library_digest, template
 
-STORAGE_VERSION = "v1.4.0"
+log = logging.getLogger(__name__)
 
 
-def build_catalog(store: Path, library: Library | None = None) -> Path:
-    """Build the catalog of a store from its manifest; returns its path."""
-    store = store.resolve()
-    manifest = read_manifest(store)
-    target = store / CATALOG
-    partial = store / f".{CATALOG}.{os.getpid()}.partial"
-    for leftover in store.glob(f".{CATALOG}.*"):
-        leftover.unlink()
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "storage_compatibility_version": STORAGE_VERSION,
-        "threads": 1,
-    }
-    with duckdb.connect(str(partial), config=config) as con:
-        create_objects(con, store, manifest, library or load_library())
-    partial.replace(target)
+@dataclass(frozen=True)
+class Identity:
+    """What a catalog was built from, and for where."""
+
+    location: str
+    manifest: str
+    library: str
+
+
+def identity_of(folder: StoreFolder, library: Library) -> Identity:
+    """Say what a catalog that fits would be built from; reads the manifest.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+    """
+    return Identity(folder.root, digest_of(manifest_bytes(folder)), library_digest(library))
+
+
+def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
+    """Read what an opened catalog was built from; None where it does not say so."""
+    try:
+        rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
+    except duckdb.Error:
+        return None
+    return Identity(*rows[0]) if rows else None
+
+
+def build_catalog(store: Store, library: Library | None = None) -> Path:
+    """Build the catalog of a store from its manifest; returns where it is.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreVersionError: It was written with other table definitions.
+        StoreError: An ingest is writing it, for longer than we wait.
+    """
+    folder = store_folder(store)
+    manifest_bytes(folder)
+    with store_lock(folder, LOCK_TIMEOUT_S):
+        write_catalog(folder, library)
+    return Path(folder.path(CATALOG))
+
+
+def write_catalog(folder: StoreFolder, library: Library | None = None) -> None:
+    """Replace the catalog of a store. Under its lock."""
+    library = library or load_library()
+    if folder.local:
+        with replacing(folder.local / CATALOG) as partial:
+            _build(partial, folder, library)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        built = Path(temporary, CATALOG)
+        _build(built, folder, library)
+        folder.put(built, CATALOG)
+
+
+def private_catalog(folder: StoreFolder, library: Library, identity: Identity) -> Path:
+    """Return a catalog in the user's cache, for a store whose own one cannot be used as it is.
+
+    It is at a URL, or of another manifest or library and not ours to replace.
+    """
+    place = cache_folder() / "catalogs" / digest_of(folder.root.encode())[:16]
+    target = place / f"{digest_of(repr(astuple(identity)).encode())[:24]}.duckdb"
+    if target.exists():
+        return target
+    place.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as partial:
+        if not _fetched(partial, folder, identity):
+            _build(partial, folder, library)
+        for outdated in place.glob("*.duckdb"):
+            outdated.unlink(missing_ok=True)
     return target
 
 
-def create_objects(
-    con: duckdb.DuckDBPyConnection, store: Path, manifest: Manifest, library: Library
-) -> None:
-    """Create everything that a catalog holds on a connection, in one transaction."""
-    con.execute("BEGIN")
-    con.execute("CREATE SCHEMA stored")
-    con.execute("CREATE SCHEMA lib")
-    for name, empty in empty_tables(store).items():
-        paths = [str(store / path) for path in manifest.paths(name)]
-        con.execute(_stored_view(name, paths or [str(empty)], partitioned=bool(paths)))
-    con.execute(_rank_scope(manifest))
-    con.execute(_store_info(store, manifest))
-    for table in library.tables:
-        con.execute(table.text)
-        _comment(con, "VIEW", table.name, table)
-    for macro in library.macros:
-        con.execute(macro.text)
-        _comment(con, "MACRO TABLE", f"lib.{macro.name}", macro)
-    for analysis in library.analyses:
-        con.execute(analysis.text)
-        _comment(con, "MACRO TABLE", analysis.name, analysis)
-    for analysis in library.newest():
-        con.execute(_unversioned_macro(analysis))
-        con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
-        _comment(con, "MACRO TABLE", analysis.base_name, analysis)
-        _comment(con, "VIEW", analysis.base_name, analysis)
-    con.execute(_analyses_view(library))
-    con.execute("COMMIT")
+def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
+    """Copy the store's own catalog, if it is the right one."""
+    try:
+        target.write_bytes(folder.read(CATALOG))
+        with duckdb.connect(str(target), read_only=True) as con:
+            if built_from(con) == identity:
+                return True
+    except (OSError, duckdb.Error) as error:
+        log.debug("No catalog to copy from %s: %s", folder.root, error)
+    target.unlink(missing_ok=True)
+    return False
 
 
-def _stored_view(table: str, paths: list[str], *, partitioned: bool) -> str:
+def _build(target: Path, folder: StoreFolder, library: Library) -> None:
+    """Copy the template and put the tables of a store below its views."""
+    content = manifest_bytes(folder)
+    manifest = parse_manifest(content, folder)
+    readable, left_out = split_by_schema(manifest, columns_digest(), folder)
+    shutil.copyfile(template(library), target)
+    with duckdb.connect(str(target), config=CONFIG) as con:
+        if filesystem := folder.filesystem():
+            con.register_filesystem(known_columns(con, filesystem, stored_columns()))
+        identity = Identity(folder.root, digest_of(content), library_digest(library))
+        con.execute("BEGIN")
+        for name in stored_columns():
+            if paths := [folder.path(path) for path in readable.paths(name)]:
+                con.execute(_stored_view(name, paths))
+        con.execute(_rank_scope(readable))
+        con.execute(_store_info(identity, manifest, left_out))
+        con.execute("COMMIT")
+
+
+def split_by_schema(
+    manifest: Manifest, schema: str, folder: StoreFolder
+) -> tuple[Manifest, list[str]]:
+    """Keep the entries whose files have today's columns; returns them and the other runs.
+
+    Raises:
+        StoreVersionError: There are entries, but none of them has.
+    """
+    readable = [entry for entry in manifest.entries if entry.schema == schema]
+    left_out = sorted({entry.run for entry in manifest.entries if entry.schema != schema})
+    if left_out and not readable:
+        raise StoreVersionError(
+            f"{folder.root!r} was written with other table definitions (by hta_sql "
+            f"{manifest.writer}; this is {__version__}). Ingest its traces again: "
+            f"hta-sql ingest TRACES -o {folder.root}"
+        )
+    return Manifest(readable, manifest.writer), left_out
+
+
+def _stored_view(table: str, paths: list[str]) -> str:
     """Name every file: a list beats a glob in speed, and never shows half a write."""
-    hive = (
-        ", hive_partitioning = true, hive_types = {'run': VARCHAR, 'rank': INTEGER}"
-        if partitioned
-        else ", hive_partitioning = false"
-    )
     return (
-        f"CREATE VIEW stored.{sqltext.identifier(table)} AS\n"
-        f"SELECT * FROM read_parquet({sqltext.literal_list(paths)}{hive})"
+        f"CREATE OR REPLACE VIEW stored.{sqltext.identifier(table)} AS\n"
+        f"SELECT * FROM read_parquet({sqltext.literal_list(paths)}, hive_partitioning = true, "
+        "hive_types = {'run': VARCHAR, 'rank': INTEGER})"
     )
 
 
@@ -96,67 +185,18 @@ def _rank_scope(manifest: Manifest) -> str:
         else (e.run, e.rank, 0, False)
         for e in manifest.entries
     ]
-    columns = {
-        "run": "VARCHAR",
-        "rank": "INTEGER",
-        "offset_ns": "BIGINT",
-        "drops_last_step": "BOOLEAN",
+    return sqltext.values_view("stored.rank_scope", RANK_SCOPE, rows)
+
+
+def _store_info(identity: Identity, manifest: Manifest, left_out: list[str]) -> str:
+    """Where the catalog expects its files, and what it was made from."""
+    values = {
+        "location": identity.location,
+        "manifest": identity.manifest,
+        "library": identity.library,
+        "hta_sql_version": __version__,
+        "writer": manifest.writer,
+        "left_out": ", ".join(left_out),
     }
-    return sqltext.values_view("stored.rank_scope", columns, rows)
-
-
-def _store_info(store: Path, manifest: Manifest) -> str:
-    """Where the catalog expects its files; a moved store is found out by it."""
-    columns = {"location": "VARCHAR", "hta_sql_version": "VARCHAR", "writer": "VARCHAR"}
-    row = (str(store), __version__, manifest.writer)
-    return sqltext.values_view("stored.store_info", columns, [row])
-
-
-def _unversioned_macro(analysis: SqlObject) -> str:
-    """The newest version under the plain name: the same statement, so the same plan."""
-    head, _, rest = analysis.text.partition(f"CREATE OR REPLACE MACRO {analysis.name}(")
-    return f"{head}CREATE OR REPLACE MACRO {analysis.base_name}({rest}"
-
-
-def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:
-    con.execute(f"COMMENT ON {kind} {name} IS {sqltext.literal(about.full_description)}")
-    if kind != "VIEW":
-        return
-    for column in about.columns:
-        doc = f"{column.doc} [{column.unit}]" if column.unit else column.doc
-        target = f"{name}.{sqltext.identifier(column.name)}"
-        con.execute(f"COMMENT ON COLUMN {target} IS {sqltext.literal(doc)}")
-
-
-def _analyses_view(library: Library) -> str:
-    columns = {
-        "name": "VARCHAR",
-        "version": "INTEGER",
-        "is_default": "BOOLEAN",
-        "status": "VARCHAR",
-        "since": "VARCHAR",
-        "topic": "VARCHAR",
-        "summary": "VARCHAR",
-        "parameters": "VARCHAR",
-        "columns": "VARCHAR",
-        "needs": "VARCHAR",
-        "reference": "VARCHAR",
-    }
-    newest = {a.name for a in library.newest()}
-    rows = [
-        (
-            a.base_name,
-            a.version,
-            a.name in newest,
-            a.status,
-            a.facts.get("Since"),
-            a.topic,
-            a.summary,
-            ", ".join(f"{p.name} {p.type} := {p.default}" for p in a.parameters),
-            ", ".join(c.name for c in a.columns),
-            a.facts.get("Needs"),
-            a.facts.get("Reference"),
-        )
-        for a in sorted(library.analyses, key=lambda a: (a.base_name, a.version or 0))
-    ]
-    return sqltext.values_view("analyses", columns, rows)
+    columns = dict.fromkeys(values, "VARCHAR")
+    return sqltext.values_view("stored.store_info", columns, [list(values.values())])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -42,3 +46,22 @@ def memory_bytes() -> int:
 def duckdb_memory_limit(workers: int = 1) -> str:
     """Share the memory between workers, in DuckDB's notation."""
     return f"{int(memory_bytes() * MEMORY_SHARE / workers) >> 20}MiB"
+
+
+@cache
+def cache_folder() -> Path:
+    """Return a folder of this user for what can be made again.
+
+    ``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``; where neither can be written, one that
+    ends with this process.
+    """
+    configured = os.environ.get("XDG_CACHE_HOME")
+    try:
+        folder = (Path(configured) if configured else Path.home() / ".cache") / "hta_sql"
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):
+        own = Path(tempfile.mkdtemp(prefix="hta_sql-"))
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        return own

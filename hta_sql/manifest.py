@@ -7,20 +7,23 @@ of a killed ingest and are removed by the next one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from hta_sql._version import __version__
 from hta_sql.errors import StoreNotFoundError, StoreVersionError
+from hta_sql.store_files import StoreFolder, store_folder
 
 MANIFEST = "manifest.json"
 CATALOG = "catalog.duckdb"
 TABLES = "tables"
 FORMAT = "hta_sql store"
 SCHEMA_VERSION = 1
+
+Store = str | os.PathLike[str] | StoreFolder
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Fingerprint:
 
     size: int
     mtime_ns: int
-    sha256_of_ends: str
+    content: str
+    """Hash of its first and last bytes, or the ETag where an object storage gives one."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class RankEntry:
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
     """table ─▶ {"path": relative to the store, "rows": count, "bytes": size}"""
+    schema: str
+    """Digest of the columns of all tables as they were written."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class Manifest:
 
     entries: list[RankEntry] = field(default_factory=list)
     writer: str = __version__
+    published: dict[str, str] = field(default_factory=dict)
+    """Shard ─▶ digest of its manifest, for those that were merged into this one."""
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
         """Add entries; an entry of the same run and rank is replaced."""
@@ -65,61 +73,90 @@ class Manifest:
         entries = sorted([*kept, *new], key=lambda entry: (entry.run, entry.rank))
         return replace(self, entries=entries, writer=__version__)
 
-    def entry(self, run: str, rank: int) -> RankEntry | None:
-        """Find the entry of a rank."""
-        return next((e for e in self.entries if (e.run, e.rank) == (run, rank)), None)
-
     def paths(self, table: str) -> list[str]:
         """List the files of a table, relative to the store, in order of run and rank."""
         return [entry.files[table]["path"] for entry in self.entries if table in entry.files]
+
+    def named_files(self) -> set[str]:
+        """Collect all files, relative to the store."""
+        return {file["path"] for entry in self.entries for file in entry.files.values()}
 
     def runs(self) -> list[str]:
         """List the runs."""
         return sorted({entry.run for entry in self.entries})
 
 
-def read_manifest(store: Path) -> Manifest:
+def read_manifest(store: Store) -> Manifest:
     """Read the manifest of a store.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
         StoreVersionError: It was written by an incompatible version.
     """
-    path = store / MANIFEST
+    folder = store_folder(store)
+    return parse_manifest(manifest_bytes(folder), folder)
+
+
+def manifest_bytes(folder: StoreFolder) -> bytes:
+    """Read the manifest without looking into it.
+
+    Raises:
+        StoreNotFoundError: There is none.
+    """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return folder.read(MANIFEST)
     except (FileNotFoundError, NotADirectoryError) as error:
+        hint = f"Make one with: hta-sql ingest TRACES -o {folder.root}"
+        if folder.files("shards"):
+            hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
         raise StoreNotFoundError(
-            f"No store at {str(store)!r}: it has no {MANIFEST}. "
-            f"Make one with: hta-sql ingest TRACES -o {store}"
+            f"No store at {folder.root!r}: it has no {MANIFEST}. {hint}"
         ) from error
-    except ValueError as error:
-        raise StoreVersionError(f"{str(path)!r} is not a manifest: {error}.") from error
-    if content.get("format") != FORMAT:
-        raise StoreVersionError(f"{str(path)!r} is not the manifest of an hta_sql store.")
-    if content["schema_version"] != SCHEMA_VERSION:
+
+
+def digest_of(content: bytes) -> str:
+    """Name a content; a catalog carries the digest of the manifest that it was built from."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
+    """Read what a manifest says.
+
+    Raises:
+        StoreVersionError: It was written by an incompatible version, or is none.
+    """
+    path = folder.path(MANIFEST)
+    try:
+        values = json.loads(content)
+        if values["format"] != FORMAT:
+            raise StoreVersionError(f"{path!r} is not the manifest of an hta_sql store.")
+        version = values["schema_version"]
+        if version == SCHEMA_VERSION:
+            entries = [entry_from(entry) for entry in values["entries"]]
+            return Manifest(entries, values["writer"], values.get("published", {}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
-            f"{str(store)!r} has schema version {content['schema_version']}, this hta_sql "
-            f"({__version__}) reads version {SCHEMA_VERSION}. Ingest the traces again."
-        )
-    entries = [
-        RankEntry(**{**entry, "fingerprint": Fingerprint(**entry["fingerprint"])})
-        for entry in content["entries"]
-    ]
-    return Manifest(entries, content["writer"])
+            f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
+            "Ingest the traces again, into a new store."
+        ) from error
+    raise StoreVersionError(
+        f"{folder.root!r} has schema version {version}, this hta_sql ({__version__}) reads "
+        f"version {SCHEMA_VERSION}. Ingest the traces again, into a new store."
+    )
 
 
-def write_manifest(store: Path, manifest: Manifest) -> None:
-    """Replace the manifest in one step; durable before it is visible."""
+def entry_from(values: dict[str, Any]) -> RankEntry:
+    """Turn what JSON holds back into an entry."""
+    return RankEntry(**{**values, "fingerprint": Fingerprint(**values["fingerprint"])})
+
+
+def write_manifest(store: Store, manifest: Manifest) -> None:
+    """Replace the manifest in one step: this is what publishes an ingest."""
     content = {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
         "writer": manifest.writer,
+        "published": manifest.published,
         "entries": [asdict(entry) for entry in manifest.entries],
     }
-    partial = store / f".{MANIFEST}.{os.getpid()}.partial"
-    with partial.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(store / MANIFEST)
+    store_folder(store).replace(MANIFEST, json.dumps(content, indent=1).encode())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -35,9 +34,9 @@ class Sandbox:
     catalog share; they cannot be undone.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, folders: list[str]) -> None:
         self._con = con
-        con.execute("SET allowed_directories = ?", [[str(folder)]])
+        con.execute("SET allowed_directories = ?", [folders])
         con.execute("SET autoinstall_known_extensions = false")
         con.execute("SET autoload_known_extensions = false")
         con.execute("SET python_enable_replacements = false")

@@ -70,3 +70,23 @@ def describe(relation: str) -> str:
         relation: A quoted name, or a statement such as :func:`call` builds; trusted.
     """
     return f"DESCRIBE {relation}"
+
+
+def create_table(name: str, select: str) -> str:
+    """Build the statement that keeps what a SELECT returns as a new table; both trusted."""
+    return f"CREATE TABLE {name} AS\n{select}"
+
+
+def insert(name: str, select: str) -> str:
+    """Build the statement that adds what a SELECT returns to a table; both trusted."""
+    return f"INSERT INTO {name}\n{select}"
+
+
+def copy_to_path(select: str, options: str) -> str:
+    """Build the statement that writes what a SELECT returns to ``$path``; both trusted."""
+    return f"COPY (\n{select}\n) TO $path ({options})"
+
+
+def without_rows(select: str) -> str:
+    """Build the SELECT of the columns alone; trusted."""
+    return f"FROM (\n{select}\n) LIMIT 0"

@@ -10,28 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from hta_sql.catalog import build_catalog
-from hta_sql.errors import QueryError, RankError, StoreError
-from hta_sql.library import SqlObject, load_library
+from hta_sql.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
+from hta_sql.errors import QueryError, RankError, StoreError, StoreVersionError
+from hta_sql.ingestion.locks import store_lock
+from hta_sql.library import Library, SqlObject, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
-from hta_sql.manifest import CATALOG, read_manifest
+from hta_sql.manifest import CATALOG
 from hta_sql.parameters import check_parameters
 from hta_sql.result import Result
 from hta_sql.sandbox import Sandbox
+from hta_sql.store_files import store_folder
+from hta_sql.template import Config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hta_sql.ingestion import IngestReport
+    from hta_sql.ingestion import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""Tries to open a store whose manifest is replaced while we look."""
 
 
 class TraceStore:
     """A store of ingested traces, opened for reading.
 
     Args:
-        path: Folder of the store.
+        path: Folder of the store, or its fsspec URL.
         threads: Threads of the engine; default: the cores of this process.
         memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of
             what the cgroup allows.
@@ -40,11 +46,12 @@ class TraceStore:
 
     Attributes:
         ingested: What the ingest that returned this store did; None for a store that was opened.
+        published: Likewise for a publish.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreVersionError: It was written by an incompatible version.
-        StoreError: It was moved and cannot be repaired here.
+        StoreVersionError: It was written by an incompatible version, or with other tables.
+        StoreError: It is open in this process with other settings.
     """
 
     def __init__(
@@ -57,39 +64,81 @@ class TraceStore:
     ) -> None:
         self.path = Path(path)
         self.ingested: IngestReport | None = None
-        self._manifest = read_manifest(self.path)
-        self._config: dict[str, str | bool | int | float | list[str]] = {
+        self.published: PublishReport | None = None
+        self._folder = store_folder(path)
+        self._config: Config = {
             "threads": threads or cpu_count(),
             "memory_limit": memory_limit or duckdb_memory_limit(),
         }
         self._con = self._connect()
-        self._sandbox = Sandbox(self._con, self.path.resolve()) if safe else None
+        self._scope: list[tuple[str, int]] = self._con.execute(
+            "SELECT run, rank FROM stored.rank_scope ORDER BY run, rank"
+        ).fetchall()
+        self._warn_of_runs_left_out()
+        self._sandbox = Sandbox(self._con, self._folder.spellings()) if safe else None
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
-        catalog = self.path / CATALOG
-        if not catalog.exists():
-            self._rebuild("it has no catalog")
-        try:
-            con = duckdb.connect(str(catalog), read_only=True, config=self._config)
-        except duckdb.Error as error:
-            self._rebuild(f"its catalog cannot be opened ({error})")
-            con = duckdb.connect(str(catalog), read_only=True, config=self._config)
-        location = con.execute("SELECT location FROM stored.store_info").fetchall()
-        if location == [(str(self.path.resolve()),)]:
-            return con
-        con.close()
-        self._rebuild("it was moved")
-        return duckdb.connect(str(catalog), read_only=True, config=self._config)
+        """Open a catalog of the manifest that is there: the store's own, or one of our own."""
+        library = load_library()
+        for _ in range(ATTEMPTS):
+            identity = identity_of(self._folder, library)
+            if self._folder.local:
+                own = self._folder.local / CATALOG
+                con = self._opened(own, identity)
+                if con is None and self._refreshed(library, identity):
+                    con = self._opened(own, identity)
+                if con:
+                    return con
+            if con := self._opened(private_catalog(self._folder, library, identity), identity):
+                return con
+        raise StoreError(
+            f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
+            "Try again."
+        )
 
-    def _rebuild(self, why: str) -> None:
+    def _opened(self, catalog: Path, identity: Identity) -> duckdb.DuckDBPyConnection | None:
+        """Open a catalog; None where it is not the right one."""
         try:
-            build_catalog(self.path)
-        except OSError as error:
+            con = duckdb.connect(str(catalog), read_only=True, config=self._config)
+        except duckdb.ConnectionException as error:
             raise StoreError(
-                f"The store {str(self.path)!r} needs a new catalog ({why}), and this folder is "
-                f"not writable here. Run where it is: hta-sql catalog {self.path}"
+                f"This process has {self._folder.root!r} open with other threads or memory_limit; "
+                "close that first, or open it with the same."
             ) from error
-        log.info("Rebuilt the catalog of %s: %s.", self.path, why)
+        except duckdb.Error:
+            return None
+        if built_from(con) != identity:
+            con.close()
+            return None
+        if filesystem := self._folder.filesystem():
+            con.register_filesystem(filesystem)
+        return con
+
+    def _refreshed(self, library: Library, identity: Identity) -> bool:
+        """Rebuild the store's own catalog, where it may be written and nobody else is at it."""
+        try:
+            with store_lock(self._folder, 0):
+                if identity_of(self._folder, library) == identity:
+                    write_catalog(self._folder, library)
+        except (OSError, duckdb.Error) as error:
+            log.info("The catalog of %s cannot be rebuilt there: %s.", self._folder.root, error)
+            return False
+        except StoreVersionError:
+            raise
+        except StoreError:
+            return False  # an ingest is at it, and will replace it
+        log.info("Rebuilt the catalog of %s.", self._folder.root)
+        return True
+
+    def _warn_of_runs_left_out(self) -> None:
+        ((runs,),) = self._con.execute("SELECT left_out FROM stored.store_info").fetchall()
+        if runs:
+            log.warning(
+                "%s: left out runs that were written with other table definitions; ingest their "
+                "traces again: %s.",
+                self._folder.root,
+                runs,
+            )
 
     def run(self, name: str, *, version: int | None = None, **parameters: Any) -> Result:
         """Run an analysis.
@@ -133,11 +182,11 @@ class TraceStore:
 
     def ranks(self, run: str | None = None) -> list[int]:
         """List the ranks of a run; of all runs by default."""
-        return sorted({e.rank for e in self._manifest.entries if run in (None, e.run)})
+        return sorted({rank for name, rank in self._scope if run in (None, name)})
 
     def runs(self) -> list[str]:
         """List the runs."""
-        return self._manifest.runs()
+        return sorted({run for run, _ in self._scope})
 
     def interrupt(self) -> None:
         """Stop the query that is running; called from another thread than the one that asks."""
@@ -159,8 +208,9 @@ class TraceStore:
         self.close()
 
     def __repr__(self) -> str:
-        ranks = len(self._manifest.entries)
-        return f"TraceStore({str(self.path)!r}, {len(self.runs())} runs, {ranks} ranks)"
+        return (
+            f"TraceStore({self._folder.root!r}, {len(self.runs())} runs, {len(self._scope)} ranks)"
+        )
 
     def _check_scope(self, values: Mapping[str, Any]) -> None:
         runs = self.runs()

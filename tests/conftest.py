@@ -51,7 +51,8 @@ def ingest_trace(tmp_path: Path) -> Iterator[Callable[..., TraceStore]]:
             ranks = trace if isinstance(trace, dict) else {0: trace}
             paths = {rank: str(_file(tmp_path, rank, part)) for rank, part in ranks.items()}
             options.setdefault("run", "run")
-            return opened.enter_context(hta_sql.ingest(paths, tmp_path / store, **options))
+            ingested: TraceStore = hta_sql.ingest(paths, tmp_path / store, **options)
+            return opened.enter_context(ingested)
 
         yield ingest
 

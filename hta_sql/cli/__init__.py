@@ -22,12 +22,13 @@ from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.listing import list_
 from hta_sql.cli.messages import show_error
+from hta_sql.cli.publish import publish
 from hta_sql.cli.run import run
 from hta_sql.cli.sql import sql
 
 __all__ = ["COMMANDS", "main", "program"]
 
-COMMANDS: list[click.Command] = [ingest, list_, describe, run, sql, doctor, catalog, demo]
+COMMANDS: list[click.Command] = [ingest, list_, describe, run, sql, doctor, publish, catalog, demo]
 """Every command, in the order in which a new user meets them."""
 
 

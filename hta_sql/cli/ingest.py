@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hta_sql.cli.messages import logged, note, rank_progress
-from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, STORE_BESIDE
+from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, STORE_BESIDE
 
 if TYPE_CHECKING:
     from hta_sql.ingestion import IngestReport
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     "store",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     show_default=f"{STORE_BESIDE} inside TRACES, where that is one folder",
-    help="Folder of the store; added to where it exists.",
+    help="Folder or URL of the store; added to where it exists.",
 )
 @click.option(
     "--run", metavar="NAME", show_default="the folder's or file's", help="Name of the run."
@@ -41,11 +41,32 @@ if TYPE_CHECKING:
     "vendor.",
 )
 @click.option("--memory-limit", type=MEMORY_SIZE, help="Memory of each process's engine: 1GiB.")
+@click.option(
+    "--shard",
+    type=SHARD,
+    help="Read this part of the traces only, for example 3/16: one job of an array. After the "
+    "last: hta-sql publish STORE.",
+)
+@click.option(
+    "--executor",
+    metavar="NAME",
+    default="processes",
+    show_default=True,
+    help="Where the ranks are read: processes, of this machine, or dask://HOST:PORT.",
+)
+@click.option(
+    "--lock-timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="Time to wait for another ingest that is writing the store.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say what is done.")
 def ingest(
     *,
     traces: tuple[str, ...],
-    store: Path | None,
+    store: str | None,
     run: str | None,
     ranks: list[int] | None,
     jobs: int | None,
@@ -53,6 +74,9 @@ def ingest(
     rank_regex: str | None,
     kernel_classes: Path | None,
     memory_limit: str | None,
+    shard: tuple[int, int] | None,
+    executor: str,
+    lock_timeout: float,
     verbose: bool,
 ) -> None:
     """Read Kineto traces into a store.
@@ -62,27 +86,36 @@ def ingest(
     change are skipped. Nothing is visible to readers before all of it is.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.ingestion import executor_for  # noqa: PLC0415
     from hta_sql.trace_places import absolute  # noqa: PLC0415
 
     started = time.monotonic()
     given = [absolute(path) for path in traces]
-    folder = store or _store_beside(given)
-    with logged(verbose=verbose), rank_progress() as progress:
-        opened = hta_sql.ingest(
-            given[0] if len(given) == 1 else given,
-            folder,
-            run=run,
-            ranks=ranks,
-            jobs=jobs,
-            force=force,
-            rank_regex=rank_regex,
-            kernel_classes=kernel_classes,
-            memory_limit=memory_limit,
-            progress=progress,
-        )
-    with opened:
-        if opened.ingested:
-            note(summary(opened.ingested, time.monotonic() - started, folder))
+    folder = store or str(_store_beside(given))
+    source = given[0] if len(given) == 1 else given
+    done: IngestReport | None
+    with logged(verbose=verbose), executor_for(executor) as pool, rank_progress() as progress:
+        options: dict[str, Any] = {
+            "run": run,
+            "ranks": ranks,
+            "jobs": jobs,
+            "force": force,
+            "rank_regex": rank_regex,
+            "kernel_classes": kernel_classes,
+            "memory_limit": memory_limit,
+            "executor": pool,
+            "progress": progress,
+            "lock_timeout": lock_timeout,
+        }
+        if shard:
+            done = hta_sql.ingest(source, folder, shard=shard, **options)
+            follow_up = f"hta-sql publish {folder} --expect {shard[1]}"
+        else:
+            with hta_sql.ingest(source, folder, **options) as opened:
+                done = opened.ingested
+            follow_up = f"hta-sql run {folder} temporal_breakdown"
+    if done:
+        note(summary(done, time.monotonic() - started, follow_up))
 
 
 def _store_beside(traces: list[str]) -> Path:
@@ -98,7 +131,7 @@ def _store_beside(traces: list[str]) -> Path:
     return folder / STORE_BESIDE
 
 
-def summary(report: IngestReport, seconds: float, store: Path) -> str:
+def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     """Say in a line what was read, what was not, and what to do next."""
     results = report.results
     events = sum(result.event_count for result in results)
@@ -111,7 +144,7 @@ def summary(report: IngestReport, seconds: float, store: Path) -> str:
     if quarantined:
         parts.append(f"{_count(quarantined, 'damaged span')} put into the table quarantine")
     runs = f"run {', '.join(report.runs)}" if len(report.runs) < 4 else f"{len(report.runs)} runs"
-    return f"{'; '.join(parts)} ({runs}). Next: hta-sql run {store} temporal_breakdown"
+    return f"{'; '.join(parts) or 'No trace is in this shard'} ({runs}). Next: {follow_up}"
 
 
 def _count(number: int, noun: str) -> str:

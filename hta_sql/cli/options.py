@@ -24,6 +24,7 @@ STORE_BESIDE = ".hta_sql"
 """Where the store of a folder of traces is, when nobody says otherwise."""
 
 _SPAN = re.compile(r"^(-?\d+)(?:-(\d+))?$")
+_SHARD = re.compile(r"^(\d{1,9})/(\d{1,9})$")
 _MEMORY = re.compile(r"^\d+(\.\d+)?\s*([KMGT]i?)?B$", re.IGNORECASE)
 
 
@@ -76,7 +77,25 @@ class MemorySize(click.ParamType[str]):
         return str(value)
 
 
+class ShardOfShards(click.ParamType[tuple[int, int]]):
+    """``3/16`` is the third of sixteen."""
+
+    name = "I/N"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Split at the slash."""
+        if isinstance(value, tuple):
+            return value
+        match = _SHARD.match(value)
+        if not match or not 1 <= int(match.group(1)) <= int(match.group(2)):
+            self.fail(f"{value!r} is not a part such as 1/16 or 16/16", param, ctx)
+        return int(match.group(1)), int(match.group(2))
+
+
 INTEGERS = IntegerList()
+SHARD = ShardOfShards()
 MEMORY_SIZE = MemorySize()
 STORE = StorePath()
 

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import logging
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from hta_sql.errors import StoreNotFoundError, TraceError
-from hta_sql.ingestion.discover import TraceFile, Traces, discover
-from hta_sql.ingestion.publish import entry_of, is_current, remove_leftovers, store_lock
-from hta_sql.ingestion.rank import RankJob, RankResult
-from hta_sql.ingestion.runs import check_run_name, default_run_name, run_of_capture
-from hta_sql.ingestion.workers import plan_workers, run_jobs
-from hta_sql.manifest import TABLES, Manifest, read_manifest, write_manifest
+from hta_sql.errors import TraceError
+from hta_sql.ingestion.discover import TraceFile, Traces
+from hta_sql.ingestion.executors import executor_for
+from hta_sql.ingestion.fingerprints import KnownTraces
+from hta_sql.ingestion.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, request_of
+from hta_sql.ingestion.publish import (
+    entry_of,
+    manifest_or_empty,
+    remove_leftovers,
+    room_in,
+    settle,
+)
+from hta_sql.ingestion.rank import RankResult
+from hta_sql.ingestion.shards import PublishReport, ingest_shard, publish_shards
+from hta_sql.ingestion.workers import Failure, Progress, run_jobs
+from hta_sql.manifest import Manifest, write_manifest
+from hta_sql.store_files import StoreFolder, store_folder
 
-__all__ = ["IngestReport", "RankResult", "Traces", "ingest_traces"]
+__all__ = [
+    "IngestReport",
+    "PublishReport",
+    "RankResult",
+    "Traces",
+    "executor_for",
+    "ingest_traces",
+    "publish_shards",
+]
 
-log = logging.getLogger(__name__)
-
-Progress = Callable[[RankResult, int, int], None]
-"""Called after each rank with (result, ranks done, ranks to do)."""
+Published = Callable[[StoreFolder], object]
+"""Called under the lock when a new manifest is in place."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +51,7 @@ class IngestReport:
 
 def ingest_traces(
     traces: Traces,
-    store: Path,
+    store: str | os.PathLike[str] | StoreFolder,
     *,
     run: str | None = None,
     ranks: Iterable[int] | None = None,
@@ -47,51 +63,73 @@ def ingest_traces(
     memory_limit: str | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    shard: tuple[int, int] | None = None,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+    published: Published | None = None,
 ) -> IngestReport:
     """Read traces into the store; see :func:`hta_sql.ingest`, which adds the catalog."""
-    found = discover(traces, ranks=ranks, rank_regex=rank_regex)
-    name = check_run_name(run) if run else default_run_name(traces)
-    store.mkdir(parents=True, exist_ok=True)
-    with store_lock(store):
-        manifest = _manifest_or_empty(store)
-        remove_leftovers(store, manifest)
-        todo, unchanged = [], []
-        for file in found:
-            entry = manifest.entry(run_of_capture(name, file.capture), file.rank)
-            if not force and entry and is_current(entry, file.path, kernel_classes):
-                unchanged.append(file)
-            else:
-                todo.append(file)
-        plan = plan_workers([file.path for file in todo], jobs, memory_limit)
-        rank_jobs = [
-            RankJob(
-                path=file.path,
-                run=run_of_capture(name, file.capture),
-                rank=file.rank,
-                rank_source=file.rank_source,
-                tables=str(store.absolute() / TABLES),
-                threads=plan.threads,
-                memory_limit=plan.memory_limit,
-                kernel_classes=kernel_classes,
-                strict=strict,
-            )
-            for file in todo
-        ]
-        results, failures = run_jobs(rank_jobs, plan.workers, executor, progress)
-        entries = [entry_of(result, kernel_classes) for result in results]
-        write_manifest(store, manifest.with_entries(entries))
-    if failures:
-        raise TraceError(
-            f"{len(failures)} of {len(found)} traces could not be ingested:\n"
-            + "\n".join(f"  {failure}" for failure in failures)
-            + (f"\nThe other {len(found) - len(failures)} are in the store." if results else "")
-        )
-    runs = sorted({run_of_capture(name, file.capture) for file in found})
-    return IngestReport(results, unchanged, runs)
+    request = replace(
+        request_of(traces, run, ranks),
+        jobs=jobs,
+        force=force,
+        strict=strict,
+        rank_regex=rank_regex,
+        kernel_classes=kernel_classes,
+        memory_limit=memory_limit,
+    )
+    known = KnownTraces(kernel_classes)
+    task = Task(request, store_folder(store), known, executor, progress, lock_timeout)
+    manifest = manifest_or_empty(task.folder)
+    known.learn(manifest.entries)
+    plan = plan_ingest(task)
+    results: list[RankResult] = []
+    failures: list[Failure] = []
+    if shard:
+        plan, results, failures = ingest_shard(task, plan, shard)
+    elif plan.todo:
+        with store_lock(task.folder, lock_timeout):
+            plan, results, failures = _ingest(task, plan, manifest, published)
+    _report(failures, plan)
+    return IngestReport(results, plan.unchanged, plan.runs(request.run))
 
 
-def _manifest_or_empty(store: Path) -> Manifest:
-    try:
-        return read_manifest(store)
-    except StoreNotFoundError:
-        return Manifest()
+def _ingest(
+    task: Task, plan: Plan, before: Manifest, published: Published | None
+) -> tuple[Plan, list[RankResult], list[Failure]]:
+    """Read what is to be read and replace the manifest. Under the lock."""
+    folder = task.folder
+    manifest = manifest_or_empty(folder)
+    if manifest != before:
+        # Another ingest was there first; it may have done all of this one's work.
+        task.known.learn(manifest.entries)
+        plan = plan_ingest(task)
+        if not plan.todo:
+            return plan, [], []
+    with room_in(folder, lambda: remove_leftovers(folder, manifest_or_empty(folder))):
+        remove_leftovers(folder, manifest)
+        jobs, workers = rank_jobs(task, plan.todo)
+        results, failures = run_jobs(jobs, workers, task.executor, task.progress)
+        if results:
+            entries = [entry_of(result, task.known) for result in results]
+            settle(folder, entries)
+            write_manifest(folder, manifest.with_entries(entries))
+            if published:
+                published(folder)
+    return plan, results, failures
+
+
+def _report(failures: list[Failure], plan: Plan) -> None:
+    """Say which traces could not be read.
+
+    Raises:
+        TraceError: At least one could not.
+    """
+    if not failures:
+        return
+    total = len(plan.todo) + len(plan.unchanged)
+    landed = total - len(failures)
+    raise TraceError(
+        f"{len(failures)} of {total} traces could not be ingested:\n"
+        + "\n".join(f"  {failure.message}" for failure in failures)
+        + (f"\nThe other {landed} are in the store." if landed else "")
+    ) from failures[0].error

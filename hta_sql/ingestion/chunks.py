@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.salvage import EVENT_START, EXCERPT_BYTES
+from hta_sql.ingestion.metadata import (
+    SPACE_AND_COMMA,
+    closes_the_list,
+    follows_the_list,
+    read_keys,
+)
+from hta_sql.ingestion.salvage import EXCERPT_BYTES, walk
+from hta_sql.ingestion.unpack import UnpackedStream
 
 CHUNK_BYTES = 256 << 10
 """Small chunks are the cheap ones: parse and Parquet of one 62 MB trace cost 0.61 s of CPU at
@@ -24,21 +31,22 @@ CHUNK_BYTES = 256 << 10
 HEADER_LIMIT_BYTES = 64 << 20
 """Give up looking for the event list after this much; real headers stay below 1 MB."""
 
-MAX_EVENT_BYTES = 256 << 20
+TRAILER_LIMIT_BYTES = 16 << 20
+"""What follows the event list is read to here, where the fast way did not find its end."""
+
+MAX_EVENT_BYTES = 128 << 20
 """No event is longer: text without a boundary for so long is not a trace."""
 
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
 
 MAX_TRAILER_BRACKETS = 64
-"""Closing brackets to try from the end of a broken file; trailers hold a few short lists."""
+"""Closing brackets to try as the end of a broken list; trailers hold a few short lists."""
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
-_BETWEEN_EVENTS = re.compile(rb"[ \t\r\n,]*")
 _UTF8_BOM = b"\xef\xbb\xbf"
-_SPACE_AND_COMMA = b" \t\r\n,"
-_decoder = json.JSONDecoder(strict=False)
+_decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class Problem:
     byte_count: int
     reason: str
     excerpt: str
+    is_lost: bool = True
 
 
 @dataclass
@@ -69,18 +78,23 @@ class TraceReader:
         name: What errors call the file.
         chunk_bytes: Size of a chunk before it is cut at the last event inside.
         max_bytes: Stop with an error behind so many bytes; None: never.
+        careful: Cut where a walk from event to event ends, not at a separator. Separators
+            also stand in lists inside an event; what they cut there does not parse.
         metadata: The top-level keys beside the events; complete after the iteration.
         problems: What was wrong with the file as a whole; complete after the iteration.
         offsets: Where each chunk started in the (decompressed) file.
+        is_done: The iteration is complete.
     """
 
     stream: BinaryIO
     name: str
     chunk_bytes: int = CHUNK_BYTES
     max_bytes: int | None = None
+    careful: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
+    is_done: bool = False
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
     _bytes_read: int = 0
@@ -88,40 +102,76 @@ class TraceReader:
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in file order."""
         buffer = self._read_header()
-        # What is left of the last block is short, unless one event is very long: then the
-        # reads double, so that the copies of its start cost no more than the event.
+        rest = yield from (self._walk_events(buffer) if self.careful else self._cut_events(buffer))
+        end = self._end_of_events(rest)
+        if rest[:end].strip(SPACE_AND_COMMA):
+            yield self._chunk(rest[:end])
+        self._offset += end
+        self._read_trailer(rest[end:])
+        self.is_done = True
+
+    def _cut_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
+        """Cut at the last separator of each block; returns the rest, to the end of the file."""
         while block := self._read(len(buffer)):
-            buffer += block
-            cut = self._last_boundary(buffer)
+            # Between two events the white space of any length is dropped as it is read.
+            buffer = buffer + block if buffer else self._strip(block)
+            cut = self._last_separator(buffer)
             if cut < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
                 self._learn_separator(buffer)
-                cut = self._last_boundary(buffer)
-            if cut < 0 and len(buffer) > MAX_EVENT_BYTES:
+                cut = self._last_separator(buffer)
+                if cut < 0:
+                    return (yield from self._walk_events(buffer))
+            if cut > 0:
+                buffer = yield from self._cut(buffer, cut)
+        return buffer
+
+    def _walk_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
+        """Cut where events are known to end; returns the rest, from the end of the list on."""
+        brackets = 0
+        is_stray = False
+        while block := self._read(len(buffer)):
+            buffer = buffer + block if buffer else self._strip(block)
+            cut = _end_of_whole_events(buffer, skip_bracket=is_stray)
+            if cut > 0:
+                buffer = yield from self._cut(buffer, cut)
+                is_stray = False
+            elif len(buffer) > MAX_EVENT_BYTES:
                 raise TraceFormatError(
                     f"{self.name}: no end of an event in {MAX_EVENT_BYTES >> 20} MB from byte "
                     f"{self._offset} on; this is not a Kineto trace."
                 )
-            if cut >= 0:
-                yield self._chunk(buffer[:cut])
-                self._offset += cut
-                buffer = self._strip(buffer[cut:])
-        end = self._end_of_events(buffer)
-        if buffer[:end].strip():
-            yield self._chunk(buffer[:end])
-        self._offset += end
-        self._read_trailer(buffer[end:])
+            if buffer.startswith(b"]") and not is_stray and brackets < MAX_TRAILER_BRACKETS:
+                brackets += 1
+                while len(buffer) < TRAILER_LIMIT_BYTES and (block := self._read(len(buffer))):
+                    buffer += block
+                if closes_the_list(buffer[1:]):
+                    return buffer
+            is_stray = buffer.startswith(b"]")
+        return buffer
+
+    def _cut(self, buffer: bytes, cut: int) -> Generator[Chunk, None, bytes]:
+        yield self._chunk(buffer[:cut])
+        self._offset += cut
+        return self._strip(buffer[cut:])
 
     def _chunk(self, text: bytes) -> Chunk:
         self.offsets.append(self._offset)
         return Chunk(len(self.offsets) - 1, self._offset, text)
 
     def _read(self, at_least: int = 0) -> bytes:
-        """Read a block; a compressed stream that breaks off ends there, and is noted."""
+        """Read a block; a compressed stream that breaks off ends there, and is noted.
+
+        What is left of the last block is short, unless one event is very long: then the reads
+        double, so that the copies of its start cost no more than the event.
+        """
         try:
             block = self.stream.read(max(self.chunk_bytes, at_least))
         except (EOFError, OSError, ValueError) as error:
-            self._note(b"", f"the compressed file breaks off: {error}")
+            self._note(b"", f"the file cannot be read further: {error}")
             return b""
+        if not block and isinstance(self.stream, UnpackedStream) and self.stream.problem:
+            self._note(b"", self.stream.problem)
+            self.stream.problem = None
         self._bytes_read += len(block)
         if self.max_bytes is not None and self._bytes_read > self.max_bytes:
             raise TraceFormatError(
@@ -130,25 +180,28 @@ class TraceReader:
             )
         return block
 
-    def _note(self, text: bytes, reason: str) -> None:
+    def _note(self, text: bytes, reason: str, *, ahead: int = 0, is_lost: bool = True) -> None:
         excerpt = text[:EXCERPT_BYTES].decode("utf-8", errors="replace")
-        self.problems.append(Problem(self._offset, len(text), reason, excerpt))
+        self.problems.append(Problem(self._offset + ahead, len(text), reason, excerpt, is_lost))
 
     def _read_header(self) -> bytes:
         """Read up to the first event; returns the bytes that follow the bracket."""
-        buffer = self._read()
+        buffer = self._read(len(_UTF8_BOM))
         if buffer.startswith(_UTF8_BOM):
             buffer, self._offset = buffer[len(_UTF8_BOM) :], len(_UTF8_BOM)
-        if not buffer.strip():
-            raise TraceFormatError(f"{self.name}: the file is empty.")
-        opening = buffer.lstrip()[:1]
-        if opening == b"[":
-            start = buffer.index(b"[") + 1
-        elif opening == b"{":
+        buffer = self._strip(buffer)
+        while not buffer and (block := self._read()):
+            buffer = self._strip(block)
+        if not buffer:
+            why = "".join(f" ({problem.reason})" for problem in self.problems)
+            raise TraceFormatError(f"{self.name}: the file is empty{why}. Record the trace again.")
+        if buffer.startswith(b"["):
+            start = 1
+        elif buffer.startswith(b"{"):
             buffer, start = self._find_events(buffer)
         else:
             raise TraceFormatError(
-                f"{self.name}: not JSON (it starts with {buffer.lstrip()[:20]!r}). "
+                f"{self.name}: not JSON (it starts with {buffer[:20]!r}). "
                 "A Kineto trace is a JSON object with a traceEvents list."
             )
         self._offset += start
@@ -161,10 +214,11 @@ class TraceReader:
             block = self._read(len(buffer))
             if not block or len(buffer) > HEADER_LIMIT_BYTES:
                 raise TraceFormatError(
-                    f"{self.name}: no traceEvents list, so this is not a Kineto trace."
+                    f"{self.name}: no traceEvents list, so this is not a Kineto trace. "
+                    "Pass the JSON that torch.profiler's export_chrome_trace writes."
                 )
             buffer += block
-        self._merge_metadata(buffer[: found.start()].rstrip(_SPACE_AND_COMMA) + b"}", "header")
+        self._add_metadata(buffer[1 : found.start()], "header")
         return buffer, found.end()
 
     def _learn_separator(self, buffer: bytes) -> None:
@@ -183,70 +237,69 @@ class TraceReader:
             if separator not in self._separators:
                 self._separators.append(separator)
                 return
-            position = boundary.end() - len(boundary.group().lstrip(_SPACE_AND_COMMA))
+            position = boundary.end() - len(boundary.group().lstrip(SPACE_AND_COMMA))
 
-    def _last_boundary(self, buffer: bytes) -> int:
+    def _last_separator(self, buffer: bytes) -> int:
         """Position just behind the last event that is known to end in the buffer, else -1."""
         last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
-        if last < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
-            # Broken text between whole events: cut in front of whatever starts like one.
-            starts = [found.start() for found in EVENT_START.finditer(buffer, 1)]
-            return starts[-1] if starts else -1
         return last + 1 if last >= 0 else -1
 
     def _strip(self, buffer: bytes) -> bytes:
         """Drop what stands between two events."""
-        stripped = buffer.lstrip(_SPACE_AND_COMMA)
+        stripped = buffer.lstrip(SPACE_AND_COMMA)
         self._offset += len(buffer) - len(stripped)
         return stripped
 
     def _end_of_events(self, buffer: bytes) -> int:
         """Walk the last events one by one to the bracket that closes the list.
 
-        Where an event is broken, the list ends at the last bracket that a valid
-        trailer follows; without one it is cut off, and all of the rest is events.
+        Where the last event is broken and hides it, the list ends at the last bracket that a
+        valid trailer follows; without one it is cut off, and all of the rest is events.
         """
-        text = buffer.decode("latin-1")
-        position = 0
-        while True:
-            position = _BETWEEN_EVENTS.match(buffer, position).end()  # type: ignore[union-attr]
-            if text[position : position + 1] != "{":
-                break
-            try:
-                _, position = _decoder.raw_decode(text, position)
-            except (ValueError, RecursionError):
-                break
-        if text[position : position + 1] == "]":
-            return position
-        for bracket in range(MAX_TRAILER_BRACKETS):
-            position = buffer.rfind(b"]", 0, position if bracket else len(buffer))
-            if position < 0:
-                break
-            if _is_trailer(buffer[position + 1 :]):
-                return position
-        self._note(b"", "the event list has no end: the file is cut off")
+        brackets, span = 0, None
+        for span in walk(buffer):
+            if span.is_bracket and brackets < MAX_TRAILER_BRACKETS:
+                brackets += 1
+                if closes_the_list(buffer[span.start + 1 :]):
+                    return span.start
+        if span and span.problem and span.text is None and span.end == len(buffer):
+            bracket = len(buffer)
+            for _ in range(MAX_TRAILER_BRACKETS):
+                bracket = buffer.rfind(b"]", span.start, bracket)
+                if bracket < 0:
+                    break
+                if follows_the_list(buffer[bracket + 1 :]):
+                    return bracket
+        self._note(b"", "the event list has no end: the file is cut off", ahead=len(buffer))
         return len(buffer)
 
     def _read_trailer(self, buffer: bytes) -> None:
-        rest = buffer.strip().removeprefix(b"]").strip(_SPACE_AND_COMMA)
+        rest = buffer.removeprefix(b"]").strip(SPACE_AND_COMMA)
         if rest.rstrip(b"} \t\r\n"):
-            self._merge_metadata(b"{" + rest, "trailer")
+            self._add_metadata(rest, "trailer")
+        if self._read():
+            self._note(b"", f"the trailer is left unread behind {TRAILER_LIMIT_BYTES >> 20} MB")
 
-    def _merge_metadata(self, text: bytes, where: str) -> None:
-        try:
-            keys = json.loads(text.decode("utf-8", errors="replace"), strict=False)
-        except (ValueError, RecursionError) as error:
-            self._note(text, f"the {where} beside traceEvents is not valid JSON: {error}")
-            return
-        self.metadata.update(keys)
+    def _add_metadata(self, text: bytes, where: str) -> None:
+        keys = read_keys(text)
+        self.metadata.update(keys.values)
+        where = f"the {where} beside traceEvents"
+        if keys.problem:
+            self._note(text, f"{where}: {keys.problem}")
+        elif keys.repairs:
+            self._note(text, f"{where}: repaired: {keys.repairs}", is_lost=False)
 
 
-def _is_trailer(rest: bytes) -> bool:
-    """Say whether the bytes behind a bracket close the file: nothing, a brace, or more keys."""
-    rest = rest.strip(_SPACE_AND_COMMA)
-    if rest in (b"", b"}"):
-        return True
-    try:
-        return isinstance(json.loads(b"{" + rest), dict)
-    except (ValueError, RecursionError):
-        return False
+def _end_of_whole_events(buffer: bytes, *, skip_bracket: bool) -> int:
+    """Position behind the last event that ends in the buffer whatever follows it, or of a bracket.
+
+    A closing bracket is reported first; where it turned out to be a stray one, it is skipped.
+    """
+    end = 0
+    for span in walk(buffer):
+        if span.is_bracket and not (skip_bracket and span.start == 0):
+            return span.start
+        if span.is_open:
+            break
+        end = span.end
+    return end

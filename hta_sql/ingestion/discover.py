@@ -11,7 +11,7 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import fsspec
@@ -61,9 +61,16 @@ class TraceFile:
 
 Traces = str | Iterable[str] | Mapping[int, str]
 
+Peek = Callable[[str], tuple[int | None, int]]
+"""Path ─▶ (the rank that the trace states, the time of its first event)."""
+
 
 def discover(
-    traces: Traces, *, ranks: Iterable[int] | None = None, rank_regex: str | None = None
+    traces: Traces,
+    *,
+    ranks: Iterable[int] | None = None,
+    rank_regex: str | None = None,
+    look: Peek | None = None,
 ) -> list[TraceFile]:
     """Find the traces and their ranks.
 
@@ -72,6 +79,7 @@ def discover(
             or {rank: path}; local paths or fsspec URLs.
         ranks: Keep only these ranks.
         rank_regex: Finds the rank in a file name; its first group is the rank.
+        look: Used in place of :func:`peek`; it may know a file without reading it.
 
     Returns:
         The traces sorted by capture and rank. Several files of one rank are
@@ -82,13 +90,14 @@ def discover(
         RankError: A wanted rank is not among them.
         ParameterError: rank_regex is not a regular expression with a group.
     """
+    look = look or peek
     if isinstance(traces, Mapping):
         found = [
-            TraceFile(_existing(path), int(rank), "given", *_start(path))
+            TraceFile(_existing(path), int(rank), "given", look(path)[1])
             for rank, path in traces.items()
         ]
     else:
-        found = _by_ladder(list_trace_paths(traces), _compiled(rank_regex))
+        found = _by_ladder(list_trace_paths(traces), _compiled(rank_regex), look)
     found = _number_captures(found)
     if ranks is None:
         return found
@@ -168,12 +177,14 @@ def _compiled(rank_regex: str | None) -> tuple[re.Pattern[str], ...]:
     return (pattern, *NAME_PATTERNS)
 
 
-def _by_ladder(paths: list[str], patterns: tuple[re.Pattern[str], ...]) -> list[TraceFile]:
+def _by_ladder(
+    paths: list[str], patterns: tuple[re.Pattern[str], ...], look: Peek
+) -> list[TraceFile]:
     found: list[TraceFile] = []
     unknown: list[tuple[str, int]] = []
     for path in paths:
         try:
-            stated, start_ns = peek(path)
+            stated, start_ns = look(path)
         except TraceFormatError as error:
             if len(paths) == 1:
                 raise
@@ -260,10 +271,6 @@ def _stated_rank(text: bytes, position: int) -> int | None:
         return int(info["rank"])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _start(path: str) -> tuple[int]:
-    return (peek(path)[1],)
 
 
 def _number_captures(found: list[TraceFile]) -> list[TraceFile]:

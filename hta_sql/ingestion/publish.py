@@ -1,68 +1,37 @@
-"""What makes an ingest safe: fingerprints, one writer at a time, no leftovers."""
+"""What makes an ingest safe: entries for the manifest, room on the disk, no leftovers."""
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import fsspec
+import duckdb
 
-from hta_sql.errors import StoreError
+from hta_sql.errors import StoreError, StoreNotFoundError
+from hta_sql.ingestion.columns import columns_digest
+from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.manifest import TABLES, Fingerprint, Manifest, RankEntry
-from hta_sql.sqlfiles import sql_root
+from hta_sql.ingestion.shard_files import SHARDS, protected_files
+from hta_sql.manifest import CATALOG, MANIFEST, TABLES, Manifest, RankEntry, read_manifest
+from hta_sql.store_files import PARTIAL, StoreFolder
 
 log = logging.getLogger(__name__)
 
-ENDS_BYTES = 64 << 10
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def fingerprint(path: str) -> Fingerprint:
-    """Identify a file by size, time and a hash of its head and tail."""
-    fs, name = fsspec.url_to_fs(path)
-    info = fs.info(name)
-    size = int(info["size"])
-    digest = hashlib.sha256()
-    with fs.open(name, "rb") as file:
-        digest.update(file.read(ENDS_BYTES))
-        if size > ENDS_BYTES:
-            file.seek(max(ENDS_BYTES, size - ENDS_BYTES))
-            digest.update(file.read(ENDS_BYTES))
-    modified = info.get("mtime", 0)
-    return Fingerprint(size, int(float(modified) * 1e9), digest.hexdigest())
+def manifest_or_empty(folder: StoreFolder) -> Manifest:
+    """Read the manifest; a store that is not there yet is an empty one."""
+    try:
+        return read_manifest(folder)
+    except StoreNotFoundError:
+        return Manifest()
 
 
-@cache
-def _definitions() -> str:
-    """Hash the ingest SQL: new definitions make an ingested trace outdated."""
-    digest = hashlib.sha256()
-    for path in sorted((sql_root() / "ingest").rglob("*.*")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _options(kernel_classes: str | None) -> dict[str, Any]:
-    own_rules = ""
-    if kernel_classes:
-        own_rules = hashlib.sha256(Path(kernel_classes).read_bytes()).hexdigest()
-    return {"definitions": _definitions(), "kernel_classes": own_rules}
-
-
-def is_current(entry: RankEntry, path: str, kernel_classes: str | None) -> bool:
-    """Say whether the trace is already in the store as it would be ingested now."""
-    return (
-        entry.source == path
-        and entry.options == _options(kernel_classes)
-        and entry.fingerprint == fingerprint(path)
-    )
-
-
-def entry_of(result: RankResult, kernel_classes: str | None) -> RankEntry:
+def entry_of(result: RankResult, known: KnownTraces) -> RankEntry:
     """Turn what a job returned into its line of the manifest."""
     job = result.job
     files = {
@@ -73,52 +42,76 @@ def entry_of(result: RankResult, kernel_classes: str | None) -> RankEntry:
         run=job.run,
         rank=job.rank,
         source=job.path,
-        fingerprint=fingerprint(job.path),
+        fingerprint=known.fingerprint(job.path),
         rank_source=job.rank_source,
         event_count=result.event_count,
         quarantined=result.quarantined,
         start_ns=result.start_ns,
         step_names=result.steps,
-        options=_options(kernel_classes),
+        options=known.options,
         files=files,
+        schema=columns_digest(),
     )
 
 
-@contextmanager
-def store_lock(store: Path) -> Iterator[None]:
-    """Let one ingest write a store at a time; the system drops the lock of a dead one.
-
-    Raises:
-        StoreError: Another ingest is writing this store.
-    """
-    try:
-        import fcntl  # noqa: PLC0415 - not on Windows, where ingests of one store must not overlap
-    except ImportError:
-        yield
-        return
-    with (store / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreError(
-                f"Another ingest is writing {str(store)!r}. Wait for it, or use another store."
-            ) from error
-        yield
+def settle(folder: StoreFolder, entries: Iterable[RankEntry]) -> None:
+    """See to it that the files of entries survive a power loss, before anything names them."""
+    folder.settle(file["path"] for entry in entries for file in entry.files.values())
 
 
-def remove_leftovers(store: Path, manifest: Manifest) -> int:
-    """Delete table files that the manifest does not name; returns how many there were.
+def remove_leftovers(folder: StoreFolder, manifest: Manifest) -> int:
+    """Delete files that nothing names; returns how many there were. Only under the lock.
 
     They come from a killed ingest, or were replaced by the previous one: readers
     that opened the store before it could still use them until now.
     """
-    tables = store / TABLES
-    named = {file["path"] for entry in manifest.entries for file in entry.files.values()}
-    removed = 0
-    for path in tables.rglob("*") if tables.is_dir() else ():
-        if path.is_file() and path.relative_to(store).as_posix() not in named:
-            path.unlink(missing_ok=True)
-            removed += 1
-    if removed:
-        log.info("Removed %d files of an earlier ingest from %s.", removed, store)
-    return removed
+    # Listed first: a shard that starts later is announced before it writes, and not listed here.
+    present = folder.files("")
+    named = manifest.named_files() | protected_files(folder, present)
+    leftovers = [name for name in present if _is_leftover(name, named)]
+    folder.remove(leftovers)
+    if leftovers:
+        log.info("Removed %d files of an earlier ingest from %s.", len(leftovers), folder.root)
+    return len(leftovers)
+
+
+def _is_leftover(name: str, named: set[str]) -> bool:
+    """Judge only what this program writes: somebody's notes in the folder are not ours."""
+    if name in named:
+        return False
+    top, _, last = name.rpartition("/")
+    if top.startswith(f"{TABLES}/"):
+        return True
+    if top == SHARDS:
+        return False
+    return last.startswith((f".{CATALOG}.", f".{MANIFEST}.")) or (
+        last.startswith(".") and last.endswith(PARTIAL)
+    )
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Recognise a full disk, an exceeded quota or file size, by the system or by the engine."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    texts = [os.strerror(number) for number in _FULL]
+    return isinstance(error, duckdb.Error) and any(text in str(error) for text in texts)
+
+
+@contextmanager
+def room_in(folder: StoreFolder, give_back: Callable[[], object]) -> Iterator[None]:
+    """Turn a full disk into an error that says so, after giving back what was written.
+
+    Raises:
+        StoreError: The disk is full.
+    """
+    try:
+        yield
+    except (OSError, duckdb.Error) as error:
+        if not is_disk_full(error):
+            raise
+        give_back()
+        first = str(error).partition("\n")[0]
+        raise StoreError(
+            f"No space left to write {folder.root!r}: {first}. What the store held before is "
+            "intact. Make room and ingest again."
+        ) from error

@@ -10,10 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-import uuid
-from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -22,15 +19,11 @@ import pyarrow as pa
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
 from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
-from hta_sql.ingestion.staging import EXTRACTED, stage_events
+from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
+from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.sqlfiles import ingest_sql, sql_root
 
 log = logging.getLogger(__name__)
-
-STORED = ("ranks", "devices", "process_groups", "steps", *EXTRACTED, "event_args", "quarantine")
-"""The tables of a store, each one file sql/ingest/store/<table>.sql."""
-
-ROW_GROUP_ROWS = 122_880
 
 CALL_TREE_BATCH_ROWS = 1 << 15
 """Host events in memory at once while the call tree is built: arrays of this size stay in the
@@ -51,16 +44,8 @@ class RankJob:
     kernel_classes: str | None = None
     chunk_bytes: int = CHUNK_BYTES
     strict: bool = False
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """One immutable Parquet file of the store; the path is relative to the tables folder."""
-
-    table: str
-    path: str
-    rows: int
-    bytes: int
+    writer: str = ""
+    """Beginning of the names of its files: whose they are until a manifest names them."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +63,29 @@ class RankResult:
 
 def ingest_rank(job: RankJob) -> RankResult:
     """Read one trace and write its tables; nothing is visible until a manifest names them."""
+    try:
+        return _ingest(job, careful=False)
+    except DoubtfulCutError:
+        log.info("%s is broken where it was cut; reading it again, event by event.", job.path)
+        return _ingest(job, careful=True)
+
+
+def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
     config: dict[str, str | bool | int | float | list[str]] = {"threads": job.threads}
     if job.memory_limit:
         config["memory_limit"] = job.memory_limit
     with duckdb.connect(":memory:", config=config) as con:
         limit = max_unpacked_bytes(job.path)
-        reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, limit)
+        reader = TraceReader(
+            open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful
+        )
         with reader.stream:
             events = stage_events(con, reader, strict=job.strict)
         event_count = sum(events.values())
         link_events(con, job, reader.metadata, event_count)
-        files = write_tables(con, job, events)
+        place = Place(job.tables, job.run, job.rank, job.writer)
+        files = write_tables(con, place, events)
         steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
         ((start_ns,),) = con.execute("SELECT start_ns FROM rank_frame").fetchall()
     quarantined = sum(file.rows for file in files if file.table == "quarantine")
@@ -141,39 +137,3 @@ def _load_class_rules(con: duckdb.DuckDBPyConnection, job: RankJob) -> None:
     rules = con.execute("SELECT regex FROM class_rules").fetchall()
     any_rule = "|".join(f"(?:{regex})" for (regex,) in rules)
     con.execute(ingest_sql("link/kernel_classes"), {"any_rule": any_rule})
-
-
-def write_tables(
-    con: duckdb.DuckDBPyConnection, job: RankJob, events: Counter[str]
-) -> list[StoredFile]:
-    """Write every table that has rows, each under a new name that nobody else uses."""
-    files = []
-    for table in STORED:
-        # Planning and writing a table costs milliseconds, with rows or without.
-        if table in EXTRACTED and not events[table]:
-            continue
-        relative = Path(table, f"run={job.run}", f"rank={job.rank}", f"{uuid.uuid4().hex}.parquet")
-        target = Path(job.tables, relative)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A dot and another suffix: neither a reader's glob nor a directory scan takes it.
-        partial = target.with_name(f".{target.stem}.partial")
-        select = ingest_sql(f"store/{table}")
-        rows = copy_to_parquet(con, select, partial)
-        if not rows:
-            partial.unlink()
-            continue
-        size = partial.stat().st_size
-        partial.replace(target)
-        files.append(StoredFile(table, relative.as_posix(), rows, size))
-    return files
-
-
-def copy_to_parquet(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> int:
-    """Write what a SELECT returns; returns the number of rows."""
-    # Version 2 has delta encodings: a third smaller and a sixth cheaper to write than version 1.
-    options = (
-        f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
-    )
-    copy = f"COPY (\n{select}\n) TO $path ({options})"
-    ((rows,),) = con.execute(copy, {"path": str(path)}).fetchall()
-    return int(rows)

@@ -1,41 +1,66 @@
-r"""Rescues what can be rescued from text that the parser refuses, event by event.
+"""Rescues what can be rescued from text that the parser refuses, event by event.
 
 A streaming JSON parser (ijson) was the first choice and is the wrong one: it
 cannot go on behind a bad byte. This walks the text from event to event with
-the standard library's decoder; where an event does not parse, it tries the
-repairs for what profilers really get wrong (Windows paths, quotes and control
-characters in names, bytes that are not UTF-8), and else skips to where the
-next event starts. One bad event costs one event.
+the standard library's decoder; where an event does not parse, it tries repairs,
+and else skips to where the next event starts. One bad event costs one event.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+
+from hta_sql.ingestion.repair import STRING, is_valid_unicode, repaired, strictly
 
 EXCERPT_BYTES = 200
 
+NEAR_THE_END = 16
+"""An error so close to the end of the text may be no error: a word or an escape is cut in two."""
+
+STARTS_TO_LOOK_PAST = 16
+"""Look for the closing brace of a broken event past so many things that look like events."""
+
 EVENT_START = re.compile(
-    rb'(?<=[,}\]])\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|bp|s)"\s*:|\{\s*"ph"\s*:'
+    rb'(?<=[,}\]])\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|bp|s|args)"\s*:|\{\s*"ph"\s*:'
 )
-_BETWEEN = re.compile(rb"[\s,]*")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_BACKSLASH_PAIR = re.compile(rb'\\\\|\\u[0-9a-fA-F]{4}|\\["/bfnrt]|\\')
-_SURROGATE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
-_NAME_VALUE = re.compile(
-    rb'("(?:name|Call stack)"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|ts|pid|tid|dur|args|id|s|bp)"\s*:|"\s*\}\s*$)',
-    re.DOTALL,
-)
-_BARE_WORD = re.compile(
-    rb"(:\s*)(?:N/A|n/a|None|undefined|nan|-?[Ii]nf|-?NaN|-?Infinity)(\s*[,}\]])"
-)
-_LOOSE_NUMBER = re.compile(rb"(:\s*-?)0+(?=\d)")
-_decoder = json.JSONDecoder(strict=False)
+TOO_DEEP = "nested too deeply"
+_BETWEEN = re.compile(rb"[ \t\r\n,]*")
+_AFTER_EVENT = re.compile(rb"[ \t\r\n]*(?:,[ \t\r\n]*(?:\{|\Z)|\]|\Z)")
+_STRING_OR_BRACKET = re.compile(STRING + rb"|[{}\[\]]", re.DOTALL)
+_BEFORE_OPENING = {ord("{"): b":", ord("["): b",["}
+_PAIR = {ord("}"): ord("{"), ord("]"): ord("[")}
+# Numbers stay text: their value does not matter here, and Python refuses long ones.
+_decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
+_strict_decoder = json.JSONDecoder(parse_int=len, parse_float=len)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of text between two events: an event, or what stands in place of one.
+
+    Attributes:
+        start: Where it starts.
+        end: Where it ends.
+        problem: Why it does not parse; None: it does.
+        text: What to parse in its place; None: nothing can be made of it.
+        repair: What had to be repaired in it.
+        has_control: There are control characters in its strings.
+        is_bracket: It starts with a closing bracket: the list of events may end here.
+        is_open: It may go on behind the end of the text.
+    """
+
+    start: int
+    end: int
+    problem: str | None = None
+    text: bytes | None = None
+    repair: str | None = None
+    has_control: bool = False
+    is_bracket: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,12 +72,14 @@ class Rescued:
         source: The bytes as they stand there.
         text: Valid JSON of the event; None: it is lost.
         reason: What was wrong; None: nothing.
+        is_doubtful: The text may have been cut in the wrong place.
     """
 
     start: int
     source: bytes
     text: bytes | None
     reason: str | None
+    is_doubtful: bool = False
 
     @property
     def excerpt(self) -> str:
@@ -60,33 +87,102 @@ class Rescued:
         return self.source[:EXCERPT_BYTES].decode("utf-8", errors="replace")
 
 
-def rescue(text: bytes) -> Iterator[Rescued]:
-    """Walk a run of events and yield each, whole, repaired or lost."""
+def rescue(text: bytes) -> list[Rescued]:
+    """Walk a run of events and return each, whole, repaired or lost."""
+    # One look at the whole text spares one at each of its healthy events.
+    is_unicode = is_valid_unicode(text)
+    return [_rescued(text, span, is_unicode=is_unicode) for span in walk(text)]
+
+
+def _rescued(text: bytes, span: Span, *, is_unicode: bool) -> Rescued:
+    source = text[span.start : span.end].rstrip(b", \t\r\n")
+    is_doubtful = span.is_bracket or span.is_open
+    if span.problem is None:
+        is_strict = is_unicode and not span.has_control
+        valid, reason = (source, None) if is_strict else strictly(source)
+        return Rescued(span.start, source, valid, reason, is_doubtful)
+    if span.text is None:
+        reason = f"broken JSON: {_problem(source)}"
+        return Rescued(span.start, source, None, reason, is_doubtful)
+    reason = f"repaired: {span.repair}" if span.repair else None
+    return Rescued(span.start, source, span.text, reason, is_doubtful)
+
+
+def _problem(source: bytes) -> str:
+    """Say what is wrong with a span by itself: the same words wherever the text was cut."""
+    if not source.startswith(b"{"):
+        return "not an event"
+    try:
+        _decoder.decode(source.decode("latin-1"))
+    except json.JSONDecodeError as error:
+        return error.msg
+    except RecursionError:
+        return TOO_DEEP
+    return "the engine cannot read it"
+
+
+def walk(text: bytes) -> Iterator[Span]:
+    """Go from event to event; a closing bracket between two is a span up to the next event."""
     readable = text.decode("latin-1")  # one character a byte: positions stay valid
     position, size = 0, len(text)
     while True:
         position = _BETWEEN.match(text, position).end()  # type: ignore[union-attr]
         if position >= size:
             return
-        end, problem = _event_end(readable, position)
-        if problem is None:
-            yield _checked(position, text[position:end])
-        else:
-            end = _next_event(text, position)
-            yield _repaired(position, text[position:end].rstrip(b", \t\r\n"), problem)
-        position = end
+        span = _value(readable, text, position)
+        if span.problem is not None:
+            span = _broken(text, span)
+        yield span
+        position = span.end
 
 
-def _event_end(readable: str, position: int) -> tuple[int, str | None]:
-    if readable[position] != "{":
-        return position, "not an event"
+def _value(readable: str, text: bytes, start: int) -> Span:
+    """Decode what stands there; where it fails, the span has a problem and no end yet."""
+    size = len(text)
+    has_control = False
     try:
-        _, end = _decoder.raw_decode(readable, position)
-    except ValueError as error:
-        return position, getattr(error, "msg", str(error))
+        try:
+            _, end = _strict_decoder.raw_decode(readable, start)
+        except json.JSONDecodeError as error:
+            has_control = error.msg.startswith("Invalid control character")
+            if not has_control:
+                raise
+            _, end = _decoder.raw_decode(readable, start)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= size - NEAR_THE_END or error.msg.startswith("Unterminated string")
+        return Span(start, start, error.msg, is_open=cut)
     except RecursionError:
-        return position, "nested too deeply"
-    return end, None
+        return Span(start, start, TOO_DEEP)
+    if readable[start] == "{":
+        return Span(start, end, has_control=has_control)
+    # An element of the list all the same; a number may go on behind the end of the text.
+    return Span(start, end, has_control=has_control, is_open=end >= size - NEAR_THE_END)
+
+
+def _broken(text: bytes, span: Span) -> Span:
+    """Find the end of an event that does not parse, and repair it if possible.
+
+    It ends with its closing brace if it can be repaired so far, or if the next event or the end
+    of the list follows the brace. Else, quotes or brackets do not match, and it ends where
+    something starts that looks like the next event.
+    """
+    start, size = span.start, len(text)
+    next_start = _next_event(text, start)
+    if not text.startswith(b"{", start):
+        is_bracket = text.startswith(b"]", start)
+        is_open = next_start == size or (span.is_open and not is_bracket)
+        return Span(start, next_start, span.problem, is_bracket=is_bracket, is_open=is_open)
+    brace, ran_out = _closing_brace(text, start)
+    if brace > 0 and span.problem == TOO_DEEP:
+        return Span(start, brace)  # for Python: the engine may well read it
+    if brace > 0 and (fixed := repaired(text[start:brace], quotes=False)):
+        return Span(start, brace, span.problem, *fixed)
+    end, is_open = next_start, span.is_open or ran_out or next_start == size
+    if 0 < brace <= next_start and (after := _AFTER_EVENT.match(text, brace)):
+        end, is_open = brace, after.end() == size
+    # Quotes are only repaired in front of the next event: else they swallow events whole.
+    valid, repair = repaired(text[start:end].rstrip(b", \t\r\n")) or (None, None)
+    return Span(start, end, span.problem, valid, repair, is_open=is_open)
 
 
 def _next_event(text: bytes, position: int) -> int:
@@ -96,95 +192,29 @@ def _next_event(text: bytes, position: int) -> int:
     return following.end() - len(following.group().lstrip())
 
 
-def _checked(start: int, source: bytes) -> Rescued:
-    """An event that parses leniently: make it parse strictly too."""
-    text = source
-    reasons = []
-    for reason, repair in _STRICT:
-        repaired = repair(text)
-        if repaired != text:
-            text = repaired
-            reasons.append(reason)
-    return Rescued(start, source, text, "; ".join(reasons) or None)
+def _closing_brace(text: bytes, start: int) -> tuple[int, bool]:
+    """Position behind the brace that closes the one at start, or -1.
 
-
-def _repaired(start: int, source: bytes, problem: str) -> Rescued:
-    text = source
-    reasons: list[str] = []
-    for reason, repair in (*_LENIENT, *_STRICT):
-        repaired = repair(text)
-        if repaired == text:
+    Returns:
+        The position, and whether the text ended before it was found.
+    """
+    limit = len(text)
+    for found in islice(EVENT_START.finditer(text, start + 1), STARTS_TO_LOOK_PAST, None):
+        limit = found.start()
+        break
+    opened: list[int] = []
+    for token in _STRING_OR_BRACKET.finditer(text, start, limit):
+        mark = text[token.start()]
+        if mark == ord('"'):
             continue
-        text = repaired
-        reasons.append(reason)
-        if _is_event(text):
-            checked = _checked(start, text)
-            return Rescued(start, source, checked.text, "repaired: " + "; ".join(reasons))
-    return Rescued(start, source, None, f"broken JSON: {problem}")
-
-
-def _is_event(text: bytes) -> bool:
-    try:
-        event = _decoder.decode(text.decode("utf-8", errors="replace"))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(event, dict) and "ph" in event
-
-
-def _valid_utf8(text: bytes) -> bytes:
-    return text.decode("utf-8", errors="replace").encode("utf-8")
-
-
-def _no_control(text: bytes) -> bytes:
-    def escape(found: re.Match[bytes]) -> bytes:
-        return _CONTROL.sub(lambda c: b"\\u%04x" % c.group()[0], found.group())
-
-    if not _CONTROL.search(text):
-        return text
-    escaped = _STRING.sub(escape, text)
-    # Outside of strings only white space is legal.
-    return re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", escaped)
-
-
-def _no_lone_surrogate(text: bytes) -> bytes:
-    def replace(found: re.Match[bytes]) -> bytes:
-        return found.group() if found.group(1) else b"\\ufffd"
-
-    return _SURROGATE.sub(replace, text)
-
-
-def _no_bad_escape(text: bytes) -> bytes:
-    def double(found: re.Match[bytes]) -> bytes:
-        return b"\\\\" if found.group() == b"\\" else found.group()
-
-    return _BACKSLASH_PAIR.sub(double, text)
-
-
-def _no_bare_quote(text: bytes) -> bytes:
-    def escape(found: re.Match[bytes]) -> bytes:
-        inner = re.sub(rb'(?<!\\)"', b'\\"', found.group(2))
-        return found.group(1) + inner + found.group(3)
-
-    return _NAME_VALUE.sub(escape, text)
-
-
-def _no_bare_word(text: bytes) -> bytes:
-    return _BARE_WORD.sub(rb"\1null\2", text)
-
-
-def _no_leading_zero(text: bytes) -> bytes:
-    return _LOOSE_NUMBER.sub(rb"\1", text)
-
-
-_Repairs = tuple[tuple[str, Callable[[bytes], bytes]], ...]
-_STRICT: _Repairs = (
-    ("bytes that are not UTF-8", _valid_utf8),
-    ("control characters in a string", _no_control),
-    ("half of a surrogate pair", _no_lone_surrogate),
-)
-_LENIENT: _Repairs = (
-    ("backslashes that escape nothing", _no_bad_escape),
-    ("words where a number belongs", _no_bare_word),
-    ("numbers with leading zeros", _no_leading_zero),
-    ("quotes inside a name", _no_bare_quote),
-)
+        if mark in _PAIR:
+            if opened.pop() != _PAIR[mark]:
+                return -1, False
+            if not opened:
+                return token.end(), False
+        else:
+            before = text[max(start, token.start() - NEAR_THE_END) : token.start()].rstrip()[-1:]
+            if opened and before not in _BEFORE_OPENING[opened[-1]]:
+                return -1, False
+            opened.append(mark)
+    return -1, limit == len(text)

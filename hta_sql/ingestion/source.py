@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import tarfile
 import zipfile
 from typing import BinaryIO, cast
 
 import fsspec
-from isal import igzip
 
-from hta_sql.errors import ExtraNotInstalledError, TraceFormatError, TraceNotFoundError
+from hta_sql.errors import TraceFormatError, TraceNotFoundError
+from hta_sql.ingestion.unpack import GZIP_MAGIC, ZSTD_MAGIC, UnpackedStream
 
-GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZIP_MAGIC = b"PK\x03\x04"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
-BUFFER_BYTES = 1 << 20
+
+MAX_LAYERS = 3
+"""A trace may be packed twice by mistake; more is an attack."""
 
 MAX_RATIO, ALWAYS_ALLOWED_BYTES = 250, 1 << 30
 """Traces shrink 10 to 60 times; a file that unpacks to more than this is an attack or an accident."""
@@ -44,38 +45,47 @@ def archive_members(path: str) -> list[str]:
 def open_trace(path: str) -> BinaryIO:
     """Open a trace as a stream of JSON bytes; the suffix of its name means nothing.
 
+    A compressed stream that breaks off ends there; see :class:`UnpackedStream`.
+
     Raises:
         TraceNotFoundError: There is no such file.
+        TraceFormatError: The bytes are no kind of text that a trace can be.
         ExtraNotInstalledError: The file is zstd and no reader is installed.
     """
     try:
         fs, name = fsspec.url_to_fs(path)
         raw = cast("BinaryIO", fs.open(name, "rb"))
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise TraceNotFoundError(
-            f"Cannot open trace {path!r}: {error.strerror or error}."
-        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TraceNotFoundError(f"Cannot open trace {path!r}: {reason}.") from error
     if "::" in path:
         # An archive closes its file with its last reference; the member does not hold one.
         raw.archive = fs  # type: ignore[attr-defined]
     magic = raw.read(4)
     raw.seek(0)
-    if magic.startswith(GZIP_MAGIC):
-        # Three times the speed of zlib, which was a fifth of the whole ingest.
-        return cast("BinaryIO", igzip.IGzipFile(fileobj=raw, mode="rb"))  # type: ignore[no-untyped-call]
-    if magic == ZSTD_MAGIC:
-        return _open_zstd(raw, path)
-    if magic.startswith(b"PK\x03\x04"):
-        raise TraceFormatError(f"{path!r} is a zip archive; its name must end in .zip.")
-    return raw
-
-
-def _open_zstd(raw: BinaryIO, path: str) -> BinaryIO:
+    stream: BinaryIO | UnpackedStream = raw
+    for _ in range(MAX_LAYERS):
+        if not (magic.startswith(GZIP_MAGIC) or magic == ZSTD_MAGIC):
+            break
+        stream = UnpackedStream(stream, magic, path)
+        magic = stream.peek(4)
     try:
-        import zstandard  # noqa: PLC0415 - optional, and only for .zst
-    except ImportError as error:
-        raise ExtraNotInstalledError(
-            f"{path!r} is compressed with zstd. Install the reader: pip install 'hta-sql[zstd]'."
-        ) from error
-    reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return cast("BinaryIO", io.BufferedReader(reader, BUFFER_BYTES))
+        _check_text(path, magic)
+    except TraceFormatError:
+        stream.close()
+        raise
+    return cast("BinaryIO", stream)
+
+
+def _check_text(path: str, magic: bytes) -> None:
+    if magic.startswith(ZIP_MAGIC):
+        raise TraceFormatError(f"{path!r} is a zip archive; its name must end in .zip.")
+    if magic.startswith((GZIP_MAGIC, ZSTD_MAGIC)):
+        raise TraceFormatError(
+            f"{path!r} is compressed more than {MAX_LAYERS} times over; unpack it first."
+        )
+    if magic.startswith(UTF16_MARKS) or b"\0" in magic:
+        raise TraceFormatError(
+            f"{path!r} is not UTF-8 text (it starts with {magic!r}). If it is UTF-16, convert it: "
+            "iconv -f UTF-16 -t UTF-8."
+        )

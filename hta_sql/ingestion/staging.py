@@ -21,6 +21,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.chunks import Chunk, TraceReader
 from hta_sql.ingestion.salvage import Rescued, rescue
 from hta_sql.sqlfiles import ingest_sql
+from hta_sql.sqltext import create_table, insert
 
 log = logging.getLogger(__name__)
 
@@ -120,10 +121,7 @@ def _parse(con: duckdb.DuckDBPyConnection, batch: Iterable[Chunk], *, into_new: 
     """Read and cut while DuckDB parses."""
     con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, map(_arrow, batch)))
     select = ingest_sql("parse/events_of_chunks")
-    if into_new:
-        con.execute(f"CREATE TEMP TABLE parsed_events AS\n{select}")
-    else:
-        con.execute(f"INSERT INTO parsed_events\n{select}")
+    con.execute((create_table if into_new else insert)("parsed_events", select))
 
 
 def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
@@ -149,8 +147,8 @@ def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> N
     The SELECT goes into one statement, without a view between: binding and planning it is what
     a small rank costs, and a view has it bound at every step.
     """
-    verb = f"CREATE TABLE staged_{table} AS" if into_new else f"INSERT INTO staged_{table}"
-    con.execute(f"{verb}\n{ingest_sql(f'extract/{table}')}")
+    select = ingest_sql(f"extract/{table}")
+    con.execute((create_table if into_new else insert)(f"staged_{table}", select))
 
 
 _definitions: dict[str, str] = {}
@@ -241,14 +239,16 @@ def _quarantine(
         for (chunk, position), span in flawed.items()
     ]
     con.execute(
-        f"INSERT INTO quarantined\n{ingest_sql('extract/quarantine')}",
-        {"flaws": flaws, "chunk_offsets": dict(enumerate(offsets))},
+        insert("quarantined", ingest_sql("extract/quarantine")),
+        {"flaws": flaws, "chunk_offsets": offsets},
     )
 
 
 def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     problems = reader.problems if reader else []
-    _note(con, [(None, p.byte_offset, p.byte_count, True, p.reason, p.excerpt) for p in problems])
+    _note(
+        con, [(None, p.byte_offset, p.byte_count, p.is_lost, p.reason, p.excerpt) for p in problems]
+    )
 
 
 def _note(con: duckdb.DuckDBPyConnection, rows: list[tuple[object, ...]]) -> None:

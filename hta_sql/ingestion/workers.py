@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.process import BaseProcess
-from threading import Lock
-from types import ModuleType
-from typing import Any
 
 import fsspec
 
 from hta_sql.errors import HtaSqlError, ParameterError
+from hta_sql.ingestion.processes import process_pool
+from hta_sql.ingestion.publish import is_disk_full
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.solo import run_alone
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 
 log = logging.getLogger(__name__)
@@ -27,6 +23,15 @@ SMALL_BYTES = 2 << 20
 """Below this much (compressed) input, starting processes costs more than they save."""
 
 Progress = Callable[[RankResult, int, int], None]
+"""Called after each rank with (result, ranks done, ranks to do)."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trace that could not be read: what to say of it, and the error."""
+
+    message: str
+    error: BaseException
 
 
 @dataclass(frozen=True)
@@ -61,57 +66,46 @@ def _size(path: str) -> int:
 
 def run_jobs(
     jobs: list[RankJob], workers: int, executor: Executor | None, progress: Progress | None
-) -> tuple[list[RankResult], list[str]]:
-    """Run all jobs; returns the results and one line for each that failed.
+) -> tuple[list[RankResult], list[Failure]]:
+    """Run all jobs; returns the results and the failures.
 
     A worker that dies takes the others of its pool with it, so what was not
     done by then runs again, each job alone: the one that kills is found out.
+
+    Raises:
+        OSError: The disk is full; the others would fail likewise.
     """
     done = _Done(len(jobs), progress)
     if executor is not None:
         done.collect(executor, jobs)
+        for job in done.lost:
+            done.attempt(job, partial(_alone_on, executor, job))
     elif workers <= 1 or len(jobs) <= 1:
         for job in jobs:
             done.attempt(job, partial(ingest_rank, job))
     else:
         largest_first = sorted(jobs, key=lambda job: -_size(job.path))
-        with _pool(workers) as pool:
+        with process_pool(workers) as pool:
             done.collect(pool, largest_first)
         for job in done.lost:
-            with _pool(1) as pool:
-                done.attempt(job, pool.submit(ingest_rank, job).result)
+            done.attempt(job, partial(run_alone, ingest_rank, job, job.path))
     return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
 
 
-class _Worker(SpawnProcess):
-    """A process that does not run the caller's script again.
+def _alone_on(executor: Executor, job: RankJob) -> RankResult:
+    """Run a job while no other one runs; in a process of ours where the executor is broken."""
+    try:
+        return executor.submit(ingest_rank, job).result()
+    except BrokenExecutor:
+        return run_alone(ingest_rank, job, job.path)
 
-    A spawned process imports the main script, so that an ingest in a script without
-    ``if __name__ == "__main__"`` would start itself over in every worker. Workers need nothing
-    of it: while one starts, an empty module stands for the script.
+
+def _is_lost(error: BaseException) -> bool:
+    """Say whether it was a worker that died, not the job that failed.
+
+    Dask has a name of its own for that: a task that was on several workers when they died.
     """
-
-    @staticmethod
-    def _Popen(process: BaseProcess) -> Any:  # noqa: N802 - multiprocessing's hook
-        with _STARTING:
-            script = sys.modules["__main__"]
-            sys.modules["__main__"] = ModuleType("__main__")
-            try:
-                return SpawnProcess._Popen(process)  # noqa: SLF001
-            finally:
-                sys.modules["__main__"] = script
-
-
-class _Spawn(SpawnContext):
-    # spawn: forking a process that has DuckDB threads deadlocks.
-    Process = _Worker
-
-
-_STARTING = Lock()
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=_Spawn())
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
 
 
 class _Done:
@@ -119,30 +113,50 @@ class _Done:
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self.results: list[RankResult] = []
-        self.failures: list[str] = []
+        self.failures: list[Failure] = []
         self.lost: list[RankJob] = []
         self._total = total
         self._progress = progress
 
     def collect(self, executor: Executor, jobs: list[RankJob]) -> None:
-        futures: dict[Future[RankResult], RankJob] = {
-            executor.submit(ingest_rank, job): job for job in jobs
-        }
-        for future in as_completed(futures):
+        """Run jobs at once; those whose worker died become lost."""
+        futures: dict[Future[RankResult], RankJob] = {}
+        for job in jobs:
             try:
-                self._add(future.result())
-            except BrokenProcessPool:
-                self.lost.append(futures[future])
-            except HtaSqlError as error:
-                self.failures.append(str(error))
+                futures[executor.submit(ingest_rank, job)] = job
+            except BrokenExecutor:
+                self.lost.append(job)
+        try:
+            for future in as_completed(futures):
+                error = future.exception()
+                if error is None:
+                    self._add(future.result())
+                elif _is_lost(error):
+                    self.lost.append(futures[future])
+                else:
+                    self._fail(futures[future], error)
+        finally:
+            for future in futures:
+                future.cancel()
 
     def attempt(self, job: RankJob, run: Callable[[], RankResult]) -> None:
+        """Run one job now."""
         try:
-            self._add(run())
-        except BrokenProcessPool:
-            self.failures.append(f"{job.path}: the process that read it died (out of memory?).")
-        except HtaSqlError as error:
-            self.failures.append(str(error))
+            result = run()
+        except Exception as error:  # noqa: BLE001 - reported; one trace must not stop the others
+            self._fail(job, error)
+        else:
+            self._add(result)
+
+    def _fail(self, job: RankJob, error: BaseException) -> None:
+        if is_disk_full(error):
+            raise error
+        message = str(error)
+        if not isinstance(error, HtaSqlError):
+            message = f"{type(error).__name__}: {message.partition(chr(10))[0]}"
+        if job.path not in message:
+            message = f"{job.path}: {message}"
+        self.failures.append(Failure(message, error))
 
     def _add(self, result: RankResult) -> None:
         self.results.append(result)

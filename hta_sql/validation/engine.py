@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 
 from hta_sql import sqltext
-from hta_sql.catalog import create_objects
 from hta_sql.library import Column, Library, SqlObject
-from hta_sql.manifest import Manifest
+from hta_sql.template import create_objects
 from hta_sql.validation.rules import columns_of
 
 SPANS = "validation_spans"
@@ -21,9 +18,9 @@ SPANS = "validation_spans"
 def engine_problems(library: Library) -> Iterator[str]:
     """Yield where words and engine disagree, each message with its file."""
     of_table = {table.name: table.columns for table in library.tables}
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:") as con:
+    with duckdb.connect(":memory:") as con:
         # Only what the files stand on: each of them is created below, so that a refusal has a name.
-        create_objects(con, Path(folder), Manifest(), Library((), (), ()))
+        create_objects(con, Library((), (), ()))
         _create_spans(con)
         for about in (*library.tables, *library.macros, *library.analyses):
             try:

@@ -4,7 +4,7 @@ WITH
         SELECT
             e.*,
             from_json(
-                e.args,
+                exact_args(e.args, 'External id|Record function id|Ev Idx'),
                 '{"External id": "BIGINT", "Record function id": "BIGINT", "Ev Idx": "BIGINT"}'
             ) AS a
         FROM batch_events AS e

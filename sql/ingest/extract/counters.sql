@@ -16,7 +16,8 @@ SELECT
     s.tid,
     s.name,
     v.entry.key AS series,
-    TRY_CAST(v.entry.value AS DOUBLE) AS value,
+    -- A whole number beyond 2^53 has no DOUBLE of its own: it stays in the arguments.
+    CASE WHEN abs(TRY_CAST(v.entry.value AS DOUBLE)) <= 9_007_199_254_740_992 THEN TRY_CAST(v.entry.value AS DOUBLE) END AS value,
     s.args
 FROM samples AS s
 LEFT JOIN series AS v ON v.event_id = s.event_id

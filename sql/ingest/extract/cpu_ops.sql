@@ -7,7 +7,7 @@ WITH
         SELECT
             e.*,
             from_json(
-                e.args,
+                exact_args(e.args, 'External id|Record function id|Ev Idx|Sequence number|Fwd thread id|In msg nelems|Out msg nelems|Group size|Seq'),
                 '{"External id": "BIGINT", "Record function id": "BIGINT", "Ev Idx": "BIGINT", "Sequence number": "BIGINT", "Fwd thread id": "BIGINT", "Input Dims": "VARCHAR", "Input type": "VARCHAR", "Input Strides": "VARCHAR", "Concrete Inputs": "VARCHAR", "Call stack": "VARCHAR", "Module Hierarchy": "VARCHAR", "Collective name": "VARCHAR", "In msg nelems": "BIGINT", "Out msg nelems": "BIGINT", "Group size": "BIGINT", "dtype": "VARCHAR", "Process Group Name": "VARCHAR", "Process Group Description": "VARCHAR", "Process Group Ranks": "VARCHAR", "Seq": "BIGINT"}'
             ) AS a
         FROM batch_events AS e

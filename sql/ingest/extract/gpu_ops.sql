@@ -7,7 +7,7 @@ WITH
         SELECT
             e.*,
             from_json(
-                e.args,
+                exact_args(e.args, 'External id|device|context|stream|correlation|queued|bytes|registers per thread|shared memory|grid|block|graph id|graph node id|In msg nelems|Out msg nelems|Group size|Seq|Src Rank|Dst Rank|wait_on_stream|wait_on_cuda_event_record_corr_id|wait_on_cuda_event_id'),
                 '{"External id": "BIGINT", "device": "BIGINT", "context": "BIGINT", "stream": "BIGINT", "correlation": "BIGINT", "queued": "BIGINT", "bytes": "BIGINT", "memory bandwidth (GB/s)": "DOUBLE", "registers per thread": "BIGINT", "shared memory": "BIGINT", "blocks per SM": "DOUBLE", "warps per SM": "DOUBLE", "est. achieved occupancy %": "DOUBLE", "grid": "BIGINT[]", "block": "BIGINT[]", "graph id": "BIGINT", "graph node id": "BIGINT", "Collective name": "VARCHAR", "In msg nelems": "BIGINT", "Out msg nelems": "BIGINT", "Group size": "BIGINT", "dtype": "VARCHAR", "In split size": "VARCHAR", "Out split size": "VARCHAR", "Process Group Name": "VARCHAR", "Process Group Description": "VARCHAR", "Process Group Ranks": "VARCHAR", "Seq": "BIGINT", "Src Rank": "BIGINT", "Dst Rank": "BIGINT", "cuda_sync_kind": "VARCHAR", "wait_on_stream": "BIGINT", "wait_on_cuda_event_record_corr_id": "BIGINT", "wait_on_cuda_event_id": "BIGINT"}'
             ) AS a
         FROM batch_events AS e
@@ -22,19 +22,19 @@ WITH
             d.tid,
             d.name,
             d.cat,
-            coalesce(d.a['External id'], CASE WHEN d.cat IN ('Kernel', 'Memcpy', 'Memset') THEN TRY_CAST(d.args ->> '$."external id"' AS BIGINT) END) AS external_id,
+            coalesce(d.a['External id'], CASE WHEN d.cat IN ('Kernel', 'Memcpy', 'Memset') THEN TRY_CAST(exact_args(d.args, 'external id') ->> '$."external id"' AS BIGINT) END) AS external_id,
             d.a['device'] AS device,
             d.a['context'] AS context,
             d.a['stream'] AS stream,
             d.a['correlation'] AS correlation,
             d.a['queued'] AS queued,
-            coalesce(d.a['bytes'], CASE WHEN d.cat = 'mtia_ccp_events' THEN TRY_CAST(d.args ->> '$.size' AS BIGINT) END) AS bytes,
-            d.a['memory bandwidth (GB/s)'] AS bandwidth_gbps,
+            coalesce(d.a['bytes'], CASE WHEN d.cat = 'mtia_ccp_events' THEN TRY_CAST(exact_args(d.args, 'size') ->> '$.size' AS BIGINT) END) AS bytes,
+            CASE WHEN isfinite(d.a['memory bandwidth (GB/s)']) THEN d.a['memory bandwidth (GB/s)'] END AS bandwidth_gbps,
             d.a['registers per thread'] AS registers_per_thread,
             d.a['shared memory'] AS shared_memory_bytes,
-            d.a['blocks per SM'] AS blocks_per_sm,
-            d.a['warps per SM'] AS warps_per_sm,
-            d.a['est. achieved occupancy %'] AS occupancy_pct,
+            CASE WHEN isfinite(d.a['blocks per SM']) THEN d.a['blocks per SM'] END AS blocks_per_sm,
+            CASE WHEN isfinite(d.a['warps per SM']) THEN d.a['warps per SM'] END AS warps_per_sm,
+            CASE WHEN isfinite(d.a['est. achieved occupancy %']) THEN d.a['est. achieved occupancy %'] END AS occupancy_pct,
             d.a['grid'] AS grid,
             d.a['block'] AS block,
             d.a['graph id'] AS graph_id,
@@ -69,8 +69,8 @@ SELECT
             + (c.bytes IS NOT NULL)::INTEGER + (c.bandwidth_gbps IS NOT NULL)::INTEGER
             + (c.registers_per_thread IS NOT NULL)::INTEGER + (c.shared_memory_bytes IS NOT NULL)::INTEGER
             + (c.blocks_per_sm IS NOT NULL)::INTEGER + (c.warps_per_sm IS NOT NULL)::INTEGER
-            + (c.occupancy_pct IS NOT NULL)::INTEGER + (c.grid IS NOT NULL)::INTEGER
-            + (c.block IS NOT NULL)::INTEGER + (c.graph_id IS NOT NULL)::INTEGER
+            + (c.occupancy_pct IS NOT NULL)::INTEGER + (c.grid IS NOT NULL AND list_count(c.grid) = 3 AND len(c.grid) = 3)::INTEGER
+            + (c.block IS NOT NULL AND list_count(c.block) = 3 AND len(c.block) = 3)::INTEGER + (c.graph_id IS NOT NULL)::INTEGER
             + (c.graph_node_id IS NOT NULL)::INTEGER + (c.collective IS NOT NULL)::INTEGER
             + (c.in_elems IS NOT NULL)::INTEGER + (c.out_elems IS NOT NULL)::INTEGER
             + (c.elem_type IS NOT NULL)::INTEGER + (c.group_size IS NOT NULL)::INTEGER

@@ -6,7 +6,7 @@ WITH
         SELECT
             e.*,
             from_json(
-                e.args,
+                exact_args(e.args, 'Addr|Bytes|Total Allocated|Total Reserved|Device Type|Device Id|Ev Idx'),
                 '{"Addr": "UBIGINT", "Bytes": "BIGINT", "Total Allocated": "BIGINT", "Total Reserved": "BIGINT", "Device Type": "INTEGER", "Device Id": "BIGINT", "Ev Idx": "BIGINT"}'
             ) AS a
         FROM batch_events AS e

@@ -4,7 +4,7 @@ WITH
         SELECT
             e.*,
             from_json(
-                e.args,
+                exact_args(e.args, 'Python id|Python parent id|Python module id|Ev Idx'),
                 '{"Python id": "BIGINT", "Python parent id": "BIGINT", "Python module id": "BIGINT", "Ev Idx": "BIGINT"}'
             ) AS a
         FROM batch_events AS e

@@ -9,9 +9,6 @@ WITH
             $flaws::STRUCT(chunk BIGINT, "position" BIGINT, byte_offset BIGINT, byte_count BIGINT, is_lost BOOLEAN, reason VARCHAR, excerpt VARCHAR)[]
         ) AS f
     ),
-    chunk_offsets AS (
-        SELECT unnest(map_entries($chunk_offsets::MAP(BIGINT, BIGINT))) AS c
-    ),
     set_aside AS (
         SELECT
             e.event_id,
@@ -31,9 +28,14 @@ WITH
                 WHERE l.f.is_lost AND l.f.chunk = e.chunk AND l.f."position" = e.position
             )
     )
-SELECT x.event_id, o.c.value AS byte_offset, NULL::BIGINT AS byte_count, true AS is_lost, x.reason, x.excerpt
+SELECT
+    x.event_id,
+    list_extract($chunk_offsets::BIGINT[], x.chunk + 1) AS byte_offset,
+    NULL::BIGINT AS byte_count,
+    true AS is_lost,
+    x.reason,
+    x.excerpt
 FROM set_aside AS x
-JOIN chunk_offsets AS o ON o.c.key = x.chunk
 UNION ALL
 SELECT s.first_event_id + l.f."position", l.f.byte_offset, l.f.byte_count, l.f.is_lost, l.f.reason, l.f.excerpt
 FROM flaws AS l

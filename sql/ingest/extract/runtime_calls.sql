@@ -6,7 +6,7 @@ WITH
         SELECT
             e.*,
             from_json(
-                e.args,
+                exact_args(e.args, 'correlation|External id|cbid'),
                 '{"correlation": "BIGINT", "External id": "BIGINT", "cbid": "BIGINT"}'
             ) AS a
         FROM batch_events AS e
@@ -22,7 +22,7 @@ WITH
             d.name,
             d.cat,
             d.a['correlation'] AS correlation,
-            coalesce(d.a['External id'], CASE WHEN d.cat = 'Runtime' THEN TRY_CAST(d.args ->> '$."external id"' AS BIGINT) END) AS external_id,
+            coalesce(d.a['External id'], CASE WHEN d.cat = 'Runtime' THEN TRY_CAST(exact_args(d.args, 'external id') ->> '$."external id"' AS BIGINT) END) AS external_id,
             d.a['cbid'] AS cbid,
             d.args
         FROM decoded AS d

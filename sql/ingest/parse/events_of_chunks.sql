@@ -43,10 +43,11 @@ SELECT
     v.refused_bytes,
     CASE
         WHEN v.refused_bytes IS NOT NULL THEN 'refused'::event_target
-        WHEN v.e.ph IS NULL THEN 'quarantine'::event_target
+        -- 3e15 us last to 2065, and 1e15 us are 31 years: the end of any event minus the start of
+        -- any other fits 64 bits of nanoseconds.
+        WHEN v.e.ph IS NULL OR abs(v.e.ts) > 3e15 THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
-            -- 4e15 us are 126 years: sums of a few such times still fit 64 bits of nanoseconds.
-            WHEN v.e.ts IS NULL OR v.e.dur IS NULL OR abs(v.e.ts) > 4e15 OR abs(v.e.dur) > 4e15 THEN 'quarantine'::event_target
+            WHEN v.e.ts IS NULL OR v.e.dur IS NULL OR abs(v.e.dur) > 1e15 THEN 'quarantine'::event_target
             WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'::event_target
             WHEN v.e.cat = 'python_function' THEN 'python_calls'::event_target
             WHEN v.e.cat IN (
@@ -58,7 +59,7 @@ SELECT
             WHEN v.e.cat IN ('user_annotation', 'gpu_user_annotation') THEN 'annotations'::event_target
             ELSE 'other_events'::event_target
         END
-        WHEN v.e.ph <> 'M' AND (v.e.ts IS NULL OR abs(v.e.ts) > 4e15) THEN 'quarantine'::event_target
+        WHEN v.e.ph <> 'M' AND v.e.ts IS NULL THEN 'quarantine'::event_target
         WHEN v.e.ph IN ('s', 't', 'f') THEN 'flows'::event_target
         WHEN v.e.ph IN ('i', 'I') AND v.e.name = '[memory]' THEN 'memory_events'::event_target
         WHEN v.e.ph = 'C' THEN 'counters'::event_target

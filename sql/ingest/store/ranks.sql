@@ -8,7 +8,7 @@ WITH
             m.metadata,
             from_json(
                 m.metadata,
-                '{"baseTimeNanoseconds": "BIGINT", "distributedInfo": {"rank": "BIGINT", "world_size": "BIGINT", "backend": "VARCHAR", "nccl_version": "VARCHAR"}, "host_name": "VARCHAR", "trace_id": "VARCHAR", "schemaVersion": "VARCHAR", "record_shapes": "INTEGER", "with_stack": "INTEGER", "profile_memory": "INTEGER", "with_flops": "INTEGER", "with_modules": "INTEGER"}'
+                '{"distributedInfo": {"rank": "BIGINT", "world_size": "BIGINT", "backend": "VARCHAR", "nccl_version": "VARCHAR"}, "host_name": "VARCHAR", "trace_id": "VARCHAR", "schemaVersion": "VARCHAR", "record_shapes": "INTEGER", "with_stack": "INTEGER", "profile_memory": "INTEGER", "with_flops": "INTEGER", "with_modules": "INTEGER"}'
             ) AS m
         FROM job AS m
     )
@@ -29,7 +29,7 @@ SELECT
     k.m.profile_memory = 1 AS profile_memory,
     k.m.with_flops = 1 AS with_flops,
     k.m.with_modules = 1 AS with_modules,
-    k.m.baseTimeNanoseconds AS base_time_ns,
+    c.base_time_ns,
     c.first_ts,
     c.start_ns,
     c.last_ts - c.first_ts AS dur,

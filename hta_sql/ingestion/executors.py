@@ -1,0 +1,43 @@
+"""What ``--executor`` names: processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from hta_sql.errors import ExtraNotInstalledError, ParameterError
+
+PROCESSES = "processes"
+DASK = "dask://"
+RETRIES = 3
+"""Times a task is run again after an error that is not about its trace, such as a lost network."""
+
+
+@contextmanager
+def executor_for(name: str) -> Iterator[Executor | None]:
+    """Connect to what a name means; None stands for processes of this machine.
+
+    Raises:
+        ParameterError: No such executor.
+        ExtraNotInstalledError: The package for it is not installed.
+    """
+    if name == PROCESSES:
+        yield None
+        return
+    if not name.startswith(DASK):
+        raise ParameterError(f"No executor {name!r}: use {PROCESSES} or {DASK}HOST:PORT.")
+    try:
+        from distributed import Client  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ExtraNotInstalledError(
+            f"{name!r} needs Dask. Install it: pip install 'hta-sql[dask]'."
+        ) from error
+    address = f"tcp://{name.removeprefix(DASK)}"
+    try:
+        client = Client(address)
+    except OSError as error:
+        raise ParameterError(f"No Dask scheduler answers at {address}: {error}.") from error
+    with client:
+        # pure=False: reading a trace has effects, so equal tasks are not one task.
+        yield client.get_executor(pure=False, retries=RETRIES)

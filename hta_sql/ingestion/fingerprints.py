@@ -1,0 +1,106 @@
+"""Whether a trace is the one that was ingested, as it would be ingested now."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from hta_sql.ingestion.discover import TraceFile, peek
+from hta_sql.manifest import Fingerprint, RankEntry
+from hta_sql.sqlfiles import sql_root
+
+ENDS_BYTES = 64 << 10
+
+_TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
+_FOUND_IN_FILE = {"distributedInfo": True, "file name": False, "order of names": False}
+"""Sources of a rank for which it is known whether the trace itself states one."""
+
+
+def fingerprint(path: str) -> Fingerprint:
+    """Identify a file by size, time and a hash of its head and tail."""
+    fs, name = fsspec.url_to_fs(path)
+    info = fs.info(name)
+    size = int(info["size"])
+    modified = next((info[key] for key in _TIMES if info.get(key)), 0)
+    if isinstance(modified, datetime):
+        modified = modified.timestamp()
+    content = f"etag {info['ETag']}" if info.get("ETag") else _ends(fs, name, size)
+    return Fingerprint(size, int(float(modified) * 1e9), content)
+
+
+def _ends(fs: Any, name: str, size: int) -> str:
+    digest = hashlib.sha256()
+    with fs.open(name, "rb") as file:
+        digest.update(file.read(ENDS_BYTES))
+        if size > ENDS_BYTES:
+            file.seek(max(ENDS_BYTES, size - ENDS_BYTES))
+            digest.update(file.read(ENDS_BYTES))
+    return digest.hexdigest()
+
+
+@cache
+def definitions() -> str:
+    """Hash the ingest SQL: new definitions make an ingested trace outdated."""
+    digest = hashlib.sha256()
+    for path in sorted((sql_root() / "ingest").rglob("*.*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def ingest_options(kernel_classes: str | None) -> dict[str, Any]:
+    """Return what, beside the trace, decides what is stored."""
+    own_rules = ""
+    if kernel_classes:
+        own_rules = hashlib.sha256(Path(kernel_classes).read_bytes()).hexdigest()
+    return {"definitions": definitions(), "kernel_classes": own_rules}
+
+
+class KnownTraces:
+    """What the store already knows about trace files, so that they need not be read again."""
+
+    def __init__(self, kernel_classes: str | None) -> None:
+        self.options = ingest_options(kernel_classes)
+        self._fingerprints: dict[str, Fingerprint] = {}
+        self._by_source: dict[str, RankEntry] = {}
+        self._by_rank: dict[tuple[str, int], RankEntry] = {}
+
+    def learn(self, entries: Iterable[RankEntry]) -> None:
+        """Take over what a manifest says; later entries go before earlier ones."""
+        for entry in entries:
+            self._by_rank[entry.run, entry.rank] = entry
+            if entry.rank_source in _FOUND_IN_FILE:
+                self._by_source[entry.source] = entry
+
+    def fingerprint(self, path: str) -> Fingerprint:
+        """Identify a file, as it was when it was first looked at.
+
+        Taken before the trace is read: a trace that is replaced meanwhile counts as changed.
+        """
+        if path not in self._fingerprints:
+            self._fingerprints[path] = fingerprint(path)
+        return self._fingerprints[path]
+
+    def look(self, path: str) -> tuple[int | None, int]:
+        """Return the rank that a trace states and its start; reads only unknown files."""
+        entry = self._by_source.get(path)
+        if entry is None or entry.fingerprint != self.fingerprint(path):
+            return peek(path)
+        stated = entry.rank if _FOUND_IN_FILE[entry.rank_source] else None
+        return stated, entry.start_ns or 0
+
+    def current(self, run: str, file: TraceFile) -> RankEntry | None:
+        """Return the entry of a trace that is in the store as it would be ingested now."""
+        entry = self._by_rank.get((run, file.rank))
+        is_current = (
+            entry is not None
+            and entry.source == file.path
+            and entry.options == self.options
+            and entry.fingerprint == self.fingerprint(file.path)
+        )
+        return entry if is_current else None

@@ -1,0 +1,175 @@
+r"""Repairs for what profilers really get wrong inside one event.
+
+Windows paths, quotes and control characters in names, bytes that are not UTF-8,
+``N/A`` where a number belongs. Every repair is one pass over the text, leaves
+strings alone that it is not about, and is kept only if an event comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+# The loop is unrolled, and a string that is never closed matches to the end: otherwise long strings
+# cost memory per character, and many quotes without an end cost time squared.
+STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_CONTROL_OUTSIDE = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_STRING = re.compile(STRING, re.DOTALL)
+_BACKSLASH_PAIR = re.compile(rb'\\\\|\\u[0-9a-fA-F]{4}|\\["/bfnrt]|\\')
+_SURROGATE = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
+    rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+_TEXT_VALUE = re.compile(rb'"(?:name|Call stack)"\s*:\s*"')
+_TEXT_VALUE_END = re.compile(
+    rb'"\s*,\s*"(?:ph|cat|ts|pid|tid|dur|args|id|s|bp|Ev Idx|External id)"\s*:|"\s*\}\s*(?:\}\s*)?\Z'
+)
+_WORD_OR_STRING = re.compile(
+    STRING + rb"|(?<=[:,\[\s])(N/A|n/a|None|undefined|True|False)(?=\s*[,}\]])", re.DOTALL
+)
+_MEANING = {b"True": b"true", b"False": b"false"}
+_LOOSE_NUMBER_OR_STRING = re.compile(STRING + rb"|(?<=[:,\[\s-])(?<![eE]-)(0+)(?=\d)", re.DOTALL)
+# What the engine reads and Python does not: a comma too many, nan and inf in any case.
+_ENGINE_ONLY = re.compile(
+    STRING + rb"|(,)(?=\s*[}\]])|(?<=[:,\[\s-])(nan|inf(?:inity)?)(?=\s*[,}\]])",
+    re.DOTALL | re.IGNORECASE,
+)
+# Numbers stay text: their value does not matter here, and Python refuses long ones.
+_decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
+
+
+def strictly(text: bytes) -> tuple[bytes, str | None]:
+    """Make text that parses leniently parse strictly; says what had to be changed."""
+    return _apply(text, _STRICT)
+
+
+def is_valid_unicode(text: bytes) -> bool:
+    """Say whether the text is UTF-8, and its escapes are whole characters."""
+    return _valid_utf8(text) == text and _no_lone_surrogate(text) == text
+
+
+def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] | None:
+    """Turn the text of a broken event into one that parses.
+
+    Args:
+        source: The text.
+        quotes: Try to escape quotes inside of names, too.
+
+    Returns:
+        The text and what was wrong with it (None: nothing that the engine minds);
+        or None: it cannot be repaired.
+    """
+    if _decoded(as_python_reads(source)) is not None:
+        return strictly(source)
+    text = source
+    reasons: list[str] = []
+    for reason, repair in (*_LENIENT, *(_QUOTES if quotes else ()), *_STRICT):
+        changed = repair(text)
+        if changed == text:
+            continue
+        text = changed
+        reasons.append(reason)
+        event = _decoded(as_python_reads(text))
+        if event is not None and "ph" in event:
+            text, more = strictly(text)
+            return text, "; ".join([*reasons, *([more] if more else [])])
+    return None
+
+
+def as_python_reads(text: bytes) -> bytes:
+    """Leave out what the engine accepts and Python's decoder does not; for a look only."""
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        if found.group(1):
+            return b" "
+        return b"0" if found.group(2) else found.group()
+
+    return _ENGINE_ONLY.sub(plain, text)
+
+
+def _decoded(text: bytes) -> dict[str, object] | None:
+    try:
+        event = _decoder.decode(text.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _apply(text: bytes, repairs: Repairs) -> tuple[bytes, str | None]:
+    reasons = []
+    for reason, repair in repairs:
+        changed = repair(text)
+        if changed != text:
+            text = changed
+            reasons.append(reason)
+    return text, "; ".join(reasons) or None
+
+
+def _valid_utf8(text: bytes) -> bytes:
+    return text.decode("utf-8", errors="replace").encode("utf-8")
+
+
+def _no_control(text: bytes) -> bytes:
+    def escape(found: re.Match[bytes]) -> bytes:
+        return _CONTROL.sub(lambda c: b"\\u%04x" % c.group()[0], found.group())
+
+    if not _CONTROL.search(text):
+        return text
+    # Outside of strings only white space is legal.
+    return _CONTROL_OUTSIDE.sub(b" ", _STRING.sub(escape, text))
+
+
+def _no_lone_surrogate(text: bytes) -> bytes:
+    def replace(found: re.Match[bytes]) -> bytes:
+        whole = found.group() == rb"\\" or found.group(1)
+        return found.group() if whole else b"\\ufffd"
+
+    return _SURROGATE.sub(replace, text)
+
+
+def _no_bad_escape(text: bytes) -> bytes:
+    def double(found: re.Match[bytes]) -> bytes:
+        return b"\\\\" if found.group() == b"\\" else found.group()
+
+    return _BACKSLASH_PAIR.sub(double, text)
+
+
+def _no_bare_quote(text: bytes) -> bytes:
+    """Escape quotes in a name: it ends where the next key of an event follows."""
+    parts: list[bytes] = []
+    position = 0
+    while opening := _TEXT_VALUE.search(text, position):
+        closing = _TEXT_VALUE_END.search(text, opening.end())
+        if not closing:
+            break
+        inner = text[opening.end() : closing.start()]
+        parts += [text[position : opening.end()], re.sub(rb'(?<!\\)"', b'\\"', inner)]
+        position = closing.start()
+    return b"".join([*parts, text[position:]])
+
+
+def _no_bare_word(text: bytes) -> bytes:
+    def value(found: re.Match[bytes]) -> bytes:
+        return _MEANING.get(found.group(1), b"null") if found.group(1) else found.group()
+
+    return _WORD_OR_STRING.sub(value, text)
+
+
+def _no_leading_zero(text: bytes) -> bytes:
+    return _LOOSE_NUMBER_OR_STRING.sub(lambda found: b"" if found.group(1) else found.group(), text)
+
+
+Repairs = tuple[tuple[str, Callable[[bytes], bytes]], ...]
+_STRICT: Repairs = (
+    ("bytes that are not UTF-8", _valid_utf8),
+    ("control characters in a string", _no_control),
+    ("half of a surrogate pair", _no_lone_surrogate),
+)
+_LENIENT: Repairs = (
+    ("backslashes that escape nothing", _no_bad_escape),
+    ("words where a number belongs", _no_bare_word),
+    ("numbers with leading zeros", _no_leading_zero),
+)
+_QUOTES: Repairs = (("quotes inside a name", _no_bare_quote),)

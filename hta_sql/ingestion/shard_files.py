@@ -1,0 +1,120 @@
+"""Shard manifests: what one job of an array has read and nobody has published yet.
+
+``<store>/shards/<run>.<i>-of-<n>.json`` is there from the start of the job, incomplete, so that
+an ingest which cleans up knows whose the new files are. It is replaced after each rank: a job
+that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+
+from hta_sql.errors import ParameterError, StoreVersionError
+from hta_sql.manifest import SCHEMA_VERSION, TABLES, RankEntry, digest_of, entry_from
+from hta_sql.store_files import StoreFolder
+
+SHARDS = "shards"
+FORMAT = "hta_sql shard"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The i-th of n parts of a run, counted from 1."""
+
+    run: str
+    number: int
+    of: int
+    writer: str
+    """Beginning of the names of the Parquet files that this job writes."""
+    complete: bool = False
+    entries: list[RankEntry] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    digest: str = ""
+    """Of its file."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages and in the manifest."""
+        return shard_name(self.run, self.number, self.of)
+
+    @property
+    def path(self) -> str:
+        """Where it is, relative to the store."""
+        return f"{SHARDS}/{self.name}.json"
+
+    def with_entries(self, new: list[RankEntry]) -> Shard:
+        """Add ranks that were read."""
+        return replace(self, entries=[*self.entries, *new])
+
+
+def shard_name(run: str, number: int, of: int) -> str:
+    """Name a part of a run."""
+    return f"{run}.{number}-of-{of}"
+
+
+def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
+    """Return number and count, or say what is wrong with them.
+
+    Raises:
+        ParameterError: Not a part of a whole.
+    """
+    number, of = shard
+    if not 1 <= number <= of:
+        raise ParameterError(f"Shard {number}/{of}: shards are counted from 1/{of} to {of}/{of}.")
+    return number, of
+
+
+def write_shard(folder: StoreFolder, shard: Shard) -> None:
+    """Replace the file of a shard in one step."""
+    content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(shard)}
+    del content["digest"]
+    folder.replace(shard.path, json.dumps(content, indent=1).encode())
+
+
+def read_shards(folder: StoreFolder) -> list[Shard]:
+    """Read all shards that are there, complete or not.
+
+    Raises:
+        StoreVersionError: One was written by an incompatible version.
+    """
+    return _shards_at(folder, folder.files(SHARDS))
+
+
+def _shards_at(folder: StoreFolder, paths: list[str]) -> list[Shard]:
+    shards = []
+    for path in paths:
+        name = path.rpartition("/")[2]
+        if name.startswith(".") or not name.endswith(".json"):
+            continue
+        try:
+            shards.append(_parsed(folder.read(path)))
+        except FileNotFoundError:
+            continue  # published and removed since it was listed
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreVersionError(
+                f"{folder.path(path)!r} is not a shard that this version can publish: {error!r}. "
+                "Ingest it again."
+            ) from error
+    return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number))
+
+
+def _parsed(content: bytes) -> Shard:
+    values = json.loads(content)
+    if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
+        raise ValueError("another format")
+    entries = [entry_from(entry) for entry in values.pop("entries")]
+    return Shard(**values, entries=entries, digest=digest_of(content))
+
+
+def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
+    """Collect the files among those present that belong to shards: published or not, alive or not."""
+    shards = read_shards(folder)
+    named = {f["path"] for s in shards for entry in s.entries for f in entry.files.values()}
+    writers = tuple(shard.writer for shard in shards)
+    return named | {
+        path
+        for path in present
+        if path.startswith(f"{TABLES}/")
+        and path.rpartition("/")[2].removeprefix(".").startswith(writers)
+    }

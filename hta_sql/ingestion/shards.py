@@ -1,0 +1,188 @@
+"""One run read by many jobs that share nothing but the store: each a shard, then one publish."""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hta_sql.errors import StoreError
+from hta_sql.ingestion.fingerprints import KnownTraces
+from hta_sql.ingestion.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.ingestion.plan import Plan, Task, compared, rank_jobs, share
+from hta_sql.ingestion.publish import (
+    entry_of,
+    manifest_or_empty,
+    remove_leftovers,
+    room_in,
+    settle,
+)
+from hta_sql.ingestion.rank import RankResult
+from hta_sql.ingestion.runs import run_of_capture
+from hta_sql.ingestion.shard_files import (
+    SHARDS,
+    Shard,
+    check_shard,
+    read_shards,
+    shard_name,
+    write_shard,
+)
+from hta_sql.ingestion.workers import Failure, Progress, run_jobs
+from hta_sql.manifest import TABLES, Manifest, RankEntry, Store, write_manifest
+from hta_sql.store_files import StoreFolder, store_folder
+
+log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"^(.*)\.(\d+)-of-(\d+)$")
+
+
+def ingest_shard(
+    task: Task, plan: Plan, shard: tuple[int, int]
+) -> tuple[Plan, list[RankResult], list[Failure]]:
+    """Read one share of the traces; only Parquet files and the shard's own file are written."""
+    number, of = check_shard(shard)
+    run, folder, known = task.request.run, task.folder, task.known
+    name = shard_name(run, number, of)
+    with store_lock(folder, task.lock_timeout, _lock_of(name)):
+        earlier = [e for s in read_shards(folder) if s.name == name for e in s.entries]
+        known.learn(earlier)
+        mine = compared(share(plan.found, number, of), task)
+        current = [
+            known.current(run_of_capture(run, file.capture), file) for file in mine.unchanged
+        ]
+        kept = [entry for entry in current if entry and entry in earlier]
+        writer = f"{uuid.uuid4().hex[:12]}-"
+        done = _Progress(folder, known, Shard(run, number, of, writer, entries=kept))
+        done.save()
+        jobs, workers = rank_jobs(task, mine.todo, writer)
+        with room_in(folder, done.give_back):
+            results, failures = run_jobs(jobs, workers, task.executor, done.calling(task.progress))
+        settle(folder, done.shard.entries)
+        done.shard = replace(done.shard, complete=True, failures=[f.message for f in failures])
+        done.save()
+    return mine, results, failures
+
+
+class _Progress:
+    """Keeps the file of a shard up to date while its ranks are read."""
+
+    def __init__(self, folder: StoreFolder, known: KnownTraces, shard: Shard) -> None:
+        self.shard = shard
+        self._folder = folder
+        self._known = known
+
+    def save(self) -> None:
+        """Write what there is so far."""
+        write_shard(self._folder, self.shard)
+
+    def calling(self, progress: Progress | None) -> Progress:
+        """Make what is called after each rank: a job that is killed then goes on from there."""
+
+        def after_rank(result: RankResult, done: int, total: int) -> None:
+            self.shard = self.shard.with_entries([entry_of(result, self._known)])
+            self.save()
+            if progress:
+                progress(result, done, total)
+
+        return after_rank
+
+    def give_back(self) -> None:
+        """Delete the files of this job that belong to no rank that was read to its end."""
+        named = {f["path"] for entry in self.shard.entries for f in entry.files.values()}
+        mine = (self.shard.writer, f".{self.shard.writer}")
+        names = set(self._folder.files(TABLES)) - named
+        self._folder.remove([n for n in names if n.rpartition("/")[2].startswith(mine)])
+
+
+@dataclass(frozen=True)
+class PublishReport:
+    """What a publish did: the shards it merged, those that are missing, the traces that failed."""
+
+    merged: list[str]
+    missing: list[str]
+    failures: list[str]
+    ranks: int
+
+
+def publish_shards(
+    store: Store,
+    *,
+    expect: int | None = None,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+    published: Callable[[StoreFolder], object] | None = None,
+) -> PublishReport:
+    """Merge the shards that are complete into the manifest; see :func:`hta_sql.publish`."""
+    folder = store_folder(store)
+    with store_lock(folder, lock_timeout):
+        manifest = manifest_or_empty(folder)
+        shards = read_shards(folder)
+        missing = _missing(shards, manifest, expect)
+        complete = [shard for shard in shards if shard.complete]
+        if expect and missing:
+            raise StoreError(
+                f"{len(missing)} of {expect} shards are missing in {folder.root!r}: "
+                f"{', '.join(missing[:20])}{' ...' if len(missing) > 20 else ''}. Nothing was "
+                "published. Run them again; what they have read already is kept."
+            )
+        if not complete and not manifest.published:
+            raise StoreError(
+                f"No complete shards in {folder.root!r}. Make them with: hta-sql ingest TRACES "
+                "-o STORE --shard 1/N"
+            )
+        new = [shard for shard in complete if manifest.published.get(shard.name) != shard.digest]
+        with room_in(folder, lambda: None):
+            remove_leftovers(folder, manifest)
+            if new:
+                manifest = _merged(manifest, new)
+                write_manifest(folder, manifest)
+                if published:
+                    published(folder)
+        for shard in complete:
+            _forget(folder, shard)
+    failures = [failure for shard in new for failure in shard.failures]
+    return PublishReport([shard.name for shard in new], missing, failures, len(manifest.entries))
+
+
+def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:
+    entries: list[RankEntry] = [entry for shard in shards for entry in shard.entries]
+    names = {shard.name: shard.digest for shard in shards}
+    return replace(manifest.with_entries(entries), published={**manifest.published, **names})
+
+
+def _missing(shards: list[Shard], manifest: Manifest, expect: int | None) -> list[str]:
+    """Name the shards that are neither published nor ready to be, of every run that has some."""
+    there: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for name in manifest.published:
+        if match := _NAME.match(name):
+            there[match[1], int(match[3])].add(int(match[2]))
+    started = {shard.name for shard in shards if not shard.complete}
+    for shard in shards:
+        there[shard.run, shard.of] |= {shard.number} if shard.complete else set()
+    if expect:
+        there = {key: value for key, value in there.items() if key[1] == expect}
+        there = there or {("*", expect): set()}
+    names = [
+        shard_name(run, number, of)
+        for (run, of), numbers in sorted(there.items())
+        for number in range(1, of + 1)
+        if number not in numbers
+    ]
+    return [f"{name} (started, not finished)" if name in started else name for name in names]
+
+
+def _forget(folder: StoreFolder, shard: Shard) -> None:
+    """Remove the file of a published shard, unless its job has started again."""
+    try:
+        with store_lock(folder, 0, _lock_of(shard.name)):
+            now = {other.name: other.digest for other in read_shards(folder)}
+            if now.get(shard.name) == shard.digest:
+                folder.remove([shard.path])
+    except StoreError:
+        log.info("Shard %s is being read again.", shard.name)
+
+
+def _lock_of(name: str) -> str:
+    return f"{SHARDS}/.{name}.lock"

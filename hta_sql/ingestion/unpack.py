@@ -1,0 +1,135 @@
+"""Unpacks compressed bytes to the last good one: a broken stream ends, and says why.
+
+The file objects of gzip and isal raise where a stream breaks off, and lose what they had
+unpacked but not handed out: up to a block of good events. Here the good bytes come first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+
+from isal import isal_zlib
+
+from hta_sql.errors import ExtraNotInstalledError
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+SLICE_BYTES = 4 << 10
+"""gzip unpacks 1032 to 1 at most, so one slice becomes 4 MB at most."""
+
+ZSTD_BLOCK_BYTES = 128 << 10
+
+_WITH_GZIP_HEADER = 31
+_NEVER = sys.maxsize
+_DAMAGED = cast("type[Exception]", isal_zlib.error)
+
+
+class UnpackedStream:
+    """The bytes inside a gzip or zstd stream.
+
+    Attributes:
+        problem: Why the stream ended before its end; None: it did not.
+    """
+
+    def __init__(self, raw: BinaryIO | UnpackedStream, magic: bytes, path: str) -> None:
+        self.problem: str | None = None
+        self._raw = raw
+        self._blocks = _zstd(raw, path, self) if magic == ZSTD_MAGIC else self._gzip()
+        self._ready = bytearray()
+
+    def read(self, size: int) -> bytes:
+        """Read `size` bytes; fewer only at the end."""
+        while len(self._ready) < size:
+            block = next(self._blocks, None)
+            if block is None:
+                break
+            self._ready += block
+        taken = bytes(self._ready[:size])
+        del self._ready[:size]
+        return taken
+
+    def peek(self, size: int) -> bytes:
+        """Look at the next bytes."""
+        taken = self.read(size)
+        self._ready[:0] = taken
+        return taken
+
+    def close(self) -> None:
+        """Close the compressed stream."""
+        self._raw.close()
+
+    def __enter__(self) -> UnpackedStream:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _gzip(self) -> Iterator[bytes]:
+        done = 0
+        try:
+            for block in self._members(_NEVER):
+                done += len(block)
+                yield block
+        except _DAMAGED as error:
+            self.problem = f"the compressed file is damaged: {error}"
+            # What the failing call had unpacked is lost: once more, byte by byte where it failed.
+            if not isinstance(self._raw, UnpackedStream):
+                self._raw.seek(0)
+                yield from _behind(done, self._members(done))
+
+    def _members(self, bytewise_behind: int) -> Iterator[bytes]:
+        """Unpack member after member; zeros behind the last are padding."""
+        decoder: Any = isal_zlib.decompressobj(wbits=_WITH_GZIP_HEADER)
+        done = 0
+        while packed := self._raw.read(SLICE_BYTES if done < bytewise_behind else 1):
+            block = decoder.decompress(packed)
+            while decoder.eof:
+                done += len(block)
+                yield block
+                packed = (decoder.unused_data or self._raw.read(SLICE_BYTES)).lstrip(b"\0")
+                if not packed:
+                    return
+                if packed[:2] != GZIP_MAGIC[: len(packed)]:
+                    self.problem = "something else follows the compressed data"
+                    return
+                decoder = isal_zlib.decompressobj(wbits=_WITH_GZIP_HEADER)
+                block = decoder.decompress(packed)
+            done += len(block)
+            yield block
+        self.problem = "the compressed file breaks off"
+
+
+def _behind(position: int, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    seen = 0
+    with suppress(_DAMAGED):
+        for block in blocks:
+            seen += len(block)
+            yield block[max(0, len(block) - max(0, seen - position)) :]
+
+
+def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> Iterator[bytes]:
+    try:
+        import zstandard  # noqa: PLC0415 - optional, and only for .zst
+    except ImportError as error:
+        raise ExtraNotInstalledError(
+            f"{path!r} is compressed with zstd. Install the reader: pip install 'hta-sql[zstd]'."
+        ) from error
+    reader = zstandard.ZstdDecompressor().stream_reader(
+        cast("BinaryIO", raw), read_across_frames=True
+    )
+    try:
+        # One call unpacks one block, so that an error costs that block only.
+        while block := reader.read1(ZSTD_BLOCK_BYTES):
+            yield block
+    except zstandard.ZstdError as error:
+        stream.problem = f"the compressed file is damaged: {error}"

@@ -1,0 +1,214 @@
+"""The folder of a store, local or at an fsspec URL: read, replace in one step, list, remove.
+
+A local file is written beside its place, flushed to the disk and moved there. An object storage
+shows an object when all of it has arrived, so that a plain upload does the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+PARTIAL = ".partial"
+"""End of the name of what is not complete; such names begin with a dot, and nobody reads them."""
+
+_URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
+"""Also with one slash, which is what a ``pathlib.Path`` makes of a URL."""
+
+
+class StoreFolder(ABC):
+    """Where a store is; names are relative to it, with slashes."""
+
+    root: str
+    """Absolute path or URL, without a slash at its end."""
+
+    local: Path | None
+    """The folder, where it is on this machine."""
+
+    def path(self, name: str) -> str:
+        """Return the absolute path or URL of a file."""
+        return f"{self.root}/{name}"
+
+    @abstractmethod
+    def read(self, name: str) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+
+    @abstractmethod
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file in one step, durable before it is visible."""
+
+    @abstractmethod
+    def put(self, source: Path, name: str) -> None:
+        """Copy a local file to its place in one step, durable before it is visible."""
+
+    @abstractmethod
+    def files(self, folder: str) -> list[str]:
+        """List the files below a folder, sorted; none where there is no such folder."""
+
+    @abstractmethod
+    def remove(self, names: list[str]) -> None:
+        """Delete files; those that are gone already do not matter."""
+
+    @abstractmethod
+    def settle(self, names: Iterable[str]) -> None:
+        """Make sure that the folders of files are on the disk, as the files are."""
+
+    def filesystem(self) -> Any:
+        """Return what the engine has to know to read here; None where it can do so itself."""
+        return None
+
+    def spellings(self) -> list[str]:
+        """List the ways in which the engine may write the root."""
+        return [self.root]
+
+
+class LocalFolder(StoreFolder):
+    """A store on this machine, or on what is mounted here."""
+
+    def __init__(self, path: Path) -> None:
+        self.local: Path = path
+        self.root = path.as_posix()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        return (self.local / name).read_bytes()
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file in one step, durable before it is visible."""
+        target = self.local / name
+        make_folder(target.parent)
+        with replacing(target) as partial:
+            partial.write_bytes(content)
+
+    def put(self, source: Path, name: str) -> None:
+        """Copy a local file to its place in one step, durable before it is visible."""
+        with replacing(self.local / name) as partial:
+            shutil.copyfile(source, partial)
+
+    def files(self, folder: str) -> list[str]:
+        """List the files below a folder, sorted; none where there is no such folder."""
+        top = self.local / folder
+        found = [Path(place, name) for place, _, names in os.walk(top) for name in names]
+        return sorted(path.relative_to(self.local).as_posix() for path in found)
+
+    def remove(self, names: list[str]) -> None:
+        """Delete files; those that are gone already do not matter."""
+        for name in names:
+            (self.local / name).unlink(missing_ok=True)
+
+    def settle(self, names: Iterable[str]) -> None:
+        """Flush the folders above the files, each once."""
+        above = {parent for name in names for parent in PurePosixPath(name).parents}
+        for folder in sorted(above):
+            sync(self.local / folder)
+
+
+class RemoteFolder(StoreFolder):
+    """A store on an object storage, or whatever else fsspec knows."""
+
+    local = None
+
+    def __init__(self, url: str) -> None:
+        import fsspec  # noqa: PLC0415 - a store on this machine does without
+
+        self._fs, self._top = fsspec.url_to_fs(url)
+        self._top = str(self._top).rstrip("/")
+        self.root = url.rstrip("/")
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        return bytes(self._fs.cat_file(f"{self._top}/{name}"))
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file in one step."""
+        self._fs.pipe_file(f"{self._top}/{name}", content)
+
+    def put(self, source: Path, name: str) -> None:
+        """Upload a local file."""
+        self._fs.put_file(str(source), f"{self._top}/{name}")
+
+    def files(self, folder: str) -> list[str]:
+        """List the files below a folder, sorted; none where there is no such folder."""
+        # Another process may have written since this one listed.
+        self._fs.invalidate_cache()
+        found = self._fs.find(f"{self._top}/{folder}")
+        return sorted(str(path)[len(self._top) + 1 :] for path in found)
+
+    def remove(self, names: list[str]) -> None:
+        """Delete files; those that are gone already do not matter."""
+        if names:
+            self._fs.rm([f"{self._top}/{name}" for name in names])
+
+    def settle(self, names: Iterable[str]) -> None:
+        """Object storages have no folders."""
+
+    def filesystem(self) -> Any:
+        """Return the fsspec file system, for ``register_filesystem``."""
+        return self._fs
+
+    def spellings(self) -> list[str]:
+        """List the ways in which the engine may write the root."""
+        return sorted({self.root, str(self._fs.unstrip_protocol(self._top))})
+
+
+def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
+    """Tell a URL from a local path."""
+    if isinstance(path, StoreFolder):
+        return path
+    text = os.fspath(path)
+    match = _URL.match(text)
+    if match and match.group(1) not in ("file", "local"):
+        return RemoteFolder(f"{match.group(1)}://{text[match.end() :]}")
+    return LocalFolder(Path(text.removeprefix("file://")).resolve())
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Give the name of a file to write; what was written then becomes the target, in one step."""
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}{PARTIAL}")
+    try:
+        yield partial
+        publish_file(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def publish_file(partial: Path, target: Path) -> None:
+    """Move a complete file to its place: all of it is on the disk before its name is."""
+    sync(partial)
+    partial.replace(target)
+    sync(target.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it; each is on the disk before anything is inside."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to the disk."""
+    if os.name == "nt" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

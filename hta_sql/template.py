@@ -1,0 +1,133 @@
+"""The part of a catalog that is the same for every store: views and macros over empty tables.
+
+The engine binds each macro as it is created, which takes half a second for all of them. So they
+are created once for each state of the library, in a file of the user's cache; the catalog of a
+store is a copy of it with other tables below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import duckdb
+
+from hta_sql import sqltext
+from hta_sql._version import __version__
+from hta_sql.ingestion.columns import stored_columns
+from hta_sql.ingestion.fingerprints import definitions
+from hta_sql.library import Library, SqlObject
+from hta_sql.machine import cache_folder
+from hta_sql.store_files import replacing
+
+STORAGE_VERSION = "v1.4.0"
+"""What BI tools that still bundle DuckDB 1.4 can open."""
+
+Config = dict[str, str | bool | int | float | list[str]]
+CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
+
+_FORMAT = 1
+"""Raised when the code here or in catalog.py writes something else from the same library."""
+
+
+def library_digest(library: Library) -> str:
+    """Name a state of the library, of the table definitions and of what writes catalogs."""
+    digest = hashlib.sha256(f"{_FORMAT} {STORAGE_VERSION} {__version__} {definitions()}".encode())
+    for about in (*library.tables, *library.macros, *library.analyses):
+        digest.update(f"{about.path.name}\0{about.text}\0".encode())
+    return digest.hexdigest()
+
+
+def template(library: Library) -> Path:
+    """Return the template of a library, from the cache or built now."""
+    folder = cache_folder() / "templates"
+    target = folder / f"{library_digest(library)[:24]}-duckdb{duckdb.__version__}.duckdb"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as partial, duckdb.connect(str(partial), config=CONFIG) as con:
+            create_objects(con, library)
+    return target
+
+
+def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Create everything that does not depend on a store, in one transaction."""
+    con.execute("BEGIN")
+    con.execute("CREATE SCHEMA stored")
+    con.execute("CREATE SCHEMA lib")
+    for name, kinds in stored_columns().items():
+        con.execute(sqltext.values_view(f"stored.{sqltext.identifier(name)}", kinds, []))
+    con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
+    for table in library.tables:
+        con.execute(table.text)
+        _comment(con, "VIEW", table.name, table)
+    for macro in library.macros:
+        con.execute(macro.text)
+        _comment(con, "MACRO TABLE", f"lib.{macro.name}", macro)
+    for analysis in library.analyses:
+        con.execute(analysis.text)
+        _comment(con, "MACRO TABLE", analysis.name, analysis)
+    for analysis in library.newest():
+        con.execute(_unversioned_macro(analysis))
+        con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
+        _comment(con, "MACRO TABLE", analysis.base_name, analysis)
+        _comment(con, "VIEW", analysis.base_name, analysis)
+    con.execute(_analyses_view(library))
+    con.execute("COMMIT")
+
+
+RANK_SCOPE = {
+    "run": "VARCHAR",
+    "rank": "INTEGER",
+    "offset_ns": "BIGINT",
+    "drops_last_step": "BOOLEAN",
+}
+
+
+def _unversioned_macro(analysis: SqlObject) -> str:
+    """The newest version under the plain name: the same statement, so the same plan."""
+    head, _, rest = analysis.text.partition(f"CREATE OR REPLACE MACRO {analysis.name}(")
+    return f"{head}CREATE OR REPLACE MACRO {analysis.base_name}({rest}"
+
+
+def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:
+    con.execute(f"COMMENT ON {kind} {name} IS {sqltext.literal(about.full_description)}")
+    if kind != "VIEW":
+        return
+    for column in about.columns:
+        doc = f"{column.doc} [{column.unit}]" if column.unit else column.doc
+        target = f"{name}.{sqltext.identifier(column.name)}"
+        con.execute(f"COMMENT ON COLUMN {target} IS {sqltext.literal(doc)}")
+
+
+def _analyses_view(library: Library) -> str:
+    columns = {
+        "name": "VARCHAR",
+        "version": "INTEGER",
+        "is_default": "BOOLEAN",
+        "status": "VARCHAR",
+        "since": "VARCHAR",
+        "topic": "VARCHAR",
+        "summary": "VARCHAR",
+        "parameters": "VARCHAR",
+        "columns": "VARCHAR",
+        "needs": "VARCHAR",
+        "reference": "VARCHAR",
+    }
+    newest = {a.name for a in library.newest()}
+    rows = [
+        (
+            a.base_name,
+            a.version,
+            a.name in newest,
+            a.status,
+            a.facts.get("Since"),
+            a.topic,
+            a.summary,
+            ", ".join(f"{p.name} {p.type} := {p.default}" for p in a.parameters),
+            ", ".join(c.name for c in a.columns),
+            a.facts.get("Needs"),
+            a.facts.get("Reference"),
+        )
+        for a in sorted(library.analyses, key=lambda a: (a.base_name, a.version or 0))
+    ]
+    return sqltext.values_view("analyses", columns, rows)

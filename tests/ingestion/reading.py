@@ -1,0 +1,83 @@
+"""Ingests one file as one rank and compares what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+
+FILE_WIDE = ("ranks", "devices", "process_groups", "steps", "event_args", "quarantine")
+"""Tables whose rows are not one event each."""
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+class Reading:
+    """The tables of one trace, as rows in the order of the file."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        tables = path.parent / f"{path.name}.tables"
+        job = RankJob(str(path), "run", 0, "given", str(tables), **options)
+        self.result: RankResult = ingest_rank(job)
+        self.tables: Tables = {}
+        with duckdb.connect() as con:
+            for file in self.result.files:
+                found = con.read_parquet(str(tables / file.path))
+                rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+                self.tables[file.table] = [
+                    {name: value for name, value in row.items() if name != "source"}
+                    for row in rows
+                ]
+
+    @property
+    def kept(self) -> set[int]:
+        """Positions of the events that are in a table."""
+        return {
+            row["event_id"]
+            for table, rows in self.tables.items()
+            if table not in FILE_WIDE
+            for row in rows
+        }
+
+    @property
+    def quarantine(self) -> list[dict[str, Any]]:
+        """What was lost or repaired."""
+        return self.tables.get("quarantine", [])
+
+    @property
+    def lost(self) -> set[int]:
+        """Positions of the events that were lost."""
+        return {
+            row["event_id"]
+            for row in self.quarantine
+            if row["is_lost"] and row["event_id"] is not None
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the events that are in a table, in the order of the file."""
+        named = {
+            row["event_id"]: row.get("name", "[memory]")
+            for table, rows in self.tables.items()
+            if table not in FILE_WIDE
+            for row in rows
+        }
+        return [named[event_id] for event_id in sorted(named)]
+
+    def check_nothing_vanished(self) -> None:
+        """Every event of the file is in a table or in quarantine, and in one of them only."""
+        assert not self.kept & self.lost
+        assert self.kept | self.lost == set(range(self.result.event_count))
+
+    def without_offsets(self) -> Tables:
+        """The tables, with quarantine by event: an offset may be that of the event's chunk."""
+        tables = dict(self.tables)
+        if "quarantine" in tables:
+            rows = [
+                {**row, "byte_offset": None, "byte_count": None} for row in tables["quarantine"]
+            ]
+            tables["quarantine"] = sorted(rows, key=repr)
+        return tables

@@ -1,0 +1,247 @@
+"""Kills ingests in the middle, again and again, and asks the store after each kill.
+
+Run as a program: ``python crash_rounds.py FOLDER KILLS SEED``. It forks: a child ingests or
+publishes and is killed with SIGKILL, half of the time at a random moment, half of the time right
+before a random one of its file operations; other children read. All ranks of a version have one
+kernel of 100 + version µs, so that an answer tells which version it is, and whether it is mixed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import hta_sql
+import hta_sql.ingestion
+import hta_sql.store
+from hta_sql.manifest import read_manifest
+
+RANKS = 2
+OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.listdir", "os.scandir"}
+
+
+def write_version(traces: Path, version: int) -> None:
+    """Replace the traces of all ranks."""
+    traces.mkdir(exist_ok=True)
+    for rank in range(RANKS):
+        kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0.0}
+        kernel |= {"dur": 100.0 + version, "args": {"device": 0, "stream": 7}}
+        trace = {"distributedInfo": {"rank": rank}, "traceEvents": [kernel]}
+        (traces / f"rank{rank}.json").write_text(json.dumps(trace))
+
+
+def version_of(store: Path) -> int:
+    """Ask the store which version it holds; a mixture fails."""
+    with hta_sql.open(store, threads=1) as opened:
+        table = opened.run("temporal_breakdown").arrow().to_pydict()
+    (busy,) = set(table["compute_ns"])
+    assert sorted(table["rank"]) == list(range(RANKS)), table
+    return int(busy) // 1000 - 100
+
+
+def ingest_all(traces: Path, store: Path) -> None:
+    """Read all ranks in this process."""
+    hta_sql.ingest(str(traces), store, run="job", jobs=1).close()
+
+
+def ingest_shards(traces: Path, store: Path) -> None:
+    """Read the ranks as the jobs of an array."""
+    for number in range(1, RANKS + 1):
+        hta_sql.ingest(str(traces), store, run="job", jobs=1, shard=(number, RANKS))
+
+
+def publish(_traces: Path, store: Path) -> None:
+    """Put the shards together."""
+    hta_sql.publish(store, expect=RANKS).close()
+
+
+def forked(task: Callable[[], object]) -> int:
+    """Run a task in a child; exit code 0 if it did not raise."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        task()
+        code = 0
+    except BaseException:  # noqa: BLE001 - told to whoever reads the failed test
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def finished(child: int) -> int:
+    """Wait for a child; its exit code, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def done(task: Callable[[], object]) -> None:
+    """Run a task in a child that has to succeed."""
+    assert finished(forked(task)) == 0
+
+
+def seen(store: Path) -> int:
+    """Ask for the version in a child."""
+    reading, writing = os.pipe()
+    done(lambda: os.write(writing, str(version_of(store)).encode()))
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        return int(pipe.read())
+
+
+def killing_itself(before_operation: int, task: Callable[[], object]) -> Callable[[], object]:
+    """Make a task that dies right before its n-th file operation."""
+
+    def run() -> None:
+        count = 0
+
+        def hook(event: str, _arguments: tuple[object, ...]) -> None:
+            nonlocal count
+            if event in OPERATIONS:
+                count += 1
+                if count == before_operation:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        task()
+
+    return run
+
+
+def operations_of(task: Callable[[], object]) -> tuple[int, float]:
+    """Count the file operations of a task, and time it."""
+    reading, writing = os.pipe()
+
+    def run() -> None:
+        counts = [0]
+
+        def hook(event: str, _arguments: tuple[object, ...]) -> None:
+            counts[0] += event in OPERATIONS
+
+        sys.addaudithook(hook)
+        started = time.monotonic()
+        task()
+        os.write(writing, f"{counts[0]} {time.monotonic() - started}".encode())
+
+    done(run)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        count, seconds = pipe.read().split()
+    return int(count), float(seconds)
+
+
+@contextmanager
+def readers(store: Path, allowed: tuple[int, int]) -> Iterator[None]:
+    """Open and ask the store all the time; versions other than these, or going back, fail."""
+    stop, stopping = os.pipe()
+
+    def read() -> None:
+        os.set_blocking(stop, False)
+        os.close(stopping)
+        last = allowed[0]
+        while True:
+            version = version_of(store)
+            assert version in allowed[allowed.index(last) :], (version, last, allowed)
+            last = version
+            try:
+                if os.read(stop, 1) == b"":
+                    return
+            except BlockingIOError:
+                continue
+
+    child = forked(read)
+    os.close(stop)
+    try:
+        yield
+    finally:
+        os.close(stopping)
+        assert finished(child) == 0, "a reader failed"
+
+
+def leftovers(store: Path, before: set[str]) -> set[str]:
+    """Files that neither the manifest, nor the one before, nor the store itself accounts for."""
+    own = {"manifest.json", "catalog.duckdb", ".lock"}
+    known = read_manifest(store).named_files() | before | own
+    found = {str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()}
+    return {name for name in found - known if not name.endswith(".lock")}
+
+
+def main(folder: Path, kills: int, seed: int) -> None:
+    """Kill and ask; prints what was done."""
+    chance = random.Random(seed)  # noqa: S311 - a test's dice
+    traces, store = folder / "traces", folder / "job.store"
+    write_version(traces, 0)
+    done(lambda: ingest_all(traces, store))
+    write_version(traces, 1)
+    modes: dict[str, tuple[Callable[[Path, Path], None], int, float]] = {}
+    for mode in (ingest_all, ingest_shards, publish):
+        operations, seconds = operations_of(partial(mode, traces, store))
+        modes[mode.__name__] = (mode, operations, seconds)
+        if mode is ingest_all:
+            write_version(traces, 2)
+    version, killed, changed = 2, 0, 0
+    assert seen(store) == version
+    while killed < kills:
+        target = version + 1
+        write_version(traces, target)
+        name = chance.choice(["ingest_all", "ingest_all", "ingest_shards", "publish", "publish"])
+        kind, operations, seconds = modes[name]
+        if kind is publish:
+            done(lambda: ingest_shards(traces, store))
+        task: Callable[[], object] = partial(kind, traces, store)
+        by_operation = chance.random() < 0.5
+        if by_operation:
+            task = killing_itself(chance.randint(1, operations), task)
+        with readers(store, (version, target)) if chance.random() < 0.3 else _nothing():
+            child = forked(task)
+            if not by_operation:
+                time.sleep(chance.uniform(0, seconds * 1.1))
+                os.kill(child, signal.SIGKILL)
+            code = finished(child)
+        assert code in (0, -signal.SIGKILL), code
+        killed += code != 0
+        now = seen(store)
+        assert now in (version, target), (name, now, version, target)
+        changed += now == target
+        version = now
+        if chance.random() < 0.4:
+            version = target + 1
+            check_the_next_ingest(traces, store, version)
+    sys.stdout.write(f"{killed} kills survived; {changed} times the new version was there\n")
+
+
+def check_the_next_ingest(traces: Path, store: Path, version: int) -> None:
+    """Ingest without being killed: the new version is there, and what the killed ones left is not."""
+    before = read_manifest(store).named_files()
+    write_version(traces, version)
+    done(lambda: ingest_all(traces, store))
+    assert seen(store) == version
+    # Shards that were read and never published stay: nobody has said that they are not wanted.
+    stray = {name for name in leftovers(store, before) if not _is_of_shard(store, name)}
+    assert not stray, stray
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def _is_of_shard(store: Path, name: str) -> bool:
+    if name.startswith("shards/"):
+        return True
+    writers = [json.loads(p.read_text())["writer"] for p in store.glob("shards/*.json")]
+    return Path(name).name.removeprefix(".").startswith(tuple(writers))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

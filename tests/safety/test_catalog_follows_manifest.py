@@ -1,0 +1,110 @@
+"""The manifest decides what a store holds; a catalog of another one is found out."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql import catalog, machine
+from hta_sql.ingestion.locks import store_lock
+from hta_sql.manifest import CATALOG, MANIFEST
+from hta_sql.store_files import store_folder
+from tests.safety.conftest import busy_times_of
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+
+@pytest.fixture
+def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
+    """A store whose ingest died between manifest and catalog; the manifest's rank is 200 µs."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    old = (store / CATALOG).read_bytes()
+    hta_sql.ingest(write_traces({0: 200.0}), store).close()
+    (store / CATALOG).unlink()
+    (store / CATALOG).write_bytes(old)
+    return store
+
+
+def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: BusyTimes) -> None:
+    """The first reader puts it there."""
+    old = (between / CATALOG).read_bytes()
+    assert busy_times(between) == {0: 200.0}
+    assert (between / CATALOG).read_bytes() != old
+
+
+def test_a_store_that_is_being_written_is_left_alone(
+    between: Path, busy_times: BusyTimes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While an ingest has the lock, a reader makes a catalog in its own cache."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setattr(catalog, "cache_folder", lambda: cache)
+    old = (between / CATALOG).read_bytes()
+    with store_lock(store_folder(between)):
+        assert busy_times(between) == {0: 200.0}
+    assert (between / CATALOG).read_bytes() == old
+    assert list(cache.rglob("*.duckdb"))
+
+
+@pytest.mark.parametrize("damage", ["missing", "no database", "empty"])
+def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, damage: str) -> None:
+    """It holds no data; there is nothing to lose."""
+    path = between / CATALOG
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(b"" if damage == "empty" else b"hello" * 1000)
+    assert busy_times(between) == {0: 200.0}
+
+
+def test_a_moved_store_that_cannot_be_written_opens(
+    between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog of another place is replaced by one in the cache."""
+
+    def refuse(*_arguments: object) -> None:
+        raise PermissionError(13, "read-only")
+
+    moved = tmp_path / "moved.store"
+    shutil.move(between, moved)
+    monkeypatch.setattr("hta_sql.store.write_catalog", refuse)
+    assert busy_times(moved) == {0: 200.0}
+
+
+def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTraces) -> None:
+    """A reader sees what was there when it opened, until the ingest after the next; so does its process."""
+    store = tmp_path / "job.store"
+    with hta_sql.ingest(write_traces({0: 100.0}), store) as first:
+        with hta_sql.ingest(write_traces({0: 200.0}), store) as second:
+            assert busy_times_of(first) == {0: 100.0}
+            assert busy_times_of(second) == {0: 200.0}
+        hta_sql.ingest(tmp_path / "traces", store).close()
+        assert busy_times_of(first) == {0: 100.0}, "nothing had changed, so nothing was removed"
+
+
+def test_without_a_cache_folder(
+    between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No home to write to: a folder that ends with the process does."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    machine.cache_folder.cache_clear()
+    try:
+        with store_lock(store_folder(between)):
+            assert busy_times(between) == {0: 200.0}
+    finally:
+        monkeypatch.undo()
+        machine.cache_folder.cache_clear()
+
+
+def test_a_damaged_manifest_is_named(between: Path) -> None:
+    """Not JSON, not ours, or of another version: the error says which file."""
+    for content in ("{", "[]", '{"format": "other"}', '{"format": "hta_sql store"}'):
+        (between / MANIFEST).write_text(content)
+        with pytest.raises(hta_sql.StoreVersionError, match="manifest"):
+            hta_sql.open(between)

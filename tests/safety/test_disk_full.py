@@ -1,0 +1,90 @@
+"""No room: the error says so, the old store is intact, nothing is left behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql import store_files
+from hta_sql.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of four megabytes, where this user may mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(place)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("may not mount here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)  # noqa: S603, S607
+
+
+@pytest.mark.parametrize("free", [0, 20_000, 300_000])
+def test_a_full_disk(
+    small_disk: Path, write_traces: WriteTraces, busy_times: BusyTimes, free: int
+) -> None:
+    """At the first table, in the middle, or at the catalog."""
+    store = small_disk / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0, 1: 100.0}), store).close()
+    ballast = small_disk / "ballast"
+    fill(ballast, free)
+    traces = write_traces({0: 200.0, 1: 200.0}, events=2000)
+    with pytest.raises(hta_sql.StoreError, match="No space left to write"):
+        hta_sql.ingest(traces, store)
+    # What was published before the catalog ran out of room is the new store, whole.
+    assert busy_times(store) in ({0: 100.0, 1: 100.0}, {0: 400_000.0, 1: 400_000.0})
+    ballast.unlink()
+    hta_sql.ingest(traces, store).close()
+    assert busy_times(store) == {0: 400_000.0, 1: 400_000.0}
+    assert not list(store.rglob("*.partial"))
+
+
+def fill(ballast: Path, free: int) -> None:
+    """Leave this many bytes on a disk."""
+    status = os.statvfs(ballast.parent)
+    ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "catalog.duckdb"])
+def test_a_full_disk_at_the_end(
+    tmp_path: Path,
+    write_traces: WriteTraces,
+    busy_times: BusyTimes,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """After the tables: before the manifest is in place it is the old store, behind it the new one."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    before = read_manifest(store).named_files()
+    publish_file = store_files.publish_file
+
+    def refuse(partial: Path, target: Path) -> None:
+        if target.name == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        publish_file(partial, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_files, "publish_file", refuse)
+        with pytest.raises(hta_sql.StoreError, match="No space left to write"):
+            hta_sql.ingest(write_traces({0: 200.0}), store)
+    new = name == "catalog.duckdb"
+    assert busy_times(store) == {0: 200.0 if new else 100.0}
+    found = {path.relative_to(store).as_posix() for path in store.glob("tables/**/*.parquet")}
+    assert found == read_manifest(store).named_files()
+    assert (found == before) == (not new)
+    assert not list(store.rglob("*.partial"))

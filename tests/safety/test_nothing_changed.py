@@ -1,0 +1,113 @@
+"""Opening a folder again: what did not change is not read, and nothing is written."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql.ingestion import fingerprints
+from hta_sql.ingestion.publish import remove_leftovers
+from hta_sql.manifest import read_manifest
+from hta_sql.store_files import store_folder
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import WriteTraces
+
+
+@pytest.fixture
+def folder(write_traces: WriteTraces) -> Path:
+    """Eight ranks and their store beside them."""
+    traces = write_traces({rank: 100.0 + rank for rank in range(8)}, events=500)
+    hta_sql.ingest(traces, traces / "job.store").close()
+    return traces
+
+
+def state_of(store: Path) -> dict[str, tuple[int, int]]:
+    """Every file with its time and place on the disk."""
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in store.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_no_trace_is_read_and_nothing_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rank of an unchanged file is taken from the manifest."""
+    monkeypatch.setattr(fingerprints, "peek", lambda path: pytest.fail(f"read {path}"))
+    before = state_of(folder / "job.store")
+    with hta_sql.ingest(folder, folder / "job.store") as opened:
+        assert opened.ingested
+        assert len(opened.ingested.unchanged) == 8
+        assert opened.ingested.results == []
+    assert state_of(folder / "job.store") == before
+
+
+def test_it_takes_a_tenth_of_a_second(folder: Path) -> None:
+    """The best of five; other tests run beside this one."""
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        hta_sql.ingest(folder, folder / "job.store").close()
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.1
+
+
+def test_a_changed_file_is_read_and_the_others_are_not(
+    folder: Path, write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changed is: other bytes; also of the same size, also with the old time."""
+    store = folder / "job.store"
+    path = folder / "rank3.json"
+    status = path.stat()
+    write_traces({3: 503.0}, events=500)
+    assert path.stat().st_size == status.st_size
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    peeked: list[str] = []
+
+    def peek(path: str) -> tuple[int, int]:
+        peeked.append(Path(path).name)
+        return 3, 0
+
+    monkeypatch.setattr(fingerprints, "peek", peek)
+    with hta_sql.ingest(folder, store) as opened:
+        assert opened.ingested
+        assert [result.job.rank for result in opened.ingested.results] == [3]
+    assert peeked == ["rank3.json"]
+
+
+def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
+    """Ranks by order of names are counted anew when a file is added, without reading the old one."""
+    traces = write_traces({0: 100.0})
+    text = (traces / "rank0.json").read_text()
+    (traces / "rank0.json").unlink()
+    for name in ("b.json", "a.json"):
+        (traces / name).write_text(text.replace('"distributedInfo": {"rank": 0}, ', ""))
+        with hta_sql.ingest(traces, tmp_path / "job.store") as opened:
+            rows = opened.sql("SELECT rank, source, rank_source FROM ranks ORDER BY rank").rows()
+    assert [(rank, Path(source).name) for rank, source, _ in rows] == [(0, "a.json"), (1, "b.json")]
+    assert {row[2] for row in rows} == {"order of names"}
+
+
+def test_what_an_ingest_replaces_goes_with_the_one_after(
+    tmp_path: Path, write_traces: WriteTraces
+) -> None:
+    """Leftovers of all kinds go, what is not ours stays."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    first = read_manifest(store).named_files()
+    hta_sql.ingest(write_traces({0: 200.0}), store).close()
+    assert all((store / name).exists() for name in first)
+    for name in (".manifest.json.1.partial", ".catalog.duckdb.1.partial", "empty/.x.partial"):
+        (store / name).parent.mkdir(exist_ok=True)
+        (store / name).write_text("")
+    (store / "notes.txt").write_text("mine")
+    removed = remove_leftovers(store_folder(store), read_manifest(store))
+    assert removed == len(first) + 3
+    assert (store / "notes.txt").exists()

@@ -1,0 +1,185 @@
+"""Traces and stores at URLs: in memory, and on an S3 server in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+import pytest
+
+import hta_sql
+from hta_sql import catalog
+from hta_sql.manifest import read_manifest, write_manifest
+from hta_sql.store_files import store_folder
+from tests.safety.conftest import busy_times_of, trace_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+    from tests.safety.conftest import BusyTimes
+
+DURATIONS = {rank: 100.0 + rank for rank in range(3)}
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """A bucket in this process."""
+    yield "memory://bucket"
+    fsspec.filesystem("memory").store.clear()
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[str]:
+    """An S3 server; its URL."""
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A bucket of that server, reached as users do: by the environment."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    fs = fsspec.filesystem("s3")
+    bucket = f"bucket-{os.getpid()}"
+    if not fs.exists(bucket):
+        fs.mkdir(bucket)
+    return f"s3://{bucket}"
+
+
+@pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow)])
+def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """Each kind of bucket in turn, and a cache that nobody has used."""
+    use_cache(monkeypatch, tmp_path / "cache")
+    return str(request.getfixturevalue(request.param))
+
+
+def use_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Keep templates, and start with no catalogs."""
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(catalog, "cache_folder", lambda: folder)
+
+
+def put_traces(folder: str, durations: dict[int, float]) -> str:
+    """Upload traces of ranks with one kernel each."""
+    fs, top = fsspec.url_to_fs(folder)
+    for rank, duration in durations.items():
+        fs.pipe_file(f"{top}/rank{rank}.json", json.dumps(trace_of(rank, duration)).encode())
+    return folder
+
+
+def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> None:
+    """Into a store here; those that did not change are not read again."""
+    traces, store = put_traces(f"{bucket}/a/job", DURATIONS), tmp_path / "job.store"
+    hta_sql.ingest(traces, store).close()
+    assert busy_times(store) == DURATIONS
+    put_traces(traces, {1: 500.0})
+    with hta_sql.ingest(traces, store) as opened:
+        assert opened.ingested
+        assert [result.job.rank for result in opened.ingested.results] == [1]
+    assert busy_times(store) == {**DURATIONS, 1: 500.0}
+
+
+def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
+    """Written, opened, added to, and asked by a query that may do nothing else."""
+    traces, store = put_traces(f"{bucket}/b/job", DURATIONS), f"{bucket}/b/job.store"
+    with hta_sql.ingest(traces, store) as opened:
+        assert busy_times_of(opened) == DURATIONS
+    put_traces(traces, {1: 500.0})
+    hta_sql.ingest(traces, store).close()
+    assert busy_times(store) == {**DURATIONS, 1: 500.0}
+    with hta_sql.open(store, safe=True) as opened:
+        assert opened.sql("SELECT count(*) FROM gpu_ops").rows() == [(3,)]
+        with pytest.raises(hta_sql.QueryError):
+            opened.sql("FROM read_text('/etc/hostname')").rows()
+    # The files that were replaced go with the ingest after the next, as they do here.
+    put_traces(traces, {1: 600.0})
+    hta_sql.ingest(traces, store).close()
+    files = [name for name in store_folder(store).files("tables") if "/rank=1/" in name]
+    assert len(files) == 2 * len(read_manifest(store).entries[1].files)
+
+
+def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
+    """Jobs that share nothing but the bucket."""
+    traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
+    for number in (1, 2):
+        hta_sql.ingest(traces, store, shard=(number, 2))
+    hta_sql.publish(store, expect=2).close()
+    assert busy_times(store) == DURATIONS
+
+
+def test_the_command_line(memory: str, cli: Cli) -> None:
+    """A URL is a store like any other."""
+    traces, store = put_traces(f"{memory}/d/job", DURATIONS), f"{memory}/d/job.store"
+    assert cli("ingest", traces, "-o", store).code == 0
+    done = cli("sql", store, "SELECT count(*) AS n FROM gpu_ops", "--format", "csv")
+    assert done.out == "n\n3\n"
+    cli("list", f"{memory}/none.store").fails(1, f"No store at '{memory}/none.store'")
+
+
+@pytest.mark.slow
+def test_unchanged_traces_cost_one_listing(
+    s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Size and ETag of every trace are in it."""
+    traces = put_traces(f"{s3}/f/job", dict.fromkeys(range(20), 100.0))
+    hta_sql.ingest(traces, tmp_path / "job.store").close()
+    requests = counted_requests(monkeypatch)
+    hta_sql.ingest(traces, tmp_path / "job.store").close()
+    counts = requests()
+    assert "get_object" not in counts
+    assert sum(counts.values()) <= 4, counts
+
+
+@pytest.mark.slow
+def test_opening_a_large_store_reads_two_objects(
+    s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The manifest and the catalog of a thousand ranks; nothing is listed. Again: the manifest."""
+    store = f"{s3}/e/job.store"
+    use_cache(monkeypatch, tmp_path / "cache")
+    hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()
+    manifest = read_manifest(store)
+    more = [replace(manifest.entries[0], rank=rank) for rank in range(1000)]
+    write_manifest(store, manifest.with_entries(more))
+    requests = counted_requests(monkeypatch)
+    catalog.write_catalog(store_folder(store))
+    # s3fs asks for the size of an object before it gets it.
+    assert requests() == {"head_object": 1, "get_object": 1, "put_object": 1}
+    use_cache(monkeypatch, tmp_path / "new-cache")
+    with hta_sql.open(store) as opened:
+        assert len(opened.ranks()) == 1000
+    assert requests() == {"head_object": 2, "get_object": 2}
+    hta_sql.open(store).close()
+    assert requests() == {"head_object": 1, "get_object": 1}
+
+
+def counted_requests(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
+    """Count the requests to S3 by kind, since the last time that was asked."""
+    import s3fs  # noqa: PLC0415 - an extra
+
+    counts: Counter[str] = Counter()
+    call = s3fs.S3FileSystem._call_s3
+
+    async def counting(self: Any, method: str, *arguments: Any, **options: Any) -> Any:
+        counts[method] += 1
+        return await call(self, method, *arguments, **options)
+
+    def counted() -> dict[str, int]:
+        now = dict(counts)
+        counts.clear()
+        return now
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counting)
+    return counted

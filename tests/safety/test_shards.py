@@ -1,0 +1,153 @@
+"""Jobs of an array: each reads its share, one publish puts them together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql.ingestion.discover import TraceFile
+from hta_sql.ingestion.plan import share
+from hta_sql.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+DURATIONS = {rank: 100.0 + rank for rank in range(5)}
+
+
+@pytest.fixture
+def traces(write_traces: WriteTraces) -> Path:
+    """Five ranks."""
+    return write_traces(DURATIONS)
+
+
+def files_of(store: Path) -> set[str]:
+    """Parquet files of a store."""
+    return {path.relative_to(store).as_posix() for path in store.rglob("*.parquet")}
+
+
+def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
+    """The store is not there before the publish, and complete after it, however often it runs."""
+    store = tmp_path / "job.store"
+    read = [hta_sql.ingest(traces, store, shard=(number, 3)) for number in (3, 1, 2)]
+    ranks = [[result.job.rank for result in report.results] for report in read]
+    assert sorted(rank for part in ranks for rank in part) == list(DURATIONS)
+    assert all(ranks)
+    with pytest.raises(hta_sql.StoreNotFoundError, match="hta-sql publish"):
+        hta_sql.open(store)
+    for _ in range(2):
+        hta_sql.publish(store, expect=3).close()
+        assert busy_times(store) == DURATIONS
+    assert files_of(store) == read_manifest(store).named_files()
+    assert not list(store.glob("shards/*.json"))
+
+
+def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
+    """With the number of shards nothing is published before all are there; without it, what is there."""
+    store = tmp_path / "job.store"
+    with pytest.raises(hta_sql.StoreError, match="No complete shards"):
+        hta_sql.publish(store)
+    hta_sql.ingest(traces, store, shard=(2, 3))
+    with pytest.raises(hta_sql.StoreError, match=r"traces.1-of-3, traces.3-of-3\. Nothing was"):
+        hta_sql.publish(store, expect=3)
+    with hta_sql.publish(store) as opened:
+        assert opened.published
+        assert opened.published.merged == ["traces.2-of-3"]
+        assert opened.published.missing == ["traces.1-of-3", "traces.3-of-3"]
+    for number in (1, 3):
+        hta_sql.ingest(traces, store, shard=(number, 3))
+    hta_sql.publish(store, expect=3).close()
+    assert busy_times(store) == DURATIONS
+
+
+def test_an_ingest_leaves_unpublished_shards_alone(
+    traces: Path, write_traces: WriteTraces, tmp_path: Path
+) -> None:
+    """Finished or not: what a shard has written, and is writing, is not a leftover."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(traces, store, shard=(1, 2))
+    hta_sql.ingest(traces, store, shard=(2, 2))
+    path = store / "shards" / "traces.2-of-2.json"
+    running = json.loads(path.read_text())
+    running |= {"complete": False, "entries": []}
+    path.write_text(json.dumps(running))
+    unfinished = store / "tables" / "gpu_ops" / f".{running['writer']}x.partial"
+    unfinished.write_text("")
+    stray = store / "tables" / "gpu_ops" / "someone-else.parquet"
+    stray.write_text("")
+    before = files_of(store)
+    hta_sql.ingest(write_traces({0: 1.0}, "other"), store).close()
+    assert before - files_of(store) == {"tables/gpu_ops/someone-else.parquet"}
+    assert unfinished.exists()
+    with hta_sql.publish(store) as opened:
+        assert opened.published
+        assert opened.published.missing == ["traces.2-of-2 (started, not finished)"]
+
+
+def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
+    """Ranks that it had read are not read again; ranks of the store neither."""
+    store = tmp_path / "job.store"
+
+    def stop_after_two(_result: object, done: int, _total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hta_sql.ingest(traces, store, shard=(1, 1), jobs=1, progress=stop_after_two)
+    again = hta_sql.ingest(traces, store, shard=(1, 1), jobs=1)
+    assert (len(again.unchanged), len(again.results)) == (2, 3)
+    hta_sql.publish(store).close()
+    after = hta_sql.ingest(traces, store, shard=(1, 1), jobs=1)
+    assert (len(after.unchanged), len(after.results)) == (5, 0)
+    with hta_sql.publish(store) as opened:
+        assert opened.ranks() == list(DURATIONS)
+
+
+def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli: Cli) -> None:
+    """The job of its shard fails; the others of that shard are there."""
+    store = tmp_path / "job.store"
+    (traces / "rank2.json").write_text('{"distributedInfo": {"rank": 2}, "traceEvents": [')
+    with pytest.raises(hta_sql.TraceError, match=r"rank2\.json"):
+        hta_sql.ingest(traces, store, shard=(1, 1), strict=True)
+    done = cli("publish", store)
+    assert done.code == 0
+    assert "warning: not read: " in done.err
+    assert "rank2.json" in done.err
+    assert "Published 1 shards; 4 ranks in the store." in done.err
+
+
+def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
+    """What the jobs of an array and the one after them run."""
+    store = tmp_path / "job.store"
+    first = cli("ingest", traces, "-o", store, "--shard", "1/2")
+    assert f"Next: hta-sql publish {store} --expect 2" in first.err
+    cli("publish", store, "--expect", "2").fails(1, "traces.2-of-2")
+    cli("run", store, "temporal_breakdown").fails(1, "hta-sql publish")
+    assert cli("ingest", traces, "-o", store, "--shard", "2/2").code == 0
+    assert "Published 2 shards; 5 ranks" in cli("publish", store, "--expect", "2").err
+    assert "Nothing to publish; 5 ranks" in cli("publish", store, "--expect", "2").err
+    for wrong in ("0/2", "3/2", "2", "a/b"):
+        cli("ingest", traces, "-o", store, "--shard", wrong).fails(2, "1/16 or 16/16")
+    with pytest.raises(hta_sql.ParameterError, match="counted from 1/2 to 2/2"):
+        hta_sql.ingest(traces, store, shard=(0, 2))
+
+
+def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:
+    """By size, and whatever the order in which the files are found."""
+    files = []
+    for rank, size in enumerate([900, 100, 100, 400, 300, 100, 500, 0]):
+        path = tmp_path / f"rank{rank}.json"
+        path.write_bytes(bytes(size))
+        files.append(TraceFile(str(path), rank, "given"))
+    parts = [share(files, number, 3) for number in (1, 2, 3)]
+    assert parts == [share(files[::-1], number, 3) for number in (1, 2, 3)]
+    assert sorted(file.rank for part in parts for file in part) == list(range(8))
+    loads = [sum(Path(file.path).stat().st_size for file in part) for part in parts]
+    assert max(loads) == 900
+    assert min(loads) >= 700
+    assert share(files, 20, 20) == []
