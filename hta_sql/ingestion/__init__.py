@@ -107,8 +107,9 @@ def _ingest(
             return plan, [], []
     with room_in(folder, lambda: remove_leftovers(folder, manifest_or_empty(folder))):
         remove_leftovers(folder, manifest)
-        jobs, workers = rank_jobs(task, plan.todo)
-        results, failures = run_jobs(jobs, workers, task.executor, task.progress)
+        jobs, crew = rank_jobs(task, plan.todo)
+        with crew.given_executor(task.executor) as executor:
+            results, failures = run_jobs(jobs, crew.workers, executor, task.progress)
         if results:
             entries = [entry_of(result, task.known) for result in results]
             settle(folder, entries)

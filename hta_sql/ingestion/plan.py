@@ -13,7 +13,7 @@ from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.locks import LOCK_TIMEOUT_S
 from hta_sql.ingestion.rank import RankJob
 from hta_sql.ingestion.runs import check_run_name, default_run_name, run_of_capture
-from hta_sql.ingestion.workers import Progress, plan_workers
+from hta_sql.ingestion.workers import Progress, WorkerPlan, plan_workers
 from hta_sql.manifest import TABLES
 from hta_sql.store_files import StoreFolder
 
@@ -97,8 +97,10 @@ def compared(found: list[TraceFile], task: Task) -> Plan:
     return plan
 
 
-def rank_jobs(task: Task, files: list[TraceFile], writer: str = "") -> tuple[list[RankJob], int]:
-    """Make a job of each trace; returns them and how many processes are to run them."""
+def rank_jobs(
+    task: Task, files: list[TraceFile], writer: str = ""
+) -> tuple[list[RankJob], WorkerPlan]:
+    """Make a job of each trace; returns them and what is to run them."""
     request = task.request
     plan = plan_workers([file.path for file in files], request.jobs, request.memory_limit)
     jobs = [
@@ -116,7 +118,7 @@ def rank_jobs(task: Task, files: list[TraceFile], writer: str = "") -> tuple[lis
         )
         for file in files
     ]
-    return jobs, plan.workers
+    return jobs, plan
 
 
 def share(found: list[TraceFile], number: int, of: int) -> list[TraceFile]:

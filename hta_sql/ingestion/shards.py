@@ -57,9 +57,9 @@ def ingest_shard(
         writer = f"{uuid.uuid4().hex[:12]}-"
         done = _Progress(folder, known, Shard(run, number, of, writer, entries=kept))
         done.save()
-        jobs, workers = rank_jobs(task, mine.todo, writer)
-        with room_in(folder, done.give_back):
-            results, failures = run_jobs(jobs, workers, task.executor, done.calling(task.progress))
+        jobs, crew = rank_jobs(task, mine.todo, writer)
+        with room_in(folder, done.give_back), crew.given_executor(task.executor) as executor:
+            results, failures = run_jobs(jobs, crew.workers, executor, done.calling(task.progress))
         settle(folder, done.shard.entries)
         done.shard = replace(done.shard, complete=True, failures=[f.message for f in failures])
         done.save()

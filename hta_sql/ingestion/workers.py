@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    as_completed,
+)
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,8 +26,12 @@ from hta_sql.machine import cpu_count, duckdb_memory_limit
 
 log = logging.getLogger(__name__)
 
-SMALL_BYTES = 2 << 20
-"""Below this much (compressed) input, starting processes costs more than they save."""
+SMALL_BYTES = 128 << 10
+"""Below this much (compressed) input one worker is as fast."""
+
+PROCESS_BYTES = 8 << 20
+"""(Compressed) input per worker from which processes pay: each costs a third of a second of CPU
+to start. Below it threads do as well, because the engine works outside the GIL."""
 
 Progress = Callable[[RankResult, int, int], None]
 """Called after each rank with (result, ranks done, ranks to do)."""
@@ -36,15 +47,27 @@ class Failure:
 
 @dataclass(frozen=True)
 class WorkerPlan:
-    """How many processes, and how much of the machine each of them gets."""
+    """How many workers, and how much of the machine each of them gets."""
 
     workers: int
     threads: int
     memory_limit: str
+    in_processes: bool = True
+
+    def given_executor(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
+        """Choose what the jobs run on: the caller's, else threads for small traces.
+
+        None stands for processes, or for right here where one worker is enough.
+        """
+        if given is not None or self.in_processes or self.workers == 1:
+            return nullcontext(given)
+        return ThreadPoolExecutor(self.workers)
 
 
 def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -> WorkerPlan:
-    """Share cores and memory between as many processes as there are traces for.
+    """Share cores and memory between as many workers as there are traces for.
+
+    Who asks for a number of jobs gets processes: one that dies takes only its trace with it.
 
     Raises:
         ParameterError: jobs is not positive.
@@ -53,10 +76,13 @@ def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -
         raise ParameterError(f"jobs must be at least 1, not {jobs}.")
     cores = cpu_count()
     workers = min(jobs or cores, len(paths) or 1)
-    if jobs is None and sum(map(_size, paths)) < SMALL_BYTES:
+    total = sum(map(_size, paths))
+    if jobs is None and total < SMALL_BYTES:
         workers = 1
+    in_processes = jobs is not None or total >= PROCESS_BYTES * workers
     threads = max(1, cores // workers)
-    return WorkerPlan(workers, threads, memory_limit or duckdb_memory_limit(workers))
+    limit = memory_limit or duckdb_memory_limit(workers)
+    return WorkerPlan(workers, threads, limit, in_processes)
 
 
 def _size(path: str) -> int:
