@@ -22,6 +22,7 @@ from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.sqlfiles import ingest_sql, sql_root
+from hta_sql.sqltext import first_match_macro
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +135,6 @@ def _load_class_rules(con: duckdb.DuckDBPyConnection, job: RankJob) -> None:
     own = [job.kernel_classes] if job.kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
     con.execute(ingest_sql("link/class_rules"), {"files": files})
-    rules = con.execute("SELECT regex FROM class_rules").fetchall()
-    any_rule = "|".join(f"(?:{regex})" for (regex,) in rules)
-    con.execute(ingest_sql("link/kernel_classes"), {"any_rule": any_rule})
+    in_order = "SELECT position, regex FROM class_rules ORDER BY priority, position"
+    con.execute(first_match_macro("first_rule", con.execute(in_order).fetchall()))
+    con.execute(ingest_sql("link/kernel_classes"))

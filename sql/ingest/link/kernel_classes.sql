@@ -1,15 +1,17 @@
--- The class of each distinct device activity name.
+-- The class of each distinct device activity name that some rule knows.
 --
--- `class_rules` is kernel_classes.csv and the user's own rules; $any_rule is all their expressions
--- as one, so that the cross product is paid only by the few names that some rule knows.
+-- first_rule(name), made from `class_rules`, is the first rule that matches, as a chain of constant
+-- expressions: compiled once each, where a join on the regex column compiles one for every pair.
 CREATE OR REPLACE TEMP TABLE kernel_classes AS
 WITH
-    known_names AS (
+    names AS (
         SELECT DISTINCT g.name
         FROM staged_gpu_ops AS g
-        WHERE regexp_matches(g.name, $any_rule, 'i')
+    ),
+    known_names AS (
+        SELECT n.name, first_rule(n.name) AS first_rule
+        FROM names AS n
     )
-SELECT n.name, arg_min({'class': r.class, 'collective': r.collective}, (r.priority, r.position)) AS rule
+SELECT n.name, {'class': r.class, 'collective': r.collective} AS rule
 FROM known_names AS n
-JOIN class_rules AS r ON regexp_matches(n.name, r.regex, 'i')
-GROUP BY n.name
+JOIN class_rules AS r ON r.position = n.first_rule
