@@ -29,6 +29,10 @@ _TEXT_VALUE_END = re.compile(
 _WORD_OR_STRING = re.compile(
     STRING + rb"|(?<=[:,\[\s])(N/A|n/a|None|undefined|True|False)(?=\s*[,}\]])", re.DOTALL
 )
+# Most broken events have none of these: a look that calls nothing back is cheap.
+_MAYBE_ENGINE_ONLY = re.compile(rb",\s*[}\]]|nan|inf", re.IGNORECASE)
+_MAYBE_WORD = re.compile(rb"N/A|n/a|None|undefined|True|False")
+_MAYBE_LOOSE = re.compile(rb"[:,\[\s-]0\d")
 _MEANING = {b"True": b"true", b"False": b"false"}
 _LOOSE_NUMBER_OR_STRING = re.compile(STRING + rb"|(?<=[:,\[\s-])(?<![eE]-)(0+)(?=\d)", re.DOTALL)
 # What the engine reads and Python does not: a comma too many, nan and inf in any case.
@@ -86,7 +90,7 @@ def as_python_reads(text: bytes) -> bytes:
             return b" "
         return b"0" if found.group(2) else found.group()
 
-    return _ENGINE_ONLY.sub(plain, text)
+    return _ENGINE_ONLY.sub(plain, text) if _MAYBE_ENGINE_ONLY.search(text) else text
 
 
 def _decoded(text: bytes) -> dict[str, object] | None:
@@ -154,11 +158,14 @@ def _no_bare_word(text: bytes) -> bytes:
     def value(found: re.Match[bytes]) -> bytes:
         return _MEANING.get(found.group(1), b"null") if found.group(1) else found.group()
 
-    return _WORD_OR_STRING.sub(value, text)
+    return _WORD_OR_STRING.sub(value, text) if _MAYBE_WORD.search(text) else text
 
 
 def _no_leading_zero(text: bytes) -> bytes:
-    return _LOOSE_NUMBER_OR_STRING.sub(lambda found: b"" if found.group(1) else found.group(), text)
+    def plain(found: re.Match[bytes]) -> bytes:
+        return b"" if found.group(1) else found.group()
+
+    return _LOOSE_NUMBER_OR_STRING.sub(plain, text) if _MAYBE_LOOSE.search(text) else text
 
 
 Repairs = tuple[tuple[str, Callable[[bytes], bytes]], ...]

@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 
 from hta_sql.ingestion.repair import STRING, is_valid_unicode, repaired, strictly
 
 EXCERPT_BYTES = 200
 
+WINDOW_BYTES = 64 << 10
+"""Decode so much at a time; a longer event gets a longer window."""
+
 NEAR_THE_END = 16
 """An error so close to the end of the text may be no error: a word or an escape is cut in two."""
 
-STARTS_TO_LOOK_PAST = 16
+STARTS_TO_LOOK_PAST = 4
 """Look for the closing brace of a broken event past so many things that look like events."""
 
 EVENT_START = re.compile(
@@ -31,6 +33,7 @@ TOO_DEEP = "nested too deeply"
 _BETWEEN = re.compile(rb"[ \t\r\n,]*")
 _AFTER_EVENT = re.compile(rb"[ \t\r\n]*(?:,[ \t\r\n]*(?:\{|\Z)|\]|\Z)")
 _STRING_OR_BRACKET = re.compile(STRING + rb"|[{}\[\]]", re.DOTALL)
+QUOTE = ord('"')
 _BEFORE_OPENING = {ord("{"): b":", ord("["): b",["}
 _PAIR = {ord("}"): ord("{"), ord("]"): ord("[")}
 # Numbers stay text: their value does not matter here, and Python refuses long ones.
@@ -123,22 +126,49 @@ def _problem(source: bytes) -> str:
 
 def walk(text: bytes) -> Iterator[Span]:
     """Go from event to event; a closing bracket between two is a span up to the next event."""
-    readable = text.decode("latin-1")  # one character a byte: positions stay valid
     position, size = 0, len(text)
+    window = _Window(text)
     while True:
         position = _BETWEEN.match(text, position).end()  # type: ignore[union-attr]
         if position >= size:
             return
-        span = _value(readable, text, position)
+        span = window.value(position)
         if span.problem is not None:
             span = _broken(text, span)
         yield span
         position = span.end
 
 
-def _value(readable: str, text: bytes, start: int) -> Span:
-    """Decode what stands there; where it fails, the span has a problem and no end yet."""
-    size = len(text)
+class _Window:
+    """Decodes values of a text that may be large.
+
+    Python's decoder counts the lines before an error: over a whole chunk, and for every broken
+    event in it, that would take time squared.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._start = 0
+        self._readable = ""
+
+    def value(self, start: int) -> Span:
+        """Decode what stands there; where it fails, the span has a problem and no end yet."""
+        if start + WINDOW_BYTES // 2 > self._start + len(self._readable):
+            self._move(start, WINDOW_BYTES)
+        while True:
+            span = _value(self._readable, start - self._start)
+            is_whole = self._start + len(self._readable) == len(self._text)
+            if is_whole or not span.is_open:
+                return replace(span, start=start, end=span.end + self._start)
+            self._move(start, 4 * len(self._readable))
+
+    def _move(self, start: int, size: int) -> None:
+        # One character a byte: positions stay valid.
+        self._start, self._readable = start, self._text[start : start + size].decode("latin-1")
+
+
+def _value(readable: str, start: int) -> Span:
+    size = len(readable)
     has_control = False
     try:
         try:
@@ -172,15 +202,17 @@ def _broken(text: bytes, span: Span) -> Span:
         is_bracket = text.startswith(b"]", start)
         is_open = next_start == size or (span.is_open and not is_bracket)
         return Span(start, next_start, span.problem, is_bracket=is_bracket, is_open=is_open)
-    brace, ran_out = _closing_brace(text, start)
+    brace, ran_out = _closing_brace(text, start, next_start)
     if brace > 0 and span.problem == TOO_DEEP:
         return Span(start, brace)  # for Python: the engine may well read it
-    if brace > 0 and (fixed := repaired(text[start:brace], quotes=False)):
-        return Span(start, brace, span.problem, *fixed)
-    end, is_open = next_start, span.is_open or ran_out or next_start == size
-    if 0 < brace <= next_start and (after := _AFTER_EVENT.match(text, brace)):
+    after = _AFTER_EVENT.match(text, brace) if 0 < brace <= next_start else None
+    if after:
         end, is_open = brace, after.end() == size
-    # Quotes are only repaired in front of the next event: else they swallow events whole.
+    else:
+        # Quotes are only repaired in front of the next event: else they swallow events whole.
+        if brace > 0 and (fixed := repaired(text[start:brace], quotes=False)):
+            return Span(start, brace, span.problem, *fixed)
+        end, is_open = next_start, span.is_open or ran_out or next_start == size
     valid, repair = repaired(text[start:end].rstrip(b", \t\r\n")) or (None, None)
     return Span(start, end, span.problem, valid, repair, is_open=is_open)
 
@@ -192,29 +224,32 @@ def _next_event(text: bytes, position: int) -> int:
     return following.end() - len(following.group().lstrip())
 
 
-def _closing_brace(text: bytes, start: int) -> tuple[int, bool]:
+def _closing_brace(text: bytes, start: int, next_start: int) -> tuple[int, bool]:
     """Position behind the brace that closes the one at start, or -1.
 
     Returns:
         The position, and whether the text ended before it was found.
     """
-    limit = len(text)
-    for found in islice(EVENT_START.finditer(text, start + 1), STARTS_TO_LOOK_PAST, None):
-        limit = found.start()
-        break
     opened: list[int] = []
-    for token in _STRING_OR_BRACKET.finditer(text, start, limit):
-        mark = text[token.start()]
-        if mark == ord('"'):
+    looked_past = 0
+    for token in _STRING_OR_BRACKET.finditer(text, start):
+        position = token.start()
+        if position >= next_start:
+            looked_past += 1
+            if looked_past > STARTS_TO_LOOK_PAST:
+                return -1, False
+            next_start = _next_event(text, position)
+        mark = text[position]
+        if mark == QUOTE:
             continue
         if mark in _PAIR:
             if opened.pop() != _PAIR[mark]:
                 return -1, False
             if not opened:
-                return token.end(), False
+                return position + 1, False
         else:
-            before = text[max(start, token.start() - NEAR_THE_END) : token.start()].rstrip()[-1:]
+            before = text[max(start, position - NEAR_THE_END) : position].rstrip()[-1:]
             if opened and before not in _BEFORE_OPENING[opened[-1]]:
                 return -1, False
             opened.append(mark)
-    return -1, limit == len(text)
+    return -1, True

@@ -28,8 +28,7 @@ class Reading:
                 found = con.read_parquet(str(tables / file.path))
                 rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
                 self.tables[file.table] = [
-                    {name: value for name, value in row.items() if name != "source"}
-                    for row in rows
+                    {name: value for name, value in row.items() if name != "source"} for row in rows
                 ]
 
     @property

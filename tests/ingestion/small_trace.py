@@ -65,7 +65,16 @@ EVENTS: list[Event] = [
         block=[128, 1, 1],
         **{"blocks per SM": 0.75, "registers per thread": 32, "queued": 0},
     ),
-    {"ph": "f", "id": 11, "bp": "e", "pid": 0, "tid": 7, "ts": 1010.125, "cat": "ac2g", "name": "a"},
+    {
+        "ph": "f",
+        "id": 11,
+        "bp": "e",
+        "pid": 0,
+        "tid": 7,
+        "ts": 1010.125,
+        "cat": "ac2g",
+        "name": "a",
+    },
     complete("cuda_runtime", "cudaMemcpyAsync", 7, 1016.0, 2.0, correlation=12, cbid=41),
     _device("gpu_memcpy", "Memcpy HtoD", 1018.0, 1.5, correlation=12, bytes=4096),
     {
@@ -79,7 +88,9 @@ EVENTS: list[Event] = [
         "args": {"Addr": 140240000000, "Bytes": 512, "Device Type": 1, "Device Id": 0},
     },
     {"ph": "C", "name": "queue", "pid": 7, "ts": 1021.0, "args": {"depth": 3, "free": 1.5}},
-    complete("brand_new", 'quotes " and \\ backslashes, é, \t, {"ph": "X"}, ], 10:05', 7, 1022.0, 1),
+    complete(
+        "brand_new", 'quotes " and \\ backslashes, é, \t, {"ph": "X"}, ], 10:05', 7, 1022.0, 1
+    ),
     complete("cpu_op", "aten::add", 8, 1023.0, 2.0, unknown={"deep": [1, {"name": None}]}),
     {"ph": "i", "s": "g", "name": "Iteration Start", "pid": "Traces", "tid": "Trace", "ts": 1050.0},
 ]
