@@ -83,7 +83,13 @@ def test_the_rules_see_the_package() -> None:
 
 def test_outputs_use_only_what_ingestion_makes_public() -> None:
     """Charts, report, cli and what else shows results know nothing of how traces are read."""
-    outside = ("hta_sql.charts", "hta_sql.report", "hta_sql.cli", "hta_sql.trace_analysis")
+    outside = (
+        "hta_sql.charts",
+        "hta_sql.report",
+        "hta_sql.cli",
+        "hta_sql.hta",
+        "hta_sql.trace_analysis",
+    )
     broken = [
         f"{name_of(path)} imports {module}.{name}"
         for path in MODULES
@@ -99,7 +105,13 @@ def test_data_flows_from_ingestion_to_store_and_never_back() -> None:
     """Ingestion imports neither the store nor the catalog, nor anything that shows results."""
     later = (
         *("hta_sql.store", "hta_sql.catalog", "hta_sql.result", "hta_sql.api", "hta_sql.template"),
-        *("hta_sql.charts", "hta_sql.report", "hta_sql.cli", "hta_sql.trace_analysis"),
+        *(
+            "hta_sql.charts",
+            "hta_sql.report",
+            "hta_sql.cli",
+            "hta_sql.hta",
+            "hta_sql.trace_analysis",
+        ),
     )
     broken = [
         f"{name_of(path)} imports {module}"

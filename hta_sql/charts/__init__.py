@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.charts.communication import comm_comp_overlap
-from hta_sql.charts.kernels import gpu_kernel_types, gpu_kernels_by_name
-from hta_sql.charts.launches import cuda_kernel_launch_stats
-from hta_sql.charts.timeline import idle_time_breakdown, temporal_breakdown
+from hta_sql.charts import communication, kernels, launches, timeline
 from hta_sql.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,26 +18,14 @@ if TYPE_CHECKING:
 
     from hta_sql.result import Result
 
-__all__ = [
-    "FIGURES",
-    "comm_comp_overlap",
-    "cuda_kernel_launch_stats",
-    "draw",
-    "gpu_kernel_types",
-    "gpu_kernels_by_name",
-    "idle_time_breakdown",
-    "temporal_breakdown",
-]
+__all__ = ["FIGURES", "draw"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
-    "comm_comp_overlap": comm_comp_overlap,
-    "cuda_kernel_launch_stats": cuda_kernel_launch_stats,
-    "gpu_kernel_types": gpu_kernel_types,
-    "gpu_kernels_by_name": gpu_kernels_by_name,
-    "idle_time_breakdown": idle_time_breakdown,
-    "temporal_breakdown": temporal_breakdown,
+    name: getattr(topic, name)
+    for topic in (communication, kernels, launches, timeline)
+    for name in topic.__all__
 }
-"""Name of an analysis ─▶ its figure."""
+"""Name of an analysis ─▶ its figure: each topic lists its own."""
 
 
 def draw(result: Result, **options: Any) -> alt.TopLevelMixin:

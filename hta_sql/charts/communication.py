@@ -11,6 +11,8 @@ from hta_sql.charts.style import CLASS_COLOURS, data, duration_unit, lane_names,
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["comm_comp_overlap"]
+
 
 def comm_comp_overlap(table: pd.DataFrame) -> alt.Chart:
     """One bar per rank: the share of its communication during which it also computes.

@@ -11,6 +11,8 @@ from hta_sql.charts.style import CLASS_COLOURS, WIDTH, colours, data, duration_u
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["gpu_kernel_types", "gpu_kernels_by_name"]
+
 NAME_CHARACTERS = 60
 RANKS_AS_POINTS = 64
 

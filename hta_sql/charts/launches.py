@@ -16,6 +16,8 @@ _PANELS = (
     ("is_launch_delay_outlier", "launch_delay_ns", "Long launch delays", "Launch delay [µs]"),
 )
 
+__all__ = ["cuda_kernel_launch_stats"]
+
 
 def cuda_kernel_launch_stats(table: pd.DataFrame) -> alt.VConcatChart:
     """Per rank: kernels shorter than their call, slow calls, long delays, as histograms.

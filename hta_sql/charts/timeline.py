@@ -20,6 +20,8 @@ from hta_sql.charts.style import (
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["idle_time_breakdown", "temporal_breakdown"]
+
 _PARTS = {
     "compute_ns": "computation",
     "exposed_communication_ns": "exposed communication",

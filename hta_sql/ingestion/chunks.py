@@ -37,6 +37,9 @@ TRAILER_LIMIT_BYTES = 16 << 20
 MAX_EVENT_BYTES = 128 << 20
 """No event is longer: text without a boundary for so long is not a trace."""
 
+MAX_BROKEN = 1_000_000
+"""Give up a file with so many more broken events than whole ones: each costs some 0.1 ms."""
+
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
 
@@ -98,6 +101,7 @@ class TraceReader:
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
     _bytes_read: int = 0
+    _broken: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in file order."""
@@ -131,7 +135,7 @@ class TraceReader:
         is_stray = False
         while block := self._read(len(buffer)):
             buffer = buffer + block if buffer else self._strip(block)
-            cut = _end_of_whole_events(buffer, skip_bracket=is_stray)
+            cut = self._end_of_whole_events(buffer, skip_bracket=is_stray)
             if cut > 0:
                 buffer = yield from self._cut(buffer, cut)
                 is_stray = False
@@ -244,6 +248,26 @@ class TraceReader:
         last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
         return last + 1 if last >= 0 else -1
 
+    def _end_of_whole_events(self, buffer: bytes, *, skip_bracket: bool) -> int:
+        """Position behind the last event that ends in the buffer whatever follows, or of a bracket.
+
+        A closing bracket is reported first; where it turned out to be a stray one, it is skipped.
+        """
+        end = 0
+        for span in walk(buffer, is_partial=True):
+            if span.is_bracket and not (skip_bracket and span.start == 0):
+                return span.start
+            if span.is_open:
+                break
+            end = span.end
+            self._broken += 1 if span.problem else -1
+            if self._broken > MAX_BROKEN:
+                raise TraceFormatError(
+                    f"{self.name}: {MAX_BROKEN} more broken events than whole ones up to byte "
+                    f"{self._offset}; this is not a Kineto trace."
+                )
+        return end
+
     def _strip(self, buffer: bytes) -> bytes:
         """Drop what stands between two events."""
         stripped = buffer.lstrip(SPACE_AND_COMMA)
@@ -288,18 +312,3 @@ class TraceReader:
             self._note(text, f"{where}: {keys.problem}")
         elif keys.repairs:
             self._note(text, f"{where}: repaired: {keys.repairs}", is_lost=False)
-
-
-def _end_of_whole_events(buffer: bytes, *, skip_bracket: bool) -> int:
-    """Position behind the last event that ends in the buffer whatever follows it, or of a bracket.
-
-    A closing bracket is reported first; where it turned out to be a stray one, it is skipped.
-    """
-    end = 0
-    for span in walk(buffer):
-        if span.is_bracket and not (skip_bracket and span.start == 0):
-            return span.start
-        if span.is_open:
-            break
-        end = span.end
-    return end

@@ -65,6 +65,8 @@ def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] 
         The text and what was wrong with it (None: nothing that the engine minds);
         or None: it cannot be repaired.
     """
+    if not source.endswith(b"}"):
+        return None  # no repair closes what is open
     if _decoded(as_python_reads(source)) is not None:
         return strictly(source)
     text = source

@@ -124,8 +124,11 @@ def _problem(source: bytes) -> str:
     return "the engine cannot read it"
 
 
-def walk(text: bytes) -> Iterator[Span]:
-    """Go from event to event; a closing bracket between two is a span up to the next event."""
+def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
+    """Go from event to event; a closing bracket between two is a span up to the next event.
+
+    Where the text is partial, nothing is made of a value that may go on behind its end.
+    """
     position, size = 0, len(text)
     window = _Window(text)
     while True:
@@ -133,9 +136,11 @@ def walk(text: bytes) -> Iterator[Span]:
         if position >= size:
             return
         span = window.value(position)
-        if span.problem is not None:
+        if span.problem is not None and not (is_partial and span.is_open):
             span = _broken(text, span)
         yield span
+        if is_partial and span.is_open:
+            return
         position = span.end
 
 

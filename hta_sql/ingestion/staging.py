@@ -41,6 +41,9 @@ BATCH_CHUNKS = 256
 """64 MB of text. A batch costs the binding of some twenty statements, about 30 ms, so small
 batches are dear (8 MB: a quarter more CPU); large ones hold more parsed events."""
 
+RESCUED_AT_ONCE = 16
+"""Refused chunks in memory as Python objects: about 50 MB."""
+
 PLACEHOLDER = b"{}"
 """Stands for a lost event, so that those behind it keep their position in traceEvents."""
 
@@ -99,9 +102,10 @@ def _stage_batch(
     """Parse one batch and bring each event into its table; returns the events by table."""
     _parse(con, batch, into_new=True)
     counts = _event_counts(con)
-    lost: dict[tuple[int, int], Rescued] = {}
-    if "refused" in counts and reader:
-        lost = _rescue_refused(con, reader)
+    con.execute(ingest_sql("parse/flaws"))
+    is_refused = "refused" in counts
+    if is_refused and reader:
+        _rescue_refused(con, reader)
         counts = _event_counts(con)
     con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": first_event_id})
     if is_first:
@@ -111,8 +115,8 @@ def _stage_batch(
             _extract(con, table, into_new=is_first)
         elif is_first:
             _create_empty(con, table)
-    if "quarantine" in counts or lost:
-        _quarantine(con, reader, lost)
+    if "quarantine" in counts or is_refused:
+        _quarantine(con, reader)
     con.execute("DROP TABLE parsed_events")
     return counts
 
@@ -164,19 +168,23 @@ def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:
     ((_definitions[table],),) = con.execute(ingest_sql("link/table_definition"), named).fetchall()
 
 
-def _rescue_refused(
-    con: duckdb.DuckDBPyConnection, reader: TraceReader
-) -> dict[tuple[int, int], Rescued]:
-    """Replace refused chunks by what can be rescued of them.
-
-    Returns:
-        (chunk, position) ─▶ the span, of every event that was lost or repaired.
+def _rescue_refused(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
+    """Replace refused chunks by what can be rescued of them, and note what was lost or repaired.
 
     Raises:
         DoubtfulCutError: An event may go on in the next chunk, or the list ends inside this one.
     """
+    refused = _take_refused(con)
+    while refused:
+        _rescue(con, reader, refused[:RESCUED_AT_ONCE])
+        del refused[:RESCUED_AT_ONCE]
+
+
+def _rescue(
+    con: duckdb.DuckDBPyConnection, reader: TraceReader, refused: list[tuple[int, bytes]]
+) -> None:
     spans_of = {}
-    for chunk, text in _take_refused(con):
+    for chunk, text in refused:
         spans_of[chunk] = rescue(text)
         # The last chunk ends where the list ends or the file: that is no cut of the reader.
         is_last = reader.is_done and chunk == len(reader.offsets) - 1
@@ -187,13 +195,23 @@ def _rescue_refused(
     again = [chunk for chunk, _ in _take_refused(con)]
     for chunk in again:
         spans_of[chunk] = _accepted(con, spans_of[chunk])
-    _parse(con, (_joined(chunk, spans_of[chunk]) for chunk in again), into_new=False)
-    return {
-        (chunk, position): span
+    if again:
+        _parse(con, (_joined(chunk, spans_of[chunk]) for chunk in again), into_new=False)
+    flaws = [
+        {
+            "chunk": chunk,
+            "position": position,
+            "byte_offset": reader.offsets[chunk] + span.start,
+            "byte_count": len(span.source),
+            "is_lost": span.text is None,
+            "reason": span.reason,
+            "excerpt": span.excerpt,
+        }
         for chunk, spans in spans_of.items()
         for position, span in enumerate(spans)
         if span.reason
-    }
+    ]
+    con.execute(ingest_sql("parse/add_flaws"), {"flaws": flaws})
 
 
 def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
@@ -219,29 +237,10 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
     ]
 
 
-def _quarantine(
-    con: duckdb.DuckDBPyConnection,
-    reader: TraceReader | None,
-    flawed: dict[tuple[int, int], Rescued],
-) -> None:
+def _quarantine(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     """Note what was lost or repaired of this batch, and where it stands in the file."""
     offsets = reader.offsets if reader else []
-    flaws = [
-        {
-            "chunk": chunk,
-            "position": position,
-            "byte_offset": offsets[chunk] + span.start,
-            "byte_count": len(span.source),
-            "is_lost": span.text is None,
-            "reason": span.reason,
-            "excerpt": span.excerpt,
-        }
-        for (chunk, position), span in flawed.items()
-    ]
-    con.execute(
-        insert("quarantined", ingest_sql("extract/quarantine")),
-        {"flaws": flaws, "chunk_offsets": offsets},
-    )
+    con.execute(insert("quarantined", ingest_sql("extract/quarantine")), {"chunk_offsets": offsets})
 
 
 def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:

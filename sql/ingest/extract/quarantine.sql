@@ -1,14 +1,9 @@
--- What was lost or repaired of one batch: events that cannot be placed in time, and the spans of
--- refused chunks that the salvage could not read or had to change.
+-- What was lost or repaired of one batch: events that cannot be placed in time, and the flaws that
+-- the salvage found.
 --
--- $flaws: those spans. $chunk_offsets: where each chunk starts in the file, for events whose own
--- place in the chunk is not known any more.
+-- $chunk_offsets: where each chunk starts in the file, for events whose own place in the chunk is
+-- not known any more.
 WITH
-    flaws AS (
-        SELECT unnest(
-            $flaws::STRUCT(chunk BIGINT, "position" BIGINT, byte_offset BIGINT, byte_count BIGINT, is_lost BOOLEAN, reason VARCHAR, excerpt VARCHAR)[]
-        ) AS f
-    ),
     set_aside AS (
         SELECT
             e.event_id,
@@ -24,8 +19,8 @@ WITH
         WHERE
             e.target = 'quarantine'
             AND NOT EXISTS (
-                FROM flaws AS l
-                WHERE l.f.is_lost AND l.f.chunk = e.chunk AND l.f."position" = e.position
+                FROM flaws AS f
+                WHERE f.is_lost AND f.chunk = e.chunk AND f.position = e.position
             )
     )
 SELECT
@@ -37,6 +32,6 @@ SELECT
     x.excerpt
 FROM set_aside AS x
 UNION ALL
-SELECT s.first_event_id + l.f."position", l.f.byte_offset, l.f.byte_count, l.f.is_lost, l.f.reason, l.f.excerpt
-FROM flaws AS l
-JOIN chunk_starts AS s ON s.chunk = l.f.chunk
+SELECT s.first_event_id + f.position, f.byte_offset, f.byte_count, f.is_lost, f.reason, f.excerpt
+FROM flaws AS f
+JOIN chunk_starts AS s ON s.chunk = f.chunk

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-_NS = 1000
+NS = 1000
 """ns of a microsecond: n / 1000 is the double nearest to the exact time."""
 
 _CLASSES = ("computation", "communication", "memory")
@@ -22,8 +22,8 @@ def temporal_breakdown(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFram
     parts = ("idle", "compute", "non_compute")
     frame = pd.DataFrame({"rank": table["rank"]})
     for part in parts:
-        frame[f"{part}_time(us)"] = table[f"{part}_ns"] / _NS
-    frame["kernel_time(us)"] = table["span_ns"] / _NS
+        frame[f"{part}_time(us)"] = table[f"{part}_ns"] / NS
+    frame["kernel_time(us)"] = table["span_ns"] / NS
     for part in parts:
         frame[f"{part}_time_pctg"] = table[f"{part}_pct"].astype(float).round(2)
     return frame
@@ -44,7 +44,7 @@ def kernel_types(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
     summed = times[times["kernel_type"] != ""].groupby("kernel_type", as_index=False)[["sum"]].sum()
     frame = summed.sort_values(["sum", "kernel_type"], ascending=[False, True], ignore_index=True)
     frame["percentage"] = (100 * frame["sum"] / frame["sum"].sum()).round(1)
-    frame["sum"] /= _NS
+    frame["sum"] /= NS
     return frame
 
 
@@ -54,11 +54,11 @@ def kernels(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "name": shown["name"],
-            "sum (us)": shown["sum_ns"] / _NS,
-            "max (us)": shown["max_ns"] / _NS,
-            "min (us)": shown["min_ns"] / _NS,
-            "stddev": shown["std_ns"].astype(float).fillna(0) / _NS,
-            "mean (us)": shown["mean_ns"] / _NS,
+            "sum (us)": shown["sum_ns"] / NS,
+            "max (us)": shown["max_ns"] / NS,
+            "min (us)": shown["min_ns"] / NS,
+            "stddev": shown["std_ns"].astype(float).fillna(0) / NS,
+            "mean (us)": shown["mean_ns"] / NS,
             "kernel_type": shown["class"].str.upper(),
             "rank": shown["rank"].astype("int64"),
         }
@@ -74,7 +74,7 @@ def idle_time(table: pd.DataFrame) -> pd.DataFrame:
             "rank": shown["rank"].astype("int64"),
             "stream": shown["stream"],
             "idle_category": shown["category"],
-            "idle_time": (shown["idle_ns"] / _NS).round(2),
+            "idle_time": (shown["idle_ns"] / NS).round(2),
             "idle_time_ratio": (shown["idle_pct"].astype(float) / 100).round(2),
         }
     ).reset_index(drop=True)
@@ -94,7 +94,7 @@ def idle_intervals(table: pd.DataFrame, stats: pd.DataFrame) -> pd.DataFrame:
     columns = {"mean": "mean", "std": "std", "min": "min"}
     columns |= {"25%": "p25", "50%": "p50", "75%": "p75", "max": "max"}
     for hta, ours in columns.items():
-        frame[hta] = (merged[f"{ours}_ns"].astype(float) / _NS).round(2)
+        frame[hta] = (merged[f"{ours}_ns"].astype(float) / NS).round(2)
     frame.index = pd.Index(merged["category"], name="idle_category")
     return frame
 
@@ -111,9 +111,9 @@ def launches(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.DataFram
     frame = pd.DataFrame(
         {
             "correlation": table["correlation"],
-            "cpu_duration": table["cpu_dur_ns"] / _NS,
-            "gpu_duration": table["gpu_dur_ns"] / _NS,
-            "launch_delay": table["launch_delay_ns"] / _NS,
+            "cpu_duration": table["cpu_dur_ns"] / NS,
+            "gpu_duration": table["gpu_dur_ns"] / NS,
+            "launch_delay": table["launch_delay_ns"] / NS,
         }
     )
     return {rank: frame[table["rank"] == rank].reset_index(drop=True) for rank in ranks}
