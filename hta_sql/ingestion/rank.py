@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.ingestion.ascend import adopt_ascend_events
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
 from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
@@ -82,7 +83,7 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
             open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful
         )
         with reader.stream:
-            events = stage_events(con, reader, strict=job.strict)
+            events = adopt_ascend_events(con, stage_events(con, reader, strict=job.strict))
         event_count = sum(events.values())
         link_events(con, job, reader.metadata, event_count)
         place = Place(job.tables, job.run, job.rank, job.writer)

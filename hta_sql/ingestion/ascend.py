@@ -1,0 +1,39 @@
+"""Traces of the Ascend profiler (``trace_view.json``): device rows are told by process names.
+
+Kineto says with a category what an event is; Ascend's device rows have none. They
+are staged as events that no table takes, and moved once all of the file is read,
+because the names of processes may stand at its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import duckdb
+
+from hta_sql.sqlfiles import ingest_sql
+
+
+def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:
+    """Move Ascend's device activity and task queue to the tables that other vendors' are in.
+
+    Args:
+        con: The database with the staged tables of one trace.
+        events: Number of events by table.
+
+    Returns:
+        Number of events by table afterwards; of other vendors, as it was.
+    """
+    if not con.execute(ingest_sql("ascend/is_ascend")).fetchall():
+        return events
+    con.execute(ingest_sql("ascend/device_events"))
+    moved = Counter(
+        {table: _inserted(con, f"ascend/{table}") for table in ("gpu_ops", "runtime_calls")}
+    )
+    con.execute(ingest_sql("ascend/drop_moved"))
+    return events + moved - Counter({"other_events": moved.total()})
+
+
+def _inserted(con: duckdb.DuckDBPyConnection, name: str) -> int:
+    ((rows,),) = con.execute(ingest_sql(name)).fetchall()
+    return int(rows)

@@ -1,0 +1,83 @@
+-- Device activity of an Ascend trace (`trace_view.json`), found by the names of its processes: its
+-- events have no category.
+--
+-- The process "Ascend Hardware" has the tasks of each stream, "HCCL" ("Communication" since 2025)
+-- the collectives, one row each on a thread "Group N Communication". A collective is made of tasks
+-- on streams of its own (copies, reductions, notifications): those streams hold its connection id
+-- or a notification, and no arrow from the host ends there. It counts once, as the collective; its
+-- tasks stay in other_events. A trace without collectives has no such streams.
+--
+-- pid: process << 10 | row << 5 | device, as the profiler builds it. A collective's stream is the
+-- one that holds its connection id.
+CREATE OR REPLACE TEMP TABLE ascend_device_events AS
+WITH
+    names AS (
+        SELECT o.pid, o.tid, o.name AS kind, o.args ->> '$.name' AS name
+        FROM staged_other_events AS o
+        WHERE o.phase = 'M' AND o.name IN ('process_name', 'thread_name')
+    ),
+    device_processes AS (
+        SELECT DISTINCT n.pid, n.name = 'Ascend Hardware' AS is_hardware
+        FROM names AS n
+        WHERE n.kind = 'process_name' AND n.name IN ('Ascend Hardware', 'HCCL', 'Communication')
+    ),
+    events AS (
+        SELECT
+            o.*,
+            p.is_hardware,
+            TRY_CAST(o.pid AS BIGINT) & 31 AS device,
+            TRY_CAST(o.tid AS BIGINT) AS stream,
+            nullif(TRY_CAST(o.args ->> '$.connection_id' AS BIGINT), -1) AS connection_id
+        FROM staged_other_events AS o
+        JOIN device_processes AS p ON p.pid = o.pid
+        WHERE o.phase = 'X'
+    ),
+    collectives AS (
+        SELECT e.*
+        FROM events AS e
+        SEMI JOIN names AS n
+            ON n.kind = 'thread_name' AND n.pid = e.pid AND n.tid = e.tid AND n.name LIKE 'Group%Communication'
+        WHERE NOT e.is_hardware
+    ),
+    arrows AS (
+        SELECT DISTINCT f.pid, f.tid
+        FROM staged_flows AS f
+        WHERE f.phase = 'f' AND f.cat IN ('HostToDevice', 'async_npu')
+    ),
+    collective_streams AS (
+        SELECT DISTINCT e.pid, e.tid
+        FROM events AS e
+        ANTI JOIN arrows AS a ON a.pid = e.pid AND a.tid = e.tid
+        WHERE
+            e.is_hardware
+            AND EXISTS (FROM collectives)
+            AND (
+                e.name LIKE 'NOTIFY\_%' ESCAPE '\'
+                OR e.connection_id IN (SELECT c.connection_id FROM collectives AS c)
+            )
+    ),
+    own_streams AS (
+        SELECT e.connection_id, e.device, min(e.stream) AS stream
+        FROM events AS e
+        WHERE e.is_hardware AND e.connection_id IS NOT NULL
+        GROUP BY ALL
+    ),
+    -- Which call of the task queue submitted what an arrow ends at.
+    submitted AS (
+        SELECT f.pid, f.tid, f.ts, min(TRY_CAST(q.args ->> '$.correlation_id' AS BIGINT)) AS correlation
+        FROM staged_flows AS f
+        JOIN staged_flows AS s ON s.flow_id = f.flow_id AND s.phase = 's' AND s.cat = 'HostToDevice'
+        ASOF JOIN (FROM staged_other_events AS d WHERE d.cat = 'dequeue' AND d.phase = 'X') AS q ON q.tid = s.tid AND q.ts <= s.ts
+        WHERE f.phase = 'f' AND f.cat = 'HostToDevice' AND s.ts <= q.ts + q.dur
+        GROUP BY ALL
+    )
+SELECT e.event_id, e.device, e.stream, u.correlation, false AS is_collective
+FROM events AS e
+ANTI JOIN collective_streams AS c ON c.pid = e.pid AND c.tid = e.tid
+LEFT JOIN submitted AS u ON u.pid = e.pid AND u.tid = e.tid AND u.ts = e.ts
+WHERE e.is_hardware
+UNION ALL
+SELECT c.event_id, c.device, coalesce(s.stream, c.stream), u.correlation, true
+FROM collectives AS c
+LEFT JOIN own_streams AS s ON s.connection_id = c.connection_id AND s.device = c.device
+LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts
