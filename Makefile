@@ -55,6 +55,8 @@ check: $(READY)
 docs: $(READY)
 	@echo '== docs'
 	$(BIN)/python -m hta_sql.cli.reference docs/cli.md
+	$(BIN)/python -m hta_sql.reference.schema docs/schema.md
+	$(BIN)/python -m hta_sql.reference.analyses docs/analyses.md
 
 freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'

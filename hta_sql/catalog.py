@@ -18,13 +18,14 @@ import duckdb
 
 from hta_sql import sqltext
 from hta_sql._version import __version__
-from hta_sql.errors import StoreVersionError
+from hta_sql.errors import StoreError, StoreVersionError
 from hta_sql.ingestion.columns import columns_digest, stored_columns
 from hta_sql.ingestion.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.library import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.manifest import (
     CATALOG,
+    RELATIVE_CATALOG,
     Manifest,
     Store,
     digest_of,
@@ -65,8 +66,14 @@ def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
     return Identity(*rows[0]) if rows else None
 
 
-def build_catalog(store: Store, library: Library | None = None) -> Path:
+def build_catalog(store: Store, library: Library | None = None, *, relative: bool = False) -> Path:
     """Build the catalog of a store from its manifest; returns where it is.
+
+    Args:
+        store: The store.
+        library: Tables, macros and analyses; default: those of this installation.
+        relative: Build :data:`RELATIVE_CATALOG` beside it as well, and return that. From then on
+            it is rebuilt with the other.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
@@ -75,17 +82,29 @@ def build_catalog(store: Store, library: Library | None = None) -> Path:
     """
     folder = store_folder(store)
     manifest_bytes(folder)
+    if relative and not folder.local:
+        raise StoreError(
+            f"{folder.root!r} is no folder of this machine: it has no relative catalog."
+        )
     with store_lock(folder, LOCK_TIMEOUT_S):
-        write_catalog(folder, library)
-    return Path(folder.path(CATALOG))
+        write_catalog(folder, library, relative=relative)
+    return Path(folder.path(RELATIVE_CATALOG if relative else CATALOG))
 
 
-def write_catalog(folder: StoreFolder, library: Library | None = None) -> None:
-    """Replace the catalog of a store. Under its lock."""
+def write_catalog(
+    folder: StoreFolder, library: Library | None = None, *, relative: bool = False
+) -> None:
+    """Replace the catalog of a store, and the relative one if there is or shall be one.
+
+    Under its lock.
+    """
     library = library or load_library()
     if folder.local:
         with replacing(folder.local / CATALOG) as partial:
             _build(partial, folder, library)
+        if relative or (folder.local / RELATIVE_CATALOG).exists():
+            with replacing(folder.local / RELATIVE_CATALOG) as partial:
+                _build(partial, folder, library, relative=True)
         return
     with tempfile.TemporaryDirectory() as temporary:
         built = Path(temporary, CATALOG)
@@ -124,20 +143,24 @@ def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
     return False
 
 
-def _build(target: Path, folder: StoreFolder, library: Library) -> None:
+def _build(target: Path, folder: StoreFolder, library: Library, *, relative: bool = False) -> None:
     """Copy the template and put the tables of a store below its views."""
     content = manifest_bytes(folder)
     manifest = parse_manifest(content, folder)
     readable, left_out = split_by_schema(manifest, columns_digest(), folder)
     shutil.copyfile(template(library), target)
-    with duckdb.connect(str(target), config=CONFIG) as con:
+    # The engine looks for the files while it creates a view.
+    found_from = {"file_search_path": str(folder.local)} if relative else {}
+    with duckdb.connect(str(target), config=CONFIG | found_from) as con:
         if filesystem := folder.filesystem():
             con.register_filesystem(known_columns(con, filesystem, stored_columns()))
-        identity = Identity(folder.root, digest_of(content), library_digest(library))
+        place = "" if relative else folder.root
+        identity = Identity(place, digest_of(content), library_digest(library))
         con.execute("BEGIN")
         for name in stored_columns():
-            if paths := [folder.path(path) for path in readable.paths(name)]:
-                con.execute(_stored_view(name, paths))
+            if paths := readable.paths(name):
+                located = paths if relative else [folder.path(path) for path in paths]
+                con.execute(_stored_view(name, located))
         con.execute(_rank_scope(readable))
         con.execute(_store_info(identity, manifest, left_out))
         con.execute("COMMIT")

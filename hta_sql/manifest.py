@@ -19,6 +19,9 @@ from hta_sql.store_files import StoreFolder, store_folder
 
 MANIFEST = "manifest.json"
 CATALOG = "catalog.duckdb"
+RELATIVE_CATALOG = "catalog_relative.duckdb"
+"""For clients that see the store under another path: its views name files relative to the store,
+found from the working directory or through the engine's ``file_search_path``."""
 TABLES = "tables"
 FORMAT = "hta_sql store"
 SCHEMA_VERSION = 1

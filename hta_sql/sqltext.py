@@ -52,6 +52,18 @@ def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[obje
     )
 
 
+def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:
+    """Build a view that shows what another relation holds under other names.
+
+    Args:
+        name: Quoted name of the view, trusted.
+        base: Quoted name of the relation, trusted.
+        columns: (SQL over the relation's columns, trusted; name of the column, quoted here).
+    """
+    selected = ", ".join(f"{value} AS {identifier(column)}" for value, column in columns)
+    return f"CREATE VIEW {name} AS SELECT {selected} FROM {base}"  # noqa: S608 - names, quoted
+
+
 def call(name: str, arguments: Mapping[str, str]) -> str:
     """Build the call of a table macro.
 
@@ -75,6 +87,39 @@ def describe(relation: str) -> str:
 def create_table(name: str, select: str) -> str:
     """Build the statement that keeps what a SELECT returns as a new table; both trusted."""
     return f"CREATE TABLE {name} AS\n{select}"
+
+
+def replace_view_by_table(name: str, select: str) -> list[str]:
+    """Build the statements that put a table with data where a view was; both trusted."""
+    return [f"DROP VIEW {name}", create_table(name, select)]
+
+
+SCOPE_TYPES = {"runs": "VARCHAR[]", "ranks": "INTEGER[]"}
+
+
+def of_scope(name: str, scope: Iterable[str] = ("runs", "ranks")) -> str:
+    """Build the SELECT of a relation's rows of ``$runs`` and ``$ranks``; NULL means all.
+
+    Args:
+        name: Name of a relation with columns run and rank, trusted.
+        scope: Which of the two parameters there are.
+    """
+    kept = " AND ".join(
+        f"(${key}::{SCOPE_TYPES[key]} IS NULL OR "
+        f"list_contains(${key}::{SCOPE_TYPES[key]}, x.{key.removesuffix('s')}))"
+        for key in scope
+    )
+    return f"SELECT x.* FROM {name} AS x WHERE {kept}"  # noqa: S608 - names of the library
+
+
+def attach(path: str, name: str) -> str:
+    """Build the statement that attaches a database, to be read; the name trusted."""
+    return f"ATTACH {literal(path)} AS {name} (READ_ONLY)"
+
+
+def detach(name: str) -> str:
+    """Build the statement that lets go of an attached database; trusted."""
+    return f"DETACH {name}"
 
 
 def insert(name: str, select: str) -> str:

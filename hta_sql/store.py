@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from hta_sql import sqltext
 from hta_sql.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
-from hta_sql.errors import QueryError, RankError, StoreError, StoreVersionError
+from hta_sql.errors import (
+    AnalysisNotFoundError,
+    QueryError,
+    RankError,
+    StoreError,
+    StoreVersionError,
+    nearest,
+)
 from hta_sql.ingestion.locks import store_lock
 from hta_sql.library import Library, SqlObject, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
@@ -23,7 +31,7 @@ from hta_sql.store_files import store_folder
 from hta_sql.template import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from hta_sql.ingestion import IngestReport, PublishReport
 
@@ -45,6 +53,7 @@ class TraceStore:
             extension, no setting. For queries that others wrote.
 
     Attributes:
+        catalog_path: The DuckDB file that this connection reads.
         ingested: What the ingest that returned this store did; None for a store that was opened.
         published: Likewise for a publish.
 
@@ -110,6 +119,7 @@ class TraceStore:
         if built_from(con) != identity:
             con.close()
             return None
+        self.catalog_path = str(catalog)
         if filesystem := self._folder.filesystem():
             con.register_filesystem(filesystem)
         return con
@@ -158,7 +168,7 @@ class TraceStore:
         """
         analysis = load_library().find(name, version)
         values = check_parameters(analysis, parameters)
-        self._check_scope(values)
+        self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         call = ", ".join(f"{key} := ${key}" for key in values)
         return Result(self._execute(f"FROM {analysis.name}({call})", values), analysis)
 
@@ -175,6 +185,30 @@ class TraceStore:
         if self._sandbox:
             self._sandbox.check(query)
         return Result(self._execute(query, parameters))
+
+    def table(
+        self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
+    ) -> Result:
+        """Return the rows of a table.
+
+        Args:
+            name: Its name: ``gpu_ops``.
+            runs: Runs; default: all.
+            ranks: Ranks; default: all.
+
+        Raises:
+            AnalysisNotFoundError: No such table.
+            RankError: A wanted run or rank is not in the store.
+            QueryError: The engine failed.
+        """
+        tables = {table.name: table for table in load_library().tables}
+        if name not in tables:
+            raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
+        self.check_scope(runs or (), ranks or ())
+        columns = {column.name for column in tables[name].columns}
+        # The table of runs has no ranks.
+        scope = {"runs": runs} | ({"ranks": ranks} if "rank" in columns else {})
+        return Result(self._execute(sqltext.of_scope(name, scope), scope))
 
     def describe(self, name: str, version: int | None = None) -> SqlObject:
         """Return what an analysis takes, returns and means."""
@@ -212,13 +246,29 @@ class TraceStore:
             f"TraceStore({self._folder.root!r}, {len(self.runs())} runs, {len(self._scope)} ranks)"
         )
 
-    def _check_scope(self, values: Mapping[str, Any]) -> None:
+    def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
+        """Attach this store's catalog to another connection, to be read.
+
+        Args:
+            con: The other connection.
+            name: Name of the database there, trusted.
+        """
+        if filesystem := self._folder.filesystem():
+            con.register_filesystem(filesystem)
+        con.execute(sqltext.attach(self.catalog_path, name))
+
+    def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
+        """Refuse runs and ranks that are not in the store.
+
+        Raises:
+            RankError: The first that is not, and what there is.
+        """
         runs = self.runs()
-        for run in values.get("runs") or ():
+        for run in wanted_runs:
             if run not in runs:
                 raise RankError(f"No run {run!r} in {str(self.path)!r}; it has: {', '.join(runs)}.")
         ranks = self.ranks()
-        for rank in values.get("ranks") or ():
+        for rank in wanted_ranks:
             if rank not in ranks:
                 known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
                 raise RankError(f"No rank {rank} in {str(self.path)!r}; it has: {known}.")

@@ -8,6 +8,7 @@ store is a copy of it with other tables below.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -16,17 +17,20 @@ from hta_sql import sqltext
 from hta_sql._version import __version__
 from hta_sql.ingestion.columns import stored_columns
 from hta_sql.ingestion.fingerprints import definitions
-from hta_sql.library import Library, SqlObject
+from hta_sql.library import Column, Library, SqlObject
 from hta_sql.machine import cache_folder
 from hta_sql.store_files import replacing
 
 STORAGE_VERSION = "v1.4.0"
 """What BI tools that still bundle DuckDB 1.4 can open."""
 
+MICROSECONDS = "us"
+"""Schema of the views whose times are microseconds."""
+
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
-_FORMAT = 1
+_FORMAT = 2
 """Raised when the code here or in catalog.py writes something else from the same library."""
 
 
@@ -72,6 +76,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         _comment(con, "MACRO TABLE", analysis.base_name, analysis)
         _comment(con, "VIEW", analysis.base_name, analysis)
     con.execute(_analyses_view(library))
+    _create_microsecond_views(con, library)
     con.execute("COMMIT")
 
 
@@ -81,6 +86,28 @@ RANK_SCOPE = {
     "offset_ns": "BIGINT",
     "drops_last_step": "BOOLEAN",
 }
+
+
+def _create_microsecond_views(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Give dashboards, which show what a column holds, every view in microseconds."""
+    con.execute(f"CREATE SCHEMA {MICROSECONDS}")
+    for about in (*library.tables, *library.newest()):
+        columns = [microsecond_column(column) for column in about.columns]
+        values = [
+            (sqltext.identifier(old.name) + ("" if new is old else " / 1000"), new.name)
+            for old, new in zip(about.columns, columns, strict=True)
+        ]
+        view = f"{MICROSECONDS}.{sqltext.identifier(about.base_name)}"
+        base = f"main.{sqltext.identifier(about.base_name)}"
+        con.execute(sqltext.renaming_view(view, base, values))
+        _comment(con, "VIEW", view, replace(about, columns=tuple(columns)))
+
+
+def microsecond_column(column: Column) -> Column:
+    """Return a column of ns as one of µs: ``ts`` is ``ts_us``, ``idle_ns`` is ``idle_us``."""
+    if column.unit != "ns":
+        return column
+    return replace(column, name=f"{column.name.removesuffix('_ns')}_us", type="DOUBLE", unit="us")
 
 
 def _unversioned_macro(analysis: SqlObject) -> str:

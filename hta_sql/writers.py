@@ -1,6 +1,6 @@
-"""Writes a result to a stream as CSV, JSON, Parquet or Markdown.
+"""Writes a result to a stream as CSV, JSON, Parquet, Arrow or Markdown.
 
-CSV, JSON and Parquet hold exact values and read back equal; Markdown is for people and holds what
+CSV, JSON, Parquet and Arrow hold exact values and read back equal; Markdown is for people and holds what
 a printed table holds, uncut.
 """
 
@@ -14,9 +14,12 @@ import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from hta_sql.display import Rows, text_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MARKUP = re.compile(r"[\\`*|\[\]]|(?<!\w)_|_(?!\w)")
 """What Markdown acts on; an underscore inside of a word is none."""
@@ -25,14 +28,36 @@ BATCH_ROWS = 10_000
 
 
 def write_csv(result: Rows, stream: IO[bytes]) -> None:
-    """Write comma-separated values with a header; NULL is empty, an empty text is ``""``."""
+    """Write comma-separated values with a header; NULL is empty, an empty text is ``""``.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front, and so does one
+    that begins with an apostrophe: taking the first one away gives back every text.
+    """
     import duckdb  # noqa: PLC0415 - only where used
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:") as con:
         path = Path(folder, "rows.csv")
-        con.from_arrow(result.arrow()).write_csv(str(path), header=True)
+        con.from_arrow(_without_formulas(result.arrow())).write_csv(str(path), header=True)
         with path.open("rb") as rows:
             shutil.copyfileobj(rows, stream)
+
+
+_FORMULA = r"^['=+\-@\t\r]"
+"""How a text begins that Excel, LibreOffice or Google Sheets would calculate (OWASP's list)."""
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            texts = table.column(index)
+            guarded = pc.binary_join_element_wise("'", texts, "")
+            runs = pc.match_substring_regex(texts, _FORMULA)
+            if pc.any(runs).as_py():
+                table = table.set_column(index, field, pc.if_else(runs, guarded, texts))
+    return table
 
 
 def write_json(result: Rows, stream: IO[bytes]) -> None:
@@ -79,6 +104,15 @@ def write_parquet(result: Rows, stream: IO[bytes]) -> None:
     pq.write_table(result.arrow(), stream, compression="zstd")
 
 
+def write_arrow(result: Rows, stream: IO[bytes]) -> None:
+    """Write one Arrow IPC file (Feather 2)."""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    table = result.arrow()
+    with pa.ipc.new_file(stream, table.schema) as file:
+        file.write_table(table)
+
+
 def write_markdown(result: Rows, stream: IO[bytes]) -> None:
     """Write a Markdown table, for a pull request or a wiki."""
     columns = text_columns(result)
@@ -104,6 +138,7 @@ WRITERS: dict[str, Callable[[Rows, IO[bytes]], None]] = {
     "csv": write_csv,
     "json": write_json,
     "parquet": write_parquet,
+    "arrow": write_arrow,
     "markdown": write_markdown,
 }
 """Format ─▶ its writer."""

@@ -17,6 +17,7 @@ from hta_sql.cli.catalog import catalog
 from hta_sql.cli.demo import demo
 from hta_sql.cli.describe import describe
 from hta_sql.cli.doctor import doctor
+from hta_sql.cli.export import export
 from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
@@ -28,7 +29,18 @@ from hta_sql.cli.sql import sql
 
 __all__ = ["COMMANDS", "main", "program"]
 
-COMMANDS: list[click.Command] = [ingest, list_, describe, run, sql, doctor, publish, catalog, demo]
+COMMANDS: list[click.Command] = [
+    ingest,
+    list_,
+    describe,
+    run,
+    sql,
+    doctor,
+    export,
+    publish,
+    catalog,
+    demo,
+]
 """Every command, in the order in which a new user meets them."""
 
 

@@ -13,7 +13,13 @@ from hta_sql.cli.options import STORE
 
 @click.command(short_help="Rebuild the catalog of a store.")
 @click.argument("store", type=STORE)
-def catalog(store: Path) -> None:
+@click.option(
+    "--relative",
+    is_flag=True,
+    help="Build catalog_relative.duckdb as well: for clients that see the store under another "
+    "path. Start them in the store's folder, or SET file_search_path = '/its/path'.",
+)
+def catalog(*, store: Path, relative: bool) -> None:
     """Rebuild the catalog of a STORE: its views and macros; no data changes.
 
     Needed after a store was moved or copied, or to give an old store the analyses of a newer
@@ -25,7 +31,7 @@ def catalog(store: Path) -> None:
 
     started = time.monotonic()
     manifest, library = read_manifest(store), load_library()
-    path = build_catalog(store, library)
+    path = build_catalog(store, library, relative=relative)
     note(
         f"Built {path} in {time.monotonic() - started:.1f} s: {len(manifest.runs())} runs, "
         f"{len(manifest.entries)} ranks, {len(library.tables)} tables, "

@@ -11,11 +11,13 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-FORMATS = ("table", "csv", "json", "parquet", "markdown")
+FORMATS = ("table", "csv", "json", "parquet", "arrow", "markdown")
 SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
     ".md": "markdown",
     ".txt": "table",
 }
@@ -109,7 +111,7 @@ def output_options(command: Command) -> Command:
                 "format_name",
                 type=click.Choice(FORMATS),
                 show_default="by the suffix of --output, else table",
-                help="table and markdown are for people (134.511 ms); csv, json and parquet hold "
+                help="table and markdown are for people (134.511 ms); csv, json, parquet and arrow hold "
                 "exact values.",
             ),
             click.option(

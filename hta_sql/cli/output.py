@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hta_sql.result import Result
 
 CHART_SUFFIXES = (".html", ".png", ".svg", ".json")
+BINARY = ("parquet", "arrow")
 REMEDY = "--limit 0 shows all rows, --format csv all columns"
 
 
@@ -50,8 +51,8 @@ def send(
         return
     from hta_sql.writers import WRITERS  # noqa: PLC0415 - imports are the start-up cost
 
-    if chosen == "parquet" and output is None and sys.stdout.isatty():
-        raise click.UsageError("Parquet is binary: use -o FILE, or a pipe")
+    if chosen in BINARY and output is None and sys.stdout.isatty():
+        raise click.UsageError(f"{chosen.title()} is binary: use -o FILE, or a pipe")
     total = len(result)
     if limit:
         result = TableRows(result.arrow().slice(0, limit), result.analysis)

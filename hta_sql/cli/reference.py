@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 
 from hta_sql.cli import COMMANDS, program
+from hta_sql.reference import with_reference
 
 BEGIN = "<!-- reference: made by python -m hta_sql.cli.reference; do not edit below -->"
-END = "<!-- end of reference -->"
 
 
 def main(paths: list[str]) -> None:
@@ -27,9 +27,7 @@ def main(paths: list[str]) -> None:
 
 def updated(text: str) -> str:
     """Replace what stands between the markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{reference()}\n{END}{after}"
+    return with_reference(text, BEGIN, reference())
 
 
 def reference() -> str:

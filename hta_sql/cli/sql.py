@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import IO, Any
@@ -9,6 +12,9 @@ from typing import IO, Any
 import click
 
 from hta_sql.cli.options import STORE, output_options
+
+SCRIPTS = str(Path(sys.executable).parent)
+"""Where an extra of this environment installs its commands."""
 
 
 class Assignment(click.ParamType[tuple[str, Any]]):
@@ -76,12 +82,16 @@ def sql(
     """Ask one SQL query of a STORE's tables, analyses and macros.
 
     QUERY is DuckDB's SQL; - reads it from stdin. It can read the store and nothing else, unless
-    --unsafe is given.
+    --unsafe is given. Without a query, on a terminal, harlequin starts: an editor with the list
+    of tables and columns (pip install 'hta_sql[tui]').
 
     \b
     hta-sql sql job.store "SELECT class, sum(dur) AS dur_ns FROM gpu_ops GROUP BY ALL"
     hta-sql sql job.store "FROM temporal_breakdown(ranks := [0])" --format csv
     """  # noqa: D301 - click's mark for lines that stay as they are
+    if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
+        _start_terminal_client(store)
+        return
     text = _query_text(query, file)
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
@@ -90,6 +100,25 @@ def sql(
     with hta_sql.TraceStore(store, safe=not unsafe) as opened:
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
     send(result, format_name, output, limit)
+
+
+def _start_terminal_client(store: Path) -> None:
+    """Hand the terminal to harlequin, over the catalog, read-only."""
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+
+    program = shutil.which("harlequin", path=os.pathsep.join((SCRIPTS, os.environ.get("PATH", ""))))
+    if program is None:
+        raise click.UsageError(
+            'Give a query: hta-sql sql STORE "FROM analyses". For an editor in the terminal: '
+            "pip install 'hta_sql[tui]', then hta-sql sql STORE"
+        )
+    with hta_sql.open(store) as opened:  # says what is wrong with it, and renews its catalog
+        catalog = opened.catalog_path
+    ended = subprocess.run(  # noqa: S603 - the program that the user installed, no shell
+        [program, "--read-only", catalog], check=False
+    )
+    if ended.returncode:
+        raise click.exceptions.Exit(1)
 
 
 def _query_text(query: str | None, file: IO[str] | None) -> str:

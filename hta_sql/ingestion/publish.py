@@ -15,7 +15,15 @@ from hta_sql.ingestion.columns import columns_digest
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.shard_files import SHARDS, protected_files
-from hta_sql.manifest import CATALOG, MANIFEST, TABLES, Manifest, RankEntry, read_manifest
+from hta_sql.manifest import (
+    CATALOG,
+    MANIFEST,
+    RELATIVE_CATALOG,
+    TABLES,
+    Manifest,
+    RankEntry,
+    read_manifest,
+)
 from hta_sql.store_files import PARTIAL, StoreFolder
 
 log = logging.getLogger(__name__)
@@ -84,7 +92,7 @@ def _is_leftover(name: str, named: set[str]) -> bool:
         return True
     if top == SHARDS:
         return False
-    return last.startswith((f".{CATALOG}.", f".{MANIFEST}.")) or (
+    return last.startswith((f".{CATALOG}.", f".{RELATIVE_CATALOG}.", f".{MANIFEST}.")) or (
         last.startswith(".") and last.endswith(PARTIAL)
     )
 

@@ -1,0 +1,68 @@
+"""``hta-sql export``: analyses and tables of a store as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hta_sql.cli.messages import note
+from hta_sql.cli.options import INTEGERS, STORE
+
+EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb")
+_SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb"}
+
+
+@click.command(short_help="Write analyses and tables as files.")
+@click.argument("store", type=STORE)
+@click.argument("names", nargs=-1)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(EXPORT_FORMATS),
+    show_default="by the suffix of --output, else parquet",
+    help="parquet and csv: a folder with a file for each name; xlsx: a sheet for each; duckdb: one "
+    "file with all data, views and macros inside.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder (parquet, csv) or file (xlsx, duckdb).",
+)
+@click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
+@click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
+def export(
+    *,
+    store: Path,
+    names: tuple[str, ...],
+    format_name: str | None,
+    output: Path,
+    runs: tuple[str, ...],
+    ranks: list[int] | None,
+) -> None:
+    """Write analyses and tables of a STORE as files.
+
+    NAMES are analyses, with their default parameters, and tables; without any, every analysis.
+    `run` and `sql` write one result with other parameters.
+
+    \b
+    hta-sql export job.store -o job.xlsx
+    hta-sql export job.store temporal_breakdown gpu_ops --format csv -o folder
+    hta-sql export job.store -o job.duckdb --ranks 0-3
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.exports import Selection  # noqa: PLC0415
+    from hta_sql.exports import export as write  # noqa: PLC0415
+
+    chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
+    with hta_sql.open(store) as opened:
+        written = write(opened, output, chosen, Selection(names, runs, ranks or ()))
+    for part in written:
+        if part.left_out:
+            note(
+                f"warning: {part.name}: a sheet has no room for {part.left_out:,} of its "
+                f"{part.row_count + part.left_out:,} rows; --format parquet holds all."
+            )
+    note(f"Wrote {len(written)} names, {sum(p.row_count for p in written):,} rows to {output}.")

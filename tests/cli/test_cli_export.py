@@ -1,0 +1,131 @@
+"""hta-sql export: what is written reads back as what the store says."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+
+import hta_sql
+from hta_sql import exports
+from hta_sql.exports import Selection
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file as another program does."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Without names: all analyses, exact."""
+    done = cli("export", store, "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    with hta_sql.open(store) as opened:
+        names = opened.sql("SELECT name FROM analyses WHERE is_default").rows()
+        assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(
+            f"{name}.parquet" for (name,) in names
+        )
+        expected = opened.run("temporal_breakdown").rows()
+    table = pq.read_table(tmp_path / "out" / "temporal_breakdown.parquet")
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+
+
+def test_names_and_ranks_choose(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Analyses and tables by name, of some ranks."""
+    done = cli(
+        *("export", store, "gpu_ops", "runs", "temporal_breakdown_v1"),
+        *("--format", "csv", "-o", tmp_path / "out", "--ranks", "1"),
+    )
+    assert done.code == 0, done.err
+    rows = csv_rows(tmp_path / "out" / "gpu_ops.csv")
+    assert [row["rank"] for row in rows] == ["1", "1", "1"]
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        *("gpu_ops.csv", "runs.csv", "temporal_breakdown_v1.csv")
+    }
+
+
+def test_sheets_hold_texts_as_texts(cli: Cli, ingest_hostile: Path, tmp_path: Path) -> None:
+    """A kernel that is called like a formula is no formula; numbers are numbers."""
+    done = cli("export", ingest_hostile, "gpu_ops", "ranks", "-o", tmp_path / "out.xlsx")
+    assert done.code == 0, done.err
+    book = openpyxl.load_workbook(tmp_path / "out.xlsx")
+    assert book.sheetnames == ["gpu_ops", "ranks"]
+    header, row = book["gpu_ops"].iter_rows(min_row=1, max_row=2)
+    cells = {name.value: cell for name, cell in zip(header, row, strict=True)}
+    assert cells["name"].value == "=1+1"
+    assert cells["name"].data_type == "s"
+    assert cells["dur"].value == 5000
+
+
+def test_csv_is_no_way_into_a_spreadsheet(cli: Cli, ingest_hostile: Path, tmp_path: Path) -> None:
+    """An apostrophe stands before what would be calculated; negative numbers stay numbers."""
+    cli("export", ingest_hostile, "gpu_ops", "--format", "csv", "-o", tmp_path)
+    (row,) = csv_rows(tmp_path / "gpu_ops.csv")
+    assert row["name"] == "'=1+1"
+    query = "SELECT '@x' AS a, '''y' AS b, -1 AS c, NULL AS d, 'z' AS e"
+    assert cli("sql", ingest_hostile, query, "--format", "csv").out == "a,b,c,d,e\n'@x,''y,-1,,z\n"
+
+
+@pytest.fixture
+def ingest_hostile(tmp_path: Path) -> Path:
+    """A store of one kernel that is called like a formula."""
+    event = '{"ph":"X","cat":"kernel","name":"=1+1","pid":0,"tid":7,"ts":1,"dur":5,"args":{"device":0,"stream":7}}'
+    trace = tmp_path / "hostile.json"
+    trace.write_text(f'{{"schemaVersion": 1, "traceEvents": [{event}]}}')
+    hta_sql.ingest(trace, tmp_path / "hostile.store").close()
+    return tmp_path / "hostile.store"
+
+
+def test_a_sheet_says_what_it_has_no_room_for(
+    cli: Cli, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows beyond a sheet are counted, and another format is named."""
+    monkeypatch.setattr(exports, "SHEET_ROWS", 4)
+    done = cli("export", store, "gpu_ops", "-o", tmp_path / "out.xlsx")
+    assert "gpu_ops: a sheet has no room for 2 of its 6 rows; --format parquet" in done.err
+    assert openpyxl.load_workbook(tmp_path / "out.xlsx")["gpu_ops"].max_row == 5
+
+
+def test_long_names_stay_apart_as_sheets() -> None:
+    """31 characters are what a sheet's name may have."""
+    long = "a" * 40
+    assert list(exports._sheet_names([long, long + "b"]).values()) == ["a" * 31, "a" * 29 + "~2"]
+
+
+def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Tables, views, macros and comments are inside; the traces and the store may go."""
+    file = tmp_path / "job.duckdb"
+    assert cli("export", store, "-o", file, "--ranks", "1").code == 0
+    with hta_sql.open(store) as opened:
+        expected = opened.run("temporal_breakdown", ranks=[1]).rows()
+    with duckdb.connect(str(file), read_only=True) as con:
+        assert con.sql("FROM temporal_breakdown").fetchall() == expected
+        assert con.sql("FROM temporal_breakdown(ranks := [1])").fetchall() == expected
+        assert con.sql("SELECT count(*) FROM events").fetchall() == [(3,)]
+        comments = "SELECT comment FROM duckdb_columns() WHERE table_name = 'gpu_ops' AND schema_name = 'main' AND column_name = 'dur'"
+        assert con.sql(comments).fetchall() == [("Duration as recorded. [ns]",)]
+
+
+def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Unknown names, names for duckdb, wrong kinds of targets."""
+    cli("export", store, "gpu_op", "-o", tmp_path).fails(1, "gpu_op", "gpu_ops")
+    cli("export", store, "gpu_ops", "-o", tmp_path / "x.duckdb").fails(1, "give no names")
+    cli("export", store, "-o", tmp_path / "x", "--ranks", "7").fails(1, "No rank 7")
+    (tmp_path / "file").write_text("")
+    cli("export", store, "-o", tmp_path / "file").fails(1, "is a file")
+    cli("export", store, "-o", tmp_path, "--format", "xlsx").fails(1, "is a folder")
+    cli("export", store, "-o", tmp_path, "--format", "duckdb").fails(1, "is a folder")
+
+
+def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
+    """From Python, too."""
+    with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):
+        exports.export(opened, tmp_path, "ods", Selection())

@@ -1,0 +1,92 @@
+"""The catalog as BI tools see it: flat types, comments, microseconds, other places."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.catalog import build_catalog
+from hta_sql.manifest import RELATIVE_CATALOG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FLAT = {"BIGINT", "INTEGER", "DOUBLE", "BOOLEAN", "VARCHAR"}
+
+
+@pytest.fixture
+def store(ingest_trace: Callable[..., hta_sql.TraceStore]) -> Path:
+    """A store of two tiny ranks."""
+    with ingest_trace({0: "two_ranks_0.json", 1: "two_ranks_1.json"}) as opened:
+        return opened.path
+
+
+@pytest.fixture
+def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A client's own connection to the catalog."""
+    with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as opened:
+        yield opened
+
+
+def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
+    """No HUGEINT, nothing unsigned, nothing nested; a comment on every view and column."""
+    columns = con.sql(
+        "SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() "
+        "WHERE NOT internal AND schema_name IN ('main', 'us') AND table_name <> 'analyses'"
+    ).fetchall()
+    assert len(columns) > 400
+    assert [c for c in columns if c[3] not in FLAT] == []
+    assert [c for c in columns if not c[4]] == []
+    views = con.sql(
+        "SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL "
+        "AND schema_name IN ('main', 'us') AND view_name <> 'analyses'"
+    ).fetchall()
+    assert views == []
+
+
+def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
+    """``us`` has the same views: a column of ns is one of µs, everything else is as it was."""
+    ns = con.sql("SELECT rank, ts, dur, name FROM gpu_ops ORDER BY ALL").fetchall()
+    us = con.sql("SELECT rank, ts_us, dur_us, name FROM us.gpu_ops ORDER BY ALL").fetchall()
+    assert us == [(rank, ts / 1000, dur / 1000, name) for rank, ts, dur, name in ns]
+    (span,) = con.sql("SELECT sum(span_ns) / 1000 FROM temporal_breakdown").fetchall()
+    assert con.sql("SELECT sum(span_us) FROM us.temporal_breakdown").fetchall() == [span]
+    left = con.sql(
+        "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'us' AND column_name LIKE '%_ns'"
+    ).fetchall()
+    assert left == []
+
+
+def test_a_relative_catalog_follows_the_store(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mounted elsewhere: from the store's folder, or by file_search_path."""
+    assert build_catalog(store, relative=True) == store / RELATIVE_CATALOG
+    with hta_sql.open(store) as opened:
+        expected = opened.run("temporal_breakdown").rows()
+    moved = tmp_path / "mounted" / "elsewhere"
+    shutil.move(store, moved)
+    catalog = str(moved / RELATIVE_CATALOG)
+    with duckdb.connect(catalog, read_only=True, config={"file_search_path": str(moved)}) as con:
+        assert con.sql("FROM temporal_breakdown").fetchall() == expected
+    monkeypatch.chdir(moved)
+    with duckdb.connect(catalog, read_only=True) as con:
+        assert con.sql("FROM temporal_breakdown").fetchall() == expected
+
+
+def test_the_relative_catalog_is_renewed_with_the_other(
+    ingest_trace: Callable[..., hta_sql.TraceStore],
+) -> None:
+    """An ingest that adds a run adds it to both."""
+    with ingest_trace("one_step.json") as opened:
+        build_catalog(opened.path, relative=True)
+        path = opened.path
+    ingest_trace("one_step.json", run="second").close()
+    config: dict[str, str | bool | int | float | list[str]] = {"file_search_path": str(path)}
+    with duckdb.connect(str(path / RELATIVE_CATALOG), read_only=True, config=config) as con:
+        assert con.sql("SELECT run FROM runs ORDER BY run").fetchall() == [("run",), ("second",)]

@@ -1,0 +1,53 @@
+"""The generated pages of docs/ are current, and their diagram names what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hta_sql.library import load_library
+from hta_sql.reference import analyses, schema, with_reference
+
+DOCS = Path(__file__).parent.parent / "docs"
+SCHEMA = DOCS / "schema.md"
+
+
+@pytest.mark.parametrize(
+    ("page", "begin", "reference"),
+    [
+        ("schema.md", schema.BEGIN, schema.reference),
+        ("analyses.md", analyses.BEGIN, analyses.reference),
+    ],
+)
+def test_the_page_is_current(page: str, begin: str, reference: object) -> None:
+    """``make docs`` writes it."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert callable(reference)
+    assert text == with_reference(text, begin, reference()), "run: make docs"
+
+
+def test_the_diagram_names_tables_and_columns_that_exist() -> None:
+    """Each line of the entity diagram: two tables, and columns of them."""
+    columns = {t.name: {c.name for c in t.columns} for t in load_library().tables}
+    text = SCHEMA.read_text(encoding="utf-8")
+    lines = re.findall(r"^    (\w+) \S+ (\w+) : \"([^\"]+)\"$", text, re.MULTILINE)
+    assert len(lines) >= 12
+    for one, many, key in lines:
+        for name in re.findall(r"\w+", key):
+            assert name in columns[one] | columns[many], (one, many, key)
+
+
+def test_every_table_is_on_the_page() -> None:
+    """Nothing is left out."""
+    text = SCHEMA.read_text(encoding="utf-8")
+    for table in load_library().tables:
+        assert f"\n## {table.name}\n" in text
+
+
+def test_what_people_wrote_around_it_stays() -> None:
+    """Only the part between the markers is ours."""
+    page = "above\n<b>\nold\n<!-- end of reference -->\nbelow\n"
+    new = with_reference(page, "<b>", "new")
+    assert new == "above\n<b>\n\nnew\n\n<!-- end of reference -->\nbelow\n"
