@@ -1,0 +1,71 @@
+-- The threads of each rank with the size of their call trees, and which tree each of them is in.
+--
+-- A thread with profiler steps is main, one with autograd's evaluate_function or other autograd::
+-- operators is backward. A backward thread has a row for each tree that its events are in: that of
+-- the main thread, and its own where some of its outermost events lie outside of the annotations
+-- that they could hang below (see call_stack).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA CallGraph.mapping
+-- Needs: host operators, runtime calls, annotations or Python calls
+CREATE OR REPLACE MACRO call_stack_threads_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to hang autograd's threads below the main thread.
+    joins_backward BOOLEAN := true
+) AS TABLE
+-- Columns:
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   tree_id          BIGINT          Number of the tree: a thread, or a main thread with its backward threads.
+--   thread_id        BIGINT          Number of the thread.
+--   pid              BIGINT          Process id; NULL where the trace has text.
+--   tid              BIGINT          Thread id; NULL where the trace has text.
+--   label            VARCHAR         main, backward or other.
+--   first_name       VARCHAR         Name of its first event in this tree.
+--   event_count      BIGINT [count]  Its host events in this tree.
+--   top_event_count  BIGINT [count]  Those that no other event of the thread encloses.
+--   max_depth        INTEGER [1]     Greatest depth in the tree.
+--   kernel_count     BIGINT [count]  Device operations that it launched.
+WITH
+    tree AS (
+        SELECT t.*
+        FROM lib.call_tree(runs, ranks, include_last_profiler_step, joins_backward) AS t
+        WHERE steps IS NULL OR list_contains(steps, t.step)
+    ),
+    host AS (
+        SELECT
+            t.run,
+            t.rank,
+            t.tree_id,
+            t.thread_id,
+            t.pid,
+            t.tid,
+            t.label,
+            arg_min(t.name, t.position) AS first_name,
+            count(*) AS event_count,
+            count_if(t.is_top)::BIGINT AS top_event_count,
+            max(t.depth) AS max_depth
+        FROM tree AS t
+        WHERE t.table_name <> 'gpu_ops'
+        GROUP BY ALL
+    ),
+    device AS (
+        SELECT t.tree_id, t.thread_id, count(*) AS kernel_count
+        FROM tree AS t
+        WHERE t.table_name = 'gpu_ops'
+        GROUP BY ALL
+    )
+SELECT
+    h.*,
+    coalesce(d.kernel_count, 0) AS kernel_count
+FROM host AS h
+LEFT JOIN device AS d ON d.tree_id = h.tree_id AND d.thread_id = h.thread_id
+ORDER BY h.tree_id, h.thread_id

@@ -1,0 +1,89 @@
+-- The call tree of every host thread with the device activity below each event: who called whom,
+-- how deep, and which kernels it launched.
+--
+-- Rows are in the order of a depth-first walk, thread by thread: what is below an event are the
+-- descendant_count rows behind it (as long as no step is chosen). Device activity hangs below the
+-- call that launched it; what has no launch in the trace has no row. The outermost events of
+-- autograd's threads hang below the annotation "## backward ##" of the main thread around them, or
+-- below its profiler step where the trace has no such annotation. Kernel columns are those of
+-- everything below an event, in all steps that are not left out; a device operation counts itself.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span
+-- Needs: host operators, runtime calls, annotations or Python calls
+CREATE OR REPLACE MACRO call_stack_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to hang autograd's threads below the main thread.
+    joins_backward BOOLEAN := true
+) AS TABLE
+-- Columns:
+--   run                 VARCHAR         Run name.
+--   rank                INTEGER         Rank of the process.
+--   tree_id             BIGINT          Number of the tree: a thread, or a main thread with its backward threads.
+--   event_id            BIGINT          Position of the event in traceEvents.
+--   table_name          VARCHAR         Table with the rest of it.
+--   name                VARCHAR         Name.
+--   label               VARCHAR         The thread: main (has the profiler steps), backward (autograd's), else other.
+--   pid                 BIGINT          Process id, or device.
+--   tid                 BIGINT          Thread id, or stream.
+--   ts                  BIGINT [ns]     Start since the run's first event.
+--   dur                 BIGINT [ns]     Duration.
+--   step                BIGINT          Profiler step; NULL outside of steps.
+--   parent_id           BIGINT          event_id of the event above; NULL at the top.
+--   depth               INTEGER [1]     Events above: 0 at the top.
+--   height              INTEGER [1]     Longest way down: 0 for device activity, 1 for a host event with no host event below.
+--   descendant_count    BIGINT [count]  Events below, device activity included.
+--   kernel_count        BIGINT [count]  Device operations below.
+--   kernel_ns           BIGINT [ns]     Sum of their durations; 0 without any.
+--   first_kernel_ts     BIGINT [ns]     Start of the first of them.
+--   last_kernel_end_ts  BIGINT [ns]     End of the last of them.
+--   kernel_span_ns      BIGINT [ns]     From the one to the other.
+WITH
+    tree AS (
+        SELECT t.*, t.table_name = 'gpu_ops' AS on_gpu, t.next_position - t.position - 1 AS descendants
+        FROM lib.call_tree(runs, ranks, include_last_profiler_step, joins_backward) AS t
+    ),
+    below AS (
+        SELECT
+            t.*,
+            max(t.depth + CASE WHEN t.on_gpu THEN 0 ELSE 1 END) OVER subtree - t.depth AS height,
+            coalesce(sum(CASE WHEN t.on_gpu THEN 1 END) OVER subtree, 0)::BIGINT AS kernel_count,
+            coalesce(sum(CASE WHEN t.on_gpu THEN t.dur END) OVER subtree, 0)::BIGINT AS kernel_ns,
+            min(CASE WHEN t.on_gpu THEN t.ts END) OVER subtree AS first_kernel_ts,
+            max(CASE WHEN t.on_gpu THEN t.ts + t.dur END) OVER subtree AS last_kernel_end_ts
+        FROM tree AS t
+        WINDOW subtree AS (PARTITION BY t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
+    )
+SELECT
+    b.run,
+    b.rank,
+    b.tree_id,
+    b.event_id,
+    b.table_name,
+    b.name,
+    b.label,
+    b.pid,
+    b.tid,
+    b.ts,
+    b.dur,
+    b.step,
+    b.parent_id,
+    b.depth,
+    b.height,
+    b.descendants AS descendant_count,
+    b.kernel_count,
+    b.kernel_ns,
+    b.first_kernel_ts,
+    b.last_kernel_end_ts,
+    b.last_kernel_end_ts - b.first_kernel_ts AS kernel_span_ns
+FROM below AS b
+WHERE steps IS NULL OR list_contains(steps, b.step)
+ORDER BY b.position

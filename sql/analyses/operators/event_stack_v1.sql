@@ -1,0 +1,80 @@
+-- What stands above and below chosen events in the call tree: the chain from a kernel up to the
+-- outermost Python frame, or everything that an operator did.
+--
+-- Depths and the joining of backward threads are those of call_stack. An event that has no place in
+-- a call tree, such as a kernel whose launch is not in the trace, has no rows.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA CallGraph.get_stack_of_node
+-- Needs: host operators, runtime calls, annotations or Python calls
+CREATE OR REPLACE MACRO event_stack_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps of the chosen events; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- The events, by event_id; NULL means the longest device operation of each rank.
+    event_ids BIGINT[] := NULL,
+    -- Whether to include what stands above them.
+    include_ancestors BOOLEAN := true,
+    -- Whether to include what stands below them.
+    include_descendants BOOLEAN := false,
+    -- Whether to hang autograd's threads below the main thread.
+    joins_backward BOOLEAN := true
+) AS TABLE
+-- Columns:
+--   run              VARCHAR      Run name.
+--   rank             INTEGER      Rank of the process.
+--   chosen_event_id  BIGINT       The event that was asked for.
+--   relation         VARCHAR      ancestor, chosen or descendant.
+--   depth            INTEGER [1]  Events above: 0 at the top.
+--   event_id         BIGINT       Position of the event in traceEvents.
+--   table_name       VARCHAR      Table with the rest of it.
+--   name             VARCHAR      Name.
+--   pid              BIGINT       Process id, or device.
+--   tid              BIGINT       Thread id, or stream.
+--   ts               BIGINT [ns]  Start since the run's first event.
+--   dur              BIGINT [ns]  Duration.
+--   step             BIGINT       Profiler step; NULL outside of steps.
+--   parent_id        BIGINT       event_id of the event above; NULL at the top.
+WITH
+    tree AS (
+        SELECT t.*
+        FROM lib.call_tree(runs, ranks, include_last_profiler_step, joins_backward) AS t
+    ),
+    chosen AS (
+        SELECT t.run, t.rank, t.tree_id, t.event_id, t.position, t.next_position
+        FROM tree AS t
+        WHERE
+            (steps IS NULL OR list_contains(steps, t.step))
+            AND CASE WHEN event_ids IS NULL THEN t.table_name = 'gpu_ops' ELSE list_contains(event_ids, t.event_id) END
+        QUALIFY
+            event_ids IS NOT NULL
+            OR row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.dur DESC, t.event_id) = 1
+    )
+SELECT
+    c.run,
+    c.rank,
+    c.event_id AS chosen_event_id,
+    CASE WHEN t.position < c.position THEN 'ancestor' WHEN t.position = c.position THEN 'chosen' ELSE 'descendant' END AS relation,
+    t.depth,
+    t.event_id,
+    t.table_name,
+    t.name,
+    t.pid,
+    t.tid,
+    t.ts,
+    t.dur,
+    t.step,
+    t.parent_id
+FROM chosen AS c
+JOIN tree AS t ON t.tree_id = c.tree_id AND t.position < c.next_position AND t.next_position > c.position
+WHERE
+    t.position = c.position
+    OR (include_ancestors AND t.position < c.position)
+    OR (include_descendants AND t.position > c.position)
+ORDER BY c.position, t.position
