@@ -87,6 +87,9 @@ class TraceReader:
         problems: What was wrong with the file as a whole; complete after the iteration.
         offsets: Where each chunk started in the (decompressed) file.
         is_done: The iteration is complete.
+        header: What stands before the first event, the bracket included.
+        trailer: What stands behind the last event, the bracket included; complete after the
+            iteration.
     """
 
     stream: BinaryIO
@@ -98,6 +101,8 @@ class TraceReader:
     problems: list[Problem] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     is_done: bool = False
+    header: bytes = b""
+    trailer: bytes = b""
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
     _bytes_read: int = 0
@@ -209,6 +214,7 @@ class TraceReader:
                 "A Kineto trace is a JSON object with a traceEvents list."
             )
         self._offset += start
+        self.header = buffer[:start]
         buffer = self._strip(buffer[start:])
         self._learn_separator(buffer)
         return buffer
@@ -298,6 +304,7 @@ class TraceReader:
         return len(buffer)
 
     def _read_trailer(self, buffer: bytes) -> None:
+        self.trailer = buffer
         rest = buffer.removeprefix(b"]").strip(SPACE_AND_COMMA)
         if rest.rstrip(b"} \t\r\n"):
             self._add_metadata(rest, "trailer")

@@ -1,0 +1,102 @@
+"""Events as text: numbers that nobody changes keep every digit that the profiler wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_decoder = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a trace.
+
+    Attributes:
+        event_id: Position in ``traceEvents``: the ``event_id`` of the tables.
+        text: The event as it stands in the file, UTF-8.
+        fields: The same, parsed; numbers with a fraction are floats, which have fewer digits.
+    """
+
+    event_id: int
+    text: bytes
+    fields: Mapping[str, Any]
+
+    def replace(self, **fields: Any) -> bytes:
+        """Return the text with fields set; all others stay as they were written."""
+        return _with_members(self.text.decode("utf-8"), fields).encode("utf-8")
+
+    def with_args(self, **args: Any) -> bytes:
+        """Return the text with arguments set; all others stay as they were written."""
+        text = self.text.decode("utf-8")
+        where = dict(_members(text)).get("args")
+        old = text[slice(*where)] if where else "{}"
+        new = _with_members(old if old.startswith("{") else "{}", args)
+        if where:
+            return f"{text[: where[0]]}{new}{text[where[1] :]}".encode()
+        return _inserted(text, f'"args": {new}').encode("utf-8")
+
+
+def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields: Any) -> bytes:
+    """Write one event.
+
+    Args:
+        ph: Phase: ``C`` counter, ``s`` and ``f`` flow, ``X`` complete, ...
+        name: Its name.
+        ts: Start in the file's own clock [ns]: ``ts - offset_ns + first_ts`` of the tables.
+        dur: Duration [ns].
+        **fields: ``pid``, ``tid``, ``id``, ``cat``, ``args``, ...; None is left out.
+    """
+    rest = {key: value for key, value in fields.items() if value is not None}
+    duration = "" if dur is None else f', "dur": {microseconds(dur)}'
+    more = f", {_dumped(rest)[1:-1]}" if rest else ""
+    text = f'{{"ph": {_dumped(ph)}, "name": {_dumped(name)}, "ts": {microseconds(ts)}{duration}{more}}}'
+    return text.encode("utf-8")
+
+
+def microseconds(ns: int) -> str:
+    """Write nanoseconds as microseconds, the unit of traces, with every digit: ``12.005``."""
+    whole, part = divmod(abs(ns), 1000)
+    return f"{'-' if ns < 0 else ''}{whole}.{part:03d}"
+
+
+def _with_members(text: str, values: Mapping[str, Any]) -> str:
+    """Set members of a JSON object, in place where it has them, else behind the last one."""
+    known = dict(_members(text))
+    replaced = sorted((known[key], _dumped(values[key])) for key in values if key in known)
+    for (start, end), value in reversed(replaced):
+        text = f"{text[:start]}{value}{text[end:]}"
+    added = {key: value for key, value in values.items() if key not in known}
+    return _inserted(text, _dumped(added)[1:-1]) if added else text
+
+
+def _inserted(text: str, members: str) -> str:
+    """Put members behind the last one of an object."""
+    head = text[: text.rindex("}")].rstrip()
+    return f"{head}{'' if head.endswith('{') else ', '}{members}}}"
+
+
+def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield each key of a JSON object and where its value stands; of equal keys the last counts."""
+    position = _skip(text, 1)
+    while text[position] != "}":
+        key, position = _decoder.raw_decode(text, position)
+        start = _skip(text, _skip(text, position) + 1)
+        _, end = _decoder.raw_decode(text, start)
+        yield key, (start, end)
+        position = _skip(text, end)
+        if text[position] == ",":
+            position = _skip(text, position + 1)
+
+
+def _skip(text: str, position: int) -> int:
+    return _SPACE.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing, too
+
+
+def _dumped(value: Any) -> str:
+    # In ASCII: half a surrogate pair in a name cannot be UTF-8.
+    return json.dumps(value, allow_nan=False)
