@@ -12,7 +12,10 @@ from hta_sql.template import create_objects
 from hta_sql.validation.rules import columns_of
 
 SPANS = "validation_spans"
-"""The relation that lib macros are called with."""
+"""The relation that lib macros are called with, where a parameter takes one."""
+
+RELATIONS = ("spans", "ops")
+"""What the names of such parameters end with: intervals, operations."""
 
 
 def engine_problems(library: Library) -> Iterator[str]:
@@ -44,13 +47,15 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
         return "main", sqltext.call(about.name, {})
     # Relations where it takes relations, else NULL, which fits every type.
     values = {
-        p.name: f"'{SPANS}'" if p.name.endswith("spans") else "NULL" for p in about.parameters
+        p.name: f"'{SPANS}'" if p.name.endswith(RELATIONS) else "NULL" for p in about.parameters
     }
     return "lib", sqltext.call(f"lib.{about.name}", values)
 
 
 def _create_spans(con: duckdb.DuckDBPyConnection) -> None:
     columns = {"lane": "INTEGER", "class": "VARCHAR", "ts": "BIGINT", "dur": "BIGINT"}
+    columns |= {"id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
+    columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
     con.execute(sqltext.values_view(SPANS, columns, []))
 
 

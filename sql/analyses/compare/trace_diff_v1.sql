@@ -1,0 +1,91 @@
+-- What differs between two runs, two steps or two ranks, by the names of operations.
+--
+-- The first of the runs is the control, the second the test; a run may stand against itself, other
+-- ranks or steps of it. All wanted ranks and steps of a side are added up: choose equally many of
+-- both. What changed most in duration comes first.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff
+-- Needs: two runs in the store, or one and different ranks or steps
+CREATE OR REPLACE MACRO trace_diff_v1(
+    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    runs VARCHAR[] := NULL,
+    -- Ranks of the control; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps of the control; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Ranks of the test; NULL means the same as of the control.
+    test_ranks INTEGER[] := NULL,
+    -- Profiler steps of the test; NULL means the same as of the control.
+    test_steps BIGINT[] := NULL,
+    -- Only what runs there: host or device; NULL means both.
+    only_side VARCHAR := NULL,
+    -- Whether names lose template arguments, parameters and return type.
+    by_short_name BOOLEAN := false,
+    -- Whether operators with other input shapes are another operation.
+    by_shapes BOOLEAN := false,
+    -- Whether equal names of another side or category are another operation.
+    by_category BOOLEAN := true
+) AS TABLE
+-- Columns:
+--   control_run     VARCHAR         Run of the control.
+--   test_run        VARCHAR         Run of the test.
+--   side            VARCHAR         host or device; NULL where categories are not told apart.
+--   category        VARCHAR         Category as of ops_by_name; likewise.
+--   name            VARCHAR         Name, or short name.
+--   shapes          VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
+--   change          VARCHAR         By counts: added, deleted, increased, decreased or unchanged.
+--   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
+--   test_count      BIGINT [count]  Operations of the test; likewise.
+--   diff_count      BIGINT [count]  Test less control.
+--   control_sum_ns  BIGINT [ns]     Their duration in the control.
+--   test_sum_ns     BIGINT [ns]     Their duration in the test.
+--   diff_sum_ns     BIGINT [ns]     Test less control.
+--   diff_pct        DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+WITH
+    known AS (
+        SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r
+    ),
+    pair AS (
+        SELECT
+            coalesce(runs[1], k.all_runs[1]) AS control_run,
+            coalesce(runs[2], runs[1], k.all_runs[2]) AS test_run
+        FROM known AS k
+    ),
+    operations AS (
+        SELECT o.*
+        FROM lib.scoped_ops(runs, NULL, NULL, include_last_profiler_step) AS o
+        WHERE only_side IS NULL OR o.side = only_side
+    ),
+    of_both AS (
+        SELECT 'control' AS lane, o.side, o.category, o.name, o.shapes, o.dur
+        FROM operations AS o
+        JOIN pair AS p ON o.run = p.control_run
+        WHERE
+            (ranks IS NULL OR list_contains(ranks, o.rank))
+            AND (steps IS NULL OR list_contains(steps, o.step))
+        UNION ALL
+        SELECT 'test', o.side, o.category, o.name, o.shapes, o.dur
+        FROM operations AS o
+        JOIN pair AS p ON o.run = p.test_run
+        WHERE
+            (coalesce(test_ranks, ranks) IS NULL OR list_contains(coalesce(test_ranks, ranks), o.rank))
+            AND (coalesce(test_steps, steps) IS NULL OR list_contains(coalesce(test_steps, steps), o.step))
+    ),
+    summed AS (
+        SELECT s.* FROM lib.summed_ops('of_both', by_short_name, by_shapes, by_category) AS s
+    ),
+    control AS (
+        SELECT s.* FROM summed AS s WHERE s.lane = 'control'
+    ),
+    test AS (
+        SELECT s.* FROM summed AS s WHERE s.lane = 'test'
+    )
+SELECT p.control_run, p.test_run, d.*
+FROM lib.ops_difference('control', 'test') AS d
+CROSS JOIN pair AS p
+WHERE p.test_run IS NOT NULL
+ORDER BY abs(d.diff_sum_ns) DESC, d.side, d.category, d.name, d.shapes

@@ -1,0 +1,48 @@
+-- The kernel sequences that calls of an operator launch, the most frequent first.
+--
+-- Looked at are the outermost operators, annotations and calls of each thread whose name contains
+-- operator_name. A call's sequence is everything that its thread launched while it ran, by start on
+-- the device; calls with the same name and sequence make one row. HTA looks only at the calls of the
+-- least depth anywhere in the trace, so that the same operator one level deeper is lost (Q42).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_frequent_cuda_kernel_sequences
+-- Needs: GPU activity, operators and runtime calls
+CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Part of the name of the operator, annotation or call.
+    operator_name VARCHAR := 'aten::',
+    -- Shortest sequence [kernels, copies and memsets].
+    min_pattern_len BIGINT := 3
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   pattern           VARCHAR         Name of the call and of what it launched, joined by |.
+--   name              VARCHAR         Name of the call.
+--   kernel_count      BIGINT [count]  Ops in the sequence.
+--   occurrence_count  BIGINT [count]  Calls with this sequence.
+--   device_sum_ns     BIGINT [ns]     Total duration of what they launched.
+--   host_sum_ns       BIGINT [ns]     Total duration of the calls on the host.
+--   first_event_id    BIGINT          event_id of the first of the calls.
+SELECT
+    s.run,
+    s.rank,
+    s.pattern,
+    s.name,
+    s.kernel_count,
+    count(*) AS occurrence_count,
+    sum(s.device_dur)::BIGINT AS device_sum_ns,
+    sum(s.dur)::BIGINT AS host_sum_ns,
+    arg_min(s.event_id, (s.ts, s.event_id)) AS first_event_id
+FROM lib.kernel_sequences(runs, ranks, steps, include_last_profiler_step, operator_name, min_pattern_len) AS s
+GROUP BY s.run, s.rank, s.pattern, s.name, s.kernel_count
+ORDER BY s.run, s.rank, occurrence_count DESC, s.pattern, s.name, s.kernel_count

@@ -1,0 +1,77 @@
+-- Every event that belongs to the most frequent kernel sequences of an operator.
+--
+-- The sequences are those of frequent_kernel_sequences, the top_k of each rank. To one belong the
+-- calls themselves, everything inside them on their thread, and what they launched. An event belongs
+-- to one call at most.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_frequent_cuda_kernel_sequences, the trace that it writes
+-- Needs: GPU activity, operators and runtime calls
+CREATE OR REPLACE MACRO kernel_sequence_events_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Part of the name of the operator, annotation or call.
+    operator_name VARCHAR := 'aten::',
+    -- Shortest sequence [kernels, copies and memsets].
+    min_pattern_len BIGINT := 3,
+    -- Sequences per rank, the most frequent first; NULL means all.
+    top_k BIGINT := 5
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   event_id          BIGINT          Position of the event in traceEvents.
+--   pattern           VARCHAR         Name of the call and of what it launched, joined by |.
+--   occurrence_count  BIGINT [count]  Calls with this sequence.
+--   call_id           BIGINT          event_id of the call.
+WITH
+    calls AS (
+        SELECT s.*
+        FROM lib.kernel_sequences(runs, ranks, steps, include_last_profiler_step, operator_name, min_pattern_len) AS s
+    ),
+    counted AS (
+        SELECT c.run, c.rank, c.pattern, c.name, c.kernel_count, count(*) AS occurrence_count
+        FROM calls AS c
+        GROUP BY ALL
+    ),
+    chosen AS (
+        SELECT n.*
+        FROM counted AS n
+        QUALIFY top_k IS NULL OR row_number() OVER (
+            PARTITION BY n.run, n.rank ORDER BY n.occurrence_count DESC, n.pattern, n.name, n.kernel_count
+        ) <= top_k
+    ),
+    roots AS (
+        SELECT c.event_id AS call_id, c.lane, c.ts, c.ts + c.dur AS end_ts, c.pattern, k.occurrence_count
+        FROM calls AS c
+        JOIN chosen AS k
+            ON k.run = c.run
+            AND k.rank = c.rank
+            AND k.pattern = c.pattern
+            AND k.name = c.name
+            AND k.kernel_count = c.kernel_count
+    ),
+    host AS (
+        SELECT h.event_id, {'run': h.run, 'rank': h.rank, 'pid': h.pid, 'tid': h.tid} AS lane, h.ts, h.ts + h.dur AS end_ts
+        FROM lib.scoped_host_events(runs, ranks, NULL, include_last_profiler_step) AS h
+    ),
+    inside AS (
+        SELECT r.lane.run AS run, r.lane.rank AS rank, h.event_id, r.pattern, r.occurrence_count, r.call_id
+        FROM host AS h
+        ASOF JOIN roots AS r ON r.lane = h.lane AND r.ts <= h.ts
+        WHERE h.end_ts <= r.end_ts
+    )
+SELECT i.run, i.rank, i.event_id, i.pattern, i.occurrence_count, i.call_id
+FROM inside AS i
+UNION ALL
+SELECT i.run, i.rank, g.event_id, i.pattern, i.occurrence_count, i.call_id
+FROM lib.scoped_gpu_ops(runs, ranks, NULL, include_last_profiler_step) AS g
+JOIN inside AS i ON i.run = g.run AND i.rank = g.rank AND i.event_id = g.launch_id
+ORDER BY run, rank, event_id

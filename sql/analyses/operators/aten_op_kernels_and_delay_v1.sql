@@ -1,0 +1,88 @@
+-- What each operator launches: its kernel sequences, how often, and the delays before the first one.
+--
+-- A launch belongs to the nearest operator around it on its own thread whose name starts with the
+-- prefix. The kernels of one call of the operator, in the order of their launches, are its sequence;
+-- calls with the same name and sequence make one row. Launches are found by correlation, whatever
+-- they are called; a graph launch has all kernels of the graph. HTA takes the operator that started
+-- last on any thread (Q38) and gives rank k the rows of all ranks before it (Q39).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_aten_op_kernels_and_delay
+-- Needs: GPU activity, operators and runtime calls
+CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Operators to look at start so; empty means every operator.
+    operator_prefix VARCHAR := 'aten::',
+    -- Whether copies and memsets belong to a sequence.
+    include_memory_events BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   operator_name    VARCHAR         Operator.
+--   kernel_sequence  VARCHAR         Names of what one call launches, joined by ' -> '.
+--   kernel_count     BIGINT [count]  Ops in the sequence.
+--   call_count       BIGINT [count]  Calls of the operator with this sequence.
+--   launch_delay_ns  DOUBLE [ns]     Mean time from the start of the operator to the start of its first launch.
+--   queue_delay_ns   DOUBLE [ns]     Mean time from the start of the first launch to the start of what it launched.
+--   host_sum_ns      BIGINT [ns]     Total duration of these calls on the host.
+--   device_sum_ns    BIGINT [ns]     Total duration of what they launched.
+WITH RECURSIVE
+    launched AS (
+        SELECT g.run, g.rank, g.op_id, g.event_id, g.launch_id, g.launch_ts, g.ts, g.dur, g.name
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.launch_id IS NOT NULL AND g.op_id IS NOT NULL AND (include_memory_events OR g.kind = 'kernel')
+    ),
+    operators AS (
+        SELECT c.run, c.rank, c.event_id, c.parent_op_id, c.name, c.ts, c.dur
+        FROM cpu_ops AS c
+        WHERE (runs IS NULL OR list_contains(runs, c.run)) AND (ranks IS NULL OR list_contains(ranks, c.rank))
+    ),
+    -- From the nearest operator upwards, until the name fits.
+    climbing AS (
+        SELECT d.run, d.rank, d.op_id, d.op_id AS candidate_id, o.parent_op_id, starts_with(o.name, operator_prefix) AS fits
+        FROM (SELECT DISTINCT l.run, l.rank, l.op_id FROM launched AS l) AS d
+        JOIN operators AS o ON o.run = d.run AND o.rank = d.rank AND o.event_id = d.op_id
+        UNION ALL
+        SELECT u.run, u.rank, u.op_id, u.parent_op_id, o.parent_op_id, starts_with(o.name, operator_prefix)
+        FROM climbing AS u
+        JOIN operators AS o ON o.run = u.run AND o.rank = u.rank AND o.event_id = u.parent_op_id
+        WHERE NOT u.fits
+    ),
+    calls AS (
+        SELECT
+            l.run,
+            l.rank,
+            u.candidate_id AS call_id,
+            string_agg(l.name, ' -> ' ORDER BY l.launch_ts, l.launch_id, l.ts, l.event_id) AS kernel_sequence,
+            count(*) AS kernel_count,
+            arg_min(l.launch_ts, (l.launch_ts, l.launch_id, l.ts, l.event_id)) AS launch_ts,
+            arg_min(l.ts, (l.launch_ts, l.launch_id, l.ts, l.event_id)) AS device_ts,
+            sum(l.dur) AS device_sum
+        FROM launched AS l
+        JOIN climbing AS u ON u.run = l.run AND u.rank = l.rank AND u.op_id = l.op_id AND u.fits
+        GROUP BY ALL
+    )
+SELECT
+    k.run,
+    k.rank,
+    o.name AS operator_name,
+    k.kernel_sequence,
+    any_value(k.kernel_count) AS kernel_count,
+    count(*) AS call_count,
+    avg(k.launch_ts - o.ts) AS launch_delay_ns,
+    avg(k.device_ts - k.launch_ts) AS queue_delay_ns,
+    sum(o.dur)::BIGINT AS host_sum_ns,
+    sum(k.device_sum)::BIGINT AS device_sum_ns
+FROM calls AS k
+JOIN operators AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.call_id
+GROUP BY k.run, k.rank, o.name, k.kernel_sequence
+ORDER BY k.run, k.rank, call_count DESC, device_sum_ns DESC, operator_name, k.kernel_sequence

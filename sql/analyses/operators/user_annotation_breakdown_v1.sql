@@ -1,0 +1,108 @@
+-- Duration of each user annotation by name, per rank, on the device or on the host.
+--
+-- On the device an annotation spans, on each stream, what its range launched. Names are ordered by
+-- their total duration inside a rank. With num_annotations only so many names keep a row of their
+-- own, with duration_ratio so many as make up that share of the rank's total (num_annotations wins);
+-- the rest becomes one true row "others", computed from its ranges. Nested annotations count each
+-- for itself, so that the totals of a rank overlap. HTA aggregates sums of sums in "others" and in
+-- every other row as soon as there is one (Q21), and takes a quantile of cumulative sums as the
+-- ratio (Q22).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_gpu_user_annotation_breakdown
+-- Needs: user annotations (record_function); for the device, GPU activity
+CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to look at the copies on the device; else at the ranges on the host.
+    use_gpu_annotation BOOLEAN := true,
+    -- Names that keep a row of their own, per rank; NULL means every name.
+    num_annotations BIGINT := NULL,
+    -- Share of the rank's total whose names keep a row; used where num_annotations is NULL.
+    duration_ratio DOUBLE := NULL,
+    -- Names that never become others: each a part of the name, or a regular expression that finds it.
+    keep_patterns VARCHAR[] := NULL
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   name              VARCHAR         Name of the annotation, or others.
+--   annotation_count  BIGINT [count]  Ranges with this name.
+--   sum_ns            BIGINT [ns]     Total duration.
+--   min_ns            BIGINT [ns]     Shortest.
+--   max_ns            BIGINT [ns]     Longest.
+--   mean_ns           DOUBLE [ns]     Mean.
+--   std_ns            DOUBLE [ns]     Sample standard deviation; NULL for a single range.
+--   name_count        BIGINT [count]  Names in the row: 1, or those that others stands for.
+WITH
+    ranges AS (
+        SELECT a.run, a.rank, a.name, a.dur
+        FROM annotations AS a
+        WHERE
+            a.on_gpu = use_gpu_annotation
+            AND a.dur >= 0
+            AND (runs IS NULL OR list_contains(runs, a.run))
+            AND (ranks IS NULL OR list_contains(ranks, a.rank))
+            AND (steps IS NULL OR list_contains(steps, a.step))
+            AND (include_last_profiler_step OR NOT a.in_last_step)
+    ),
+    names AS (
+        SELECT g.run, g.rank, g.name, sum(g.dur) AS total
+        FROM ranges AS g
+        GROUP BY ALL
+    ),
+    wanted AS (
+        SELECT DISTINCT n.name
+        FROM (SELECT DISTINCT m.name FROM names AS m) AS n
+        JOIN (SELECT unnest(keep_patterns) AS pattern) AS p
+            ON contains(n.name, p.pattern) OR TRY(regexp_matches(n.name, p.pattern))
+    ),
+    ranked AS (
+        SELECT
+            n.*,
+            row_number() OVER by_total AS place,
+            sum(n.total) OVER by_total - n.total AS before,
+            sum(n.total) OVER (PARTITION BY n.run, n.rank) AS rank_total
+        FROM names AS n
+        WINDOW by_total AS (PARTITION BY n.run, n.rank ORDER BY n.total DESC, n.name)
+    ),
+    labelled AS (
+        SELECT
+            k.run,
+            k.rank,
+            k.name,
+            w.name IS NOT NULL
+            OR CASE
+                WHEN num_annotations IS NOT NULL THEN k.place <= num_annotations
+                WHEN duration_ratio IS NOT NULL THEN k.before < duration_ratio * k.rank_total
+                ELSE true
+            END AS is_kept
+        FROM ranked AS k
+        LEFT JOIN wanted AS w ON w.name = k.name
+    )
+SELECT
+    g.run,
+    g.rank,
+    CASE WHEN l.is_kept THEN g.name ELSE 'others' END AS name,
+    count(*) AS annotation_count,
+    sum(g.dur)::BIGINT AS sum_ns,
+    min(g.dur) AS min_ns,
+    max(g.dur) AS max_ns,
+    avg(g.dur) AS mean_ns,
+    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
+    sqrt(
+        (count(*) * sum(g.dur::HUGEINT * g.dur) - sum(g.dur) * sum(g.dur))
+        / nullif(count(*) * (count(*) - 1), 0)
+    ) AS std_ns,
+    count(DISTINCT g.name) AS name_count
+FROM ranges AS g
+JOIN labelled AS l ON l.run = g.run AND l.rank = g.rank AND l.name = g.name
+GROUP BY g.run, g.rank, l.is_kept, CASE WHEN l.is_kept THEN g.name ELSE 'others' END
+ORDER BY g.run, g.rank, l.is_kept DESC, sum_ns DESC, name

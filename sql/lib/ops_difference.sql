@@ -1,0 +1,64 @@
+-- What two sides of a comparison do, side by side: counts, durations and what became of them.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.ops_difference(
+    -- Name of a relation with side, category, name, shapes, op_count, sum_ns, once per operation: the control.
+    control_ops,
+    -- Likewise: the test.
+    test_ops
+) AS TABLE
+-- Columns:
+--   side            VARCHAR         host or device.
+--   category        VARCHAR         Category.
+--   name            VARCHAR         Name.
+--   shapes          VARCHAR         Input shapes.
+--   change          VARCHAR         By counts: added, deleted, increased, decreased or unchanged.
+--   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
+--   test_count      BIGINT [count]  Operations of the test; likewise.
+--   diff_count      BIGINT [count]  Test less control.
+--   control_sum_ns  BIGINT [ns]     Their duration in the control.
+--   test_sum_ns     BIGINT [ns]     Their duration in the test.
+--   diff_sum_ns     BIGINT [ns]     Test less control.
+--   diff_pct        DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+WITH
+    _sides AS (
+        SELECT c.side, c.category, c.name, c.shapes, c.op_count AS control_count, 0::BIGINT AS test_count, c.sum_ns AS control_sum, 0::BIGINT AS test_sum
+        FROM query_table(control_ops) AS c
+        UNION ALL
+        SELECT t.side, t.category, t.name, t.shapes, 0, t.op_count, 0, t.sum_ns
+        FROM query_table(test_ops) AS t
+    ),
+    _both AS (
+        SELECT
+            s.side,
+            s.category,
+            s.name,
+            s.shapes,
+            sum(s.control_count)::BIGINT AS control_count,
+            sum(s.test_count)::BIGINT AS test_count,
+            sum(s.control_sum)::BIGINT AS control_sum,
+            sum(s.test_sum)::BIGINT AS test_sum
+        FROM _sides AS s
+        GROUP BY ALL
+    )
+SELECT
+    b.side AS side,
+    b.category AS category,
+    b.name AS name,
+    b.shapes AS shapes,
+    CASE
+        WHEN b.control_count = 0 THEN 'added'
+        WHEN b.test_count = 0 THEN 'deleted'
+        WHEN b.test_count > b.control_count THEN 'increased'
+        WHEN b.test_count < b.control_count THEN 'decreased'
+        ELSE 'unchanged'
+    END AS change,
+    b.control_count AS control_count,
+    b.test_count AS test_count,
+    b.test_count - b.control_count AS diff_count,
+    b.control_sum AS control_sum_ns,
+    b.test_sum AS test_sum_ns,
+    b.test_sum - b.control_sum AS diff_sum_ns,
+    100 * (b.test_sum - b.control_sum) / nullif(b.control_sum, 0)::DOUBLE AS diff_pct
+FROM _both AS b

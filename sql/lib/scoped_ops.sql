@@ -1,0 +1,38 @@
+-- Everything that a run executes, on the host and on the device, as it is compared by name.
+--
+-- Host events as of scoped_host_events and all device activity, synchronisation included, but nothing
+-- whose duration cannot be true. A step has the device activity that was launched in it: what has no
+-- launch in the trace counts where no steps are chosen, and belongs to none.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.scoped_ops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run       VARCHAR      Run name.
+--   rank      INTEGER      Rank of the process.
+--   step      BIGINT       Profiler step; NULL outside of steps.
+--   side      VARCHAR      host or device.
+--   category  VARCHAR      Host: as of scoped_host_events. Device: kernel, memcpy, memset or sync.
+--   name      VARCHAR      Name.
+--   shapes    VARCHAR      Input shapes as JSON; of operators only.
+--   dur       BIGINT [ns]  Duration.
+SELECT h.run, h.rank, h.step, 'host' AS side, h.category, h.name, h.input_dims AS shapes, h.dur
+FROM lib.scoped_host_events(runs, ranks, steps, include_last_profiler_step) AS h
+UNION ALL
+SELECT g.run, g.rank, CASE WHEN g.launch_id IS NOT NULL THEN g.step END, 'device', g.kind, g.name, NULL, g.dur
+FROM gpu_ops AS g
+WHERE
+    NOT g.is_suspect
+    AND (runs IS NULL OR list_contains(runs, g.run))
+    AND (ranks IS NULL OR list_contains(ranks, g.rank))
+    AND (steps IS NULL OR (g.launch_id IS NOT NULL AND list_contains(steps, g.step)))
+    AND (include_last_profiler_step OR NOT g.in_last_step)

@@ -1,0 +1,52 @@
+-- Operations counted and added up by what they are to be told apart by.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.summed_ops(
+    -- Name of a relation with lane, side, category, name, shapes, dur; lane is any grouping key.
+    single_ops,
+    -- Whether names lose template arguments, parameters and return type.
+    by_short_name,
+    -- Whether operators with other input shapes are another operation.
+    by_shapes,
+    -- Whether equal names of another side or category are another operation.
+    by_category
+) AS TABLE
+-- Columns:
+--   lane      ANY             The grouping key.
+--   side      VARCHAR         host or device; NULL where categories are not told apart.
+--   category  VARCHAR         Category; likewise.
+--   name      VARCHAR         Name, or short name.
+--   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
+--   op_count  BIGINT [count]  Operations.
+--   sum_ns    BIGINT [ns]     Total duration.
+--   min_ns    BIGINT [ns]     Shortest.
+--   max_ns    BIGINT [ns]     Longest.
+WITH
+    _summed AS (
+        SELECT
+            o.lane,
+            CASE WHEN by_category THEN o.side END AS side,
+            CASE WHEN by_category THEN o.category END AS category,
+            o.name,
+            CASE WHEN by_shapes THEN o.shapes END AS shapes,
+            count(*) AS op_count,
+            sum(o.dur) AS sum_ns,
+            min(o.dur) AS min_ns,
+            max(o.dur) AS max_ns
+        FROM query_table(single_ops) AS o
+        GROUP BY ALL
+    )
+SELECT
+    s.lane AS lane,
+    s.side AS side,
+    s.category AS category,
+    CASE WHEN by_short_name THEN n.short_name ELSE s.name END AS name,
+    s.shapes AS shapes,
+    sum(s.op_count)::BIGINT AS op_count,
+    sum(s.sum_ns)::BIGINT AS sum_ns,
+    min(s.min_ns) AS min_ns,
+    max(s.max_ns) AS max_ns
+FROM _summed AS s
+JOIN lib.short_names('_summed') AS n ON n.name = s.name
+GROUP BY ALL

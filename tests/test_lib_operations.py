@@ -1,0 +1,119 @@
+"""Macros of sql/lib for operations against twins that are obviously right."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hta_sql.library import load_library
+
+MACROS = ("enclosing_intervals", "short_names")
+
+Span = tuple[int | None, int, int]
+"""Lane, start, length."""
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """One engine with the macros, for all examples."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("CREATE SCHEMA lib")
+    for macro in load_library().macros:
+        if macro.name in MACROS:
+            con.execute(macro.text)
+    return con
+
+
+def relation(spans: list[Span]) -> pa.Table:
+    """Number the spans; a table for the engine."""
+    columns: list[list[Any]] = [list(column) for column in zip(*spans, strict=True)] or [[], [], []]
+    return pa.table(
+        {
+            "lane": pa.array(columns[0], pa.int64()),
+            "id": pa.array(range(len(spans)), pa.int64()),
+            "ts": pa.array(columns[1], pa.int64()),
+            "dur": pa.array(columns[2], pa.int64()),
+        }
+    )
+
+
+def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
+    """Intervals that nest, cross, touch and repeat by chance."""
+    span = st.tuples(st.sampled_from([None, 1, 2]), st.integers(-5, last), st.integers(0, last))
+    return st.lists(span, max_size=12)
+
+
+@pytest.mark.parametrize("last", [12, 100_000], ids=["cells of one", "cells of many"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.DataObject) -> None:
+    """Each pair of a lane in which one lies inside the other, once, and no other."""
+    inner, outer = data.draw(spans_up_to(last)), data.draw(spans_up_to(last))
+    con = connection()
+    con.register("validation_inner", relation(inner))
+    con.register("validation_outer", relation(outer))
+    found = con.execute(
+        "SELECT inner_id, outer_id, lane, outer_ts, outer_dur "
+        "FROM lib.enclosing_intervals('validation_inner', 'validation_outer')"
+    ).fetchall()
+    expected = [
+        (i, o, lane, ts, dur)
+        for i, (inner_lane, inner_ts, inner_dur) in enumerate(inner)
+        for o, (lane, ts, dur) in enumerate(outer)
+        if lane == inner_lane and ts <= inner_ts and inner_ts + inner_dur <= ts + dur
+    ]
+    assert sorted(found, key=lambda row: row[:2]) == expected
+
+
+def shortened(name: str) -> str:
+    """What the macro's comment says, with a stack."""
+    if name.startswith(("Memcpy", "Memset", "dma")) or not ("<" in name or "(" in name):
+        return name
+    kept: list[str] = []
+    for character in name.replace("->", ""):
+        if opening := {">": "<", ")": "("}.get(character):
+            while kept and kept.pop() != opening:
+                pass
+        else:
+            kept.append(character)
+    return "".join(kept).split(" ")[-1]
+
+
+def short_names(names: list[str]) -> dict[str, str]:
+    """Ask the macro."""
+    con = connection()
+    con.register("validation_names", pa.table({"name": pa.array(names, pa.string())}))
+    rows = con.execute("FROM lib.short_names('validation_names')").fetchall()
+    return dict(rows)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(alphabet="ab<>()- \n:{", max_size=14), max_size=8))
+def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
+    """Balanced or not, whatever the brackets."""
+    assert short_names(names) == {name: shortened(name) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("a<int>(b)", "a"),
+        (
+            "void at::native::vectorized_elementwise_kernel<4, F<float> >(int, F<float>)",
+            "at::native::vectorized_elementwise_kernel",
+        ),
+        ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD (Device -> Device)"),
+        ("aten::mm", "aten::mm"),
+        ("void (anonymous namespace)::f<x>()", "::f"),
+        ("dma read (a)", "dma read (a)"),
+    ],
+)
+def test_short_names_of_kernels(name: str, short: str) -> None:
+    """Names as profilers write them."""
+    assert short_names([name]) == {name: short}
