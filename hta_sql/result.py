@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from hta_sql.errors import ExtraNotInstalledError, QueryError
+from hta_sql.errors import ExtraNotInstalledError, ParameterError, QueryError
 from hta_sql.library import SqlObject
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
     import pyarrow as pa
 
@@ -23,9 +25,13 @@ class Result:
     """
 
     def __init__(
-        self, relation: duckdb.DuckDBPyRelation | None, analysis: SqlObject | None = None
+        self,
+        relation: duckdb.DuckDBPyRelation | None,
+        analysis: SqlObject | None = None,
+        run: Callable[[str], Result] | None = None,
     ) -> None:
         self.analysis = analysis
+        self._run = run
         try:
             self._table = None if relation is None else _narrow(relation.to_arrow_table())
         except duckdb.Error as error:
@@ -72,6 +78,36 @@ class Result:
         from hta_sql.display import print_table  # noqa: PLC0415 - rich only where used
 
         print_table(self, max_rows=max_rows)
+
+    def chart(self, **options: Any) -> alt.TopLevelMixin:
+        """Draw the result.
+
+        Args:
+            **options: Options of the figure, for example ``percent=False``.
+
+        Returns:
+            An altair chart; a notebook shows it, ``hta_sql.charts.save`` writes it to a file.
+
+        Raises:
+            ParameterError: There is no chart of this result, or it has no such option.
+            ExtraNotInstalledError: altair or vl-convert-python is not installed.
+        """
+        from hta_sql.charts import draw  # noqa: PLC0415 - altair only where used
+
+        return draw(self, **options)
+
+    def again(self, name: str) -> Result:
+        """Run another analysis over the same scope, while the store is open.
+
+        Args:
+            name: Its name; it gets those of this one's parameters that it has too.
+
+        Raises:
+            ParameterError: The result does not come from an analysis.
+        """
+        if self._run is None:
+            raise ParameterError("This result does not come from an analysis.")
+        return self._run(name)
 
     def __repr__(self) -> str:
         what = self.analysis.name if self.analysis else "query"

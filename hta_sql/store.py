@@ -170,7 +170,11 @@ class TraceStore:
         values = check_parameters(analysis, parameters)
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         call = ", ".join(f"{key} := ${key}" for key in values)
-        return Result(self._execute(f"FROM {analysis.name}({call})", values), analysis)
+        return Result(
+            self._execute(f"FROM {analysis.name}({call})", values),
+            analysis,
+            lambda other: self.run(other, **_taken_by(other, parameters)),
+        )
 
     def sql(self, query: str, parameters: Mapping[str, Any] | list[Any] | None = None) -> Result:
         """Ask one SQL query of the tables, analyses and macros.
@@ -280,3 +284,9 @@ class TraceStore:
             return self._con.sql(query)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
+
+
+def _taken_by(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep those parameters that an analysis has."""
+    known = {parameter.name for parameter in load_library().find(name).parameters}
+    return {key: value for key, value in parameters.items() if key in known}

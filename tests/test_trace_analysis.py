@@ -498,7 +498,7 @@ def test_a_script_gets_charts_as_files(tmp_path: Path, caplog: pytest.LogCapture
     page = tmp_path / ".hta_sql" / "charts" / "temporal_breakdown.html"
     assert str(page) in caplog.text
     text = page.read_text(encoding="utf-8")
-    assert "GPU time of each rank" in text
+    assert "Where the time of each GPU goes" in text
     assert 'src="http' not in text
 
 
@@ -514,7 +514,8 @@ def test_a_notebook_displays_charts(
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     analysis.get_temporal_breakdown()
     analysis.get_temporal_breakdown(visualize=False)
-    assert [chart.to_dict()["title"] for chart in displayed] == ["GPU time of each rank"]
+    titles = [chart.to_dict()["title"]["text"] for chart in displayed]
+    assert titles == ["Where the time of each GPU goes"]
 
 
 @pytest.mark.parametrize("name", charts.FIGURES)
@@ -529,11 +530,11 @@ def test_every_figure_is_valid_and_titled(name: str, analysis: TraceAnalysis) ->
 def test_idle_charts_switch_between_shares_and_times(analysis: TraceAnalysis) -> None:
     """visualize_pctg=False draws times."""
     result = analysis.store.run("idle_time_breakdown", runs=[analysis.run])
-    axes = [
-        charts.draw(result, percent=percent).to_dict()["encoding"]["y"]["field"]
-        for percent in (True, False)
+    panels = [
+        charts.draw(result, percent=percent).to_dict()["hconcat"] for percent in (True, False, None)
     ]
-    assert axes == ["share", "time"]
+    axes = [[panel["layer"][0]["encoding"]["x"]["field"] for panel in few] for few in panels]
+    assert axes == [["share"], ["time"], ["share", "time"]]
 
 
 def test_an_unknown_result_has_no_chart(analysis: TraceAnalysis) -> None:

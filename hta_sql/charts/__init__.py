@@ -1,8 +1,8 @@
-"""Charts: the result table of an analysis in, an altair chart out. No SQL, no files, no display.
+"""Charts: the result table of an analysis in, an altair chart out. No SQL, no display.
 
 ``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of
 the analysis's own columns (ns), so that notebooks, the report and the command line show the
-same picture.
+same picture. ``save(chart, path)`` writes it as a page, a picture or data.
 """
 
 from __future__ import annotations
@@ -10,15 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.charts import communication, kernels, launches, timeline
-from hta_sql.errors import ParameterError
+from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
+
+try:
+    from hta_sql.charts import communication, kernels, launches, timeline
+    from hta_sql.charts.files import save
+    from hta_sql.charts.style import readable, themed
+except ModuleNotFoundError as missing:  # altair or what it needs
+    if (missing.name or "").startswith("hta_sql"):
+        raise
+    raise ExtraNotInstalledError(
+        f"Charts need {missing.name}, which is not installed: pip install altair vl-convert-python"
+    ) from missing
 
 if TYPE_CHECKING:
     import altair as alt
 
     from hta_sql.result import Result
 
-__all__ = ["FIGURES", "draw"]
+__all__ = ["DRAWN_FROM", "FIGURES", "draw", "save"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     name: getattr(topic, name)
@@ -26,6 +36,9 @@ FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     for name in topic.__all__
 }
 """Name of an analysis ─▶ its figure: each topic lists its own."""
+
+DRAWN_FROM = {"cuda_kernel_launch_stats": "launch_histograms"}
+"""Analyses with a row per event are drawn from another one, which aggregates them in SQL."""
 
 
 def draw(result: Result, **options: Any) -> alt.TopLevelMixin:
@@ -36,12 +49,24 @@ def draw(result: Result, **options: Any) -> alt.TopLevelMixin:
         **options: Options of the figure, for example ``percent=False``.
 
     Returns:
-        An altair chart: ``.save("chart.html")``, ``.to_json()``, or shown by a notebook.
+        An altair chart: ``.save("chart.html")``, ``.to_json()``, or shown by a notebook. Names
+        in it have no control characters and at most 300 characters.
 
     Raises:
-        ParameterError: No figure is known for this result.
+        ParameterError: No figure is known for this result, or it does not have that option.
     """
     name = result.analysis.base_name if result.analysis else "a query"
+    if name in DRAWN_FROM:
+        return draw(result.again(DRAWN_FROM[name]), **options)
     if name not in FIGURES:
-        raise ParameterError(f"There is no chart of {name}; there is one of: {', '.join(FIGURES)}.")
-    return FIGURES[name](result.df(), **options)
+        known = sorted({*FIGURES, *DRAWN_FROM})
+        raise ParameterError(
+            f"There is no chart of {name}.{nearest(name, known)} There is one of: {', '.join(known)}."
+        )
+    try:
+        chart = FIGURES[name](readable(result.df()), **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise ParameterError(f"The chart of {name}: {error}.") from error
+    return themed(chart)

@@ -4,52 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import altair as alt
-
-from hta_sql.charts.style import CLASS_COLOURS, data, duration_unit, lane_names, lanes
+from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.style import CLASS_COLOURS, lane_names
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
 
 __all__ = ["comm_comp_overlap"]
 
+_PALETTE = {
+    "hidden": CLASS_COLOURS["computation+communication"],
+    "exposed": CLASS_COLOURS["communication"],
+}
 
-def comm_comp_overlap(table: pd.DataFrame) -> alt.Chart:
-    """One bar per rank: the share of its communication during which it also computes.
+
+def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One bar per rank: communication during which it also computes, and the rest.
 
     Args:
         table: Columns of the analysis ``comm_comp_overlap``. A rank that does not communicate
             keeps its place without a bar.
+        percent: Shares of the communication time only, times only, or None for both.
     """
-    size, unit = duration_unit(float(table["communication_ns"].max()) if len(table) else 0)
-    bars = table.assign(
+    wide = table.assign(
+        hidden=table["overlapped_ns"],
+        exposed=table["communication_ns"] - table["overlapped_ns"],
         lane=lane_names(table, "rank"),
-        share=table["overlap_pct"] / 100,
-        overlapped=table["overlapped_ns"] / size,
-        communication=table["communication_ns"] / size,
+        place=table["rank"],
     )
-    x, width = lanes(bars)
-    chart: alt.Chart = (
-        alt.Chart(
-            data(bars[["lane", "share", "overlapped", "communication"]]),
-            title="Communication hidden behind computation",
-            width=width,
-        )
-        .mark_bar(color=CLASS_COLOURS["computation+communication"])
-        .encode(
-            x=x,
-            y=alt.Y(
-                "share:Q",
-                title="Share of communication time",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("share:Q", title="Overlapped share", format=".2%"),
-                alt.Tooltip("overlapped:Q", title=f"Overlapped [{unit}]", format=",.3f"),
-                alt.Tooltip("communication:Q", title=f"Communication [{unit}]", format=",.3f"),
-            ],
-        )
+    stack = Stack(
+        palette=_PALETTE,
+        title="Communication hidden behind computation",
+        notes=("Hidden: the rank computes meanwhile. Exposed: it waits for the data.",),
+        legend="Communication",
+        whole="communication",
     )
-    return chart
+    return stacked_bars(wide, stack, percent=percent)

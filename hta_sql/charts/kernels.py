@@ -6,127 +6,263 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import CLASS_COLOURS, WIDTH, colours, data, duration_unit, order
+from hta_sql.cells import cut_column
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    WIDTH,
+    data,
+    duration_text,
+    duration_unit,
+    headed,
+    lane_names,
+    order,
+    subtitled,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["gpu_kernel_types", "gpu_kernels_by_name"]
+__all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "kernels_across_ranks"]
 
 NAME_CHARACTERS = 60
-RANKS_AS_POINTS = 64
+RANKS_AS_CELLS = 64
+RUNS = 6
+_LABELLED_SHARE = 0.02
+# One extent, so that the panels of all classes start at the same place.
+_NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 
 
-def gpu_kernel_types(table: pd.DataFrame) -> alt.Chart:
-    """A donut: busy time of all ranks by the classes that run at once.
+def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A donut per run: busy time of its ranks by the classes that run at once.
 
     Args:
         table: Columns of the analysis ``gpu_kernel_types``.
     """
+    runs = list(dict.fromkeys(table["run"]))
+    donuts = [
+        _donut(table[table["run"] == run], run if len(runs) > 1 else "") for run in runs[:RUNS]
+    ]
+    notes = ["Classes joined by + run at the same moment on different streams."]
+    if len(runs) > RUNS:
+        notes.append(f"The first {RUNS} of {len(runs)} runs.")
+    chart = alt.hconcat(*donuts, title=headed("What the GPUs do while they are busy", *notes))
+    resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
+    return resolved
+
+
+def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     totals = table.groupby("classes", as_index=False)[["busy_ns"]].sum()
     totals["part"] = totals["classes"]
     totals["place"] = order(CLASS_COLOURS, totals)
-    busy = totals["busy_ns"].sum()
-    size, unit = duration_unit(float(busy))
+    busy = float(totals["busy_ns"].sum())
+    size, unit = duration_unit(busy)
     totals["time"] = totals["busy_ns"] / size
     totals["share"] = totals["busy_ns"] / max(busy, 1)
-    ranks = len(table[["run", "rank"]].drop_duplicates())
-    title = f"Busy time of {ranks} ranks by class" if ranks != 1 else "Busy time by class"
-    shown = {name: CLASS_COLOURS[name] for name in CLASS_COLOURS if name in set(totals["part"])}
+    totals["label"] = [
+        f"{part}: {share:.1%}" for part, share in zip(totals["part"], totals["share"], strict=True)
+    ]
+    totals = totals.sort_values("place")
+    ranks = len(table["rank"].drop_duplicates())
+    base = alt.Chart(data(totals[["part", "label", "place", "time", "share"]])).encode(
+        theta=alt.Theta("time:Q", stack=True),
+        order=alt.Order("place:Q"),
+        tooltip=[
+            alt.Tooltip("part:N", title="Running at once"),
+            alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
+            alt.Tooltip("share:Q", title="Share of busy time", format=".2%"),
+        ],
+    )
+    # The legend says the shares too: thin slices have no room for theirs.
+    palette = {
+        label: CLASS_COLOURS[part]
+        for label, part in zip(totals["label"], totals["part"], strict=True)
+    }
+    ring = base.mark_arc(innerRadius=70, outerRadius=120, stroke="white").encode(
+        color=alt.Color(
+            "label:N",
+            title="Running at once",
+            scale=alt.Scale(domain=list(palette), range=list(palette.values())),
+            legend=alt.Legend(orient="right"),
+        )
+    )
+    shares = (
+        base.transform_filter(f"datum.share >= {_LABELLED_SHARE}")
+        .mark_text(radius=138, fontSize=12)
+        .encode(text=alt.Text("share:Q", format=".1%"))
+    )
+    middle = alt.Chart(data(totals[["part"]].head(1)))
+    total = middle.mark_text(fontSize=18, dy=-7).encode(text=alt.value(duration_text(busy)))
+    what = f"busy, {ranks:,} ranks" if ranks != 1 else "busy"
+    below = middle.mark_text(fontSize=12, dy=13, color="#555555").encode(text=alt.value(what))
+    donut = alt.layer(ring, shares, total, below).properties(width=300, height=300)
+    return donut.properties(title=subtitled(f"Run {run}")) if run else donut
+
+
+def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """The longest kernels of each class: a bar for the mean of the ranks, a line for their span.
+
+    Args:
+        table: Columns of the analysis ``kernels_across_ranks``.
+    """
+    size, unit = duration_unit(float(table["max_rank_ns"].max()) if len(table) else 0)
+    ranks = int(table["rank_count"].max()) if len(table) else 0
+    rows = table.assign(
+        time=table["mean_rank_ns"] / size,
+        low=table["min_rank_ns"] / size,
+        high=table["max_rank_ns"] / size,
+        share=table["class_pct"] / 100,
+        spread=table["spread_pct"] / 100,
+        lane=lane_names(table, "name"),
+    )
+    panels = [
+        _bars_with_spans(rows[rows["class"] == name], name, ranks, unit)
+        for name in CLASS_COLOURS
+        if name in set(table["class"])
+    ]
+    notes = (
+        [f"Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."]
+        if ranks > 1
+        else ["Total duration of all launches with that name."]
+    )
+    return alt.vconcat(*panels, title=headed("The longest kernels", *notes))
+
+
+def _bars_with_spans(
+    rows: pd.DataFrame, class_: str, ranks: int, unit: str
+) -> alt.LayerChart | alt.FacetChart:
+    rows = rows.assign(short=cut_column(list(rows["lane"]), NAME_CHARACTERS))
+    columns = ["lane", "short", "time", "low", "high", "share", "kernel_count"]
+    y = alt.Y(
+        "short:N",
+        title=None,
+        sort=list(rows["short"]),
+        axis=_NAMES,
+    )
+    tooltip = [
+        alt.Tooltip("lane:N", title="Kernel"),
+        alt.Tooltip("time:Q", title=f"Mean of the ranks [{unit}]", format=",.3f"),
+        alt.Tooltip("share:Q", title=f"Share of all {class_}", format=".1%"),
+        alt.Tooltip("kernel_count:Q", title="Launches on all ranks", format=","),
+    ]
+    if ranks > 1:
+        columns += ["spread", "min_rank", "max_rank"]
+        tooltip += [
+            alt.Tooltip("low:Q", title=f"Lowest rank [{unit}]", format=",.3f"),
+            alt.Tooltip("min_rank:Q", title="which is rank", format="d"),
+            alt.Tooltip("high:Q", title=f"Highest rank [{unit}]", format=",.3f"),
+            alt.Tooltip("max_rank:Q", title="which is rank", format="d"),
+            alt.Tooltip("spread:Q", title="(highest - lowest) / mean", format=".1%"),
+        ]
+    base = alt.Chart(data(rows[columns])).encode(y=y, tooltip=tooltip)
+    x = alt.X("time:Q", title=f"{'Time of a rank' if ranks > 1 else 'Total time'} [{unit}]")
+    bars = base.mark_bar(color=CLASS_COLOURS[class_], opacity=0.75).encode(x=x)
+    layers = [bars]
+    if ranks > 1:
+        layers += [
+            base.mark_rule(color="black").encode(x="low:Q", x2="high:Q"),
+            base.mark_tick(color="black", size=8).encode(x="low:Q"),
+            base.mark_tick(color="black", size=8).encode(x="high:Q"),
+        ]
+    return alt.layer(*layers).properties(title=subtitled(class_), width=WIDTH, height=alt.Step(20))
+
+
+def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
+    """The longest kernels of each class, rank by rank, as a map: one column a rank.
+
+    Args:
+        table: Columns of the analysis ``gpu_kernels_by_name``.
+        top: Names per class: those with the longest totals. Above 64 ranks these are drawn as by
+            :func:`kernels_across_ranks`.
+    """
+    rows = table.assign(lane=lane_names(table, "rank"))
+    lanes = list(dict.fromkeys(rows["lane"]))
+    classes = [name for name in CLASS_COLOURS if name in set(table["class"])]
+    size, unit = duration_unit(float(table["sum_ns"].max()) if len(table) else 0)
+    few = 1 < len(lanes) <= RANKS_AS_CELLS
+    panels = []
+    for name in classes:
+        own = rows[rows["class"] == name]
+        own = own.assign(
+            time=own["sum_ns"] / size,
+            mean=own["mean_ns"] / 1e3,
+            share=own["sum_ns"] / max(float(own["sum_ns"].sum()), 1),
+        )
+        own = _longest(own, top)
+        panels.append(_cells(own, name, lanes, unit) if few else _bars(own, name, len(lanes), unit))
+    notes = (
+        ["One column a rank; the darker, the longer. Ranks of equal work have equal shades."]
+        if few
+        else [f"Bar: mean of {len(lanes):,} ranks. Line: from the lowest rank to the highest."]
+        if len(lanes) > 1
+        else ["Total duration of all launches with that name."]
+    )
+    chart = alt.vconcat(*panels, title=headed("The longest kernels of each rank", *notes))
+    resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
+    return resolved
+
+
+def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Keep the names with the longest totals, longest first."""
+    totals = table.groupby("name", sort=True)["sum_ns"].sum()
+    names = list(totals.sort_values(ascending=False, kind="stable").index[:top])
+    short = dict(zip(names, cut_column(names, NAME_CHARACTERS), strict=True))
+    kept = table[table["name"].isin(names)]
+    kept = kept.assign(short=kept["name"].map(short), place=kept["name"].map(names.index))
+    return kept.sort_values(["place", "run", "rank"], kind="stable")
+
+
+def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.Chart:
+    step = max(14, min(46, WIDTH // len(lanes)))
     chart: alt.Chart = (
         alt.Chart(
-            data(totals[["part", "place", "time", "share"]]), title=title, width=300, height=300
+            data(rows[["name", "short", "lane", "time", "kernel_count", "mean"]]),
+            title=subtitled(class_),
+            width=alt.Step(step),
+            height=alt.Step(20),
         )
-        .mark_arc(innerRadius=70)
+        .mark_rect(stroke="white", strokeWidth=1)
         .encode(
-            theta=alt.Theta("time:Q", stack=True),
-            order=alt.Order("place:Q"),
-            color=colours(shown, "Running at once"),
+            x=alt.X(
+                "lane:N", title="Rank", sort=lanes, axis=alt.Axis(labelAngle=0, labelOverlap=True)
+            ),
+            y=alt.Y(
+                "short:N",
+                title=None,
+                sort=list(dict.fromkeys(rows["short"])),
+                axis=_NAMES,
+            ),
+            color=alt.Color(
+                "time:Q",
+                title=f"Time [{unit}]",
+                scale=alt.Scale(domainMin=0, range=["#F4F4F4", CLASS_COLOURS[class_]]),
+                legend=alt.Legend(gradientLength=90),
+            ),
             tooltip=[
-                alt.Tooltip("part:N", title="Running at once"),
-                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-                alt.Tooltip("share:Q", title="Share of busy time", format=".1%"),
+                alt.Tooltip("name:N", title="Kernel"),
+                alt.Tooltip("lane:N", title="Rank"),
+                alt.Tooltip("time:Q", title=f"Total [{unit}]", format=",.3f"),
+                alt.Tooltip("kernel_count:Q", title="Launches", format=","),
+                alt.Tooltip("mean:Q", title="Mean [µs]", format=",.3f"),
             ],
         )
     )
     return chart
 
 
-def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.VConcatChart:
-    """The longest kernels, one panel per class: bars for the mean over ranks, a dot per rank.
-
-    Args:
-        table: Columns of the analysis ``gpu_kernels_by_name``.
-        top: Names per class. Above 64 ranks a line from the lowest to the highest rank stands
-            for the dots.
-    """
-    classes = [name for name in CLASS_COLOURS if name in set(table["class"])]
-    size, unit = duration_unit(float(table["sum_ns"].max()) if len(table) else 0)
-    panels = [_panel(table[table["class"] == name], name, top, size, unit) for name in classes]
-    return alt.vconcat(*panels, title="Longest kernels: total time of a rank")
-
-
-def _panel(
-    table: pd.DataFrame, class_: str, top: int, size: float, unit: str
+def _bars(
+    rows: pd.DataFrame, class_: str, ranks: int, unit: str
 ) -> alt.LayerChart | alt.FacetChart:
-    names = table.groupby("name")["sum_ns"].sum().sort_values(ascending=False, kind="stable")
-    shown = table[table["name"].isin(names.index[:top])]
-    points = shown.assign(
-        time=shown["sum_ns"] / size,
-        short=shown["name"].map(_shortened),
-        mean=shown["mean_ns"] / 1e3,
-    )
-    ranks = len(shown[["run", "rank"]].drop_duplicates())
-    # A rank that never ran the kernel spent no time in it: the mean is over all ranks.
-    bars = points.groupby("name", as_index=False).agg(
-        short=("short", "first"),
+    names = rows.groupby(["place", "name"], as_index=False).agg(
         total=("time", "sum"),
         low=("time", "min"),
         high=("time", "max"),
-        launches=("kernel_count", "sum"),
+        present=("time", "size"),
+        kernel_count=("kernel_count", "sum"),
+        share=("share", "sum"),
     )
-    bars["time"] = bars["total"] / max(ranks, 1)
-    y = alt.Y(
-        "short:N",
-        title=None,
-        sort=[_shortened(name) for name in names.index[:top]],
-        axis=alt.Axis(labelLimit=420),
+    # A rank that never ran the kernel spent no time in it.
+    low = names["low"].where(names["present"] == ranks, 0)
+    bars = names.assign(lane=names["name"], time=names["total"] / max(ranks, 1), low=low)
+    return _bars_with_spans(
+        bars.assign(spread=None, min_rank=None, max_rank=None), class_, ranks, unit
     )
-    tooltip = [
-        alt.Tooltip("name:N", title="Kernel"),
-        alt.Tooltip("time:Q", title=f"Mean over ranks [{unit}]", format=",.3f"),
-        alt.Tooltip("low:Q", title=f"Lowest rank [{unit}]", format=",.3f"),
-        alt.Tooltip("high:Q", title=f"Highest rank [{unit}]", format=",.3f"),
-        alt.Tooltip("launches:Q", title="Launches"),
-    ]
-    base = alt.Chart(data(bars[["name", "short", "time", "low", "high", "launches"]]))
-    bar = base.mark_bar(color=CLASS_COLOURS[class_], opacity=0.75).encode(
-        y=y, x=alt.X("time:Q", title=f"Time [{unit}]"), tooltip=tooltip
-    )
-    if ranks > RANKS_AS_POINTS:
-        detail = base.mark_rule(color="black").encode(y=y, x="low:Q", x2="high:Q", tooltip=tooltip)
-    else:
-        dots = points[["name", "short", "time", "rank", "kernel_count", "mean"]]
-        detail = (
-            alt.Chart(data(dots))
-            .mark_circle(color="black", size=18, opacity=0.6 if ranks > 1 else 0)
-            .encode(
-                y=y,
-                x="time:Q",
-                tooltip=[
-                    alt.Tooltip("name:N", title="Kernel"),
-                    alt.Tooltip("rank:N", title="Rank"),
-                    alt.Tooltip("time:Q", title=f"Total [{unit}]", format=",.3f"),
-                    alt.Tooltip("kernel_count:Q", title="Launches"),
-                    alt.Tooltip("mean:Q", title="Mean [µs]", format=",.3f"),
-                ],
-            )
-        )
-    return alt.layer(bar, detail).properties(title=class_, width=WIDTH)
-
-
-def _shortened(name: str) -> str:
-    """Keep both ends of a name: the arguments at its end often tell instances apart."""
-    if len(name) <= NAME_CHARACTERS:
-        return name
-    return f"{name[: NAME_CHARACTERS - 21]}…{name[-20:]}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
+
+from hta_sql.cells import cut_middle, printable, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,17 +28,129 @@ PART_COLOURS = {
     "idle": "#BBBBBB",
 }
 CAUSE_COLOURS = {"host_wait": "#E69F00", "kernel_wait": "#56B4E9", "other": "#BBBBBB"}
+NORMAL_COLOUR = "#BBBBBB"
+OUTLIER_COLOUR = "#882255"
+"""What stands out, of any class: Tol's wine, which no class has."""
+DARK = frozenset({"#0072B2", "#D55E00", "#009E73", "#000000", OUTLIER_COLOUR})
+"""Colours on which text is white."""
 
 WIDTH = 640
 MANY = 40
 """From this many ranks on, bars share a fixed width instead of having one each."""
 
+NAME_CHARACTERS = 300
+"""Names are cut to this in tooltips; a kernel's name can be 10 kB."""
+
+_DIGITS = 6
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+_CONFIG: dict[str, Any] = {
+    "font": _FONT,
+    "background": "white",
+    "padding": 8,
+    "title": {
+        "anchor": "start",
+        "fontSize": 15,
+        "subtitleFontSize": 12,
+        "subtitleColor": "#555555",
+        "subtitlePadding": 5,
+        "offset": 10,
+    },
+    "axis": {
+        "gridColor": "#E8E8E8",
+        "domainColor": "#999999",
+        "tickColor": "#999999",
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titleColor": "#333333",
+        "tickCount": 6,
+    },
+    "legend": {"titleFontWeight": "normal", "labelFontSize": 12, "labelLimit": 260},
+    "view": {"stroke": None},
+    "concat": {"spacing": 24},
+}
+
+
+def themed(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
+    """Give a finished chart the look that all of them have."""
+    styled: alt.TopLevelMixin = chart.properties(config=_CONFIG)
+    return styled
+
+
+def headed(text: str, *lines: str) -> alt.Title:
+    """Head a chart: what it shows, and below it how to read it."""
+    return alt.Title(text, subtitle=list(lines)) if lines else alt.Title(text)
+
+
+def subtitled(text: str, *lines: str) -> alt.Title:
+    """Head one panel of a chart."""
+    look: dict[str, Any] = {"fontSize": 13, "offset": 6}
+    if lines:
+        look |= {"subtitle": list(lines), "subtitleFontSize": 11}
+    return alt.Title(text, **look)
+
+
+def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
+    """Let a chart be dragged, and zoomed by wheel with Ctrl; the wheel alone scrolls the page.
+
+    Args:
+        name: Tells the panels of a chart apart: each has its own.
+        *encodings: Axes; default: x.
+    """
+    held = "[event.ctrlKey || event.metaKey]"
+    return alt.selection_interval(
+        name=name, bind="scales", encodings=list(encodings or ("x",)), zoom=f"wheel!{held}"
+    )
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """Make the texts of a table safe to draw: control characters escaped, endless names cut.
+
+    Texts that differ stay different.
+    """
+    texts = [key for key, kind in table.dtypes.items() if not _is_numeric(kind)]
+    return table.assign(**{str(key): _readable_column(table[key]) for key in texts})
+
+
+def _is_numeric(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "iufbmMc"
+
+
+def _readable_column(column: pd.Series[Any]) -> pd.Series[Any]:
+    shown: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in column:
+        if not isinstance(value, str) or value in shown:
+            continue
+        text = base = cut_middle(printable(value[: 4 * NAME_CHARACTERS]), NAME_CHARACTERS)
+        if len(value) > 4 * NAME_CHARACTERS:
+            text = base = cut_middle(
+                printable(value[:NAME_CHARACTERS] + "…" + value[-NAME_CHARACTERS:]),
+                NAME_CHARACTERS,
+            )
+        number = 1
+        while text in taken:
+            number += 1
+            text = f"{base} ({number})"
+        shown[value] = text
+        taken.add(text)
+    return column.map(lambda value: shown.get(value, value) if isinstance(value, str) else value)
+
 
 def data(table: pd.DataFrame) -> alt.InlineData:
-    """Hand a small table over inline; altair's own limit of 5,000 rows does not apply to it."""
+    """Hand a small table over inline; altair's own limit of 5,000 rows does not apply to it.
+
+    Fractions keep six digits: what a tooltip shows, in half the bytes.
+    """
     plain = table.astype(object).where(table.notna(), None)
     records: list[Any] = plain.to_dict(orient="records")
-    return alt.InlineData(values=records)
+    return alt.InlineData(
+        values=[{key: _short(value) for key, value in record.items()} for record in records]
+    )
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 def colours(palette: dict[str, str], title: str) -> alt.Color:
@@ -72,3 +186,9 @@ def duration_unit(longest_ns: float) -> tuple[float, str]:
         if longest_ns >= size:
             return size, name
     return 1.0, "ns"
+
+
+def duration_text(ns: float) -> str:
+    """Write a time for a title: three digits say enough there."""
+    size, unit = duration_unit(abs(ns))
+    return f"{ns / size:.3g} {unit}" if abs(ns) < 1e12 else time_text(ns)

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import altair as alt
-
-from hta_sql.charts.style import (
-    CAUSE_COLOURS,
-    PART_COLOURS,
-    colours,
-    data,
-    duration_unit,
-    lane_names,
-    lanes,
-    order,
-)
+from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.style import CAUSE_COLOURS, MANY, PART_COLOURS, lane_names
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
 
 __all__ = ["idle_time_breakdown", "temporal_breakdown"]
@@ -30,87 +21,56 @@ _PARTS = {
 }
 
 
-def temporal_breakdown(table: pd.DataFrame) -> alt.Chart:
-    """One stacked bar per rank: computation, exposed communication and memory, idle [% of span].
+def temporal_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: computation, exposed communication and memory, idle.
 
     Args:
         table: Columns of the analysis ``temporal_breakdown``.
+        percent: Shares of the span only, times only, or None for both.
     """
-    wide = table.assign(lane=lane_names(table, "rank"))
-    tall = wide.melt(
-        id_vars=["lane", "span_ns"], value_vars=list(_PARTS), var_name="part", value_name="time_ns"
+    wide = table.rename(columns=_PARTS).assign(lane=lane_names(table, "rank"), place=table["rank"])
+    stack = Stack(
+        palette=PART_COLOURS,
+        title="Where the time of each GPU goes",
+        notes=(
+            "From the first to the last operation of each rank. Exposed: nothing computes meanwhile.",
+        ),
+        legend="GPU time",
+        whole="the span",
     )
-    tall["part"] = tall["part"].map(_PARTS)
-    tall["place"] = order(PART_COLOURS, tall)
-    size, unit = duration_unit(float(table["span_ns"].max()) if len(table) else 0)
-    tall["share"] = tall["time_ns"] / tall["span_ns"].where(tall["span_ns"] > 0)
-    tall["time"] = tall["time_ns"] / size
-    x, width = lanes(tall)
-    chart: alt.Chart = (
-        alt.Chart(
-            data(tall[["lane", "part", "place", "share", "time"]]),
-            title="GPU time of each rank",
-            width=width,
-        )
-        .mark_bar()
-        .encode(
-            x=x,
-            y=alt.Y("share:Q", title="Share of the span", axis=alt.Axis(format="%")),
-            color=colours(PART_COLOURS, "GPU time"),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("part:N", title="Part"),
-                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-                alt.Tooltip("share:Q", title="Share of the span", format=".2%"),
-            ],
-        )
-    )
-    return chart
+    return stacked_bars(wide, stack, percent=percent)
 
 
-def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> alt.Chart:
+def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """One stacked bar per device stream: idle time by cause.
 
     Args:
-        table: Columns of the analysis ``idle_time_breakdown``.
-        percent: Shares of the stream's idle time instead of times.
+        table: Columns of the analysis ``idle_time_breakdown``. Above 40 streams, a bar is the
+            sum over the streams of a rank.
+        percent: Shares of the idle time only, times only, or None for both.
     """
     # The device tells streams apart only where a rank has several.
     several = len(table) and table.groupby(["run", "rank"])["device"].nunique().max() > 1
-    keys = ("rank", "device", "stream") if several else ("rank", "stream")
-    tall = table.assign(lane=lane_names(table, *keys), part=table["category"])
-    tall["place"] = order(CAUSE_COLOURS, tall)
-    size, unit = duration_unit(
-        float(tall.groupby("lane")["idle_ns"].sum().max()) if len(tall) else 0
+    keys = ["rank", "device", "stream"] if several else ["rank", "stream"]
+    lane_count = len(table[["run", *keys]].drop_duplicates())
+    if lane_count > MANY:
+        keys = ["rank"]
+    wide = table[["run", *keys]].drop_duplicates()
+    for cause in CAUSE_COLOURS:
+        own = table[table["category"] == cause]
+        sums = own.groupby(["run", *keys], dropna=False)["idle_ns"].sum().rename(cause)
+        wide = wide.merge(sums.reset_index(), on=["run", *keys], how="left")
+    wide = wide.assign(lane=lane_names(wide, *keys), place=wide["rank"])
+    what = "the streams of each rank are" if lane_count > MANY else "each stream is"
+    stack = Stack(
+        palette=CAUSE_COLOURS,
+        title=f"Why {what} idle",
+        notes=(
+            "host_wait: the host had not launched the next operation yet. kernel_wait: a short",
+            "gap in the queue. other: a longer one, for instance a wait for another stream.",
+        ),
+        legend="Cause",
+        whole="the idle time",
+        lane=" / ".join(key.capitalize() for key in keys),
     )
-    tall["time"] = tall["idle_ns"] / size
-    tall["share"] = tall["idle_pct"] / 100
-    x, width = lanes(tall, title=" / ".join(key.capitalize() for key in keys))
-    y = (
-        alt.Y("share:Q", title="Share of the idle time", axis=alt.Axis(format="%"))
-        if percent
-        else alt.Y("time:Q", title=f"Idle time [{unit}]")
-    )
-    chart: alt.Chart = (
-        alt.Chart(
-            data(tall[["lane", "part", "place", "share", "time", "gap_count"]]),
-            title="Idle time of each stream by cause",
-            width=width,
-        )
-        .mark_bar()
-        .encode(
-            x=x,
-            y=y,
-            color=colours(CAUSE_COLOURS, "Cause"),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("lane:N", title=" / ".join(keys)),
-                alt.Tooltip("part:N", title="Cause"),
-                alt.Tooltip("time:Q", title=f"Idle time [{unit}]", format=",.3f"),
-                alt.Tooltip("share:Q", title="Share", format=".2%"),
-                alt.Tooltip("gap_count:Q", title="Gaps"),
-            ],
-        )
-    )
-    return chart
+    return stacked_bars(wide, stack, percent=percent)

@@ -92,13 +92,15 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
         partial.unlink(missing_ok=True)
 
 
-def send_chart(result: Result, path: Path) -> None:
-    """Draw a result into a file; the suffix says as what."""
+def check_chart(path: Path) -> None:
+    """Refuse a file that no chart can be drawn into, before anything is computed."""
     if path.suffix.lower() not in CHART_SUFFIXES:
         raise click.UsageError(f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}")
-    from hta_sql.charts import draw  # noqa: PLC0415
 
-    chart = draw(result)
-    # inline: a page holds its scripts, so that it opens offline.
-    chart.save(str(path), inline=path.suffix.lower() == ".html")
+
+def send_chart(result: Result, path: Path) -> None:
+    """Draw a result into a file; the suffix says as what."""
+    from hta_sql.charts import save  # noqa: PLC0415
+
+    save(result.chart(), path, result.analysis.summary if result.analysis else path.stem)
     note(f"Drew {path}.")

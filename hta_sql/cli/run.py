@@ -96,12 +96,14 @@ def run(
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
-    from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
+    from hta_sql.cli.output import check_chart, send, send_chart  # noqa: PLC0415
 
+    if chart:
+        check_chart(chart)
     given = {key: value for key, value in parameters.items() if value is not None}
     with hta_sql.TraceStore(store) as opened:
         result = interruptible(opened, lambda: opened.run(name, version=version, **given))
-    if chart:
-        send_chart(result, chart)
+        if chart:
+            send_chart(result, chart)
     if output or not chart:
         send(result, format_name, output, limit)

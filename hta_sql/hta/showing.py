@@ -33,7 +33,7 @@ def show(result: Result, visualize: bool | None, store: Path, **options: Any) ->
     notebook = in_notebook()
     if not (notebook if visualize is None else visualize):
         return
-    from hta_sql.charts import draw  # noqa: PLC0415 - altair only where a chart is wanted
+    from hta_sql.charts import draw, save  # noqa: PLC0415 - altair only where a chart is wanted
 
     chart = draw(result, **options)
     if notebook:
@@ -47,7 +47,7 @@ def show(result: Result, visualize: bool | None, store: Path, **options: Any) ->
     path = store / "charts" / f"{name}.html"
     try:
         path.parent.mkdir(exist_ok=True)
-        chart.save(str(path), inline=True)
+        save(chart, path, result.analysis.summary if result.analysis else name)
     except OSError as error:
         log.warning("Could not save the chart of %s: %s.", name, error)
     else:

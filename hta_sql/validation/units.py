@@ -27,6 +27,8 @@ IDENTIFIERS = frozenset(
         # Coordinates: where something ran. Sums and means of these mean nothing.
         *("run", "rank", "step", "device", "stream", "context", "pid", "tid"),
         *("stated_rank", "src_rank", "dst_rank", "device_type", "version"),
+        # The rank that has the extreme.
+        *("min_rank", "max_rank", "worst_rank"),
         # Numbers that the profiler gave to tell or to join things.
         *("correlation", "cbid", "seq", "sequence_number", "profiler_event_index", "addr"),
         # What a device-side wait waits for: a stream, a call, an event.

@@ -1,0 +1,197 @@
+"""Stacked bars, one per rank or stream, as shares of the whole and as times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from hta_sql.charts.style import DARK, MANY, WIDTH, data, duration_unit, headed, subtitled, zoom
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RUNS = 6
+"""So many runs are drawn below each other where each has many ranks."""
+
+_HALF = 270
+_LABELLED_SHARE = 0.07
+_LABELLED_TIME = 0.11
+"""Parts as wide as this, of the panel, have room for their number."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a stacked bar is made of, and how it is called.
+
+    Attributes:
+        palette: Part ─▶ colour, in the order of the stack; the table has a column of ns for each.
+        title: What the chart shows.
+        notes: How to read it, a line each.
+        legend: What the parts are.
+        whole: What the shares are shares of.
+        lane: What one bar is.
+    """
+
+    palette: dict[str, str]
+    title: str
+    notes: tuple[str, ...]
+    legend: str
+    whole: str
+    lane: str = "Rank"
+
+
+def stacked_bars(
+    table: pd.DataFrame, stack: Stack, *, percent: bool | None = None
+) -> alt.TopLevelMixin:
+    """Draw one bar per row: horizontal and labelled for a few, a skyline to zoom into for many.
+
+    Args:
+        table: ``run, lane`` (text), ``place`` (number along the axis where there are many), and
+            a column of ns per part of the stack.
+        stack: What to draw and how it is called.
+        percent: Shares only, times only, or None for both.
+    """
+    parts = list(stack.palette)
+    total = table[parts].sum(axis=1)
+    size, unit = duration_unit(float(total.max()) if len(table) else 0)
+    scaled = table.assign(**{part: table[part] / size for part in parts}, whole=total / size)
+    draw = _few if len(table) <= MANY else _many
+    wanted = [True, False] if percent is None else [percent]
+    return draw(scaled, stack, wanted, unit)
+
+
+def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
+    names = list(table["lane"])
+    source = data(table[["lane", "whole", *stack.palette]])
+    longest = float(table["whole"].max()) if len(table) else 0
+    panels = []
+    for number, percent in enumerate(wanted):
+        axis = alt.Axis(labelLimit=260) if number == 0 else None
+        y = alt.Y("lane:N", sort=names, title=stack.lane if number == 0 else None, axis=axis)
+        x = _measure(stack, unit, percent=percent)
+        bars = (
+            _tall(alt.Chart(), stack).mark_bar().encode(y=y, x=alt.X(**x), **_common(stack, unit))
+        )
+        labels = (
+            _tall(alt.Chart(), stack)
+            .transform_filter(
+                f"datum.share >= {_LABELLED_SHARE}"
+                if percent
+                else f"datum.time >= {_LABELLED_TIME * longest}"
+            )
+            .mark_text(fontSize=11)
+            .encode(
+                y=y,
+                x=alt.X(**x, bandPosition=0.5),
+                order=alt.Order("place:Q"),
+                detail="part:N",
+                text=alt.Text("share:Q", format=".0%")
+                if percent
+                else alt.Text("time:Q", format=".3~g"),
+                color=alt.condition(
+                    alt.FieldOneOfPredicate("part", _dark_parts(stack)),
+                    alt.value("white"),
+                    alt.value("black"),
+                ),
+            )
+        )
+        width = _HALF if len(wanted) > 1 else WIDTH
+        panels.append(alt.layer(bars, labels).properties(width=width, height=alt.Step(24)))
+    title = headed(stack.title, *stack.notes)
+    return alt.hconcat(*panels, data=source, title=title, spacing=30)
+
+
+def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
+    runs = list(dict.fromkeys(table["run"]))
+    panels = []
+    for at, run in enumerate(runs[:RUNS]):
+        rows = table[table["run"] == run]
+        wide = rows[["lane", "place", "whole", *stack.palette]].rename(columns={"place": "at"})
+        for number, percent in enumerate(wanted):
+            x = alt.X(
+                "low:Q",
+                bin="binned",
+                title=stack.lane if number == len(wanted) - 1 else None,
+                axis=alt.Axis(format="d", tickMinStep=1, grid=False),
+                scale=alt.Scale(
+                    domain=[float(wide["at"].min()) - 0.5, float(wide["at"].max()) + 0.5],
+                    nice=False,
+                ),
+            )
+            bars = (
+                _tall(alt.Chart(data(wide) if number == 0 else alt.Undefined), stack)
+                .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
+                .mark_bar(clip=True, binSpacing=0)
+                .encode(
+                    x=x,
+                    x2="high:Q",
+                    y=alt.Y(**_measure(stack, unit, percent=percent)),
+                    **_common(stack, unit),
+                )
+                .properties(width=WIDTH, height=180)
+                .add_params(zoom(f"shown_{at}_{number}"))
+            )
+            if number == 0 and len(runs) > 1:
+                bars = bars.properties(title=subtitled(f"Run {run}"))
+            if number:
+                bars.data = data(wide)
+            panels.append(bars)
+    notes = [*stack.notes, "Drag to move, Ctrl + wheel to zoom, double-click to see all."]
+    if len(runs) > RUNS:
+        notes.append(f"The first {RUNS} of {len(runs)} runs.")
+    return alt.vconcat(*panels, title=headed(stack.title, *notes))
+
+
+def _tall(chart: alt.Chart, stack: Stack) -> alt.Chart:
+    """Turn the columns of the parts into rows, where the picture is drawn: a quarter of the bytes."""
+    places = ", ".join(f"'{part}'" for part in stack.palette)
+    tall: alt.Chart = chart.transform_fold(
+        list(stack.palette), as_=["part", "time"]
+    ).transform_calculate(
+        share="datum.whole > 0 ? datum.time / datum.whole : null",
+        place=f"indexof([{places}], datum.part)",
+    )
+    return tall
+
+
+def _measure(stack: Stack, unit: str, *, percent: bool) -> dict[str, Any]:
+    if percent:
+        return {
+            "shorthand": "share:Q",
+            "stack": "zero",
+            "title": f"Share of {stack.whole}",
+            "axis": alt.Axis(format="%", tickCount=5),
+            "scale": alt.Scale(domain=[0, 1]),
+        }
+    return {
+        "shorthand": "time:Q",
+        "stack": "zero",
+        "title": f"Time [{unit}]",
+        "axis": alt.Axis(tickCount=5),
+    }
+
+
+def _common(stack: Stack, unit: str) -> dict[str, Any]:
+    scale = alt.Scale(domain=list(stack.palette), range=list(stack.palette.values()))
+    return {
+        "color": alt.Color(
+            "part:N",
+            title=stack.legend,
+            scale=scale,
+            legend=alt.Legend(orient="bottom", direction="horizontal", titleOrient="left"),
+        ),
+        "order": alt.Order("place:Q"),
+        "tooltip": [
+            alt.Tooltip("lane:N", title=stack.lane),
+            alt.Tooltip("part:N", title=stack.legend),
+            alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
+            alt.Tooltip("share:Q", title=f"Share of {stack.whole}", format=".2%"),
+            alt.Tooltip("whole:Q", title=f"{stack.whole} [{unit}]", format=",.3f"),
+        ],
+    }
+
+
+def _dark_parts(stack: Stack) -> list[str]:
+    return [part for part, colour in stack.palette.items() if colour in DARK]

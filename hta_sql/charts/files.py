@@ -1,0 +1,63 @@
+"""Writes a chart to a file: a page that needs no network, a picture, or Vega-Lite data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import vl_convert
+
+from hta_sql.charts.page import Page, chart_place
+from hta_sql.errors import ParameterError
+
+if TYPE_CHECKING:
+    import altair as alt
+
+SUFFIXES = (".html", ".png", ".svg", ".json")
+SCALE = 2
+"""Pixels of a picture per point: sharp on today's screens."""
+
+
+def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
+    """Write a chart into a file; the suffix says as what. Nothing is fetched, now or later.
+
+    Args:
+        chart: What :func:`hta_sql.charts.draw` returned.
+        path: ``.html`` (a page of its own), ``.png``, ``.svg`` or ``.json`` (Vega-Lite).
+        title: Title of the page.
+
+    Raises:
+        ParameterError: Another suffix.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ParameterError(
+            f"Cannot draw into {path.name!r}: charts go into files that end in {', '.join(SUFFIXES)}."
+        )
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(content(spec_of(chart), suffix, title))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """Return a chart as Vega-Lite."""
+    spec: dict[str, Any] = json.loads(chart.to_json(indent=None))
+    return spec
+
+
+def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
+    """Write a chart in the format of a suffix."""
+    if suffix == ".png":
+        picture: bytes = vl_convert.vegalite_to_png(spec, scale=SCALE)
+        return picture
+    if suffix == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec)).encode()
+    if suffix == ".json":
+        return json.dumps(spec, indent=1).encode()
+    page = Page(title)
+    page.add(chart_place("chart", spec))
+    return page.text().encode()

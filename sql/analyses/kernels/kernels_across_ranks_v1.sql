@@ -1,0 +1,88 @@
+-- The longest kernels of a run, and how their time differs between its ranks.
+--
+-- Names are ordered by their total duration over all ranks, inside their class. A rank that never
+-- ran the kernel spent no time in it: it counts in the mean and can be the lowest. Equal extremes
+-- name the lowest rank.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_gpu_kernel_breakdown, bar charts of a kernel's duration per rank
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO kernels_across_ranks_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Names per run and class; NULL means every name.
+    num_kernels BIGINT := 10
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   class         VARCHAR         computation, communication or memory.
+--   place         BIGINT [1]      1 for the name with the longest total of its class.
+--   name          VARCHAR         Kernel name.
+--   rank_count    BIGINT [count]  Ranks with device activity, whether they ran it or not.
+--   kernel_count  BIGINT [count]  Launches on all ranks.
+--   sum_ns        BIGINT [ns]     Total duration on all ranks.
+--   class_pct     DOUBLE [%]      Share of the total duration of the class; NULL if that is 0.
+--   mean_rank_ns  DOUBLE [ns]     Mean of the ranks' totals.
+--   min_rank_ns   BIGINT [ns]     Lowest total of a rank.
+--   min_rank      INTEGER         That rank.
+--   max_rank_ns   BIGINT [ns]     Highest total of a rank.
+--   max_rank      INTEGER         That rank.
+--   spread_pct    DOUBLE [%]      (highest - lowest) / mean; NULL for a mean of 0.
+WITH
+    ops AS (
+        SELECT g.run, g.rank, g.class, g.name, g.dur
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    ),
+    totals AS (
+        SELECT o.run, o.class, o.name, o.rank, count(*) AS launches, sum(o.dur)::BIGINT AS total
+        FROM ops AS o
+        GROUP BY ALL
+    ),
+    active AS (
+        SELECT DISTINCT t.run, t.rank
+        FROM totals AS t
+    ),
+    names AS (
+        SELECT t.run, t.class, t.name, sum(t.launches)::BIGINT AS launches, sum(t.total)::BIGINT AS total
+        FROM totals AS t
+        GROUP BY ALL
+    ),
+    placed AS (
+        SELECT
+            n.*,
+            row_number() OVER (PARTITION BY n.run, n.class ORDER BY n.total DESC, n.name) AS place,
+            sum(n.total) OVER (PARTITION BY n.run, n.class) AS class_total
+        FROM names AS n
+    ),
+    per_rank AS (
+        SELECT p.*, a.rank, coalesce(t.total, 0) AS rank_total
+        FROM placed AS p
+        JOIN active AS a ON a.run = p.run
+        LEFT JOIN totals AS t ON t.run = p.run AND t.class = p.class AND t.name = p.name AND t.rank = a.rank
+        WHERE num_kernels IS NULL OR p.place <= num_kernels
+    )
+SELECT
+    r.run,
+    r.class,
+    r.place,
+    r.name,
+    count(*) AS rank_count,
+    any_value(r.launches) AS kernel_count,
+    any_value(r.total) AS sum_ns,
+    100 * any_value(r.total) / nullif(any_value(r.class_total), 0)::DOUBLE AS class_pct,
+    any_value(r.total) / count(*)::DOUBLE AS mean_rank_ns,
+    min(r.rank_total) AS min_rank_ns,
+    arg_min(r.rank, {'ns': r.rank_total, 'rank': r.rank}) AS min_rank,
+    max(r.rank_total) AS max_rank_ns,
+    arg_min(r.rank, {'ns': -r.rank_total, 'rank': r.rank}) AS max_rank,
+    100 * (max(r.rank_total) - min(r.rank_total)) * count(*) / nullif(any_value(r.total), 0)::DOUBLE AS spread_pct
+FROM per_rank AS r
+GROUP BY r.run, r.class, r.place, r.name
+ORDER BY r.run, array_position(['computation', 'communication', 'memory'], r.class), r.place

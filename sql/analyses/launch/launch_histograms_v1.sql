@@ -1,0 +1,83 @@
+-- Distributions of launches: duration of the kernel, duration of the call, delay between them.
+--
+-- The launches are those of cuda_kernel_launch_stats, of all wanted ranks together. Edges are round
+-- numbers, six a decade (1, 1.5, 2, 3, 5, 7), the first bin is from 0 to 1 ns. An outlier is a kernel
+-- shorter than its call, a call longer than its cutoff, a delay longer than its cutoff. Bins without
+-- a launch have no row.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_cuda_kernel_launch_stats, its three histograms
+-- Needs: GPU activity and runtime calls
+CREATE OR REPLACE MACRO launch_histograms_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to include copies and memsets.
+    include_memory_events BOOLEAN := true,
+    -- Longest normal duration of a call [ns].
+    runtime_cutoff_ns BIGINT := 50000,
+    -- Longest normal delay [ns].
+    launch_delay_cutoff_ns BIGINT := 100000
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   measure        VARCHAR         kernel_duration, call_duration or launch_delay.
+--   low_ns         BIGINT [ns]     From this on.
+--   high_ns        BIGINT [ns]     Below this.
+--   launch_count   BIGINT [count]  Launches in the bin.
+--   outlier_count  BIGINT [count]  Outliers among them.
+--   cutoff_ns      BIGINT [ns]     Longest normal value; NULL for kernel_duration.
+WITH
+    pairs AS (
+        SELECT g.run, g.dur, g.launch_dur, greatest(0, g.ts - g.launch_ts - g.launch_dur) AS delay
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.launch_id IS NOT NULL AND (include_memory_events OR g.kind = 'kernel')
+    ),
+    values_ns AS (
+        SELECT p.run, 'kernel_duration' AS measure, p.dur AS ns, NULL::BIGINT AS cutoff,
+            p.dur < p.launch_dur AND p.launch_dur <= runtime_cutoff_ns AS is_outlier
+        FROM pairs AS p
+        UNION ALL
+        SELECT p.run, 'call_duration', p.launch_dur, runtime_cutoff_ns, p.launch_dur > runtime_cutoff_ns
+        FROM pairs AS p
+        UNION ALL
+        SELECT p.run, 'launch_delay', p.delay, launch_delay_cutoff_ns, p.delay > launch_delay_cutoff_ns
+        FROM pairs AS p
+    ),
+    digits AS (
+        SELECT unnest([10, 15, 20, 30, 50, 70]) AS digit
+    ),
+    -- Below 10 ns whole nanoseconds are what there is: 1.5 ns is no edge.
+    edges AS (
+        SELECT 0::BIGINT AS low
+        UNION
+        SELECT d.digit // 10
+        FROM digits AS d
+        WHERE d.digit % 10 = 0
+        UNION
+        SELECT d.digit * pow(10, e.exponent)::BIGINT
+        FROM digits AS d
+        CROSS JOIN range(17) AS e(exponent)
+    ),
+    bins AS (
+        SELECT e.low, lead(e.low) OVER (ORDER BY e.low) AS high
+        FROM edges AS e
+    )
+SELECT
+    v.run,
+    v.measure,
+    b.low AS low_ns,
+    b.high AS high_ns,
+    count(*) AS launch_count,
+    count(*) FILTER (v.is_outlier) AS outlier_count,
+    v.cutoff AS cutoff_ns
+FROM values_ns AS v
+ASOF JOIN bins AS b ON v.ns >= b.low
+GROUP BY v.run, v.measure, b.low, b.high, v.cutoff
+ORDER BY v.run, array_position(['kernel_duration', 'call_duration', 'launch_delay'], v.measure), b.low

@@ -1,0 +1,205 @@
+"""Charts: many ranks stay small, names stay text, files open offline."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from hta_sql import charts
+from hta_sql.charts import page, style
+from hta_sql.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hta_sql.store import TraceStore
+
+RANKS = 4096
+MEGABYTE = 1_000_000
+PAYLOADS = [
+    "</script><img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "quotes \" ' ` \\",
+    "\x1b[31mred\x00\n\r\t",
+    "\u202egnp.exe\u2066",
+    "]]>&amp;&lt;",
+    "x" * 10_000 + "a",
+    "x" * 10_000 + "b",
+]
+
+
+def kernel(number: int, name: str) -> dict[str, Any]:
+    """One kernel on stream 7, 10 µs long."""
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": 0,
+        "tid": 7,
+        "ts": 20.0 * number,
+        "dur": 10.0,
+        "args": {"device": 0, "stream": 7},
+    }
+
+
+def temporal(ranks: int) -> pd.DataFrame:
+    """A breakdown of many ranks, each a little different."""
+    rank = pd.Series(range(ranks))
+    parts = {
+        "compute_ns": 12_345_678_901 + rank * 1_234_567,
+        "exposed_communication_ns": 2_345_678_901 + rank * 321_007,
+        "exposed_memory_ns": 345_678_901 + rank * 7_001,
+        "idle_ns": 1_234_567_891 - rank * 13_577,
+    }
+    return pd.DataFrame({"run": "job", "rank": rank, **parts})
+
+
+def idle(ranks: int, streams: int) -> pd.DataFrame:
+    """The idle time of many streams by cause."""
+    rows = [
+        ("job", rank, 0, stream, cause, 1_234_567 + rank * stream)
+        for rank in range(ranks)
+        for stream in range(streams)
+        for cause in style.CAUSE_COLOURS
+    ]
+    return pd.DataFrame(rows, columns=["run", "rank", "device", "stream", "category", "idle_ns"])
+
+
+def kernels(ranks: int) -> pd.DataFrame:
+    """Thirty kernels on many ranks."""
+    rows = [
+        ("job", rank, class_, f"{class_}_{number}", 10, 1_000_000 + rank + number, 1e5, 3.3)
+        for rank in range(ranks)
+        for class_ in ("computation", "communication", "memory")
+        for number in range(10)
+    ]
+    columns = ["run", "rank", "class", "name", "kernel_count", "sum_ns", "mean_ns", "class_pct"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("temporal_breakdown", temporal(RANKS)),
+        ("idle_time_breakdown", idle(RANKS, 3)),
+        (
+            "comm_comp_overlap",
+            pd.DataFrame(
+                {
+                    "run": "job",
+                    "rank": range(RANKS),
+                    "communication_ns": 987_654_321,
+                    "overlapped_ns": 123_456_789,
+                }
+            ),
+        ),
+        ("gpu_kernels_by_name", kernels(RANKS)),
+    ],
+)
+def test_4096_ranks_stay_below_2_mb(name: str, table: pd.DataFrame) -> None:
+    """What does not grow is drawn whole; what would, is summed up first."""
+    size = len(style.themed(charts.FIGURES[name](table)).to_json(indent=None))
+    assert 1_000 < size < 2 * MEGABYTE
+
+
+def test_many_ranks_are_drawn_where_they_are() -> None:
+    """Above 40 ranks the axis is the rank itself, so that a missing one leaves a gap."""
+    table = temporal(50).drop(index=[7])
+    spec = charts.FIGURES["temporal_breakdown"](table, percent=True).to_dict()
+    (panel,) = spec["vconcat"]
+    assert panel["encoding"]["x"]["scale"]["domain"] == [-0.5, 49.5]
+    (rows,) = spec["datasets"].values()
+    assert [row["at"] for row in rows][6:8] == [6, 8]
+
+
+def test_runs_have_panels_of_their_own_where_each_has_many_ranks() -> None:
+    """More than six runs are said to be more."""
+    table = pd.concat([temporal(10).assign(run=f"run{number}") for number in range(8)])
+    spec = charts.FIGURES["temporal_breakdown"](table, percent=True).to_dict()
+    assert [panel["title"]["text"] for panel in spec["vconcat"]] == [
+        f"Run run{number}" for number in range(6)
+    ]
+    assert "The first 6 of 8 runs." in spec["title"]["subtitle"]
+
+
+def test_names_are_escaped_and_stay_different() -> None:
+    """Control characters are written out, long names are cut, and no two become one."""
+    readable = style.readable(pd.DataFrame({"name": PAYLOADS, "rank": range(len(PAYLOADS))}))
+    names = list(readable["name"])
+    assert len(set(names)) == len(PAYLOADS)
+    assert all(name.isprintable() for name in names)
+    assert max(map(len, names)) <= style.NAME_CHARACTERS + 4
+    assert names[3] == "\\x1b[31mred\\x00\\n\\r\\t"
+    assert list(readable["rank"]) == list(range(len(PAYLOADS)))
+
+
+@pytest.mark.parametrize("suffix", [".html", ".svg", ".png", ".json"])
+def test_hostile_names_are_text_in_every_format(
+    suffix: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
+) -> None:
+    """A kernel's name is never markup, whatever is in it."""
+    store = ingest_trace([kernel(number, name) for number, name in enumerate(PAYLOADS)])
+    path = tmp_path / f"chart{suffix}"
+    charts.save(store.run("gpu_kernels_by_name").chart(), path, PAYLOADS[0])
+    content = path.read_bytes()
+    assert len(content) > 1_000
+    if suffix == ".svg":
+        tags = {element.tag.partition("}")[2] for element in ET.fromstring(content).iter()}  # noqa: S314 - our own picture
+        assert not tags & {"script", "img", "foreignObject"}
+    elif suffix == ".html":
+        text = content.decode()
+        assert "<img src=x" not in text
+        assert text.count("</script>") == 3
+        assert "&lt;/script&gt;&lt;img" in text
+    elif suffix == ".json":
+        assert "onerror" in json.dumps(json.loads(content))
+
+
+def test_a_page_reaches_nothing_outside() -> None:
+    """Only the page's own scripts may run, known by their hashes; nothing may be fetched."""
+    text = page.Page("title").text()
+    policy = text.partition('Content-Security-Policy" content="')[2].partition('"')[0]
+    assert policy.startswith("default-src 'none'")
+    assert policy.count("'sha256-") == 2
+    assert "'unsafe-inline'" not in policy.partition("script-src")[2]
+
+
+def test_results_know_their_chart(tiny_store: TraceStore) -> None:
+    """result.chart() draws; an option that the figure lacks is named."""
+    result = tiny_store.run("temporal_breakdown")
+    assert (
+        result.chart(percent=True).to_dict()["title"]["text"] == "Where the time of each GPU goes"
+    )
+    with pytest.raises(ParameterError, match="percentage"):
+        result.chart(percentage=True)
+
+
+def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) -> None:
+    """A result with a row per launch is drawn from the histograms of the same scope."""
+    store = ingest_trace({0: "launch_outliers.json", 1: "graph_launch.json"})
+    result = store.run("cuda_kernel_launch_stats", ranks=[1])
+    bins = store.run("launch_histograms", ranks=[1])
+    assert len(result) > 0
+    assert result.chart().to_dict() == bins.chart().to_dict()
+
+
+def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_path: Path) -> None:
+    """Nothing is left behind."""
+    chart = tiny_store.run("temporal_breakdown").chart()
+    with pytest.raises(ParameterError, match=r"\.svg"):
+        charts.save(chart, tmp_path / "chart.gif")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", charts.FIGURES)
+def test_no_rows_are_no_accident(name: str, ingest_trace: Callable[..., TraceStore]) -> None:
+    """A trace without anything to draw gives an empty chart, not an error."""
+    store = ingest_trace("no_events.json")
+    result = store.run(name)
+    if not len(result):
+        assert result.chart().to_dict()
