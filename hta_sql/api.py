@@ -84,7 +84,8 @@ def ingest(
     Args:
         traces: A trace file, a folder (searched recursively), a glob, a list of these,
             or ``{rank: path}``; ``.json``, ``.json.gz`` or ``.json.zst``, local or any
-            fsspec URL.
+            fsspec URL. Also ``trace_view.json`` of Ascend devices, and the CSV and JSON files of
+            a MindSpore cluster, several of which are one rank.
         store: Folder of the store, or its fsspec URL; made where missing, else added to.
         shard: ``(i, n)``: read only the i-th of n parts of the traces, counted from 1, and leave
             the rest to other jobs; :func:`hta_sql.publish` puts the parts together.

@@ -83,7 +83,9 @@ def ingest(
 
     TRACES are files, folders (searched recursively), globs or fsspec URLs; .json, .json.gz or
     .json.zst. All of one call are one run. Files that the store already holds and that did not
-    change are skipped. Nothing is visible to readers before all of it is.
+    change are skipped. Nothing is visible to readers before all of it is. Traces of Ascend devices
+    (trace_view.json) and MindSpore's cluster data (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv
+    and what belongs to them) are read likewise.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.ingestion import executor_for  # noqa: PLC0415
@@ -113,9 +115,16 @@ def ingest(
         else:
             with hta_sql.ingest(source, folder, **options) as opened:
                 done = opened.ingested
-            follow_up = f"hta-sql run {folder} temporal_breakdown"
+            follow_up = f"hta-sql run {folder} {_first_analysis(done)}"
     if done:
         note(summary(done, time.monotonic() - started, follow_up))
+
+
+def _first_analysis(report: IngestReport | None) -> str:
+    """Name what to look at first: MindSpore's summaries hold no GPU activity."""
+    tables = {file.table for result in (report.results if report else ()) for file in result.files}
+    has_events = tables & {"gpu_ops", "cpu_ops"} or "cluster_step_traces" not in tables
+    return "temporal_breakdown" if has_events else "cluster_step_trace"
 
 
 def _store_beside(traces: list[str]) -> Path:

@@ -13,6 +13,7 @@ from functools import cache
 import duckdb
 
 from hta_sql.ingestion.fingerprints import definitions
+from hta_sql.ingestion.mindspore import stage_cluster_data
 from hta_sql.ingestion.rank import RankJob, link_events
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED
@@ -50,6 +51,7 @@ def _defined_columns() -> Columns:
     columns = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         stage_events(con, None)
+        stage_cluster_data(con, None)
         link_events(con, RankJob("", "", 0, "", ""), {}, 0)
         for table in STORED:
             relation = con.sql(without_rows(ingest_sql(f"store/{table}")))

@@ -7,7 +7,6 @@ with a warning. The caller's regex, where given, goes before the built-in ones.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections import defaultdict
@@ -17,14 +16,15 @@ from dataclasses import dataclass, replace
 import fsspec
 
 from hta_sql.errors import ParameterError, RankError, TraceFormatError, TraceNotFoundError
-from hta_sql.ingestion.source import ARCHIVE_SUFFIXES, archive_members, open_trace
+from hta_sql.ingestion.consistency import warn_of_mixed_jobs
+from hta_sql.ingestion.listing import list_trace_paths
+from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
+from hta_sql.ingestion.peek import Stated, peek
 from hta_sql.words import rank_spans
 
-log = logging.getLogger(__name__)
+__all__ = ["TraceFile", "Traces", "discover", "list_trace_paths", "peek"]
 
-TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz", ".zst")
-OWN_OUTPUT = re.compile(r"(_with_counters|^overlaid_|^memory_timeline)")
-"""What profilers and HTA write beside traces; reading it back would count events twice."""
+log = logging.getLogger(__name__)
 
 NAME_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -36,17 +36,6 @@ NAME_PATTERNS = tuple(
     )
 )
 
-PEEK_BYTES = 256 << 10
-PEEK_LIMIT_BYTES = 64 << 20
-OVERLAP_BYTES = 1 << 10
-"""Kept of each block while a key is looked for: the key may lie across two of them."""
-
-_DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
-_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_BASE_TIME = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(-?\d+)')
-_FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
-_KINETO_SIGN = re.compile(rb'"ph"\s*:|"schemaVersion"\s*:|"deviceProperties"\s*:')
-
 
 @dataclass(frozen=True)
 class TraceFile:
@@ -57,12 +46,13 @@ class TraceFile:
     rank_source: str
     start_ns: int = 0
     capture: int = 0
+    stated: Stated | None = None
 
 
 Traces = str | Iterable[str] | Mapping[int, str]
 
-Peek = Callable[[str], tuple[int | None, int]]
-"""Path ─▶ (the rank that the trace states, the time of its first event)."""
+Peek = Callable[[str], Stated]
+"""Path ─▶ what the trace states about itself."""
 
 
 def discover(
@@ -92,13 +82,12 @@ def discover(
     """
     look = look or peek
     if isinstance(traces, Mapping):
-        found = [
-            TraceFile(_existing(path), int(rank), "given", look(path)[1])
-            for rank, path in traces.items()
-        ]
+        found = [_given(int(rank), path, look) for rank, path in traces.items()]
     else:
-        found = _by_ladder(list_trace_paths(traces), _compiled(rank_regex), look)
+        clusters, paths = _split(list_trace_paths(traces))
+        found = _by_ladder(paths, _compiled(rank_regex), look, beside=len(clusters)) + clusters
     found = _number_captures(found)
+    warn_of_mixed_jobs(found, all_wanted=ranks is None)
     if ranks is None:
         return found
     wanted = sorted(set(ranks))
@@ -111,47 +100,40 @@ def discover(
     return [file for file in found if file.rank in wanted]
 
 
-def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
-    """Expand files, folders and globs to trace paths, sorted, without what is not a trace."""
-    given = [traces] if isinstance(traces, str) else list(traces)
-    paths: list[str] = []
-    for item in given:
-        paths.extend(_expand(str(item)))
-    if not paths:
-        raise TraceNotFoundError(
-            f"No traces in {', '.join(map(repr, map(str, given)))}: looked for files named "
-            f"{', '.join('*' + suffix for suffix in TRACE_SUFFIXES[:3])}."
+def _given(rank: int, path: str, look: Peek) -> TraceFile:
+    if cluster_file(_existing(path)):
+        return TraceFile(path, rank, "given")
+    stated = look(path)
+    return TraceFile(path, rank, "given", stated.start_ns, stated=stated)
+
+
+def _split(paths: list[str]) -> tuple[list[TraceFile], list[str]]:
+    """Part MindSpore's cluster data from traces: several files are one rank there.
+
+    Returns:
+        One entry per rank, for its first file, and the paths that are left.
+    """
+    left_out = [path for path in paths if is_unsupported(path)]
+    if left_out:
+        names = sorted({path.rpartition("/")[2] for path in left_out})
+        log.warning(
+            "Left out files of MindSpore's profiler that cannot be read: %s%s. Of its cluster data "
+            "these can: %s.",
+            ", ".join(names[:5]),
+            f" and {len(names) - 5} more" if len(names) > 5 else "",
+            ", ".join(SUPPORTED),
         )
-    return sorted(set(paths))
-
-
-def _expand(item: str) -> list[str]:
-    fs, root = fsspec.url_to_fs(item)
-    if any(c in item for c in "*?[") and not fs.exists(root):
-        names = [name for name in fs.glob(root) if fs.isfile(name)]
-    elif fs.isdir(root):
-        names = [name for name in fs.find(root) if _looks_like_trace(name, root)]
-    elif fs.exists(root) and root.endswith(ARCHIVE_SUFFIXES):
-        return [
-            url
-            for url in archive_members(item)
-            if _looks_like_trace(
-                "/" + url.removeprefix("zip://").removeprefix("tar://").split("::")[0], ""
-            )
-        ]
-    elif fs.exists(root):
-        return [item]
-    else:
-        raise TraceNotFoundError(f"No such file or folder: {item!r}.")
-    local = isinstance(fs.protocol, tuple) and "file" in fs.protocol
-    return [str(name) if local else str(fs.unstrip_protocol(name)) for name in names]
-
-
-def _looks_like_trace(path: str, root: str) -> bool:
-    below = path[len(root.rstrip("/")) + 1 :].split("/")
-    hidden_or_store = any(part.startswith(".") or part.endswith(".store") for part in below)
-    name = below[-1]
-    return not hidden_or_store and name.endswith(TRACE_SUFFIXES) and not OWN_OUTPUT.search(name)
+    ranks: dict[tuple[str, int], list[ClusterFile]] = defaultdict(list)
+    rest = []
+    for path in paths:
+        file = cluster_file(path)
+        if file:
+            ranks[file.folder, file.rank].append(file)
+        elif not is_unsupported(path):
+            rest.append(path)
+    kinds = ("step_trace", "analysis", "hccl", "flops", "memory")
+    firsts = [min(files, key=lambda file: kinds.index(file.kind)) for files in ranks.values()]
+    return [TraceFile(file.path, file.rank, "file name") for file in firsts], rest
 
 
 def _existing(path: str) -> str:
@@ -178,31 +160,34 @@ def _compiled(rank_regex: str | None) -> tuple[re.Pattern[str], ...]:
 
 
 def _by_ladder(
-    paths: list[str], patterns: tuple[re.Pattern[str], ...], look: Peek
+    paths: list[str], patterns: tuple[re.Pattern[str], ...], look: Peek, *, beside: int
 ) -> list[TraceFile]:
+    """Find the rank of each trace; beside is the number of ranks that are known already."""
     found: list[TraceFile] = []
-    unknown: list[tuple[str, int]] = []
+    unknown: list[tuple[str, Stated]] = []
     for path in paths:
         try:
-            stated, start_ns = look(path)
+            stated = look(path)
         except TraceFormatError as error:
-            if len(paths) == 1:
+            if len(paths) == 1 and not beside:
                 raise
             log.warning("Skipped: %s", error)
             continue
         named = _rank_in_name(path, patterns)
-        if stated is not None:
-            found.append(TraceFile(path, stated, "distributedInfo", start_ns))
+        if stated.rank is not None:
+            source, rank = "distributedInfo", stated.rank
         elif named is not None:
-            found.append(TraceFile(path, named, "file name", start_ns))
+            source, rank = "file name", named
         else:
-            unknown.append((path, start_ns))
-    if not found and not unknown:
+            unknown.append((path, stated))
+            continue
+        found.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
+    if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
     taken = {file.rank for file in found}
     free = (rank for rank in range(len(taken) + len(unknown)) if rank not in taken)
-    for (path, start_ns), rank in zip(unknown, free, strict=False):
-        found.append(TraceFile(path, rank, "order of names", start_ns))
+    for (path, stated), rank in zip(unknown, free, strict=False):
+        found.append(TraceFile(path, rank, "order of names", stated.start_ns, stated=stated))
         if len(paths) > 1:
             log.warning("%s does not say its rank; took it as rank %d.", path, rank)
     return found
@@ -214,63 +199,6 @@ def _rank_in_name(path: str, patterns: tuple[re.Pattern[str], ...]) -> int | Non
         if match := pattern.search(name):
             return int(match.group(1))
     return None
-
-
-def peek(path: str) -> tuple[int | None, int]:
-    """Read the rank that a trace states and the time of its first event [ns, for ordering].
-
-    ``distributedInfo`` may stand before or behind the events; behind them costs
-    one pass over the bytes (a tenth of a parse).
-
-    Raises:
-        TraceFormatError: The file is not a Kineto trace.
-    """
-    with open_trace(path) as stream:
-        head = stream.read(PEEK_BYTES)
-        while not _EVENTS_KEY.search(head) and head.lstrip()[:1] == b"{":
-            block = stream.read(PEEK_BYTES)
-            if not block or len(head) > PEEK_LIMIT_BYTES:
-                break
-            head += block
-        _check_kineto(path, head)
-        info = _DISTRIBUTED_INFO.search(head)
-        base = _BASE_TIME.search(head)
-        tail = head
-        while not info and (block := stream.read(PEEK_BYTES)):
-            tail = tail[-OVERLAP_BYTES:] + block
-            # A plain search is ten times as fast as an expression, over a whole file.
-            if b'"distributedInfo"' in tail:
-                info = _DISTRIBUTED_INFO.search(tail)
-            if not base and b'"baseTimeNanoseconds"' in tail:
-                base = _BASE_TIME.search(tail)
-        if info:
-            tail = tail + stream.read(PEEK_BYTES)
-    first = _FIRST_TS.search(head, head.find(b'"traceEvents"') if b'"traceEvents"' in head else 0)
-    start_us = float(first.group(1)) if first else 0.0
-    start_ns = (int(base.group(1)) if base else 0) + int(start_us * 1000)
-    return (_stated_rank(tail, info.end()) if info else None), start_ns
-
-
-def _check_kineto(path: str, head: bytes) -> None:
-    opening = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if not opening:
-        raise TraceFormatError(f"{path!r} is empty.")
-    if opening not in (b"{", b"["):
-        raise TraceFormatError(
-            f"{path!r} is not JSON (it starts with {head[:20]!r}), so not a Kineto trace."
-        )
-    if opening == b"{" and not _EVENTS_KEY.search(head):
-        raise TraceFormatError(f"{path!r} has no traceEvents list, so it is not a Kineto trace.")
-    if opening == b"[" and not _KINETO_SIGN.search(head):
-        raise TraceFormatError(f"{path!r} is a JSON list without trace events.")
-
-
-def _stated_rank(text: bytes, position: int) -> int | None:
-    try:
-        info, _ = json.JSONDecoder().raw_decode(text[position:].decode("utf-8", errors="replace"))
-        return int(info["rank"])
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def _number_captures(found: list[TraceFile]) -> list[TraceFile]:

@@ -11,7 +11,9 @@ from typing import Any
 
 import fsspec
 
-from hta_sql.ingestion.discover import TraceFile, peek
+from hta_sql.ingestion.discover import TraceFile
+from hta_sql.ingestion.mindspore import cluster_file, parts_of_rank
+from hta_sql.ingestion.peek import Stated, peek
 from hta_sql.manifest import Fingerprint, RankEntry
 from hta_sql.sqlfiles import sql_root
 
@@ -23,7 +25,20 @@ _FOUND_IN_FILE = {"distributedInfo": True, "file name": False, "order of names":
 
 
 def fingerprint(path: str) -> Fingerprint:
-    """Identify a file by size, time and a hash of its head and tail."""
+    """Identify a file by size, time and a hash of its head and tail.
+
+    Where several files are one rank, all of them count.
+    """
+    if cluster_file(path):
+        parts = [_of_file(part.path) for part in parts_of_rank(path)]
+        together = hashlib.sha256("".join(part.content for part in parts).encode()).hexdigest()
+        return Fingerprint(
+            sum(part.size for part in parts), max(part.mtime_ns for part in parts), together
+        )
+    return _of_file(path)
+
+
+def _of_file(path: str) -> Fingerprint:
     fs, name = fsspec.url_to_fs(path)
     info = fs.info(name)
     size = int(info["size"])
@@ -86,13 +101,13 @@ class KnownTraces:
             self._fingerprints[path] = fingerprint(path)
         return self._fingerprints[path]
 
-    def look(self, path: str) -> tuple[int | None, int]:
-        """Return the rank that a trace states and its start; reads only unknown files."""
+    def look(self, path: str) -> Stated:
+        """Return what a trace states; of files that are known, its rank and start only."""
         entry = self._by_source.get(path)
         if entry is None or entry.fingerprint != self.fingerprint(path):
             return peek(path)
         stated = entry.rank if _FOUND_IN_FILE[entry.rank_source] else None
-        return stated, entry.start_ns or 0
+        return Stated(stated, entry.start_ns or 0)
 
     def current(self, run: str, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace that is in the store as it would be ingested now."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 from hta_sql.ingestion.ascend import adopt_ascend_events
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
 from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
+from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
 from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
@@ -78,21 +80,32 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     if job.memory_limit:
         config["memory_limit"] = job.memory_limit
     with duckdb.connect(":memory:", config=config) as con:
-        limit = max_unpacked_bytes(job.path)
-        reader = TraceReader(
-            open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful
-        )
-        with reader.stream:
-            events = adopt_ascend_events(con, stage_events(con, reader, strict=job.strict))
-        event_count = sum(events.values())
-        link_events(con, job, reader.metadata, event_count)
+        events, metadata = _staged(con, job, careful=careful)
+        summaries: Counter[str] = Counter()
+        if cluster_file(job.path):
+            summaries, metadata = stage_cluster_data(con, job.path)
+        event_count = events.total()
+        link_events(con, job, metadata, event_count)
         place = Place(job.tables, job.run, job.rank, job.writer)
-        files = write_tables(con, place, events)
+        files = write_tables(con, place, events + summaries)
         steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
         ((start_ns,),) = con.execute("SELECT start_ns FROM rank_frame").fetchall()
     quarantined = sum(file.rows for file in files if file.table == "quarantine")
     seconds = time.monotonic() - started
     return RankResult(job, files, event_count, quarantined, start_ns, seconds, steps)
+
+
+def _staged(
+    con: duckdb.DuckDBPyConnection, job: RankJob, *, careful: bool
+) -> tuple[Counter[str], dict[str, Any]]:
+    """Read the events of a trace; returns their number by table, and the metadata beside them."""
+    if cluster_file(job.path):
+        return stage_events(con, None), {}
+    limit = max_unpacked_bytes(job.path)
+    reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful)
+    with reader.stream:
+        events = adopt_ascend_events(con, stage_events(con, reader, strict=job.strict))
+    return events, reader.metadata
 
 
 def link_events(

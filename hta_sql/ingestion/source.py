@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 import fsspec
 
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
+from hta_sql.ingestion.formats import guess_binary
 from hta_sql.ingestion.unpack import GZIP_MAGIC, ZSTD_MAGIC, UnpackedStream
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -78,6 +79,11 @@ def open_trace(path: str) -> BinaryIO:
 
 
 def _check_text(path: str, magic: bytes) -> None:
+    foreign = guess_binary(magic) if magic.strip() else None
+    if foreign:
+        raise TraceFormatError(
+            f"{path!r} is not a Kineto trace; it looks like {foreign.looks_like}. {foreign.advice}"
+        )
     if magic.startswith(ZIP_MAGIC):
         raise TraceFormatError(f"{path!r} is a zip archive; its name must end in .zip.")
     if magic.startswith((GZIP_MAGIC, ZSTD_MAGIC)):

@@ -13,12 +13,18 @@ from pathlib import Path
 
 import duckdb
 
+from hta_sql.ingestion.mindspore import CLUSTER_TABLES
 from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import copy_to_path
 from hta_sql.store_files import PARTIAL, store_folder, sync
 
-STORED = ("ranks", "devices", "process_groups", "steps", *EXTRACTED, "event_args", "quarantine")
+STORED = (
+    *("ranks", "devices", "process_groups", "steps"),
+    *EXTRACTED,
+    *("event_args", "quarantine"),
+    *CLUSTER_TABLES,
+)
 """The tables of a store, each one file sql/ingest/store/<table>.sql."""
 
 ROW_GROUP_ROWS = 122_880
@@ -69,7 +75,7 @@ def _write_local(
     written: dict[Path, StoredFile] = {}
     for table in STORED:
         # Planning and writing a table costs milliseconds, with rows or without.
-        if table in EXTRACTED and not events[table]:
+        if table in (*EXTRACTED, *CLUSTER_TABLES) and not events[table]:
             continue
         name = f"{place.writer}{uuid.uuid4().hex}"
         relative = Path(table, f"run={place.run}", f"rank={place.rank}", f"{name}.parquet")

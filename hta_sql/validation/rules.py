@@ -43,6 +43,12 @@ WHOLE_RANKS = {
 }
 """Analyses that take runs and ranks only ─▶ why."""
 
+NO_LAST_STEP = dict.fromkeys(
+    ("cluster_step_trace_v1", "cluster_step_means_v1", "cluster_communication_cost_v1"),
+    "its steps were measured whole; no profiler stops inside the last",
+)
+"""Analyses that take runs, ranks and steps only ─▶ why."""
+
 TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
 """What an analysis may call beside lib: nothing that reads a file or a setting."""
 
@@ -140,7 +146,11 @@ def scope(about: SqlObject) -> Iterator[str]:
     for parameter in about.parameters:
         if parameter.type is None or parameter.default is None:
             yield f"parameter {parameter.name} needs a type and a default: name TYPE := default"
-    names = ["runs", "ranks"] if about.name in WHOLE_RANKS else list(SCOPE)
+    names = list(SCOPE)
+    if about.name in NO_LAST_STEP:
+        names.remove("include_last_profiler_step")
+    if about.name in WHOLE_RANKS:
+        names = ["runs", "ranks"]
     wanted = [(name, *SCOPE[name]) for name in names]
     if [(p.name, p.type, p.default) for p in about.parameters[: len(names)]] != wanted:
         ddl = ", ".join(f"{name} {kind} := {default}" for name, kind, default in wanted)

@@ -15,6 +15,9 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   source                           VARCHAR         Trace file.
 --   rank_source                      VARCHAR         What told the rank.
 --   world_size                       BIGINT [count]  Ranks of the job, as stated.
+--   backend                          VARCHAR         Communication backend, as stated.
+--   trace_id                         VARCHAR         Id of the capture, as stated.
+--   is_summary                       BOOLEAN         Not a trace, but step times that another profiler summed up.
 --   has_base_time                    BOOLEAN         The trace has a base time, so its clock fits those of other ranks.
 --   offset_ns                        BIGINT [ns]     Start of this rank since the run's first event.
 --   dur                              BIGINT [ns]     From the first event to the last end.
@@ -121,6 +124,11 @@ WITH
         SEMI JOIN _ranks AS k ON k.run = s.run AND k.rank = s.rank
         GROUP BY ALL
     ),
+    _summaries AS (
+        SELECT DISTINCT c.run, c.rank
+        FROM cluster_step_traces AS c
+        SEMI JOIN _ranks AS k ON k.run = c.run AND k.rank = c.rank
+    ),
     _flaws AS (
         SELECT
             q.run,
@@ -140,6 +148,9 @@ SELECT
     k.source,
     k.rank_source,
     k.world_size,
+    k.backend,
+    k.trace_id,
+    c.run IS NOT NULL AS is_summary,
     k.base_time_ns IS NOT NULL AS has_base_time,
     k.offset_ns,
     k.dur,
@@ -177,3 +188,4 @@ LEFT JOIN _python AS p ON p.run = k.run AND p.rank = k.rank
 LEFT JOIN _memory AS m ON m.run = k.run AND m.rank = k.rank
 LEFT JOIN _steps AS s ON s.run = k.run AND s.rank = k.rank
 LEFT JOIN _flaws AS f ON f.run = k.run AND f.rank = k.rank
+LEFT JOIN _summaries AS c ON c.run = k.run AND c.rank = k.rank

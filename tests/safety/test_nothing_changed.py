@@ -11,6 +11,7 @@ import pytest
 
 import hta_sql
 from hta_sql.ingestion import fingerprints
+from hta_sql.ingestion.peek import Stated
 from hta_sql.ingestion.publish import remove_leftovers
 from hta_sql.manifest import read_manifest
 from hta_sql.store_files import store_folder
@@ -71,9 +72,9 @@ def test_a_changed_file_is_read_and_the_others_are_not(
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     peeked: list[str] = []
 
-    def peek(path: str) -> tuple[int, int]:
+    def peek(path: str) -> Stated:
         peeked.append(Path(path).name)
-        return 3, 0
+        return Stated(3, 0)
 
     monkeypatch.setattr(fingerprints, "peek", peek)
     with hta_sql.ingest(folder, store) as opened:

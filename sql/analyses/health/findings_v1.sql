@@ -38,6 +38,11 @@ WITH
             h.run,
             count(*) AS rank_count,
             max(h.world_size) AS world_size,
+            count(DISTINCT h.world_size) AS world_sizes,
+            list(DISTINCT h.world_size ORDER BY h.world_size) FILTER (h.world_size IS NOT NULL) AS stated_world_sizes,
+            list(DISTINCT h.backend ORDER BY h.backend) FILTER (h.backend IS NOT NULL) AS backends,
+            max(h.rank) AS last_rank,
+            list(h.rank ORDER BY h.rank) FILTER (NOT h.has_base_time) AS ranks_without_base_time,
             max(h.offset_ns) AS start_spread_ns,
             count(*) FILTER (h.has_base_time) AS aligned_count,
             min(h.step_count) AS least_steps,
@@ -70,7 +75,14 @@ WITH
         SELECT h.run, h.rank, 'warning', 'no_events', 0,
             'The trace has no events.', 'No analysis has a row for this rank.', 'Check that the profiler was active while it ran.'
         FROM health AS h
-        WHERE h.event_count = 0
+        WHERE h.event_count = 0 AND NOT h.is_summary
+        UNION ALL
+        SELECT h.run, h.rank, 'note', 'summary_only', NULL,
+            'MindSpore cluster data: step times and communication, no events.',
+            'Analyses of events have no row for this rank; cluster_step_trace and the tables cluster_* do.',
+            'Pass the trace_view.json of the same job for a timeline.'
+        FROM health AS h
+        WHERE h.is_summary
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'no_gpu_activity', 0,
             'No kernels, copies or memsets.', 'Analyses of the GPU have no row for this rank.',
@@ -137,6 +149,41 @@ WITH
         JOIN run_facts AS r ON r.run = h.run
         WHERE h.rank_source = 'order of names' AND r.rank_count > 1
         UNION ALL
+        SELECT r.run, NULL, 'error', 'world_sizes_differ', r.world_sizes,
+            format('The traces state different world sizes: {}.', array_to_string(r.stated_world_sizes, ', ')),
+            'They are of different jobs: figures across ranks mean nothing.',
+            'FROM ranks SELECT rank, world_size, source; ingest each job as a run of its own.'
+        FROM run_facts AS r
+        WHERE r.world_sizes > 1
+        UNION ALL
+        SELECT r.run, NULL, 'warning', 'backends_differ', len(r.backends),
+            format('The traces state different backends: {}.', array_to_string(r.backends, ', ')),
+            'They may be of different jobs.', 'FROM ranks SELECT rank, backend, source; ingest each job as a run of its own.'
+        FROM run_facts AS r
+        WHERE len(r.backends) > 1
+        UNION ALL
+        SELECT r.run, NULL, 'error', 'rank_beyond_world_size', r.last_rank,
+            format('There is a rank {}, but the job has {}.', r.last_rank, r.world_size),
+            'A trace is of another job, or its rank was read wrongly from its name.',
+            'FROM ranks SELECT rank, rank_source, source; pass {rank: path}, or --rank-regex.'
+        FROM run_facts AS r
+        WHERE r.last_rank >= r.world_size
+        UNION ALL
+        SELECT h.run, NULL, 'error', 'same_capture', count(*),
+            format('The traces of ranks {} have one trace_id.', array_to_string(list(h.rank ORDER BY h.rank), ', ')),
+            'One is a copy of the other: their work counts twice.', 'Remove the copy and ingest again.'
+        FROM health AS h
+        WHERE h.trace_id IS NOT NULL
+        GROUP BY h.run, h.trace_id
+        HAVING count(*) > 1
+        UNION ALL
+        SELECT r.run, NULL, 'note', 'further_capture', TRY_CAST(regexp_extract(r.run, '-capture(\d+)$', 1) AS DOUBLE),
+            format('Another capture of the ranks of run {}.', regexp_replace(r.run, '-capture\d+$', '')),
+            'Captures are runs side by side, never added up.',
+            'Expected of schedule(repeat=2 or more); otherwise two jobs were in one folder.'
+        FROM run_facts AS r
+        WHERE regexp_replace(r.run, '-capture\d+$', '') <> r.run AND EXISTS (FROM ranks AS k WHERE k.run = regexp_replace(r.run, '-capture\d+$', ''))
+        UNION ALL
         SELECT r.run, NULL, 'warning', 'ranks_missing', r.world_size - r.rank_count,
             format('{} of {} ranks are in the store.', r.rank_count, r.world_size),
             'Figures across ranks do not cover the job.', 'Ingest the other ranks into the same run.'
@@ -144,7 +191,7 @@ WITH
         WHERE r.world_size > r.rank_count
         UNION ALL
         SELECT r.run, NULL, 'error', 'clocks_mixed', r.aligned_count,
-            format('{} of {} traces have a base time.', r.aligned_count, r.rank_count),
+            format('{} of {} traces have a base time; without: rank {}.', r.aligned_count, r.rank_count, array_to_string(r.ranks_without_base_time, ', ')),
             'Times of different ranks cannot be compared.', 'Capture all ranks with one version of PyTorch.'
         FROM run_facts AS r
         WHERE r.aligned_count NOT IN (0, r.rank_count)

@@ -1,0 +1,96 @@
+"""Warns of traces that cannot be of one job, before they are read: they are named, never merged."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hta_sql.words import rank_spans
+
+if TYPE_CHECKING:
+    from hta_sql.ingestion.discover import TraceFile
+
+log = logging.getLogger(__name__)
+
+NAMES = 3
+"""File names in a warning."""
+
+
+def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
+    """Log what the traces of each capture contradict each other in.
+
+    Args:
+        found: The traces; those that nobody looked at say nothing.
+        all_wanted: The caller did not ask for some ranks only, so that gaps matter.
+    """
+    captures: dict[int, list[TraceFile]] = defaultdict(list)
+    for file in found:
+        captures[file.capture].append(file)
+    for files in captures.values():
+        if len(files) < 2:
+            continue
+        _warn_of_values(
+            files, "world sizes", [file.stated and file.stated.world_size for file in files]
+        )
+        _warn_of_values(files, "backends", [file.stated and file.stated.backend for file in files])
+        _warn_of_clocks(files)
+        _warn_of_ranks(files, all_wanted=all_wanted)
+    _warn_of_copies(found)
+
+
+def _warn_of_values(files: Sequence[TraceFile], what: str, values: Sequence[object]) -> None:
+    by_value: dict[object, list[TraceFile]] = defaultdict(list)
+    for file, value in zip(files, values, strict=True):
+        if value is not None:
+            by_value[value].append(file)
+    if len(by_value) > 1:
+        parts = "; ".join(f"{value}: {_names(of)}" for value, of in by_value.items())
+        log.warning(
+            "The traces state different %s, so they may be of several jobs: %s.", what, parts
+        )
+
+
+def _warn_of_clocks(files: Sequence[TraceFile]) -> None:
+    known = [file for file in files if file.stated and file.stated.has_base_time is not None]
+    without = [file for file in known if file.stated and not file.stated.has_base_time]
+    if without and len(without) < len(known):
+        log.warning(
+            "Some traces have baseTimeNanoseconds and some have not; times of the two kinds cannot "
+            "be compared. Without: %s.",
+            _names(without),
+        )
+
+
+def _warn_of_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
+    sizes = [file.stated.world_size for file in files if file.stated and file.stated.world_size]
+    if not sizes:
+        return
+    size, ranks = max(sizes), {file.rank for file in files}
+    beyond = [file for file in files if file.rank >= size]
+    if beyond:
+        log.warning("Ranks beyond the world size of %d: %s.", size, _names(beyond))
+    missing = set(range(size)) - ranks
+    if missing and all_wanted:
+        log.warning(
+            "The job has %d ranks; there is no trace of rank %s.", size, rank_spans(missing)
+        )
+
+
+def _warn_of_copies(found: Sequence[TraceFile]) -> None:
+    by_id: dict[str, list[TraceFile]] = defaultdict(list)
+    for file in found:
+        if file.stated and file.stated.trace_id:
+            by_id[file.stated.trace_id].append(file)
+    for files in by_id.values():
+        if len(files) > 1:
+            log.warning(
+                "These files have one trace_id, so one is a copy of the other: %s.", _names(files)
+            )
+
+
+def _names(files: Iterable[TraceFile]) -> str:
+    names = [file.path.rpartition("/")[2] for file in files]
+    more = len(names) - NAMES
+    return ", ".join(names[:NAMES]) + (f" and {more} more" if more > 0 else "")

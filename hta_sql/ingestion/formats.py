@@ -1,0 +1,99 @@
+"""What a file that is no Kineto trace looks like, and what to do with it instead.
+
+Many programs write JSON in Chrome's trace format, or JSON about a PyTorch job. A wrong
+guess costs a sentence of an error, so a guess rests on keys that only one program writes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+KINETO_SIGN = re.compile(
+    rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
+    rb'|"cat"\s*:\s*"(?:cpu_op|python_function|(?:gpu_)?user_annotation|kernel|gpu_memcpy|gpu_memset'
+    rb"|cuda_sync|[a-z]+_(?:runtime|driver)|cpu_instant_event|ac2g|fwdbwd|async_(?:gpu|npu)"
+    rb'|async_cpu_to_gpu|Trace|Operator|Kernel|Runtime|Memcpy|Memset|mtia_\w+|enqueue|dequeue)"'
+    rb'|"Ascend Hardware"|ProfilerStep#|"\[memory\]"'
+)
+"""What Kineto and the profilers that follow it write, and nobody else."""
+
+ACTIVITY = re.compile(rb'"ph"\s*:\s*"[^M"]"')
+"""An event that is not metadata."""
+
+
+class Foreign(NamedTuple):
+    """What a file looks like, and what to do."""
+
+    looks_like: str
+    advice: str
+
+
+_RECORD = "Record with torch.profiler and pass what export_chrome_trace or its handler writes."
+
+_JSON = (
+    (
+        rb'^\s*\{(?=[\s\S]*"nodes"\s*:)(?=[\s\S]*"(?:schema|pid)"\s*:)(?=[\s\S]*"(?:rf_id|ctrl_deps|attrs|op_schema)")',
+        Foreign(
+            "a PyTorch or Chakra execution trace (ExecutionTraceObserver)",
+            "It has no timeline of the device; pass the Kineto trace of the same job.",
+        ),
+    ),
+    (
+        rb'"(?:segments|device_traces)"\s*:\s*\[|"allocator_settings"\s*:',
+        Foreign(
+            "a memory snapshot of torch.cuda.memory",
+            "Profile with profile_memory=True and pass that trace.",
+        ),
+    ),
+    (
+        rb"^\s*\[\s*\[",
+        Foreign(
+            "a memory timeline (export_memory_timeline)",
+            "Profile with profile_memory=True and pass the trace itself.",
+        ),
+    ),
+    (rb'"viztracer_metadata"|"viztracer"', Foreign("a trace of VizTracer", _RECORD)),
+    (
+        rb'"(?:rocprofiler-sdk-tool|BeginNs|rocprofiler_version)"',
+        Foreign("a trace of rocprof", _RECORD),
+    ),
+    (
+        rb'"(?:nvprof|CudaEvent|TraceProcessEvent|StringTable)"|"\[CUDA mem(?:cpy|set)',
+        Foreign("an export of nvprof or Nsight Systems", _RECORD),
+    ),
+    (
+        rb'"name"\s*:\s*"/(?:device|host):|"tf_op"\s*:|"tf_data_|"TensorFlow Name Scope"|"long_name"\s*:',
+        Foreign("a TensorFlow or JAX trace", _RECORD),
+    ),
+    (
+        rb"speedscope\.app",
+        Foreign("a profile of speedscope (py-spy, rbspy)", _RECORD),
+    ),
+    (rb'"resourceSpans"\s*:', Foreign("an OpenTelemetry export", _RECORD)),
+    (
+        rb'"perfetto|"chrome-json-format"|"clock-domain"|"systemTraceEvents"|"disabled-by-default',
+        Foreign("a trace of Chrome or Perfetto", _RECORD),
+    ),
+)
+_GUESSES = tuple((re.compile(pattern), foreign) for pattern, foreign in _JSON)
+
+_BINARY = (
+    (b"SQLi", Foreign("an SQLite database (Nsight Systems, Ascend)", _RECORD)),
+    (b"PAR1", Foreign("a Parquet file", "Pass traces; a store is opened with hta_sql.open.")),
+    (b"\x80", Foreign("a Python pickle, such as a memory snapshot of torch.cuda.memory", _RECORD)),
+)
+
+CHROME = Foreign(
+    "a Chrome trace of another program: no event has a category of PyTorch's profiler", _RECORD
+)
+
+
+def guess_binary(start: bytes) -> Foreign | None:
+    """Judge the first bytes of a file that is no text."""
+    return next((foreign for magic, foreign in _BINARY if start.startswith(magic)), None)
+
+
+def guess_json(head: bytes) -> Foreign | None:
+    """Judge the start of a JSON file."""
+    return next((foreign for pattern, foreign in _GUESSES if pattern.search(head)), None)

@@ -1,0 +1,82 @@
+"""Files, folders, globs and archives ─▶ the files that may be traces."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+
+import fsspec
+
+from hta_sql.errors import TraceNotFoundError
+from hta_sql.ingestion.mindspore import cluster_file, is_unsupported
+from hta_sql.ingestion.source import ARCHIVE_SUFFIXES, archive_members
+from hta_sql.manifest import CATALOG, MANIFEST
+
+log = logging.getLogger(__name__)
+
+TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz", ".zst")
+OWN_OUTPUT = re.compile(r"(_with_counters|^overlaid_|^memory_timeline)")
+"""What profilers and HTA write beside traces; reading it back would count events twice."""
+
+
+def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
+    """Expand files, folders and globs to trace paths, sorted, without what is not a trace."""
+    given = [traces] if isinstance(traces, str) else list(traces)
+    paths: list[str] = []
+    for item in given:
+        paths.extend(_expand(str(item)))
+    if not paths:
+        raise TraceNotFoundError(
+            f"No traces in {', '.join(map(repr, map(str, given)))}: looked for files named "
+            f"{', '.join('*' + suffix for suffix in TRACE_SUFFIXES[:3])}."
+        )
+    return sorted(set(paths))
+
+
+def _expand(item: str) -> list[str]:
+    fs, root = fsspec.url_to_fs(item)
+    if any(c in item for c in "*?[") and not fs.exists(root):
+        names = [name for name in fs.glob(root) if fs.isfile(name)]
+    elif fs.isdir(root):
+        names = _in_folder([str(name) for name in fs.find(root)], str(root), item)
+    elif fs.exists(root) and root.endswith(ARCHIVE_SUFFIXES):
+        return [
+            url
+            for url in archive_members(item)
+            if _looks_like_trace(
+                "/" + url.removeprefix("zip://").removeprefix("tar://").split("::")[0], ""
+            )
+        ]
+    elif fs.exists(root):
+        return [item]
+    else:
+        raise TraceNotFoundError(f"No such file or folder: {item!r}.")
+    local = isinstance(fs.protocol, tuple) and "file" in fs.protocol
+    return [str(name) if local else str(fs.unstrip_protocol(name)) for name in names]
+
+
+def _in_folder(names: list[str], root: str, item: str) -> list[str]:
+    """Choose what may be a trace; stores are none, whatever they are called."""
+    everything = set(names)
+    folders = (name.removesuffix(f"/{MANIFEST}") for name in names if name.endswith(f"/{MANIFEST}"))
+    stores = tuple(f"{folder}/" for folder in folders if f"{folder}/{CATALOG}" in everything)
+    if f"{root.rstrip('/')}/" in stores:
+        raise TraceNotFoundError(
+            f"{item!r} is a store, not a folder of traces. Open it: hta-sql list {item}"
+        )
+    outside = [name for name in names if not name.startswith(stores)] if stores else names
+    written = [name for name in outside if OWN_OUTPUT.search(name.rpartition("/")[2])]
+    if written:
+        log.info("Left out what is written beside traces: %s.", ", ".join(written))
+    return [name for name in outside if _looks_like_trace(name, root)]
+
+
+def _looks_like_trace(path: str, root: str) -> bool:
+    below = path[len(root.rstrip("/")) + 1 :].split("/")
+    if any(part.startswith(".") or part.endswith(".store") for part in below):
+        return False
+    name = below[-1]
+    if cluster_file(name) or is_unsupported(name):
+        return True
+    return name.endswith(TRACE_SUFFIXES) and not OWN_OUTPUT.search(name)

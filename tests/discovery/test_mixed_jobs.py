@@ -1,0 +1,123 @@
+"""Traces of several jobs in one folder: named in a warning and by doctor, never merged."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hta_sql.store import TraceStore
+
+    Ingest = Callable[[dict[str, dict[str, Any]]], TraceStore]
+
+
+def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
+    """A trace with one kernel; keywords are its distributedInfo, but for top-level keys."""
+    top: dict[str, Any] = {
+        key: stated.pop(key) for key in ("baseTimeNanoseconds", "trace_id") if key in stated
+    }
+    kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": ts, "dur": 5}
+    if rank is not None:
+        top["distributedInfo"] = {"rank": rank, **stated}
+    return {**top, "traceEvents": [kernel]}
+
+
+@pytest.fixture
+def ingest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Ingest:
+    """Write the traces of a folder and ingest it."""
+
+    def do(traces: dict[str, dict[str, Any]]) -> TraceStore:
+        folder = tmp_path / "job"
+        folder.mkdir()
+        for name, content in traces.items():
+            (folder / name).write_text(json.dumps(content))
+        with caplog.at_level(logging.WARNING):
+            return hta_sql.ingest(folder, tmp_path / "job.store")
+
+    return do
+
+
+def findings(store: TraceStore) -> set[str]:
+    """Names of what doctor finds."""
+    return {row["finding"] for row in store.run("findings").arrow().to_pylist()}
+
+
+def said(caplog: pytest.LogCaptureFixture, text: str) -> str:
+    """The one warning with that text."""
+    (message,) = [record.message for record in caplog.records if text in record.message]
+    return message
+
+
+def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """Each value with the files that state it."""
+    traces = {
+        "a.json": trace(0, world_size=4, backend="nccl"),
+        "b.json": trace(1, world_size=2, backend="gloo"),
+    }
+    with ingest(traces) as store:
+        assert {"world_sizes_differ", "backends_differ", "ranks_missing"} <= findings(store)
+    assert "4: a.json; 2: b.json" in said(caplog, "different world sizes")
+    assert "nccl: a.json; gloo: b.json" in said(caplog, "different backends")
+    assert "no trace of rank 2-3" in said(caplog, "The job has 4 ranks")
+
+
+def test_a_rank_beyond_the_world(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """Rank 7 of 2."""
+    with ingest({"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}) as store:
+        assert "rank_beyond_world_size" in findings(store)
+    assert "b.json" in said(caplog, "beyond the world size of 2")
+
+
+def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """Their clocks have nothing in common."""
+    base = {"baseTimeNanoseconds": 1700000000000000000}
+    with ingest({"a.json": trace(0, **base), "b.json": trace(1)}) as store:
+        assert "clocks_mixed" in findings(store)
+    assert said(caplog, "baseTimeNanoseconds").endswith("Without: b.json.")
+
+
+def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """One capture under the names of two ranks."""
+    traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
+    with ingest(traces) as store:
+        assert "same_capture" in findings(store)
+    assert "rank0.json, rank1.json" in said(caplog, "trace_id")
+
+
+def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """Two files of each of two ranks, in the order of time, whatever they are called."""
+    traces = {
+        "a.json": trace(0, ts=5000, world_size=2),
+        "b.json": trace(0, ts=10, world_size=2),
+        "c.json": trace(1, ts=12, world_size=2),
+        "d.json": trace(1, ts=5003, world_size=2),
+    }
+    with ingest(traces) as store:
+        rows = store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows()
+        assert [(run, rank, Path(source).name) for run, rank, source in rows] == [
+            ("job", 0, "b.json"),
+            ("job", 1, "c.json"),
+            ("job-capture2", 0, "a.json"),
+            ("job-capture2", 1, "d.json"),
+        ]
+        assert "further_capture" in findings(store)
+        assert {"world_sizes_differ", "ranks_missing"}.isdisjoint(findings(store))
+    assert "b.json, a.json" in said(caplog, "Rank 0 has 2 files")
+
+
+def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """A healthy folder gives no warning."""
+    healthy = {
+        f"{rank}.json": trace(rank, world_size=3, backend="nccl", trace_id=f"T{rank}")
+        for rank in range(3)
+    }
+    ingest(healthy).close()
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
