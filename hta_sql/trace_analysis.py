@@ -8,11 +8,12 @@ each such difference.
 from __future__ import annotations
 
 from hta_sql.hta.breakdowns import Breakdowns
+from hta_sql.hta.operators import Operators
 
 __all__ = ["TraceAnalysis"]
 
 
-class TraceAnalysis(Breakdowns):
+class TraceAnalysis(Breakdowns, Operators):
     """The traces of one job, analysed as HTA's class of that name does.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
 try:
-    from hta_sql.charts import communication, kernels, launches, timeline
+    from hta_sql.charts import communication, compare, kernels, launches, operators, timeline
     from hta_sql.charts.files import save
     from hta_sql.charts.style import readable, themed
 except ModuleNotFoundError as missing:  # altair or what it needs
@@ -32,7 +32,7 @@ __all__ = ["DRAWN_FROM", "FIGURES", "draw", "save"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     name: getattr(topic, name)
-    for topic in (communication, kernels, launches, timeline)
+    for topic in (communication, compare, kernels, launches, operators, timeline)
     for name in topic.__all__
 }
 """Name of an analysis ─▶ its figure: each topic lists its own."""

@@ -26,6 +26,7 @@ CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
+--   sequence_id       BIGINT          Its place in the rank: 1 is the most frequent.
 --   pattern           VARCHAR         Name of the call and of what it launched, joined by |.
 --   name              VARCHAR         Name of the call.
 --   kernel_count      BIGINT [count]  Ops in the sequence.
@@ -36,6 +37,9 @@ CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
 SELECT
     s.run,
     s.rank,
+    row_number() OVER (
+        PARTITION BY s.run, s.rank ORDER BY count(*) DESC, s.pattern, s.name, s.kernel_count
+    ) AS sequence_id,
     s.pattern,
     s.name,
     s.kernel_count,
@@ -45,4 +49,4 @@ SELECT
     arg_min(s.event_id, (s.ts, s.event_id)) AS first_event_id
 FROM lib.kernel_sequences(runs, ranks, steps, include_last_profiler_step, operator_name, min_pattern_len) AS s
 GROUP BY s.run, s.rank, s.pattern, s.name, s.kernel_count
-ORDER BY s.run, s.rank, occurrence_count DESC, s.pattern, s.name, s.kernel_count
+ORDER BY s.run, s.rank, sequence_id

@@ -25,53 +25,54 @@ CREATE OR REPLACE MACRO kernel_sequence_events_v1(
     top_k BIGINT := 5
 ) AS TABLE
 -- Columns:
---   run               VARCHAR         Run name.
---   rank              INTEGER         Rank of the process.
---   event_id          BIGINT          Position of the event in traceEvents.
---   pattern           VARCHAR         Name of the call and of what it launched, joined by |.
---   occurrence_count  BIGINT [count]  Calls with this sequence.
---   call_id           BIGINT          event_id of the call.
+--   run          VARCHAR  Run name.
+--   rank         INTEGER  Rank of the process.
+--   event_id     BIGINT   Position of the event in traceEvents.
+--   sequence_id  BIGINT   The sequence, as of frequent_kernel_sequences.
+--   call_id      BIGINT   event_id of the call.
 WITH
     calls AS (
         SELECT s.*
         FROM lib.kernel_sequences(runs, ranks, steps, include_last_profiler_step, operator_name, min_pattern_len) AS s
     ),
-    counted AS (
-        SELECT c.run, c.rank, c.pattern, c.name, c.kernel_count, count(*) AS occurrence_count
+    numbered AS (
+        SELECT
+            c.run,
+            c.rank,
+            c.pattern,
+            c.name,
+            c.kernel_count,
+            row_number() OVER (
+                PARTITION BY c.run, c.rank ORDER BY count(*) DESC, c.pattern, c.name, c.kernel_count
+            ) AS sequence_id
         FROM calls AS c
-        GROUP BY ALL
-    ),
-    chosen AS (
-        SELECT n.*
-        FROM counted AS n
-        QUALIFY top_k IS NULL OR row_number() OVER (
-            PARTITION BY n.run, n.rank ORDER BY n.occurrence_count DESC, n.pattern, n.name, n.kernel_count
-        ) <= top_k
+        GROUP BY c.run, c.rank, c.pattern, c.name, c.kernel_count
     ),
     roots AS (
-        SELECT c.event_id AS call_id, c.lane, c.ts, c.ts + c.dur AS end_ts, c.pattern, k.occurrence_count
+        SELECT c.event_id AS call_id, c.lane, c.ts, c.ts + c.dur AS end_ts, k.sequence_id
         FROM calls AS c
-        JOIN chosen AS k
+        JOIN numbered AS k
             ON k.run = c.run
             AND k.rank = c.rank
             AND k.pattern = c.pattern
             AND k.name = c.name
             AND k.kernel_count = c.kernel_count
+        WHERE top_k IS NULL OR k.sequence_id <= top_k
     ),
     host AS (
         SELECT h.event_id, {'run': h.run, 'rank': h.rank, 'pid': h.pid, 'tid': h.tid} AS lane, h.ts, h.ts + h.dur AS end_ts
         FROM lib.scoped_host_events(runs, ranks, NULL, include_last_profiler_step) AS h
     ),
     inside AS (
-        SELECT r.lane.run AS run, r.lane.rank AS rank, h.event_id, r.pattern, r.occurrence_count, r.call_id
+        SELECT r.lane.run AS run, r.lane.rank AS rank, h.event_id, r.sequence_id, r.call_id
         FROM host AS h
         ASOF JOIN roots AS r ON r.lane = h.lane AND r.ts <= h.ts
         WHERE h.end_ts <= r.end_ts
     )
-SELECT i.run, i.rank, i.event_id, i.pattern, i.occurrence_count, i.call_id
+SELECT i.run, i.rank, i.event_id, i.sequence_id, i.call_id
 FROM inside AS i
 UNION ALL
-SELECT i.run, i.rank, g.event_id, i.pattern, i.occurrence_count, i.call_id
+SELECT i.run, i.rank, g.event_id, i.sequence_id, i.call_id
 FROM lib.scoped_gpu_ops(runs, ranks, NULL, include_last_profiler_step) AS g
 JOIN inside AS i ON i.run = g.run AND i.rank = g.rank AND i.event_id = g.launch_id
 ORDER BY run, rank, event_id

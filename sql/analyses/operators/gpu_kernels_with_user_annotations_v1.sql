@@ -30,6 +30,7 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   device           BIGINT       Device number.
 --   stream           BIGINT       Device stream.
 --   correlation      BIGINT       Correlation id.
+--   launch_id        BIGINT       event_id of the call that launched it; NULL where that is not in the trace.
 --   step             BIGINT       Profiler step of the launch; NULL outside of steps.
 --   start_ns         BIGINT [ns]  Start since the run's first event.
 --   dur_ns           BIGINT [ns]  Duration.
@@ -105,6 +106,7 @@ SELECT
     o.device,
     o.stream,
     o.correlation,
+    o.launch_id,
     o.step,
     o.ts AS start_ns,
     o.dur AS dur_ns,

@@ -1,0 +1,120 @@
+"""Two sides of a comparison: what got longer, what came and went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.cells import cut_column
+from hta_sql.charts.style import WIDTH, data, duration_unit, headed, zoom
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["trace_diff"]
+
+NAME_CHARACTERS = 60
+CHANGE_COLOURS = {"longer": "#D55E00", "shorter": "#009E73"}
+SIDE_COLOURS = ("#0072B2", "#E69F00", "#BBBBBB")
+"""Control, test, difference."""
+
+_NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
+
+
+def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
+    """What changed most in duration: bars to the right got longer, bars to the left shorter.
+
+    Args:
+        table: Columns of the analysis ``trace_diff``.
+        top: Operations to show.
+    """
+    rows = table[table["diff_sum_ns"] != 0].head(top)
+    size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()) if len(rows) else 0)
+    labels = [
+        name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - NaN
+        for name, category in zip(rows["name"], rows["category"], strict=True)
+    ]
+    if rows["shapes"].notna().any():
+        shapes = rows["shapes"].fillna("")
+        labels = [f"{label} {shape}" for label, shape in zip(labels, shapes, strict=True)]
+    rows = rows.assign(
+        lane=labels,
+        short=cut_column(labels, NAME_CHARACTERS),
+        diff=rows["diff_sum_ns"] / size,
+        control=rows["control_sum_ns"] / size,
+        test=rows["test_sum_ns"] / size,
+        share=rows["diff_pct"].astype(float) / 100,
+        part=["longer" if diff > 0 else "shorter" for diff in rows["diff_sum_ns"]],
+    )
+    columns = ["lane", "short", "diff", "control", "test", "share", "part", "change"]
+    columns += ["control_count", "test_count"]
+    runs = list(dict.fromkeys(zip(table["control_run"], table["test_run"], strict=True)))
+    note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."
+    scale = alt.Scale(domain=list(CHANGE_COLOURS), range=list(CHANGE_COLOURS.values()))
+    chart: alt.TopLevelMixin = (
+        alt.Chart(
+            data(rows[columns]),
+            title=headed("What changed most", f"{note} Total durations of all wanted ranks."),
+            width=WIDTH,
+        )
+        .mark_bar()
+        .encode(
+            y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+            x=alt.X("diff:Q", title=f"Test less control [{unit}]"),
+            color=alt.Color("part:N", title="In the test", scale=scale),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Operation"),
+                alt.Tooltip("control:Q", title=f"Control [{unit}]", format=",.3f"),
+                alt.Tooltip("test:Q", title=f"Test [{unit}]", format=",.3f"),
+                alt.Tooltip("diff:Q", title=f"Difference [{unit}]", format="+,.3f"),
+                alt.Tooltip("share:Q", title="of the control", format="+.1%"),
+                alt.Tooltip("control_count:Q", title="Operations in the control", format=","),
+                alt.Tooltip("test_count:Q", title="Operations in the test", format=","),
+                alt.Tooltip("change:N", title="By counts"),
+            ],
+        )
+        .add_params(zoom("difference"))
+    )
+    return chart
+
+
+def side_by_side(
+    table: pd.DataFrame, title: str, axis: str, *, format_: str, top: int = 40
+) -> alt.TopLevelMixin:
+    """Grouped bars: control, test and difference of the operations that differ most.
+
+    Args:
+        table: ``name``, then a column for each side, then one for the difference.
+        title: What it shows.
+        axis: What a bar's length is.
+        format_: How the tooltip writes it.
+        top: Operations to show.
+    """
+    _, *sides = (str(column) for column in table.columns)
+    names = table.columns[0]
+    order = table[sides[-1]].abs().sort_values(ascending=False, kind="stable").index[:top]
+    rows = table.loc[order]
+    rows = rows.assign(short=cut_column(list(rows[names].astype(str)), NAME_CHARACTERS))
+    long = rows.melt(id_vars=[names, "short"], value_vars=sides, var_name="part", value_name="size")
+    long = long.rename(columns={names: "lane"})
+    scale = alt.Scale(domain=sides, range=list(SIDE_COLOURS))
+    more = f" The {top} that differ most of {len(table):,}." if len(table) > top else ""
+    chart: alt.TopLevelMixin = (
+        alt.Chart(data(long), title=headed(title, f"{sides[1]} against {sides[0]}.{more}"))
+        .mark_bar()
+        .encode(
+            y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+            yOffset=alt.YOffset("part:N", sort=sides),
+            x=alt.X("size:Q", title=axis),
+            color=alt.Color("part:N", title=None, scale=scale),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Operation"),
+                alt.Tooltip("part:N", title="Side"),
+                alt.Tooltip("size:Q", title=axis, format=format_),
+            ],
+        )
+        .properties(width=WIDTH)
+        .add_params(zoom("sides"))
+    )
+    return chart

@@ -1,0 +1,234 @@
+"""What operators launch, what annotations take, and which kernel sequences come back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.cells import cut_column
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    WIDTH,
+    data,
+    duration_unit,
+    headed,
+    lane_names,
+    subtitled,
+    zoom,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "aten_op_kernels_and_delay",
+    "frequent_kernel_sequences",
+    "ops_by_name",
+    "user_annotation_breakdown",
+]
+
+NAME_CHARACTERS = 60
+SIDE_COLOURS = {"host": "#E69F00", "device": "#0072B2"}
+DELAYS = {
+    "launch_delay_ns": ("Operator to launch", "#E69F00"),
+    "queue_delay_ns": ("Launch to kernel", "#56B4E9"),
+}
+_NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
+
+
+def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """The longest annotations: a bar for the mean of the ranks, a line from the lowest to the highest.
+
+    Args:
+        table: Columns of the analysis ``user_annotation_breakdown``.
+        top: Annotations to show.
+    """
+    ranks = len(table[["run", "rank"]].drop_duplicates())
+    rows = table.assign(lane=lane_names(table, "name")).groupby("lane", as_index=False)
+    bars = rows.agg(
+        total=("sum_ns", "sum"),
+        low=("sum_ns", "min"),
+        high=("sum_ns", "max"),
+        of_ranks=("rank", "nunique"),
+        calls=("annotation_count", "sum"),
+    )
+    # A rank that never had the annotation spent no time in it: the mean is over all ranks.
+    bars["time"] = bars["total"] / max(ranks, 1)
+    bars["low"] = bars["low"].where(bars["of_ranks"] == ranks, 0)
+    bars = bars.sort_values(["total", "lane"], ascending=[False, True]).head(top)
+    size, unit = duration_unit(float(bars["high"].max()) if len(bars) else 0)
+    bars[["time", "low", "high"]] /= size
+    bars["short"] = cut_column(list(bars["lane"]), NAME_CHARACTERS)
+    y = alt.Y("short:N", title=None, sort=list(bars["short"]), axis=_NAMES)
+    tooltip = [
+        alt.Tooltip("lane:N", title="Annotation"),
+        alt.Tooltip("time:Q", title=f"Mean of the ranks [{unit}]", format=",.3f"),
+        alt.Tooltip("low:Q", title=f"Lowest rank [{unit}]", format=",.3f"),
+        alt.Tooltip("high:Q", title=f"Highest rank [{unit}]", format=",.3f"),
+        alt.Tooltip("calls:Q", title="Ranges", format=","),
+        alt.Tooltip("of_ranks:Q", title="Ranks that have it", format=","),
+    ]
+    columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
+    base = alt.Chart(data(bars[columns])).encode(y=y, tooltip=tooltip)
+    bar = base.mark_bar(color=CLASS_COLOURS["computation"], opacity=0.8).encode(
+        x=alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
+    )
+    span = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    chart = alt.layer(bar, span) if ranks > 1 else alt.layer(bar)
+    note = "Nested annotations count each for itself."
+    if ranks > 1:
+        note += f" Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."
+    shown: alt.TopLevelMixin = chart.properties(
+        width=WIDTH, title=headed("The longest user annotations", note)
+    ).add_params(zoom("annotations"))
+    return shown
+
+
+def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """The most frequent operators with their kernels, and how long the first kernel is under way.
+
+    Args:
+        table: Columns of the analysis ``aten_op_kernels_and_delay``.
+        top: Rows to show.
+    """
+    rows = table.sort_values("call_count", ascending=False, kind="stable").head(top)
+    many = len(table[["run", "rank"]].drop_duplicates()) > 1
+    lanes = lane_names(rows, *(("rank", "operator_name") if many else ("operator_name",)))
+    rows = rows.assign(lane=lanes)
+    numbered = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - of one table
+    rows = rows.assign(short=cut_column(_distinct(numbered), NAME_CHARACTERS))
+    panels = [
+        _delays(rows, column, part, with_names=place == 0)
+        for place, (column, part) in enumerate(DELAYS.items())
+    ]
+    chart: alt.TopLevelMixin = alt.hconcat(
+        *panels,
+        title=headed(
+            "Operators and the delay before their first kernel",
+            "Left: from the start of the operator to its first launch. Right: from there to the "
+            "start of the kernel.",
+        ),
+    )
+    return chart
+
+
+def _delays(
+    rows: pd.DataFrame, column: str, part: tuple[str, str], *, with_names: bool
+) -> alt.Chart:
+    """One panel in a unit of its own: a full queue is a thousand times as long as a call."""
+    name, colour = part
+    size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
+    shown = rows.assign(time=rows[column] / size)
+    y = alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES if with_names else None)
+    chart: alt.Chart = (
+        alt.Chart(data(shown[["lane", "short", "kernel_sequence", "call_count", "time"]]))
+        .mark_bar(color=colour)
+        .encode(
+            y=y,
+            x=alt.X("time:Q", title=f"Mean delay [{unit}]"),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Operator"),
+                alt.Tooltip("kernel_sequence:N", title="Launches"),
+                alt.Tooltip("call_count:Q", title="Calls", format=","),
+                alt.Tooltip("time:Q", title=f"{name}, mean [{unit}]", format=",.3f"),
+            ],
+        )
+        .properties(width=WIDTH // 2, title=subtitled(name))
+        .add_params(zoom(column))
+    )
+    return chart
+
+
+def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLevelMixin:
+    """The most frequent kernel sequences: how often each comes.
+
+    Args:
+        table: Columns of the analysis ``frequent_kernel_sequences``.
+        top: Sequences per rank.
+    """
+    rows = table[table["sequence_id"] <= top]
+    many = len(rows[["run", "rank"]].drop_duplicates()) > 1
+    lanes = lane_names(rows, *(("rank", "name") if many else ("name",)))
+    labels = [
+        f"{place}. {lane}, {count:,} {'op' if count == 1 else 'ops'}"
+        for place, lane, count in zip(rows["sequence_id"], lanes, rows["kernel_count"], strict=True)
+    ]
+    size, unit = duration_unit(float(rows["device_sum_ns"].max()) if len(rows) else 0)
+    rows = rows.assign(
+        short=cut_column(_distinct(labels), NAME_CHARACTERS), time=rows["device_sum_ns"] / size
+    )
+    columns = ["short", "pattern", "occurrence_count", "kernel_count", "time"]
+    chart: alt.TopLevelMixin = (
+        alt.Chart(
+            data(rows[columns]),
+            title=headed("The most frequent kernel sequences", "Point at a bar for its kernels."),
+            width=WIDTH,
+        )
+        .mark_bar(color=CLASS_COLOURS["computation"])
+        .encode(
+            y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+            x=alt.X("occurrence_count:Q", title="Calls with this sequence"),
+            tooltip=[
+                alt.Tooltip("pattern:N", title="Sequence"),
+                alt.Tooltip("occurrence_count:Q", title="Calls", format=","),
+                alt.Tooltip("kernel_count:Q", title="Ops in it", format=","),
+                alt.Tooltip("time:Q", title=f"Time on the device [{unit}]", format=",.3f"),
+            ],
+        )
+        .add_params(zoom("sequences"))
+    )
+    return chart
+
+
+def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The longest operations, one panel for the host and one for the device.
+
+    Args:
+        table: Columns of the analysis ``ops_by_name``.
+        top: Operations per panel.
+    """
+    sides = table["side"].fillna("host and device")
+    panels: list[alt.Chart] = []
+    for side in dict.fromkeys(sides):
+        rows = table[sides == side].head(top)
+        size, unit = duration_unit(float(rows["sum_ns"].max()))
+        lanes = lane_names(rows, "name")
+        rows = rows.assign(
+            lane=lanes,
+            short=cut_column(_distinct(lanes), NAME_CHARACTERS),
+            time=rows["sum_ns"] / size,
+        )
+        panels.append(
+            alt.Chart(data(rows[["lane", "short", "category", "time", "op_count"]]))
+            .mark_bar(color=SIDE_COLOURS.get(side, CLASS_COLOURS["computation"]))
+            .encode(
+                y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+                x=alt.X("time:Q", title=f"Total duration [{unit}]"),
+                tooltip=[
+                    alt.Tooltip("lane:N", title="Operation"),
+                    alt.Tooltip("category:N", title="Category"),
+                    alt.Tooltip("time:Q", title=f"Total [{unit}]", format=",.3f"),
+                    alt.Tooltip("op_count:Q", title="Operations", format=","),
+                ],
+            )
+            .properties(width=WIDTH, title=subtitled(side))
+            .add_params(zoom(f"ops_{len(panels)}"))
+        )
+    chart: alt.TopLevelMixin = alt.vconcat(
+        *panels,
+        title=headed(
+            "The longest operations", "On the host a call contains what was called inside."
+        ),
+    )
+    return chart
+
+
+def _distinct(labels: list[str]) -> list[str]:
+    """Tell equal labels apart: two bars of one name would be drawn as one."""
+    seen: dict[str, int] = {}
+    for place, label in enumerate(labels):
+        seen[label] = seen.get(label, 0) + 1
+        if seen[label] > 1:
+            labels[place] = f"{label} #{seen[label]}"
+    return labels

@@ -1,0 +1,116 @@
+"""A trace with the frequent kernel sequences marked on every event that belongs to one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hta_sql.overlay.events import Event, trace_event
+from hta_sql.overlay.places import output_path
+from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hta_sql.store import TraceStore
+
+NAMES_EVENT = "hta_sql: names of compressed events"
+
+
+def overlay_sequences(
+    store: TraceStore,
+    events: pd.DataFrame,
+    patterns: dict[int, dict[str, int]],
+    *,
+    run: str,
+    rank: int,
+    folder: str | os.PathLike[str],
+    compress: bool,
+) -> Rewritten:
+    """Write the trace of a rank with an argument ``Patterns`` on the events of its sequences.
+
+    Args:
+        store: Where the rank was ingested to.
+        events: ``event_id`` and ``sequence_id`` of the analysis ``kernel_sequence_events``, by
+            event_id.
+        patterns: ``sequence_id`` ─▶ ``{pattern: calls}``, the argument.
+        run: Run of the rank.
+        rank: The rank.
+        folder: Folder to write ``overlaid_<trace>.json.gz`` to.
+        compress: Write numbers for the names of all other complete events and leave their
+            arguments out. What the numbers stand for is in the arguments of the span "PyTorch
+            Profiler", and of an event of our own behind the last one where there is no such span.
+
+    Returns:
+        What was written, and where.
+
+    Raises:
+        TraceError: The trace has changed since it was ingested, or the folder cannot be written.
+        TraceNotFoundError: The trace is gone.
+    """
+    of_rank = {"run": run, "rank": rank}
+    ((source, event_count, first_ts),) = store.sql(
+        "SELECT source, event_count, first_ts FROM ranks WHERE run = $run AND rank = $rank", of_rank
+    ).rows()
+    names: list[str] = []
+    if compress:
+        rows = store.sql(
+            "SELECT DISTINCT name FROM events WHERE run = $run AND rank = $rank AND name IS NOT NULL "
+            "AND table_name <> 'other_events' ORDER BY name",
+            of_rank,
+        )
+        names = [name for (name,) in rows.rows()]
+    marking = _Marking(events, patterns, names if compress else None, first_ts or 0)
+    return rewrite_trace(
+        source,
+        output_path(source, prefix="overlaid_", folder=folder),
+        marking.extra_events,
+        marking,
+        expect_events=event_count,
+    )
+
+
+class _Marking:
+    """Changes one event after the other; ids are looked up, so that it may start again."""
+
+    def __init__(
+        self,
+        events: pd.DataFrame,
+        patterns: dict[int, dict[str, int]],
+        names: list[str] | None,
+        first_ts: int,
+    ) -> None:
+        self._ids = events["event_id"].to_numpy(np.int64)
+        self._sequences = events["sequence_id"].to_numpy(np.int64)
+        self._patterns = patterns
+        self._numbers = None if names is None else {name: str(n) for n, name in enumerate(names)}
+        self._first_ts = first_ts
+        self._is_told = False
+
+    def __call__(self, event: Event) -> bytes:
+        place = int(np.searchsorted(self._ids, event.event_id))
+        if place < len(self._ids) and self._ids[place] == event.event_id:
+            return event.with_args(Patterns=self._patterns[int(self._sequences[place])])
+        if self._numbers is None or event.fields.get("ph") != "X":
+            return event.text
+        name = event.fields.get("name")
+        if event.fields.get("pid") == "Spans" and "PyTorch Profiler" in str(name):
+            self._is_told = True
+            return event.replace(args=self._meanings())
+        shorter: dict[str, Any] = {"args": {}} if "args" in event.fields else {}
+        if isinstance(name, str) and name in self._numbers:
+            shorter["name"] = self._numbers[name]
+        return event.replace(**shorter) if shorter else event.text
+
+    def extra_events(self) -> list[bytes]:
+        if self._numbers is None or self._is_told:
+            return []
+        where = {"cat": "Trace", "pid": "Spans", "tid": "hta_sql"}
+        return [
+            trace_event("X", NAMES_EVENT, ts=self._first_ts, dur=0, args=self._meanings(), **where)
+        ]
+
+    def _meanings(self) -> dict[str, str]:
+        return {number: name for name, number in (self._numbers or {}).items()}

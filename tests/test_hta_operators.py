@@ -1,0 +1,307 @@
+"""TraceAnalysis on operators, annotations and kernel sequences; numbers by hand, from one trace.
+
+The trace is tests/traces/annotated_operators.json, whose rows the golden tests explain.
+"""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hta_sql.errors import ParameterError, RankError, TraceError
+from hta_sql.trace_analysis import TraceAnalysis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRACE = Path(__file__).parent / "traces" / "annotated_operators.json"
+PATTERN = "aten::linear|void gemm<float, 4>(float*, int)|void bias(float*)|Memset (Device)"
+
+SIGNATURES = {
+    "get_frequent_cuda_kernel_sequences": [
+        "operator_name",
+        "output_dir",
+        "min_pattern_len",
+        "rank",
+        "top_k",
+        "visualize",
+        "compress_other_kernels",
+    ],
+    "get_aten_op_kernels_and_delay": ["ranks", "sort_by"],
+    "get_gpu_user_annotation_breakdown": [
+        "use_gpu_annotation",
+        "visualize",
+        "duration_ratio",
+        "num_kernels",
+        "allowlist_patterns",
+        "image_renderer",
+    ],
+    "get_gpu_kernels_with_user_annotations": ["rank", "expand_names", "shortern_names"],
+}
+
+
+@pytest.fixture
+def analysis(tmp_path: Path) -> Iterator[TraceAnalysis]:
+    """The trace as rank 0 of a job."""
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    shutil.copy(TRACE, folder / "rank-0.json")
+    with TraceAnalysis(trace_dir=folder) as opened:
+        yield opened
+
+
+def original() -> list[dict[str, Any]]:
+    """Events of the trace."""
+    events: list[dict[str, Any]] = json.loads(TRACE.read_text(encoding="utf-8"))["traceEvents"]
+    return events
+
+
+def overlaid(folder: Path) -> list[dict[str, Any]]:
+    """Events of the only trace in a folder."""
+    (path,) = folder.iterdir()
+    assert path.name == "overlaid_rank-0.json.gz"
+    events: list[dict[str, Any]] = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    return events
+
+
+@pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
+def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
+    """Names and order of the parameters are HTA's."""
+    signature = inspect.signature(getattr(TraceAnalysis, method))
+    assert list(signature.parameters)[1:] == parameters
+
+
+def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path: Path) -> None:
+    """Two calls of aten::linear launch the same three ops: 34 µs there, 40 µs here."""
+    out = tmp_path / "out"
+    out.mkdir()
+    frame = analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
+    assert frame.to_dict(orient="records") == [
+        {
+            "pattern": PATTERN,
+            "count": 2,
+            "GPU kernel duration (us)": 34.0,
+            "CPU op duration (us)": 40.0,
+        }
+    ]
+
+
+def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path: Path) -> None:
+    """Uncompressed, only the events of the two calls differ, and only in the argument Patterns."""
+    out = tmp_path / "out"
+    out.mkdir()
+    analysis.get_frequent_cuda_kernel_patterns("aten::linear", out, compress_other_kernels=False)
+    events = overlaid(out)
+    for number, event in enumerate(original()):
+        if 3 <= number <= 18:
+            event["args"]["Patterns"] = {PATTERN: 2}
+        assert events[number] == event, number
+
+
+def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: Path) -> None:
+    """Other events lose arguments and name; an event behind the last one says what numbers mean."""
+    out = tmp_path / "out"
+    out.mkdir()
+    analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
+    *events, meanings = overlaid(out)
+    before = original()
+    assert len(events) == len(before)
+    assert meanings["name"] == "hta_sql: names of compressed events"
+    assert meanings["ts"] == 0
+    for number, (event, was) in enumerate(zip(events, before, strict=True)):
+        if 3 <= number <= 18:
+            assert event["name"] == was["name"]
+            assert event["args"]["Patterns"] == {PATTERN: 2}
+        else:
+            assert event["args"] == {}
+            assert meanings["args"][event["name"]] == was["name"]
+
+
+def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path) -> None:
+    """As HTA writes them; no event is added then."""
+    folder, out = tmp_path / "traces", tmp_path / "out"
+    folder.mkdir()
+    out.mkdir()
+    span = {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans"}
+    events = [*original(), span | {"tid": "PyTorch Profiler", "ts": 0, "dur": 300, "args": {}}]
+    (folder / "rank-0.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    with TraceAnalysis(trace_dir=folder) as analysis:
+        analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
+    written = overlaid(out)
+    assert len(written) == len(events)
+    assert written[-1]["name"] == "PyTorch Profiler (0)"
+    assert written[-1]["args"][written[0]["name"]] == "ProfilerStep#1"
+
+
+def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Path) -> None:
+    """The frame has all of them, the trace the first one: bias, which comes before gemm by name."""
+    out = tmp_path / "out"
+    out.mkdir()
+    frame = analysis.get_frequent_cuda_kernel_sequences(
+        "cudaLaunch", out, min_pattern_len=1, top_k=1, compress_other_kernels=False
+    )
+    assert list(frame["count"]) == [2, 2, 1]
+    marked = [n for n, e in enumerate(overlaid(out)) if "Patterns" in e.get("args", {})]
+    assert marked == [6, 9, 14, 17]
+
+
+def test_nothing_found_is_an_empty_frame_and_no_trace(
+    analysis: TraceAnalysis, tmp_path: Path
+) -> None:
+    """As HTA's columns, without rows."""
+    out = tmp_path / "out"
+    out.mkdir()
+    frame = analysis.get_frequent_cuda_kernel_sequences("aten::clone", out)
+    assert frame.empty
+    assert "pattern" in frame
+    assert list(out.iterdir()) == []
+    assert len(analysis.get_frequent_cuda_kernel_sequences("aten::linear", None)) == 1
+
+
+def test_sequences_say_what_is_wrong_with_an_argument(
+    analysis: TraceAnalysis, tmp_path: Path
+) -> None:
+    """No name, no folder, no rank; a trace that was changed since."""
+    with pytest.raises(ParameterError, match="operator_name is empty"):
+        analysis.get_frequent_cuda_kernel_sequences("", tmp_path)
+    with pytest.raises(ParameterError, match="is not a folder"):
+        analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path / "none")
+    with pytest.raises(RankError, match="No rank 7"):
+        analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path, rank=7)
+    source = tmp_path / "traces" / "rank-0.json"
+    source.write_text(json.dumps({"traceEvents": original()[:5]}), encoding="utf-8")
+    with pytest.raises(TraceError, match="Ingest it again"):
+        analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path)
+
+
+def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None:
+    """aten::addmm waits 2 µs for its launch, that one 14 and 36 µs for the kernel."""
+    frames = analysis.get_aten_op_kernels_and_delay(sort_by=["avg_runtime_delay"])
+    assert list(frames) == [0]
+    assert frames[0].to_dict(orient="records") == [
+        {
+            "aten_op_name": "aten::mm",
+            "kernel_sequence": "sgemm",
+            "occurrence_count": 1,
+            "avg_aten_op_launch_delay": 7.0,
+            "avg_runtime_delay": 50.0,
+        },
+        {
+            "aten_op_name": "aten::addmm",
+            "kernel_sequence": "void gemm<float, 4>(float*, int) -> void bias(float*)",
+            "occurrence_count": 2,
+            "avg_aten_op_launch_delay": 2.0,
+            "avg_runtime_delay": 25.0,
+        },
+    ]
+    with pytest.raises(ParameterError, match="sort_by names 'count'"):
+        analysis.get_aten_op_kernels_and_delay(sort_by=["count"])
+
+
+def test_each_rank_has_its_own_aten_ops(tmp_path: Path) -> None:
+    """Rank 1 does not repeat the rows of rank 0."""
+    files = {}
+    for rank in (0, 1):
+        files[rank] = str(tmp_path / f"rank-{rank}.json")
+        shutil.copy(TRACE, files[rank])
+    with TraceAnalysis(trace_files=files, trace_dir=tmp_path) as analysis:
+        frames = analysis.get_aten_op_kernels_and_delay(ranks=[1, 0])
+    assert list(frames) == [1, 0]
+    assert frames[0].equals(frames[1])
+    assert list(frames[1]["occurrence_count"]) == [2, 1]
+
+
+def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> None:
+    """Outer takes 90 µs on the GPU and 80 on the host; names are sorted."""
+    on_gpu = analysis.get_gpu_user_annotation_breakdown()
+    assert on_gpu is not None
+    assert list(on_gpu.columns) == [
+        "name",
+        "sum (us)",
+        "max (us)",
+        "min (us)",
+        "stddev",
+        "mean (us)",
+        "rank",
+    ]
+    assert list(on_gpu["name"]) == ["inner", "outer"]
+    assert list(on_gpu["sum (us)"]) == [16.0, 90.0]
+    assert list(on_gpu["stddev"]) == [0.0, 0.0]
+    on_host = analysis.get_cpu_user_annotation_breakdown()
+    assert on_host is not None
+    assert list(on_host["name"]) == ["ProfilerStep#1", "inner", "outer"]
+    assert list(on_host["mean (us)"]) == [200.0, 30.0, 80.0]
+
+
+def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) -> None:
+    """But not those that a pattern keeps."""
+    frame = analysis.get_gpu_user_annotation_breakdown(
+        use_gpu_annotation=False, num_kernels=1, allowlist_patterns=["^in"]
+    )
+    assert frame is not None
+    assert list(frame["name"]) == ["ProfilerStep#1", "inner", "others"]
+
+
+def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) -> None:
+    """HTA's columns, µs; the path has the annotations around it."""
+    frame = analysis.get_gpu_kernels_with_user_annotations(0)
+    assert frame is not None
+    first, *_, last = frame.to_dict(orient="records")
+    assert first == {
+        "index": 8,
+        "cat": "kernel",
+        "name": "void gemm<float, 4>(float*, int)",
+        "pid": 0,
+        "tid": 7,
+        "ts": 40.0,
+        "dur": 10.0,
+        "stream": 7,
+        "correlation": 1,
+        "index_correlation": 5,
+        "iteration": 1,
+        "end": 50.0,
+        "user_annotation": "inner",
+        "annotation_path": "outer / inner",
+        "s_name": "gemm",
+        "s_cat": "kernel",
+        "s_user_annotation": "inner",
+    }
+    assert (last["s_name"], last["s_user_annotation"]) == ("stray", "")
+    assert list(frame["s_user_annotation"].value_counts().sort_index()) == [1, 3, 4]
+    plain = analysis.get_gpu_kernels_with_user_annotations(0, expand_names=False)
+    assert plain is not None
+    assert "s_name" not in plain
+    long = analysis.get_gpu_kernels_with_user_annotations(0, shortern_names=False)
+    assert long is not None
+    assert long["s_name"].equals(long["name"])
+
+
+def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
+    """None, as HTA says it."""
+    shutil.copy(TRACE.with_name("overlap_two_streams.json"), tmp_path / "rank-0.json")
+    with TraceAnalysis(trace_dir=tmp_path) as analysis:
+        assert analysis.get_gpu_user_annotation_breakdown() is None
+        assert analysis.get_cpu_user_annotation_breakdown() is None
+        assert analysis.get_gpu_kernels_with_user_annotations(0) is None
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda a, out: a.get_frequent_cuda_kernel_sequences("aten::", out, visualize=True),
+        lambda a, _: a.get_gpu_user_annotation_breakdown(visualize=True),
+    ],
+)
+def test_charts_are_saved_on_request(draw: Any, analysis: TraceAnalysis, tmp_path: Path) -> None:
+    """Outside of a notebook as a page in the store."""
+    out = tmp_path / "out"
+    out.mkdir()
+    draw(analysis, out)
+    (path,) = (analysis.store.path / "charts").iterdir()
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
