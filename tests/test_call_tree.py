@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from hta_sql.ingestion.call_tree import (
     MEMORY_EVENT,
     MODULE_CALL,
     OPERATOR,
+    Step,
     call_tree,
     depths,
     enclosing_events,
@@ -148,7 +150,9 @@ def test_depth_and_ancestors_follow_from_the_parents(
     assert nearest_ancestor(parent, np.array(wanted, dtype=np.bool_)).tolist() == nearest
 
 
-def rows_of(ordered: list[tuple[int, Event]], cuts: list[int]) -> list[dict[str, Any]]:
+def rows_of(
+    ordered: list[tuple[int, Event]], cuts: list[int], steps: Sequence[Step] = ()
+) -> list[dict[str, Any]]:
     """The rows of the table, from batches that end at the cuts."""
     thread, ts, end = columns(ordered)
     events = pa.record_batch(
@@ -162,7 +166,7 @@ def rows_of(ordered: list[tuple[int, Event]], cuts: list[int]) -> list[dict[str,
     )
     edges = pairwise(sorted({0, len(ordered), *cuts}))
     batches = [events.slice(start, end - start) for start, end in edges]
-    return [row for batch in call_tree(batches) for row in batch.to_pylist()]
+    return [row for batch in call_tree(batches, steps) for row in batch.to_pylist()]
 
 
 @given(with_kinds, st.data())
@@ -203,6 +207,22 @@ def test_the_table_names_parent_operator_annotation_and_module(events: list[Even
         for name, found in ids.items():
             assert row[name] == (100 + ordered[found[0]][0] if found else None)
         assert row["depth"] == len(path)
+
+
+@given(with_kinds, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_the_step_is_the_one_that_it_starts_in(
+    events: list[Event], shape: list[tuple[int, int]]
+) -> None:
+    """The start counts and the end does not; between two steps, before and behind them is none."""
+    steps: list[Step] = []
+    for number, (gap, length) in enumerate(shape):
+        start = (steps[-1][1] if steps else 0) + gap
+        steps.append((start, start + length + 1, 10 - number))
+    ordered = opening_order(events)
+    for (_, event), row in zip(ordered, rows_of(ordered, [len(events) // 2], steps), strict=True):
+        inside = [number for start, end, number in steps if start <= event.ts < end]
+        assert row["step"] == (inside[0] if inside else None)
 
 
 # HTA's own examples: starts, durations, parents by event number.

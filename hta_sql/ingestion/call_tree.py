@@ -10,7 +10,7 @@ ten times as much as these few array operations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,11 +92,17 @@ CALL_TREE_SCHEMA = pa.schema(
         ("op_id", pa.int64()),
         ("annotation_id", pa.int64()),
         ("module_id", pa.int64()),
+        ("step", pa.int64()),
     ]
 )
 
+Step = tuple[int, int, int]
+"""Start, end [ns] and number of a profiler step."""
 
-def call_tree(host_events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+
+def call_tree(
+    host_events: Iterable[pa.RecordBatch], steps: Sequence[Step] = ()
+) -> Iterator[pa.RecordBatch]:
     """Build the call tree of one rank, batch by batch.
 
     Memory is that of one batch: all that later events can lie inside are the
@@ -106,11 +112,14 @@ def call_tree(host_events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     Args:
         host_events: thread, ts, end_ts, event_id, kind in the order of
             sql/ingest/link/host_events.sql.
+        steps: Those of sql/ingest/link/steps_in_order.sql: they do not overlap.
 
     Yields:
-        One row per host event: event_id, parent_id, depth, overlaps and the
-        nearest enclosing op_id, annotation_id and module_id (NULL: none).
+        One row per host event: event_id, parent_id, depth, overlaps, the
+        nearest enclosing op_id, annotation_id and module_id, and the step that
+        it starts in (NULL: none).
     """
+    windows = np.array(steps, dtype=np.int64).reshape(-1, 3)
     still_open: dict[str, npt.NDArray[Any]] = {}
     for batch in host_events:
         column = {name: _numpy(batch.column(name)) for name in batch.schema.names}
@@ -118,7 +127,7 @@ def call_tree(host_events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             column = {n: np.concatenate((still_open[n], values)) for n, values in column.items()}
         carried = len(column["ts"]) - batch.num_rows
         parent, overlaps = enclosing_events(column["thread"], column["ts"], column["end_ts"])
-        yield _rows(column, parent, overlaps).slice(carried)
+        yield _rows(column, parent, overlaps, windows).slice(carried)
         chain = [len(parent) - 1]
         while (above := int(parent[chain[-1]])) >= 0:
             chain.append(above)
@@ -126,7 +135,7 @@ def call_tree(host_events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 def _rows(
-    column: dict[str, npt.NDArray[Any]], parent: IntArray, overlaps: BoolArray
+    column: dict[str, npt.NDArray[Any]], parent: IntArray, overlaps: BoolArray, windows: IntArray
 ) -> pa.RecordBatch:
     kind, event_id = column["kind"], column["event_id"]
     is_memory = kind == MEMORY_EVENT
@@ -144,8 +153,18 @@ def _rows(
         ids(nearest_ancestor(parent, kind == OPERATOR)),
         ids(nearest_ancestor(parent, kind == ANNOTATION)),
         ids(nearest_ancestor(parent, kind == MODULE_CALL)),
+        _steps(column["ts"], windows),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=CALL_TREE_SCHEMA)
+
+
+def _steps(ts: IntArray, windows: IntArray) -> pa.Array:
+    """Look up the step that each event starts in."""
+    if not len(windows):
+        return _arrow(np.zeros_like(ts), pa.int64(), np.zeros(len(ts), dtype=np.bool_))
+    start, end, number = windows.T
+    last = np.searchsorted(start, ts, side="right") - 1
+    return _arrow(number[last], pa.int64(), (last >= 0) & (ts < end[last]))
 
 
 def _numpy(values: pa.Array) -> npt.NDArray[Any]:

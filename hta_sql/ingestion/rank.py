@@ -129,7 +129,7 @@ def link_events(
     con.execute(ingest_sql("link/rank_frame"))
     con.execute(ingest_sql("link/host_events"))
     _build_call_tree(con)
-    for name in ("launches", "operators_by_external_id", "forward_operators"):
+    for name in ("launches", "device_steps", "operators_by_external_id", "forward_operators"):
         con.execute(ingest_sql(f"link/{name}"))
 
 
@@ -138,7 +138,8 @@ def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     # The rows are read on one connection while the tree is written on another.
     with con.cursor() as sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
-        tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_tree(reader))
+        steps = con.execute(ingest_sql("link/steps_in_order")).fetchall()
+        tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_tree(reader, steps))
         con.register("call_tree_rows", tree)
         con.execute(ingest_sql("link/call_tree"))
         con.unregister("call_tree_rows")

@@ -13,7 +13,7 @@ SELECT
     t.depth,
     t.overlaps,
     t.annotation_id AS parent_annotation_id,
-    s.step,
+    coalesce(t.step, d.step) AS step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.external_id,
     x.record_function_id,
@@ -21,5 +21,5 @@ SELECT
 FROM staged_annotations AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id
-LEFT JOIN step_windows AS s ON x.ts >= s.ts AND x.ts < s.end_ts
+LEFT JOIN device_steps AS d ON d.event_id = x.event_id
 ORDER BY x.event_id

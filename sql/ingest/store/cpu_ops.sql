@@ -15,7 +15,7 @@ SELECT
     t.annotation_id,
     t.module_id,
     f.fwd_op_id,
-    s.step,
+    t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.external_id,
     x.record_function_id,
@@ -41,5 +41,4 @@ FROM staged_cpu_ops AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id
 LEFT JOIN forward_operators AS f ON f.event_id = x.event_id
-LEFT JOIN step_windows AS s ON x.ts >= s.ts AND x.ts < s.end_ts
 ORDER BY x.event_id

@@ -12,7 +12,7 @@ SELECT
     t.depth,
     t.overlaps,
     t.module_id AS parent_module_id,
-    s.step,
+    t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.python_id,
     x.python_parent_id,
@@ -21,5 +21,4 @@ SELECT
 FROM staged_python_calls AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id
-LEFT JOIN step_windows AS s ON x.ts >= s.ts AND x.ts < s.end_ts
 ORDER BY x.event_id

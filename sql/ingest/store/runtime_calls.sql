@@ -16,12 +16,11 @@ SELECT
     t.op_id,
     t.annotation_id,
     t.module_id,
-    s.step,
+    t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.external_id,
     x.cbid
 FROM staged_runtime_calls AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id
-LEFT JOIN step_windows AS s ON x.ts >= s.ts AND x.ts < s.end_ts
 ORDER BY x.event_id
