@@ -134,6 +134,24 @@ class RemoteFolder(StoreFolder):
         """Write a file in one step."""
         self._fs.pipe_file(f"{self._top}/{name}", content)
 
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file unless it is there; returns whether it was written.
+
+        Of two that do so at once only one succeeds where the file system can create exclusively
+        (S3, Google, Azure, memory); elsewhere the moment between looking and writing is open.
+        """
+        path = f"{self._top}/{name}"
+        try:
+            self._fs.pipe_file(path, content, mode="create")
+        except FileExistsError:
+            return False
+        except (OSError, TypeError, ValueError, NotImplementedError):
+            self._fs.invalidate_cache()
+            if self._fs.exists(path):
+                return False
+            self._fs.pipe_file(path, content)
+        return self.read(name) == content
+
     def put(self, source: Path, name: str) -> None:
         """Upload a local file."""
         self._fs.put_file(str(source), f"{self._top}/{name}")

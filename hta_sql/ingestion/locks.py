@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import IO
 
 from hta_sql.errors import StoreError
-from hta_sql.store_files import StoreFolder, make_folder
+from hta_sql.ingestion.remote_lock import remote_lock
+from hta_sql.store_files import RemoteFolder, StoreFolder, make_folder
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +27,15 @@ def store_lock(
 ) -> Iterator[None]:
     """Hold the lock of a store, waiting for another process that does.
 
-    A store at a URL has no lock: there, one ingest at a time is up to the caller.
+    At a URL it is an object that is created exclusively and renewed; see ``remote_lock``.
 
     Raises:
         StoreError: Another ingest still held it after the timeout.
     """
+    if isinstance(folder, RemoteFolder):
+        with remote_lock(folder, timeout_s, name):
+            yield
+        return
     try:
         import fcntl  # noqa: PLC0415 - not on Windows, where ingests of one store must not overlap
     except ImportError:

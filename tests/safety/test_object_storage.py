@@ -36,12 +36,15 @@ def memory() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def s3_server() -> Iterator[str]:
     """An S3 server; its URL."""
-    pytest.importorskip("s3fs")
+    s3fs = pytest.importorskip("s3fs")
+    # Their endpoint is that of the environment when they were made: an earlier server, perhaps.
+    s3fs.S3FileSystem.clear_instance_cache()
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@
 -- comes before and after is not counted. Times are unions over all streams of the rank, so overlap
 -- counts once, and compute + exposed communication + exposed memory + idle = span to the nanosecond.
 -- Exposed communication runs while nothing computes; exposed memory runs while nothing computes or
--- communicates. non_compute is both exposed parts together. Syncs are not activity.
+-- communicates. non_compute is both exposed parts together. Syncs are not activity. An operation
+-- whose duration cannot be true (negative, or far behind the end of the recording) counts nowhere
+-- but in suspect_count.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,20 +23,22 @@ CREATE OR REPLACE MACRO temporal_breakdown_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run                        VARCHAR      Run name.
---   rank                       INTEGER      Rank of the process.
---   span_ns                    BIGINT [ns]  From the first start to the last end.
---   idle_ns                    BIGINT [ns]  Nothing running.
---   compute_ns                 BIGINT [ns]  Computation running.
---   non_compute_ns             BIGINT [ns]  Something running, but no computation.
---   exposed_communication_ns   BIGINT [ns]  Communication running, no computation.
---   exposed_memory_ns          BIGINT [ns]  Only copies or memsets running.
---   idle_pct                   DOUBLE [%]   idle / span; NULL for an empty span.
---   compute_pct                DOUBLE [%]   compute / span.
---   non_compute_pct            DOUBLE [%]   non_compute / span.
---   exposed_communication_pct  DOUBLE [%]   exposed communication / span.
---   exposed_memory_pct         DOUBLE [%]   exposed memory / span.
---   kernel_time_ns             BIGINT [ns]  Sum of all durations: overlap counts as often as it occurs.
+--   run                        VARCHAR         Run name.
+--   rank                       INTEGER         Rank of the process.
+--   span_ns                    BIGINT [ns]     From the first start to the last end.
+--   idle_ns                    BIGINT [ns]     Nothing running.
+--   compute_ns                 BIGINT [ns]     Computation running.
+--   non_compute_ns             BIGINT [ns]     Something running, but no computation.
+--   exposed_communication_ns   BIGINT [ns]     Communication running, no computation.
+--   exposed_memory_ns          BIGINT [ns]     Only copies or memsets running.
+--   idle_pct                   DOUBLE [%]      idle / span; NULL for an empty span.
+--   compute_pct                DOUBLE [%]      compute / span.
+--   non_compute_pct            DOUBLE [%]      non_compute / span.
+--   exposed_communication_pct  DOUBLE [%]      exposed communication / span.
+--   exposed_memory_pct         DOUBLE [%]      exposed memory / span.
+--   kernel_time_ns             BIGINT [ns]     Sum of all durations: overlap counts as often as it occurs.
+--   suspect_count              BIGINT [count]  Device operations left out because their duration cannot be true.
+--   suspect_ns                 BIGINT [ns]     Their recorded duration, in none of the other columns.
 WITH
     spans AS (
         SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
@@ -76,7 +80,11 @@ SELECT
     100 * p.non_compute_ns / nullif(p.span_ns, 0) AS non_compute_pct,
     100 * p.exposed_communication_ns / nullif(p.span_ns, 0) AS exposed_communication_pct,
     100 * p.exposed_memory_ns / nullif(p.span_ns, 0) AS exposed_memory_pct,
-    t.kernel_time_ns
+    t.kernel_time_ns,
+    coalesce(x.suspect_count, 0) AS suspect_count,
+    coalesce(x.suspect_ns, 0) AS suspect_ns
 FROM parts AS p
 JOIN totals AS t ON t.lane = p.lane
+LEFT JOIN lib.suspect_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS x
+    ON x.run = p.lane.run AND x.rank = p.lane.rank
 ORDER BY run, rank
