@@ -20,6 +20,9 @@ _LABELLED_SHARE = 0.07
 _LABELLED_TIME = 0.11
 """Parts as wide as this, of the panel, have room for their number."""
 
+_SOLID = 0.7
+"""Width of a bar's edge: bars thinner than a pixel would look pale without."""
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -76,10 +79,11 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
         )
         labels = (
             _tall(alt.Chart(), stack)
-            .transform_filter(
-                f"datum.share >= {_LABELLED_SHARE}"
+            # Not filtered: the small parts take their room in the stack too.
+            .transform_calculate(
+                label=f"datum.share >= {_LABELLED_SHARE} ? format(datum.share, '.0%') : ''"
                 if percent
-                else f"datum.time >= {_LABELLED_TIME * longest}"
+                else f"datum.time >= {_LABELLED_TIME * longest} ? format(datum.time, '.3~g') : ''"
             )
             .mark_text(fontSize=11)
             .encode(
@@ -87,9 +91,7 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
                 x=alt.X(**x, bandPosition=0.5),
                 order=alt.Order("place:Q"),
                 detail="part:N",
-                text=alt.Text("share:Q", format=".0%")
-                if percent
-                else alt.Text("time:Q", format=".3~g"),
+                text=alt.Text("label:N"),
                 color=alt.condition(
                     alt.FieldOneOfPredicate("part", _dark_parts(stack)),
                     alt.value("white"),
@@ -123,11 +125,12 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
             bars = (
                 _tall(alt.Chart(data(wide) if number == 0 else alt.Undefined), stack)
                 .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
-                .mark_bar(clip=True, binSpacing=0)
+                .mark_bar(clip=True, binSpacing=0, strokeWidth=_SOLID)
                 .encode(
                     x=x,
                     x2="high:Q",
                     y=alt.Y(**_measure(stack, unit, percent=percent)),
+                    stroke=alt.Stroke(**_coloured(stack)),
                     **_common(stack, unit),
                 )
                 .properties(width=WIDTH, height=180)
@@ -174,14 +177,8 @@ def _measure(stack: Stack, unit: str, *, percent: bool) -> dict[str, Any]:
 
 
 def _common(stack: Stack, unit: str) -> dict[str, Any]:
-    scale = alt.Scale(domain=list(stack.palette), range=list(stack.palette.values()))
     return {
-        "color": alt.Color(
-            "part:N",
-            title=stack.legend,
-            scale=scale,
-            legend=alt.Legend(orient="bottom", direction="horizontal", titleOrient="left"),
-        ),
+        "color": alt.Color(**_coloured(stack)),
         "order": alt.Order("place:Q"),
         "tooltip": [
             alt.Tooltip("lane:N", title=stack.lane),
@@ -190,6 +187,15 @@ def _common(stack: Stack, unit: str) -> dict[str, Any]:
             alt.Tooltip("share:Q", title=f"Share of {stack.whole}", format=".2%"),
             alt.Tooltip("whole:Q", title=f"{stack.whole} [{unit}]", format=",.3f"),
         ],
+    }
+
+
+def _coloured(stack: Stack) -> dict[str, Any]:
+    return {
+        "shorthand": "part:N",
+        "title": stack.legend,
+        "scale": alt.Scale(domain=list(stack.palette), range=list(stack.palette.values())),
+        "legend": alt.Legend(orient="bottom", direction="horizontal", titleOrient="left"),
     }
 
 

@@ -174,6 +174,8 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
         top: Names per class: those with the longest totals. Above 64 ranks these are drawn as by
             :func:`kernels_across_ranks`.
     """
+    # What other names sum up to would drown each of them.
+    table = table[table["name"] != "others"]
     rows = table.assign(lane=lane_names(table, "rank"))
     lanes = list(dict.fromkeys(rows["lane"]))
     classes = [name for name in CLASS_COLOURS if name in set(table["class"])]

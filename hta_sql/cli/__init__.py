@@ -24,6 +24,7 @@ from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.listing import list_
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.publish import publish
+from hta_sql.cli.report import report
 from hta_sql.cli.run import run
 from hta_sql.cli.sql import sql
 
@@ -35,6 +36,7 @@ COMMANDS: list[click.Command] = [
     describe,
     run,
     sql,
+    report,
     doctor,
     export,
     publish,

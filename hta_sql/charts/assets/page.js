@@ -2,35 +2,59 @@
 (() => {
   const root = document.documentElement;
 
-  // A view that is wider than the page is made narrower, long labels likewise.
+  // On a narrow page, panels stand below each other and labels, titles and legends take less room.
+  const narrowLabels = (axis, room) => {
+    for (const key of ["labelLimit", "minExtent"]) {
+      if (axis && axis[key]) axis[key] = Math.min(axis[key], Math.round(room * 0.4));
+    }
+    return (axis && axis.labelLimit) || 50;
+  };
+  const wrapped = (lines, characters) => {
+    const broken = [""];
+    for (const word of lines.join(" ").split(" ")) {
+      const last = broken[broken.length - 1];
+      if (last && last.length + word.length >= characters) broken.push(word);
+      else broken[broken.length - 1] = last ? last + " " + word : word;
+    }
+    return broken;
+  };
+  const stacked = (view) => {
+    const first = (part) => part.encoding || ((part.layer || [])[0] || {}).encoding || {};
+    const y = first(view.hconcat[0]).y;
+    for (const panel of view.hconcat.slice(1)) {
+      for (const part of panel.layer || [panel]) {
+        if (y && part.encoding && part.encoding.y && part.encoding.y.axis === null) {
+          part.encoding.y = { ...part.encoding.y, axis: y.axis, title: y.title };
+        }
+      }
+    }
+    view.vconcat = view.hconcat;
+    delete view.hconcat;
+  };
   const fitted = (view, room) => {
-    if (!view || typeof view !== "object") return view;
-    for (const key of ["hconcat", "vconcat", "layer"]) {
-      for (const part of view[key] || []) fitted(part, room);
+    const narrow = room < 700;
+    if (narrow && view.hconcat) stacked(view);
+    const parts = ["hconcat", "vconcat", "layer"].flatMap((key) => view[key] || []);
+    for (const part of parts) fitted(part, room);
+    if (!narrow) return view;
+    const encodings = [view, ...parts].map((part) => part.encoding || {});
+    const labels = Math.max(50, ...encodings.map((e) => narrowLabels(e.y && e.y.axis, room)));
+    for (const { color } of encodings) {
+      if (color && color.legend !== null) {
+        color.legend = { ...color.legend, orient: "bottom", direction: "vertical", columns: 1, titleOrient: "top" };
+      }
     }
-    if (view.hconcat && room < 700) {
-      view.vconcat = view.hconcat;
-      delete view.hconcat;
+    if (typeof view.width === "number") view.width = Math.min(view.width, room - labels - 50);
+    if (view.title && view.title.subtitle) {
+      view.title.subtitle = wrapped([view.title.subtitle].flat(), Math.floor(room / 7));
     }
-    const axis = view.encoding && view.encoding.y && view.encoding.y.axis;
-    if (axis && axis.labelLimit > room * 0.4) axis.labelLimit = Math.round(room * 0.4);
-    const labels = axis && axis.labelLimit ? axis.labelLimit : 60;
-    for (const part of view.layer || []) {
-      const own = part.encoding && part.encoding.y && part.encoding.y.axis;
-      if (own && own.labelLimit && room < 700) view.narrowed = own.labelLimit;
-    }
-    if (typeof view.width === "number") {
-      view.width = Math.max(140, Math.min(view.width, room - (view.narrowed || labels) - 40));
-    }
-    delete view.narrowed;
     return view;
   };
 
   const draw = async (place) => {
-    const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
     const source = document.getElementById(place.dataset.chart).textContent;
     try {
-      await vegaEmbed(place, fitted(spec, place.clientWidth), {
+      await vegaEmbed(place, fitted(JSON.parse(source), place.clientWidth), {
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: place.dataset.chart,
         // Thousands of marks as elements of the page would make it slow.
@@ -55,8 +79,9 @@
   // Numbers sort by their exact value, texts by their letters; what is unknown stays last.
   const valueOf = (row, column) => {
     const cell = row.cells[column];
-    if (cell.dataset.v === "") return null;
-    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+    if (cell.dataset.v === "" || cell.dataset.v === "nan") return null;
+    if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
+    return cell.classList.contains("number") ? Number(cell.textContent) : cell.textContent;
   };
   const compare = (a, b) =>
     typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true });

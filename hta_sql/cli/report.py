@@ -1,0 +1,61 @@
+"""``hta-sql report``: a store ─▶ one HTML file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from hta_sql.cli.messages import logged, note
+from hta_sql.cli.options import INTEGERS, STORE
+
+
+@click.command(short_help="Write charts, tables and SQL into one HTML file.")
+@click.argument("store", type=STORE)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The HTML file.",
+)
+@click.option("--runs", metavar="RUN,RUN", help="Runs to include.", show_default="all")
+@click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
+@click.option("--title", help="Title of the page.", show_default="names of the runs")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Rows that a table keeps; what is left out is said below it.",
+)
+def report(
+    *,
+    store: Path,
+    output: Path,
+    runs: str | None,
+    ranks: list[int] | None,
+    title: str | None,
+    rows: int,
+) -> None:
+    """Write what costs most in a STORE, with charts, tables and the SQL of each, as one HTML file.
+
+    The file opens anywhere, without a network: it holds its own scripts and all of its data.
+    """
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.report import write_report  # noqa: PLC0415
+
+    started = time.perf_counter()
+    with logged(verbose=False), hta_sql.TraceStore(store) as opened:
+        write_report(
+            opened,
+            output,
+            runs=[run.strip() for run in runs.split(",")] if runs else None,
+            ranks=ranks,
+            title=title,
+            rows=rows,
+            progress=lambda name, done, total: note(f"[{done + 1}/{total}] {name}"),
+        )
+    size = output.stat().st_size / 1e6
+    note(f"Wrote {output} ({size:.1f} MB) in {time.perf_counter() - started:.1f} s.")

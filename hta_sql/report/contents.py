@@ -1,0 +1,87 @@
+"""What a report holds, in which order: the analyses that have a figure, and a few tables.
+
+A new analysis with a figure gets its section by itself, in the topic of its folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hta_sql.charts import DRAWN_FROM, FIGURES
+from hta_sql.library import SqlObject, load_library
+
+TOPICS = {
+    "timeline": "Where the time goes",
+    "communication": "Communication",
+    "compare": "Ranks and runs compared",
+    "kernels": "Kernels",
+    "launch": "Launches",
+    "path": "Critical path",
+    "operators": "Operators and annotations",
+    "modules": "Modules",
+    "memory": "Memory",
+    "counters": "Counters",
+    "health": "The traces themselves",
+}
+"""Folder under sql/analyses ─▶ heading, in the order of the page; other folders follow."""
+
+FIRST = ("temporal_breakdown", "comm_comp_overlap", "gpu_kernel_types", "kernels_across_ranks")
+"""These open their topics; the others follow by name."""
+
+TABLES = frozenset({"rank_health"})
+"""Analyses without a figure that have a section all the same."""
+
+LEFT_OUT = {"top_costs", "findings", *DRAWN_FROM}
+"""What stands at the top of the page, and what has a row per event."""
+
+PARAMETERS: dict[str, dict[str, Any]] = {"gpu_kernels_by_name": {"num_kernels": 10}}
+"""Values that keep a result as small as a page needs it."""
+
+MAX_RANKS = {"gpu_kernels_by_name": 64}
+"""Where an analysis says nothing to people above so many ranks; another one stands for it."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One analysis on the page."""
+
+    analysis: SqlObject
+    has_chart: bool
+    parameters: dict[str, Any] = field(default_factory=dict)
+    max_ranks: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the analysis, without its version."""
+        return self.analysis.base_name
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A heading and its sections."""
+
+    key: str
+    title: str
+    sections: tuple[Section, ...]
+
+
+def topics() -> list[Topic]:
+    """List what a report holds."""
+    chosen = [
+        analysis
+        for analysis in load_library().newest()
+        if analysis.base_name in {*FIGURES, *TABLES} and analysis.base_name not in LEFT_OUT
+    ]
+    chosen.sort(key=lambda a: (a.base_name not in FIRST, a.base_name))
+    keys = [*TOPICS, *sorted({a.topic for a in chosen} - set(TOPICS))]
+    return [
+        Topic(key, TOPICS.get(key, key.replace("_", " ").capitalize()), sections)
+        for key in keys
+        if (sections := tuple(_section(a) for a in chosen if a.topic == key))
+    ]
+
+
+def _section(analysis: SqlObject) -> Section:
+    name = analysis.base_name
+    return Section(analysis, name in FIGURES, PARAMETERS.get(name, {}), MAX_RANKS.get(name))

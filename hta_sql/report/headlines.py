@@ -1,0 +1,172 @@
+"""The top of the page: what it is about, what costs most, and what limits its numbers."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.cells import cut_middle, printable, time_text
+from hta_sql.charts.style import CAUSE_COLOURS, PART_COLOURS
+from hta_sql.library import load_library
+from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
+from hta_sql.report.tables import table_markup
+from hta_sql.words import rank_spans
+
+if TYPE_CHECKING:
+    from hta_sql.result import Result
+    from hta_sql.store import TraceStore
+
+RUNS = 6
+"""So many runs get statements of their own; the table has all."""
+SUBJECT_CHARACTERS = 120
+SMALL_PCT = 0.1
+"""A cost below this share of the GPU time is no statement."""
+
+_NAMES = {
+    "idle_host": "Waiting for the host",
+    "idle_queued": "Idle with work in the queue",
+    "idle_unknown": "Idle, cause not in the trace",
+    "exposed_communication": "Exposed communication",
+    "exposed_memory": "Exposed copies",
+    "kernel": "Kernel",
+}
+
+_COLOURS = {
+    "idle_host": CAUSE_COLOURS["host_wait"],
+    "idle_queued": PART_COLOURS["idle"],
+    "idle_unknown": PART_COLOURS["idle"],
+    "exposed_communication": PART_COLOURS["exposed communication"],
+    "exposed_memory": PART_COLOURS["exposed memory"],
+    "kernel": PART_COLOURS["computation"],
+}
+
+
+def records(result: Result) -> list[dict[str, Any]]:
+    """Give the rows of a result by name of column."""
+    return [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
+
+
+def scope_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
+    """Say what the report is about: runs, ranks, events."""
+    health = records(store.run("rank_health", **scope))
+    runs = {row["run"] for row in health}
+    facts = [
+        f"{len(runs):,} run{'s' if len(runs) != 1 else ''}",
+        f"{len(health):,} rank{'s' if len(health) != 1 else ''}",
+        f"{sum(row['event_count'] for row in health):,} events",
+        f"{sum(row['gpu_op_count'] for row in health):,} GPU operations",
+    ]
+    steps = max((row["step_count"] for row in health), default=0)
+    if steps:
+        facts.append(f"{steps:,} profiler step{'s' if steps != 1 else ''}")
+    last = (
+        " The last profiler step is left out: profilers stop in the middle of it."
+        if steps > 1
+        else ""
+    )
+    return f'<p class="quiet">{", ".join(facts)}.{last}</p>'
+
+
+def costs_markup(store: TraceStore, scope: Mapping[str, Any], rows: int) -> str:
+    """Rank what GPU time goes to, as statements with numbers."""
+    analysis = load_library().find("top_costs")
+    result = store.run("top_costs", **scope)
+    parts = ['<section id="costs">', "<h2>What costs most</h2>"]
+    if not len(result):
+        parts.append(missing(no_rows(analysis)))
+    else:
+        parts.append(
+            '<p class="quiet">Shares of GPU time: of each rank from the start of its first operation '
+            "to the end of its last, all ranks together. Idle and exposed times exclude each other; "
+            "kernels are what the rest is spent on.</p>"
+        )
+        for number, (run, same) in enumerate(groupby(records(result), key=lambda r: r["run"])):
+            if number < RUNS:
+                parts.append(_costs_of_run(run, list(same), several=_several(result)))
+        parts.append(
+            f"<details><summary>As a table</summary>{table_markup(result, rows)}</details>"
+        )
+    parts += [sql_markup(analysis, parameters_of(analysis, scope)), "</section>"]
+    return "\n".join(parts)
+
+
+def _several(result: Result) -> bool:
+    return len(set(result.arrow().column("run").to_pylist())) > 1
+
+
+def _costs_of_run(run: str, costs: list[dict[str, Any]], *, several: bool) -> str:
+    heading = f"<h3>Run {html.escape(printable(run))}</h3>" if several else ""
+    stated = [row for row in costs if row["cost_pct"] is None or row["cost_pct"] >= SMALL_PCT]
+    longest = max((row["cost_pct"] or 0 for row in stated), default=0)
+    items = "".join(_statement(row, longest) for row in stated)
+    left = len(costs) - len(stated)
+    rest = f'<p class="quiet">{left} below {SMALL_PCT} % of the time.</p>' if left else ""
+    return f'{heading}<ol class="costs">{items}</ol>{rest}'
+
+
+def _statement(row: dict[str, Any], longest: float) -> str:
+    share = row["cost_pct"]
+    shown = f"{share:.1f} %" if share is not None else "–"  # noqa: RUF001 - as in tables
+    name = html.escape(_NAMES.get(row["cost"], row["cost"]))
+    if row["subject"] is not None:
+        subject = cut_middle(printable(row["subject"]), SUBJECT_CHARACTERS)
+        name += f" <code>{html.escape(subject)}</code>"
+    number = f"{time_text(row['cost_ns'])} in all"
+    if row["event_count"] is not None:
+        what = "launches" if row["cost"] == "kernel" else "gaps"
+        number += f" in {row['event_count']:,} {what}"
+    if row["worst_rank_ns"] != row["cost_ns"]:
+        number += f"; most on rank {row['worst_rank']}: {time_text(row['worst_rank_ns'])}"
+        if row["worst_rank_pct"] is not None:
+            number += f", {row['worst_rank_pct']:.1f} % of its time"
+    width = 100 * (share or 0) / longest if longest else 0
+    message = "" if row["cost"] == "kernel" else f"{html.escape(row['message'])} "
+    return (
+        f'<li><span class="share">{shown}</span><div><b>{name}</b><br>{message}{html.escape(number)}. '
+        f'<a href="#{html.escape(row["look_at"])}">Look closer</a></div>'
+        f'<span class="bar"><span style="width:{width:.1f}%;background:{_COLOURS[row["cost"]]}">'
+        "</span></span></li>"
+    )
+
+
+def findings_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
+    """List what is missing from the traces or wrong with them; notes are collapsed."""
+    analysis = load_library().find("findings")
+    found = records(store.run("findings", **parameters_of(analysis, scope)))
+    loud = [row for row in found if row["severity"] != "note"]
+    quiet = [row for row in found if row["severity"] == "note"]
+    parts = ['<section id="findings">', "<h2>What limits these numbers</h2>"]
+    if not loud:
+        parts.append("<p>No error and no warning about these traces.</p>")
+    parts.append(_grouped(loud))
+    if quiet:
+        count = len({(row["run"], row["finding"]) for row in quiet})
+        parts.append(
+            f"<details><summary>{count} more note{'s' if count != 1 else ''}</summary>"
+            f"{_grouped(quiet)}</details>"
+        )
+    parts += [sql_markup(analysis, parameters_of(analysis, scope)), "</section>"]
+    return "\n".join(parts)
+
+
+def _grouped(found: list[dict[str, Any]]) -> str:
+    """Write each finding once, with the ranks that it is about."""
+    several = len({row["run"] for row in found}) > 1
+    items = []
+    for (run, severity, _), group in groupby(
+        found, key=lambda row: (row["run"], row["severity"], row["finding"])
+    ):
+        same = list(group)
+        first, *others = same
+        where = [f"run {run}"] if several else []
+        where += [f"rank {first['rank']}"] if first["rank"] is not None else []
+        place = ", ".join(where)
+        text = f"{place[:1].upper()}{place[1:]}: {first['message']}" if place else first["message"]
+        if others:
+            ranks = rank_spans(row["rank"] for row in others)
+            text += f" Likewise rank{'s' if len(others) > 1 else ''} {ranks}."
+        text = printable(f"{text} {first['limits']} {first['remedy']}")
+        items.append(f'<li><span class="tag {severity}">{severity}</span>{html.escape(text)}</li>')
+    return f'<ul class="findings">{"".join(items)}</ul>' if items else ""

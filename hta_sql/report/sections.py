@@ -1,0 +1,116 @@
+"""One analysis on the page: what it answers, its chart, its rows, and the SQL that made them."""
+
+from __future__ import annotations
+
+import html
+import json
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hta_sql import sqltext
+from hta_sql.charts.files import spec_of
+from hta_sql.charts.page import chart_place
+from hta_sql.errors import HtaSqlError
+from hta_sql.report.tables import table_markup
+
+if TYPE_CHECKING:
+    from hta_sql.library import SqlObject
+    from hta_sql.report.contents import Section
+    from hta_sql.result import Result
+    from hta_sql.store import TraceStore
+
+log = logging.getLogger(__name__)
+
+CHART_BYTES = 1_000_000
+"""A larger chart is not put on the page: the page must open in seconds."""
+
+
+def section_markup(store: TraceStore, section: Section, scope: Mapping[str, Any], rows: int) -> str:
+    """Write one section. What cannot be shown is a sentence that says why."""
+    analysis = section.analysis
+    values = parameters_of(analysis, {**section.parameters, **scope})
+    parts = [
+        f'<section id="{analysis.base_name}">',
+        f"<h3>{html.escape(analysis.summary.rstrip('.'))}</h3>",
+    ]
+    parts += _content(store, section, values, rows)
+    parts += [sql_markup(analysis, values), "</section>"]
+    return "\n".join(parts)
+
+
+def _content(store: TraceStore, section: Section, values: dict[str, Any], rows: int) -> list[str]:
+    analysis = section.analysis
+    ranks = len(values.get("ranks") or store.ranks())
+    if section.max_ranks is not None and ranks > section.max_ranks:
+        return [missing(f"Left out: {ranks:,} ranks are too many for this one on a page.")]
+    lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
+    if lacking:
+        return [missing(f"Left out: it needs to be told {', '.join(lacking)}.")]
+    try:
+        result = store.run(analysis.base_name, version=analysis.version, **values)
+    except HtaSqlError as error:
+        return [missing(f"Not available: {error}")]
+    if not len(result):
+        return [missing(no_rows(analysis))]
+    chart = [chart_markup(result, f"chart-{analysis.base_name}")] if section.has_chart else []
+    return [*chart, table_markup(result, rows)]
+
+
+def chart_markup(result: Result, key: str) -> str:
+    """Write the place of a chart, or why there is none."""
+    try:
+        spec = spec_of(result.chart())
+    except Exception as error:  # one picture that fails must not cost the whole page
+        if not isinstance(error, HtaSqlError):
+            log.exception("The chart of %s failed.", key)
+        return missing(f"The chart could not be drawn: {error}")
+    if len(json.dumps(spec)) > CHART_BYTES:
+        return missing("The chart is too large for a page; the table and the SQL have its numbers.")
+    return chart_place(key, spec)
+
+
+def no_rows(analysis: SqlObject) -> str:
+    """Say why a result is empty."""
+    needs = analysis.facts.get("Needs", "nothing")
+    if needs == "nothing":
+        return "Nothing to report."
+    return f"Nothing to show: this needs {needs}, and these traces have none."
+
+
+def missing(sentence: str) -> str:
+    """Write a sentence in place of what is not there."""
+    return f'<p class="missing">{html.escape(sentence)}</p>'
+
+
+def parameters_of(analysis: SqlObject, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the values of those parameters that an analysis has."""
+    known = {parameter.name for parameter in analysis.parameters}
+    return {key: value for key, value in values.items() if key in known}
+
+
+def sql_markup(analysis: SqlObject, values: Mapping[str, Any]) -> str:
+    """Write the call that can be pasted into any DuckDB shell, and the source behind it, collapsed."""
+    call = html.escape(pasteable(analysis, values))
+    words = "".join(
+        f"<p>{html.escape(part)}</p>" for part in analysis.description.split("\n\n") if part
+    )
+    return (
+        f"<details><summary>SQL and definitions: {analysis.name}</summary>{words}"
+        f'<div><pre>{call}</pre><button type="button" class="copy">Copy</button></div>'
+        f"<details><summary>Source</summary><pre>{html.escape(analysis.text)}</pre></details>"
+        "</details>"
+    )
+
+
+def pasteable(analysis: SqlObject, values: Mapping[str, Any]) -> str:
+    """Write the call of an analysis with its values, for a shell on the store's catalog."""
+    return (
+        sqltext.call(analysis.name, {key: _literal(value) for key, value in values.items()}) + ";"
+    )
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return sqltext.literal_list(value)
+    return sqltext.literal(value)

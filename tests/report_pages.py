@@ -1,0 +1,87 @@
+"""Opens pages in headless Chromium without a network, and reports what it did."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DRIVER = "chromedriver"
+OPENS_WITHIN_S = 60
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+class Browser:
+    """A browser without a network that remembers what its pages asked for and complained of."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def open(self, page: Path, width: int = 1280) -> None:
+        """Open a page and wait until it has drawn everything."""
+        from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
+
+        self._driver.set_window_size(width, 900)
+        self._driver.get(page.as_uri())
+        WebDriverWait(self._driver, OPENS_WITHIN_S).until(
+            lambda _: self.ask("return document.documentElement.dataset.ready === 'yes'")
+        )
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """Run a script in the page."""
+        return self._driver.execute_script(script, *arguments)
+
+    def complaints(self) -> list[str]:
+        """List the messages of the console since the last call."""
+        return [entry["message"] for entry in self._driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """List what the page asked for since the last call."""
+        found = []
+        for entry in self._driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return found
+
+    def screenshot(self, path: Path) -> None:
+        """Take a picture of what is visible."""
+        self._driver.save_screenshot(str(path))
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Browser]:
+    """Start a browser with a fresh profile; skips the test where there is none."""
+    found = [place for name in BROWSERS if (place := shutil.which(name))]
+    driver_path = shutil.which(DRIVER)
+    if not found or not driver_path:
+        pytest.skip(f"needs {' or '.join(BROWSERS)}, and {DRIVER}: apt-get install chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = found[0]
+    for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_path))
+    try:
+        driver.execute_cdp_cmd("Network.enable", {})
+        nothing = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": True, **nothing})
+        yield Browser(driver)
+    finally:
+        driver.quit()

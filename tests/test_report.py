@@ -1,0 +1,372 @@
+"""The report: one file that opens anywhere, says what costs most, and never runs what a trace holds."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import hta_sql
+from hta_sql.cli import main
+from hta_sql.errors import RankError
+from hta_sql.report import write_report
+from hta_sql.report.contents import topics
+from hta_sql.result import Result
+from hta_sql.synthetic import JobSpec, write_job
+from tests.report_pages import Browser, browser
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+
+MEGABYTE = 1_000_000
+PAYLOADS = [
+    "</script><script>document.title = 'owned'</script>",
+    "<img src=x onerror=\"document.title = 'owned'\">",
+    "--><svg onload=\"document.title='owned'\">",
+    "' onmouseover='document.title=1' \" x=\"",
+    "\x1b[31mred\x00\n\u202egnp.exe\u2066",
+    "{{constructor.constructor('return 1')()}} ${1} </pre></details>",
+    "x" * 10_000,
+]
+
+
+class Elements(HTMLParser):
+    """Counts what a browser would make of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.handlers: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
+
+
+@pytest.fixture(scope="module")
+def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A simulated job of four ranks."""
+    folder = tmp_path_factory.mktemp("job")
+    job = write_job(folder / "traces", JobSpec(ranks=4, steps=3, layers=2))
+    with hta_sql.ingest(job.files[0].parent, folder / "job.store", run="job") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its report."""
+    return write_report(job_store, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser without a network."""
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def kernel(number: int, name: str) -> dict[str, Any]:
+    """One kernel on stream 7, 10 µs long, launched by a host that is late."""
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": 0,
+        "tid": 7,
+        "ts": 20.0 * number,
+        "dur": 10.0,
+        "args": {"device": 0, "stream": 7},
+    }
+
+
+def section_of(text: str, name: str) -> str:
+    """One section of a page."""
+    return text.partition(f'<section id="{name}">')[2].partition("</section>")[0]
+
+
+def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
+    """No address but places inside of the page; no handler; every chart has its data."""
+    text = page.read_text(encoding="utf-8")
+    elements = Elements(text)
+    assert elements.handlers == []
+    assert all(link.startswith(("#", "data:")) for link in elements.links)
+    targets = set(re.findall(r' id="([^"]+)"', text))
+    assert {link[1:] for link in elements.links if link.startswith("#")} <= targets
+    assert len(text) < 3 * MEGABYTE
+    for key, spec in re.findall(
+        r'<script type="application/json" id="([^"]+)">(.*?)</script>', text, re.DOTALL
+    ):
+        assert f'data-chart="{key}"' in text
+        assert json.loads(spec)["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+
+
+def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: TraceStore) -> None:
+    """Each cost of at least 0.1 % is a statement, the highest first."""
+    costs = section_of(page.read_text(encoding="utf-8"), "costs")
+    shares = [float(share) for share in re.findall(r'class="share">([\d.]+) %', costs)]
+    rows = job_store.run("top_costs").df()
+    assert shares == [round(share, 1) for share in rows["cost_pct"] if share >= 0.1]
+    assert "most on rank" in costs
+
+
+def test_every_topic_has_its_analyses(page: Path) -> None:
+    """Each has a chart or rows, or says why not; and the SQL that made them."""
+    text = page.read_text(encoding="utf-8")
+    names = [section.name for topic in topics() for section in topic.sections]
+    assert {"temporal_breakdown", "gpu_kernel_types", "rank_health"} <= set(names)
+    for name in names:
+        section = section_of(text, name)
+        assert "<table>" in section or 'class="missing"' in section, name
+        assert f"CREATE OR REPLACE MACRO {name}" in section, name
+    assert section_of(text, "temporal_breakdown").count('class="chart"') == 1
+
+
+def test_the_sql_on_the_page_gives_the_rows_on_the_page(
+    job_store: TraceStore, tmp_path: Path
+) -> None:
+    """The call can be pasted: it holds the scope, quoted."""
+    path = write_report(job_store, tmp_path / "a.html", runs=["job"], ranks=[1, 2], rows=3)
+    text = path.read_text(encoding="utf-8")
+    call = html.unescape(re.findall(r"<pre>(.*?)</pre>", section_of(text, "temporal_breakdown"))[0])
+    assert call == "FROM temporal_breakdown_v1(runs := ['job'], ranks := [1, 2]);"
+    rows = job_store.run("temporal_breakdown", runs=["job"], ranks=[1, 2]).rows()
+    assert job_store.sql(call).rows() == rows
+    exact = re.findall(r'data-v="(\d+)"', section_of(text, "temporal_breakdown"))
+    assert str(rows[0][2]) in exact
+
+
+def test_rows_that_are_left_out_are_counted(job_store: TraceStore, tmp_path: Path) -> None:
+    """Those with the highest times stay, in their order."""
+    text = write_report(job_store, tmp_path / "a.html", rows=3).read_text(encoding="utf-8")
+    section = section_of(text, "idle_time_breakdown")
+    rows = job_store.run("idle_time_breakdown").df()
+    left = len(rows) - 3
+    assert (
+        f"The 3 of {len(rows):,} rows with the highest idle_ns; {left:,} are left out." in section
+    )
+    kept = [int(value) for value in re.findall(r'data-v="(\d{5,})"', section)]
+    highest = rows.sort_values("idle_ns", ascending=False, kind="stable").head(3)
+    assert kept == list(highest.sort_index()["idle_ns"])
+
+
+def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_path: Path) -> None:
+    """Byte by byte: no time of day, no random names."""
+    again = write_report(job_store, tmp_path / "again.html")
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_without_gpu_activity_sentences_stand_in_for_charts(
+    ingest_trace: Callable[..., TraceStore], tmp_path: Path
+) -> None:
+    """No empty chart: what is needed is said."""
+    store = ingest_trace("host_only.json")
+    text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
+    assert 'class="chart"' not in section_of(text, "temporal_breakdown")
+    sentence = "Nothing to show: this needs GPU activity"
+    assert sentence in section_of(text, "temporal_breakdown")
+    assert sentence in section_of(text, "costs")
+    assert "No kernels, copies or memsets." in section_of(text, "findings")
+
+
+@pytest.mark.parametrize(
+    "trace", ["no_events.json", "nothing_lasts.json", "suspect_and_unlinked.json"]
+)
+def test_odd_traces_have_reports(
+    trace: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
+) -> None:
+    """Nothing at all, kernels that last nothing, durations that cannot be true."""
+    text = write_report(ingest_trace(trace), tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "The chart could not be drawn" not in text
+    assert section_of(text, "rank_health")
+
+
+def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> None:
+    """Statements per run, a column with the run; --runs leaves the others out."""
+    both = write_report(tiny_store, tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<title>base, test: GPU performance</title>" in both
+    assert "<h3>Run base</h3>" in both
+    assert ">run</button>" in section_of(both, "temporal_breakdown")
+    path = write_report(tiny_store, tmp_path / "b.html", runs=["test"], title="One <run>")
+    one = path.read_text(encoding="utf-8")
+    assert "<h1>One &lt;run&gt;</h1>" in one
+    assert ">run</button>" not in section_of(one, "temporal_breakdown")
+    with pytest.raises(RankError, match="nope"):
+        write_report(tiny_store, tmp_path / "c.html", runs=["nope"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
+
+
+def test_names_of_a_trace_are_text(ingest_trace: Callable[..., TraceStore], tmp_path: Path) -> None:
+    """Whatever a kernel is called, no element and no handler comes of it."""
+    plain = write_report(
+        ingest_trace([kernel(n, f"k{n}") for n in range(len(PAYLOADS))], store="plain.store"),
+        tmp_path / "plain.html",
+    )
+    path = write_report(
+        ingest_trace([kernel(n, name) for n, name in enumerate(PAYLOADS)]), tmp_path / "a.html"
+    )
+    text = path.read_text(encoding="utf-8")
+    elements = Elements(text)
+    assert elements.tags == Elements(plain.read_text(encoding="utf-8")).tags
+    assert elements.handlers == []
+    assert "&lt;img src=x onerror=" in text
+    # Newlines are the page's own; all else that a terminal or a bidi algorithm acts on is written out.
+    names = text.rpartition("</main>")[0]
+    assert not [c for c in names if not c.isprintable() and c != "\n"]
+    assert "x" * 400 not in names
+
+
+def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Progress on stderr, nothing on stdout; a wrong rank is one line."""
+    store = tmp_path / "a.store"
+    trace = Path(__file__).parent / "traces" / "two_ranks_0.json"
+    hta_sql.ingest({0: str(trace)}, store, run="job").close()
+    out = tmp_path / "out.html"
+    assert main(["report", str(store), "-o", str(out), "--title", "Mine", "--rows", "5"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "] temporal_breakdown\n" in captured.err
+    assert f"Wrote {out} (" in captured.err
+    assert "<h1>Mine</h1>" in out.read_text(encoding="utf-8")
+    assert main(["report", str(store), "-o", str(tmp_path / "no.html"), "--ranks", "7"]) == 1
+    assert "No rank 7" in capsys.readouterr().err
+
+
+RANKS = 4096
+
+
+class ManyRanks:
+    """A store of one rank that answers as if it had 4,096 of them, each like rank 0, with other times."""
+
+    def __init__(self, store: TraceStore) -> None:
+        self._store = store
+
+    def run(self, name: str, **parameters: Any) -> Result:
+        """Repeat each row for every rank; times grow with the rank."""
+        result = self._store.run(name, **parameters)
+        table = result.arrow()
+        if "rank" not in table.column_names or not len(table):
+            return result
+        table = table.filter(pc.equal(table.column("rank"), 0))
+        size = len(table)
+        places = pa.array([row for _ in range(RANKS) for row in range(size)])
+        ranks = pa.array([rank for rank in range(RANKS) for _ in range(size)], pa.int32())
+        many = table.take(places)
+        for at, field in enumerate(many.schema):
+            column = many.column(at)
+            if field.name == "rank":
+                column = ranks
+            elif field.name.endswith("_ns") and pa.types.is_int64(field.type):
+                column = pc.add(column, pc.cast(ranks, pa.int64()))
+            many = many.set_column(at, field, column)
+        with duckdb.connect() as con:
+            return Result(con.from_arrow(many), result.analysis)
+
+    def ranks(self) -> list[int]:
+        """All of them."""
+        return list(range(RANKS))
+
+    def runs(self) -> list[str]:
+        """The one run."""
+        return self._store.runs()
+
+
+@pytest.fixture(scope="module")
+def many_page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report about 4,096 ranks."""
+    path = tmp_path_factory.mktemp("many") / "many.html"
+    return write_report(ManyRanks(job_store), path)  # type: ignore[arg-type]  # what a report needs of a store
+
+
+def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
+    """Rows are left out and say so; every chart is there."""
+    text = many_page.read_text(encoding="utf-8")
+    assert 1 * MEGABYTE < len(text) < 10 * MEGABYTE
+    for name in ("temporal_breakdown", "idle_time_breakdown", "comm_comp_overlap"):
+        section = section_of(text, name)
+        assert 'class="chart"' in section
+        assert "are left out" in section
+    assert "4,096 ranks are too many" in section_of(text, "gpu_kernels_by_name")
+
+
+def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
+    """Readable at once, all charts drawn within 20 s of a slow machine."""
+    chromium.complaints()
+    started = time.perf_counter()
+    chromium.open(many_page)
+    assert time.perf_counter() - started < 20
+    assert chromium.complaints() == []
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, width: int) -> None:
+    """In a browser: marks in every chart, no complaint, no request but the file itself."""
+    chromium.complaints()
+    chromium.requests()
+    chromium.open(page, width)
+    places = "[...document.querySelectorAll('.chart')]"
+    assert chromium.ask(f"return {places}.length") > 4
+    assert chromium.ask(f"return {places}.filter(p => p.dataset.drawn !== 'yes').length") == 0
+    empty = "p => !p.querySelector('canvas') && p.querySelectorAll('.role-mark path, .role-mark line').length < 1"
+    assert chromium.ask(f"return {places}.filter({empty}).map(p => p.dataset.chart)") == []
+    assert chromium.complaints() == []
+    assert [url for url in chromium.requests() if not url.startswith(("data:", "blob:"))] == [
+        page.as_uri()
+    ]
+    assert chromium.ask("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
+    """A click sorts numbers downwards, another one upwards; texts the other way round."""
+    chromium.open(page)
+    read = (
+        "const t = document.querySelector('#temporal_breakdown table');"
+        "const at = [...t.tHead.rows[0].cells].findIndex(c => c.textContent === 'idle_ns');"
+        "for (let i = 0; i < arguments[0]; i++) t.tHead.rows[0].cells[at].firstChild.click();"
+        "return [...t.tBodies[0].rows].map(r => Number(r.cells[at].dataset.v));"
+    )
+    as_it_is = chromium.ask(read, 0)
+    assert len(set(as_it_is)) > 1
+    assert chromium.ask(read, 1) == sorted(as_it_is, reverse=True)
+    assert chromium.ask(read, 1) == sorted(as_it_is)
+    classes = (
+        "const t = document.querySelector('#gpu_kernel_types table');"
+        "const at = [...t.tHead.rows[0].cells].findIndex(c => c.textContent === 'classes');"
+        "t.tHead.rows[0].cells[at].firstChild.click();"
+        "return [...t.tBodies[0].rows].map(r => r.cells[at].textContent);"
+    )
+    names = chromium.ask(classes)
+    assert names == sorted(names)
+    assert chromium.complaints() == []
+
+
+def test_payloads_do_not_run(
+    ingest_trace: Callable[..., TraceStore], chromium: Browser, tmp_path: Path
+) -> None:
+    """Not even if one slipped through: the page's policy runs its own scripts only."""
+    store = ingest_trace([kernel(number, name) for number, name in enumerate(PAYLOADS)])
+    chromium.open(write_report(store, tmp_path / "a.html", title="Safe"))
+    assert chromium.ask("return document.title") == "Safe: GPU performance"
+    assert chromium.ask("return document.querySelectorAll('main img, main [onload]').length") == 0
+    assert chromium.complaints() == []
+    # Selenium's own script is let through; what it writes into the page is not.
+    injected = "<img src=x onerror=\"document.title = 'owned'\">"
+    chromium.ask(
+        "document.querySelector('main').insertAdjacentHTML('beforeend', arguments[0])", injected
+    )
+    chromium.ask("return new Promise(done => setTimeout(done, 300))")
+    assert chromium.ask("return document.title") == "Safe: GPU performance"
+    assert any("Content Security Policy" in complaint for complaint in chromium.complaints())
