@@ -13,15 +13,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from hta_sql.ingestion.grammar import ENGINE_ONLY, NEAR_THE_END, EngineGrammar
 from hta_sql.ingestion.repair import STRING, is_valid_unicode, repaired, strictly
 
 EXCERPT_BYTES = 200
 
 WINDOW_BYTES = 64 << 10
 """Decode so much at a time; a longer event gets a longer window."""
-
-NEAR_THE_END = 16
-"""An error so close to the end of the text may be no error: a word or an escape is cut in two."""
 
 STARTS_TO_LOOK_PAST = 4
 """Look for the closing brace of a broken event past so many things that look like events."""
@@ -30,6 +28,7 @@ EVENT_START = re.compile(
     rb'(?<=[,}\]])\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|bp|s|args)"\s*:|\{\s*"ph"\s*:'
 )
 TOO_DEEP = "nested too deeply"
+NEVER_CLOSED = "a bracket is never closed"
 _BETWEEN = re.compile(rb"[ \t\r\n,]*")
 _AFTER_EVENT = re.compile(rb"[ \t\r\n]*(?:,[ \t\r\n]*(?:\{|\Z)|\]|\Z)")
 _STRING_OR_BRACKET = re.compile(STRING + rb"|[{}\[\]]", re.DOTALL)
@@ -51,7 +50,7 @@ class Span:
         problem: Why it does not parse; None: it does.
         text: What to parse in its place; None: nothing can be made of it.
         repair: What had to be repaired in it.
-        has_control: There are control characters in its strings.
+        has_control: There may be control characters in its strings.
         is_bracket: It starts with a closing bracket: the list of events may end here.
         is_open: It may go on behind the end of the text.
     """
@@ -161,7 +160,7 @@ class _Window:
         if start + WINDOW_BYTES // 2 > self._start + len(self._readable):
             self._move(start, WINDOW_BYTES)
         while True:
-            span = _value(self._readable, start - self._start)
+            span = self._value(start - self._start)
             is_whole = self._start + len(self._readable) == len(self._text)
             if is_whole or not span.is_open:
                 return replace(span, start=start, end=span.end + self._start)
@@ -170,28 +169,44 @@ class _Window:
     def _move(self, start: int, size: int) -> None:
         # One character a byte: positions stay valid.
         self._start, self._readable = start, self._text[start : start + size].decode("latin-1")
+        self._grammar = EngineGrammar(self._readable)
 
-
-def _value(readable: str, start: int) -> Span:
-    size = len(readable)
-    has_control = False
-    try:
+    def _value(self, start: int) -> Span:
+        readable, size = self._readable, len(self._readable)
+        if self._grammar.is_hopeless(start):
+            return Span(start, start, NEVER_CLOSED, is_open=self._grammar.end(start)[1])
         try:
-            _, end = _strict_decoder.raw_decode(readable, start)
+            end, has_control = _decoded(readable, start)
         except json.JSONDecodeError as error:
-            has_control = error.msg.startswith("Invalid control character")
-            if not has_control:
-                raise
-            _, end = _decoder.raw_decode(readable, start)
+            cut = error.pos >= size - NEAR_THE_END or error.msg.startswith("Unterminated string")
+            if not ENGINE_ONLY.match(readable, error.pos):
+                return Span(start, start, error.msg, is_open=cut)
+            return self._engine_value(start, error.msg, is_cut=cut)
+        except RecursionError:
+            return self._engine_value(start, TOO_DEEP, is_cut=False)
+        return self._whole(start, end, has_control=has_control)
+
+    def _engine_value(self, start: int, problem: str, *, is_cut: bool) -> Span:
+        """Try what the engine reads and Python does not."""
+        end, ran_out = self._grammar.end(start)
+        if end < 0:
+            return Span(start, start, problem, is_open=ran_out or is_cut)
+        return self._whole(start, end, has_control=True)
+
+    def _whole(self, start: int, end: int, *, has_control: bool) -> Span:
+        # A number may go on behind the end of the text; what has a closing mark may not.
+        is_open = self._readable[start] not in '{["' and end >= len(self._readable) - NEAR_THE_END
+        return Span(start, end, has_control=has_control, is_open=is_open)
+
+
+def _decoded(readable: str, start: int) -> tuple[int, bool]:
+    """Decode a value; returns its end and whether control characters stand in its strings."""
+    try:
+        return _strict_decoder.raw_decode(readable, start)[1], False
     except json.JSONDecodeError as error:
-        cut = error.pos >= size - NEAR_THE_END or error.msg.startswith("Unterminated string")
-        return Span(start, start, error.msg, is_open=cut)
-    except RecursionError:
-        return Span(start, start, TOO_DEEP)
-    if readable[start] == "{":
-        return Span(start, end, has_control=has_control)
-    # An element of the list all the same; a number may go on behind the end of the text.
-    return Span(start, end, has_control=has_control, is_open=end >= size - NEAR_THE_END)
+        if not error.msg.startswith("Invalid control character"):
+            raise
+    return _decoder.raw_decode(readable, start)[1], True
 
 
 def _broken(text: bytes, span: Span) -> Span:
@@ -208,8 +223,6 @@ def _broken(text: bytes, span: Span) -> Span:
         is_open = next_start == size or (span.is_open and not is_bracket)
         return Span(start, next_start, span.problem, is_bracket=is_bracket, is_open=is_open)
     brace, ran_out = _closing_brace(text, start, next_start)
-    if brace > 0 and span.problem == TOO_DEEP:
-        return Span(start, brace)  # for Python: the engine may well read it
     after = _AFTER_EVENT.match(text, brace) if 0 < brace <= next_start else None
     if after:
         end, is_open = brace, after.end() == size

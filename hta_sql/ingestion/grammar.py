@@ -1,0 +1,96 @@
+"""Where a JSON value ends for the engine: it reads more than Python's decoder does.
+
+A comma before a closing bracket, nan and inf in any case, any depth. Numbers and strings keep
+their place in the text, so that both readers see the same events.
+"""
+
+from __future__ import annotations
+
+import re
+
+ENGINE_ONLY = re.compile(r"-?(?:nan|inf)|,?[ \t\r\n]*[}\]]", re.IGNORECASE)
+"""What stands where Python's decoder gives up and the engine does not."""
+
+_TOKEN = re.compile(
+    r"[ \t\r\n]*(?:"
+    r'(?P<string>"[^"\\]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\]*)*")'
+    r"|(?P<scalar>-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+    r"|[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)|true|false|null)"
+    r"|(?P<mark>[{}\[\],:]))"
+)
+_VALUE, _KEY, _COLON, _NEXT = range(4)
+NEAR_THE_END = 16
+"""A value so close to the end of the text may be cut in two."""
+
+
+class EngineGrammar:
+    """Finds the ends of values in one text, in time that is linear in the text.
+
+    A scan that fails fails for every bracket that was open there: they are remembered, or a text
+    of brackets that never close would take time squared.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._hopeless: dict[int, bool] = {}
+
+    def is_hopeless(self, start: int) -> bool:
+        """Say whether the value that starts there is known to have no end."""
+        return start in self._hopeless
+
+    def end(self, start: int) -> tuple[int, bool]:
+        """Position behind the value that starts there, or -1.
+
+        Returns:
+            The position, and whether the text ended before anything was wrong.
+        """
+        if start in self._hopeless:
+            return -1, self._hopeless[start]
+        opened: list[int] = []
+        end, position = self._scan(start, opened)
+        if end > 0:
+            return end, False
+        ran_out = position >= len(self._text) - NEAR_THE_END or self._is_cut(position)
+        self._hopeless.update(dict.fromkeys(opened, ran_out))
+        return -1, ran_out
+
+    def _is_cut(self, position: int) -> bool:
+        """Say whether a string that starts there goes on to the end of the text."""
+        start = position + len(self._text[position:]) - len(self._text[position:].lstrip(" \t\r\n"))
+        return self._text.startswith('"', start) and self._text.find('"', start + 1) < 0
+
+    def _scan(self, position: int, opened: list[int]) -> tuple[int, int]:
+        """Read token by token; returns the end or -1, and where the scan stopped."""
+        text, wanted = self._text, _VALUE
+        while token := _TOKEN.match(text, position):
+            kind, first = token.lastgroup, token.start(token.lastindex or 0)
+            mark = text[first] if kind == "mark" else ""
+            if kind == "string" and wanted == _KEY:
+                wanted = _COLON
+            elif (kind == "scalar" or kind == "string") and wanted == _VALUE:
+                wanted = _NEXT
+            elif mark == ":" and wanted == _COLON:
+                wanted = _VALUE
+            elif mark in ("{", "[") and wanted == _VALUE:
+                opened.append(first)
+                wanted = _KEY if mark == "{" else _VALUE
+            elif mark in ("}", "]") and opened and _closes(text, opened[-1], mark, wanted, first):
+                opened.pop()
+                wanted = _NEXT
+            elif mark == "," and wanted == _NEXT and opened:
+                wanted = _KEY if text[opened[-1]] == "{" else _VALUE
+            else:
+                return -1, position
+            position = token.end()
+            if wanted == _NEXT and not opened:
+                return position, position
+        return -1, position
+
+
+def _closes(text: str, opening: int, mark: str, wanted: int, position: int) -> bool:
+    """Say whether a bracket may close here: behind a value, a comma or its opening bracket."""
+    if text[opening] + mark not in ("{}", "[]"):
+        return False
+    if wanted == _NEXT or wanted == _KEY:
+        return True
+    return wanted == _VALUE and mark == "]"
