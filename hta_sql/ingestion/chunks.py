@@ -48,6 +48,9 @@ MAX_TRAILER_BRACKETS = 64
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
+_LIST_END = re.compile(rb"[\]\s,]*(?:[}\]\s,]*(?=\"))?")
+"""What ends the list, brackets too many among it, up to the first key of the trailer."""
+
 _UTF8_BOM = b"\xef\xbb\xbf"
 _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
 
@@ -119,6 +122,10 @@ class TraceReader:
         self._read_trailer(rest[end:])
         self.is_done = True
 
+    def again(self, stream: BinaryIO) -> TraceReader:
+        """Make a reader that cuts the same chunks out of the same bytes once more."""
+        return TraceReader(stream, self.name, self.chunk_bytes, self.max_bytes, self.careful)
+
     def _cut_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
         """Cut at the last separator of each block; returns the rest, to the end of the file."""
         while block := self._read(len(buffer)):
@@ -153,7 +160,7 @@ class TraceReader:
                 brackets += 1
                 while len(buffer) < TRAILER_LIMIT_BYTES and (block := self._read(len(buffer))):
                     buffer += block
-                if closes_the_list(buffer[1:]):
+                if closes_the_list(buffer[1:TRAILER_LIMIT_BYTES]):
                     return buffer
             is_stray = buffer.startswith(b"]")
         return buffer
@@ -176,10 +183,10 @@ class TraceReader:
         try:
             block = self.stream.read(max(self.chunk_bytes, at_least))
         except (EOFError, OSError, ValueError) as error:
-            self._note(b"", f"the file cannot be read further: {error}")
+            self._note_end(f"the file cannot be read further: {error}")
             return b""
         if not block and isinstance(self.stream, UnpackedStream) and self.stream.problem:
-            self._note(b"", self.stream.problem)
+            self._note_end(self.stream.problem)
             self.stream.problem = None
         self._bytes_read += len(block)
         if self.max_bytes is not None and self._bytes_read > self.max_bytes:
@@ -192,6 +199,9 @@ class TraceReader:
     def _note(self, text: bytes, reason: str, *, ahead: int = 0, is_lost: bool = True) -> None:
         excerpt = text[:EXCERPT_BYTES].decode("utf-8", errors="replace")
         self.problems.append(Problem(self._offset + ahead, len(text), reason, excerpt, is_lost))
+
+    def _note_end(self, reason: str) -> None:
+        self.problems.append(Problem(self._bytes_read, 0, reason, ""))
 
     def _read_header(self) -> bytes:
         """Read up to the first event; returns the bytes that follow the bracket."""
@@ -209,8 +219,9 @@ class TraceReader:
         elif buffer.startswith(b"{"):
             buffer, start = self._find_events(buffer)
         else:
+            head = (buffer + self._read(20))[:20]
             raise TraceFormatError(
-                f"{self.name}: not JSON (it starts with {buffer[:20]!r}). "
+                f"{self.name}: not JSON (it starts with {head!r}). "
                 "A Kineto trace is a JSON object with a traceEvents list."
             )
         self._offset += start
@@ -305,9 +316,10 @@ class TraceReader:
 
     def _read_trailer(self, buffer: bytes) -> None:
         self.trailer = buffer
-        rest = buffer.removeprefix(b"]").strip(SPACE_AND_COMMA)
-        if rest.rstrip(b"} \t\r\n"):
-            self._add_metadata(rest, "trailer")
+        start = _LIST_END.match(buffer).end()  # type: ignore[union-attr]
+        self._offset += start
+        if buffer[start:].rstrip(b"} \t\r\n"):
+            self._add_metadata(buffer[start:].rstrip(SPACE_AND_COMMA), "trailer")
         if self._read():
             self._note(b"", f"the trailer is left unread behind {TRAILER_LIMIT_BYTES >> 20} MB")
 

@@ -67,7 +67,7 @@ class EngineGrammar:
             mark = text[first] if kind == "mark" else ""
             if kind == "string" and wanted == _KEY:
                 wanted = _COLON
-            elif (kind == "scalar" or kind == "string") and wanted == _VALUE:
+            elif kind in ("scalar", "string") and wanted == _VALUE:
                 wanted = _NEXT
             elif mark == ":" and wanted == _COLON:
                 wanted = _VALUE
@@ -91,6 +91,6 @@ def _closes(text: str, opening: int, mark: str, wanted: int, position: int) -> b
     """Say whether a bracket may close here: behind a value, a comma or its opening bracket."""
     if text[opening] + mark not in ("{}", "[]"):
         return False
-    if wanted == _NEXT or wanted == _KEY:
+    if wanted in (_NEXT, _KEY):
         return True
     return wanted == _VALUE and mark == "]"

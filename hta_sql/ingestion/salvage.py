@@ -31,6 +31,7 @@ TOO_DEEP = "nested too deeply"
 NEVER_CLOSED = "a bracket is never closed"
 _BETWEEN = re.compile(rb"[ \t\r\n,]*")
 _AFTER_EVENT = re.compile(rb"[ \t\r\n]*(?:,[ \t\r\n]*(?:\{|\Z)|\]|\Z)")
+_AFTER_VALUE = re.compile(r"[ \t\r\n]*(?:([,\]])|\Z)")
 _STRING_OR_BRACKET = re.compile(STRING + rb"|[{}\[\]]", re.DOTALL)
 QUOTE = ord('"')
 _BEFORE_OPENING = {ord("{"): b":", ord("["): b",["}
@@ -101,13 +102,16 @@ def _rescued(text: bytes, span: Span, *, is_unicode: bool) -> Rescued:
     is_doubtful = span.is_bracket or span.is_open
     if span.problem is None:
         is_strict = is_unicode and not span.has_control
-        valid, reason = (source, None) if is_strict else strictly(source)
-        return Rescued(span.start, source, valid, reason, is_doubtful)
+        valid, repair = (source, None) if is_strict else strictly(source)
+        return Rescued(span.start, source, valid, _repaired_by(repair), is_doubtful)
     if span.text is None:
         reason = f"broken JSON: {_problem(source)}"
         return Rescued(span.start, source, None, reason, is_doubtful)
-    reason = f"repaired: {span.repair}" if span.repair else None
-    return Rescued(span.start, source, span.text, reason, is_doubtful)
+    return Rescued(span.start, source, span.text, _repaired_by(span.repair), is_doubtful)
+
+
+def _repaired_by(repair: str | None) -> str | None:
+    return f"repaired: {repair}" if repair else None
 
 
 def _problem(source: bytes) -> str:
@@ -194,8 +198,16 @@ class _Window:
         return self._whole(start, end, has_control=True)
 
     def _whole(self, start: int, end: int, *, has_control: bool) -> Span:
-        # A number may go on behind the end of the text; what has a closing mark may not.
-        is_open = self._readable[start] not in '{["' and end >= len(self._readable) - NEAR_THE_END
+        if self._readable[start] == "{":
+            return Span(start, end, has_control=has_control)
+        # Not an event, but an element of the list all the same, if that goes on behind it.
+        size = len(self._readable)
+        after = _AFTER_VALUE.match(self._readable, end)
+        if not after:
+            return Span(start, start, "Extra data")
+        # A number may go on behind the end of the text; and whatever it is, a word may follow.
+        is_cut = self._readable[start] not in '["' and end >= size - NEAR_THE_END
+        is_open = is_cut or not after.group(1)
         return Span(start, end, has_control=has_control, is_open=is_open)
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.chunks import Chunk, TraceReader
+from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.salvage import Rescued, rescue
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import create_table, insert
@@ -75,6 +76,7 @@ def stage_events(
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
     con.execute(ingest_sql("link/quarantined"))
+    con.execute(ingest_sql("parse/set_aside"))
     con.execute(ingest_sql("parse/event_target"))
     con.execute(ingest_sql("parse/exact_args"))
     for number in count():
@@ -85,6 +87,8 @@ def stage_events(
         events += _stage_batch(con, batch, reader, events.total(), is_first=number == 0)
         if strict:
             _refuse_flaws(con, reader)
+    if reader and not strict:
+        place_set_aside(con, reader)
     _quarantine_file_problems(con, reader)
     if strict:
         _refuse_flaws(con, reader)
@@ -240,7 +244,8 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
 def _quarantine(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     """Note what was lost or repaired of this batch, and where it stands in the file."""
     offsets = reader.offsets if reader else []
-    con.execute(insert("quarantined", ingest_sql("extract/quarantine")), {"chunk_offsets": offsets})
+    con.execute(insert("quarantined", ingest_sql("extract/quarantine")))
+    con.execute(ingest_sql("parse/add_set_aside"), {"chunk_offsets": offsets})
 
 
 def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
@@ -257,6 +262,8 @@ def _note(con: duckdb.DuckDBPyConnection, rows: list[tuple[object, ...]]) -> Non
 
 
 def _refuse_flaws(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
+    if reader:
+        place_set_aside(con, reader)
     first = con.execute(ingest_sql("link/first_flaw")).fetchall()
     if first and reader:
         offset, reason, excerpt = first[0]

@@ -12,14 +12,82 @@ from tests.ingestion.small_trace import EVENTS, document
 TRACES = Path(__file__).parents[1] / "traces"
 
 TOKENS = [
-    *(token.encode() for token in '{ } [ ] , : " \\ \' / // /*x*/ # ; ( ) < > . - + e E 0 1 9'.split()),
-    *(token.encode() for token in "null true false nan NaN inf -inf Infinity N/A None undefined".split()),
-    *(b"\r\n", b"\t", b" ", b"\n", b"\0", b"\x01", b"\x1f", b"\x7f", b"\xff", b"\xc3", b"\xed\xa0\x80"),
-    *(b"\xef\xbb\xbf", b"\xfe\xff", b"\xe2\x80\xa8", b"\\ud800", b"\\udc00\\ud800", b"\\u00", b"\\x", b'\\"', b"\\\\"),
-    *(b"},{", b"}{", b"]}", b"]]", b"[[", b"}}", b'{"', b'"}', b'":', b'","', b'{"ph":"X"', b'"ph":', b'"traceEvents":['),
-    *(b'{"ph":"X","ts":1,"dur":2,"name":"n"}', b',{"ph": "M"}', b"{}", b"[]", b'""', b'"args":{', b'"args":[{"ph":1},{"ph":2}],'),
-    *(b"01", b"-01", b"1e3", b"1e400", b"1.50", b"18446744073709551616", b"-9223372036854775809", b"1" * 40, b"0.1e-400"),
-    *(b'"ts":"12.5",', b'"ts":null,', b'"dur":-5,', b'"dur":1e18,', b'"ph":1,', b'"name":null,', b'"name":"a"b",'),
+    *(
+        token.encode()
+        for token in "{ } [ ] , : \" \\ ' / // /*x*/ # ; ( ) < > . - + e E 0 1 9".split()
+    ),
+    *(
+        token.encode()
+        for token in "null true false nan NaN inf -inf Infinity N/A None undefined".split()
+    ),
+    *(
+        b"\r\n",
+        b"\t",
+        b" ",
+        b"\n",
+        b"\0",
+        b"\x01",
+        b"\x1f",
+        b"\x7f",
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+    ),
+    *(
+        b"\xef\xbb\xbf",
+        b"\xfe\xff",
+        b"\xe2\x80\xa8",
+        b"\\ud800",
+        b"\\udc00\\ud800",
+        b"\\u00",
+        b"\\x",
+        b'\\"',
+        b"\\\\",
+    ),
+    *(
+        b"},{",
+        b"}{",
+        b"]}",
+        b"]]",
+        b"[[",
+        b"}}",
+        b'{"',
+        b'"}',
+        b'":',
+        b'","',
+        b'{"ph":"X"',
+        b'"ph":',
+        b'"traceEvents":[',
+    ),
+    *(
+        b'{"ph":"X","ts":1,"dur":2,"name":"n"}',
+        b',{"ph": "M"}',
+        b"{}",
+        b"[]",
+        b'""',
+        b'"args":{',
+        b'"args":[{"ph":1},{"ph":2}],',
+    ),
+    *(
+        b"01",
+        b"-01",
+        b"1e3",
+        b"1e400",
+        b"1.50",
+        b"18446744073709551616",
+        b"-9223372036854775809",
+        b"1" * 40,
+        b"0.1e-400",
+    ),
+    *(
+        b'"ts":"12.5",',
+        b'"ts":null,',
+        b'"dur":-5,',
+        b'"dur":1e18,',
+        b'"ph":1,',
+        b'"name":null,',
+        b'"name":"a"b",',
+    ),
     b"[" * 300,
     b"{" * 300,
     b'{"a":' * 200,
@@ -46,7 +114,11 @@ def seeds() -> list[bytes]:
         json.dumps(some).encode(),
         document([]),
         document(EVENTS[:2], **compact),
-        *(path.read_bytes() for path in sorted(TRACES.glob("*.json")) if path.stat().st_size < 8000),
+        *(
+            path.read_bytes()
+            for path in sorted(TRACES.glob("*.json"))
+            if path.stat().st_size < 8000
+        ),
     ]
 
 

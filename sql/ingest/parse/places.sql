@@ -1,0 +1,8 @@
+-- Where the events that were set aside stand in the file, and how they start.
+CREATE OR REPLACE TEMP TABLE places (
+    chunk BIGINT,
+    position BIGINT,
+    byte_offset BIGINT,
+    byte_count BIGINT,
+    excerpt VARCHAR
+)

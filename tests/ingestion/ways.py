@@ -1,0 +1,123 @@
+"""Reads one file in every way that must not matter, and says what came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import duckdb
+
+from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion import staging
+from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
+from hta_sql.ingestion.source import open_trace
+from hta_sql.ingestion.staging import EXTRACTED, DoubtfulCutError, stage_events
+
+Row = tuple[Any, ...]
+Outcome = dict[str, list[Row]]
+"""Table ─▶ sorted rows, and ``error`` where the file is refused."""
+
+
+class Quarantined(NamedTuple):
+    """One row of quarantine."""
+
+    event_id: int | None
+    byte_offset: int
+    byte_count: int
+    is_lost: bool
+    reason: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a file is read; no outcome may depend on it."""
+
+    chunk_bytes: int = CHUNK_BYTES
+    batch_chunks: int = staging.BATCH_CHUNKS
+    threads: int = 1
+    careful: bool = False
+    memory_limit: str | None = None
+    is_deep: bool = True
+    """Bring the events into their tables; else keep them as they were parsed, in half the time."""
+
+
+def staged(path: Path, way: Way) -> Outcome:
+    """Read a file into the tables of its events, quarantine and metadata."""
+    try:
+        return _staged(path, way)
+    except DoubtfulCutError:
+        assert not way.careful
+        return staged(path, replace(way, careful=True))
+    except HtaSqlError as error:
+        return {"error": [(str(error),)]}
+
+
+def _staged(path: Path, way: Way) -> Outcome:
+    config: dict[str, Any] = {"threads": way.threads}
+    if way.memory_limit:
+        config["memory_limit"] = way.memory_limit
+    with (
+        duckdb.connect(":memory:", config=config) as con,
+        patch.object(staging, "BATCH_CHUNKS", way.batch_chunks),
+        ExitStack() as patches,
+    ):
+        if not way.is_deep:
+            patches.enter_context(patch.object(staging, "_extract", _keep_as_parsed))
+            patches.enter_context(patch.object(staging, "_create_empty", lambda con, table: None))
+        reader = TraceReader(open_trace(str(path)), str(path), way.chunk_bytes, careful=way.careful)
+        with reader.stream:
+            events: Counter[str] = stage_events(con, reader)
+        tables = [table for table in EXTRACTED if events[table]]
+        outcome: Outcome = {table: _rows(con, f"staged_{table}") for table in tables}
+        outcome["quarantined"] = _rows(con, "quarantined")
+        outcome["metadata"] = [(repr(reader.metadata),)]
+        outcome["event_count"] = [(events.total(),)]
+    return outcome
+
+
+def _keep_as_parsed(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
+    con.execute(
+        f"CREATE TEMP TABLE IF NOT EXISTS staged_{table} AS "  # noqa: S608 - one of our tables
+        "SELECT * EXCLUDE (chunk, position) FROM batch_events LIMIT 0"
+    )
+    con.execute(
+        f"INSERT INTO staged_{table} SELECT * EXCLUDE (chunk, position) "  # noqa: S608
+        "FROM batch_events WHERE target = $target",
+        {"target": table},
+    )
+
+
+def _rows(con: duckdb.DuckDBPyConnection, table: str) -> list[Row]:
+    return sorted(con.table(table).fetchall(), key=repr)
+
+
+def rows_by_event(outcome: Outcome) -> dict[int, Row]:
+    """Return the row of each event that is kept; an event is in one table only."""
+    rows: dict[int, Row] = {}
+    for table in EXTRACTED:
+        found = outcome.get(table, [])
+        of_table = {row[0]: row for row in found}
+        # A counter has one row for each of its series; all others have one row for each event.
+        assert table == "counters" or len(of_table) == len(found)
+        assert not rows.keys() & of_table.keys()
+        rows |= of_table
+    return rows
+
+
+def quarantine(outcome: Outcome) -> list[Quarantined]:
+    """Return what was lost or repaired, in the order of the file."""
+    rows = [Quarantined(*row) for row in outcome["quarantined"]]
+    return sorted(rows, key=lambda row: (row.byte_offset, row.is_lost))
+
+
+def check_nothing_vanished(outcome: Outcome) -> None:
+    """Every event of the file is in a table or in quarantine, and in one of them only."""
+    kept = set(rows_by_event(outcome))
+    lost = {row.event_id for row in quarantine(outcome) if row.is_lost} - {None}
+    assert not kept & lost
+    assert kept | lost == set(range(outcome["event_count"][0][0]))
