@@ -161,7 +161,8 @@ class _Window:
 
     def value(self, start: int) -> Span:
         """Decode what stands there; where it fails, the span has a problem and no end yet."""
-        if start + WINDOW_BYTES // 2 > self._start + len(self._readable):
+        end = self._start + len(self._readable)
+        if end < len(self._text) and start + WINDOW_BYTES // 2 > end:
             self._move(start, WINDOW_BYTES)
         while True:
             span = self._value(start - self._start)

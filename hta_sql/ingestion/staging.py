@@ -127,9 +127,24 @@ def _stage_batch(
 
 def _parse(con: duckdb.DuckDBPyConnection, batch: Iterable[Chunk], *, into_new: bool) -> None:
     """Read and cut while DuckDB parses."""
-    con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, map(_arrow, batch)))
+    refusals: list[TraceFormatError] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from map(_arrow, batch)
+        except TraceFormatError as error:
+            refusals.append(error)
+            raise
+
+    con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, batches()))
     select = ingest_sql("parse/events_of_chunks")
-    con.execute((create_table if into_new else insert)("parsed_events", select))
+    try:
+        con.execute((create_table if into_new else insert)("parsed_events", select))
+    except duckdb.Error:
+        # The engine reports what the reader raises as an error of its own.
+        if refusals:
+            raise refusals[0] from None
+        raise
 
 
 def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
