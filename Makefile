@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all check docs freeze bench clean
+.PHONY: help environment demo test test-all check docs freeze bench fuzz clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
@@ -17,6 +17,7 @@ help:
 	@echo 'make docs      write the generated parts of docs/'
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
 	@echo 'make bench     side by side with HolisticTraceAnalysis'
+	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
 	@echo 'make clean     remove the environment and what was generated'
 
 # --group needs pip 25.1; the pip that Python brings along is often older.
@@ -65,6 +66,13 @@ freeze: $(READY)
 bench: $(READY)
 	@echo '== benchmarks: results in benchmarks/work'
 	$(BIN)/python benchmarks/run.py
+
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?=
+
+fuzz: $(READY)
+	@echo '== fuzz: $(FUZZ_SECONDS) seconds'
+	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 clean:
 	@echo '== clean'

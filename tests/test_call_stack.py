@@ -92,7 +92,7 @@ FROM call_stack_v1(joins_backward := false)
 @pytest.mark.parametrize("seed", range(8))
 def test_any_tree(seed: int, ingest_trace: Callable[..., TraceStore]) -> None:
     """Ties, zero durations, partial overlaps, several threads and kernels of a launch."""
-    dice = random.Random(seed)  # noqa: S311 - a reproducible trace, not a secret
+    dice = random.Random(seed)
     events = [host("first", 0, 0, tid=9)]
     for number in range(60):
         start, tid = dice.randrange(40), dice.randrange(1, 3)
@@ -110,7 +110,7 @@ def test_any_tree(seed: int, ingest_trace: Callable[..., TraceStore]) -> None:
 
 def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStore]) -> None:
     """The descendants of a row are the descendant_count rows behind it."""
-    dice = random.Random(1)  # noqa: S311 - a reproducible trace, not a secret
+    dice = random.Random(1)
     events = [host("op", dice.randrange(50), dice.randrange(20), number) for number in (1, 2) * 30]
     rows = ingest_trace(events).run("call_stack").arrow().to_pylist()
     parents = {row["event_id"]: row["parent_id"] for row in rows}

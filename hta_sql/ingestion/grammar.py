@@ -74,7 +74,7 @@ class EngineGrammar:
             elif mark in ("{", "[") and wanted == _VALUE:
                 opened.append(first)
                 wanted = _KEY if mark == "{" else _VALUE
-            elif mark in ("}", "]") and opened and _closes(text, opened[-1], mark, wanted, first):
+            elif mark in ("}", "]") and opened and _closes(text, opened[-1], mark, wanted):
                 opened.pop()
                 wanted = _NEXT
             elif mark == "," and wanted == _NEXT and opened:
@@ -87,7 +87,7 @@ class EngineGrammar:
         return -1, position
 
 
-def _closes(text: str, opening: int, mark: str, wanted: int, position: int) -> bool:
+def _closes(text: str, opening: int, mark: str, wanted: int) -> bool:
     """Say whether a bracket may close here: behind a value, a comma or its opening bracket."""
     if text[opening] + mark not in ("{}", "[]"):
         return False

@@ -2,6 +2,7 @@
 --
 -- One sweep over all starts and ends with a counter per class; from its segments follow busy time,
 -- overlap and exposed time. Segments in which nothing runs are included, syncs are not activity.
+-- The last row of a lane stands for its end: it has no length, and nothing runs in it.
 --
 -- Status: stable
 -- Since: 0.1

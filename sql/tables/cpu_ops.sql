@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   name                  VARCHAR          Operator name.
 --   parent_id             BIGINT           event_id of the latest started event of the thread that encloses this one.
 --   depth                 INTEGER [count]  Number of events that enclose this one.
---   overlaps              BOOLEAN          Starts inside an earlier event of the thread but ends after it.
+--   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
 --   parent_op_id          BIGINT           event_id of the nearest operator around it.
 --   annotation_id         BIGINT           event_id of the nearest user annotation around it (steps not counted).
 --   module_id             BIGINT           event_id of the nearest nn.Module call around it.

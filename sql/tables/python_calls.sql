@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW python_calls AS
 --   name                  VARCHAR          file(line): function, or nn.Module: Name_0.
 --   parent_id             BIGINT           event_id of the latest started event of the thread that encloses this one.
 --   depth                 INTEGER [count]  Number of events that enclose this one.
---   overlaps              BOOLEAN          Starts inside an earlier event of the thread but ends after it.
+--   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
 --   parent_module_id      BIGINT           event_id of the nearest nn.Module call around it.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
 --   in_last_step          BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.

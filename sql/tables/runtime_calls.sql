@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW runtime_calls AS
 --   correlation    BIGINT           Correlation id: joins a call and what it launched.
 --   parent_id      BIGINT           event_id of the latest started event of the thread that encloses this one.
 --   depth          INTEGER [count]  Number of events that enclose this one.
---   overlaps       BOOLEAN          Starts inside an earlier event of the thread but ends after it.
+--   overlaps       BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
 --   op_id          BIGINT           event_id of the nearest operator around it.
 --   annotation_id  BIGINT           event_id of the nearest user annotation around it (steps not counted).
 --   module_id      BIGINT           event_id of the nearest nn.Module call around it.

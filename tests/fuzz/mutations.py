@@ -11,15 +11,10 @@ from tests.ingestion.small_trace import EVENTS, document
 
 TRACES = Path(__file__).parents[1] / "traces"
 
+MARKS = """{ } [ ] , : " \\ ' / // /*x*/ # ; ( ) < > . - + e E 0 1 9"""
+WORDS = "null true false nan NaN inf -inf Infinity N/A None undefined"
 TOKENS = [
-    *(
-        token.encode()
-        for token in "{ } [ ] , : \" \\ ' / // /*x*/ # ; ( ) < > . - + e E 0 1 9".split()
-    ),
-    *(
-        token.encode()
-        for token in "null true false nan NaN inf -inf Infinity N/A None undefined".split()
-    ),
+    *(token.encode() for token in f"{MARKS} {WORDS}".split()),
     *(
         b"\r\n",
         b"\t",

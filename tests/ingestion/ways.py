@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import duckdb
 
@@ -68,7 +68,7 @@ def _staged(path: Path, way: Way) -> Outcome:
     ):
         if not way.is_deep:
             patches.enter_context(patch.object(staging, "_extract", _keep_as_parsed))
-            patches.enter_context(patch.object(staging, "_create_empty", lambda con, table: None))
+            patches.enter_context(patch.object(staging, "_create_empty", Mock()))
         reader = TraceReader(open_trace(str(path)), str(path), way.chunk_bytes, careful=way.careful)
         with reader.stream:
             events: Counter[str] = stage_events(con, reader)
@@ -80,7 +80,7 @@ def _staged(path: Path, way: Way) -> Outcome:
     return outcome
 
 
-def _keep_as_parsed(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
+def _keep_as_parsed(con: duckdb.DuckDBPyConnection, table: str, **_: object) -> None:
     con.execute(
         f"CREATE TEMP TABLE IF NOT EXISTS staged_{table} AS "  # noqa: S608 - one of our tables
         "SELECT * EXCLUDE (chunk, position) FROM batch_events LIMIT 0"

@@ -178,7 +178,7 @@ def leftovers(store: Path, before: set[str]) -> set[str]:
 
 def main(folder: Path, kills: int, seed: int) -> None:
     """Kill and ask; prints what was done."""
-    chance = random.Random(seed)  # noqa: S311 - a test's dice
+    chance = random.Random(seed)
     traces, store = folder / "traces", folder / "job.store"
     write_version(traces, 0)
     done(lambda: ingest_all(traces, store))

@@ -1,0 +1,42 @@
+"""What must hold for any bytes at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+from hta_sql.ingestion.salvage import Span, walk
+from tests.ingestion.ways import Way, check_nothing_vanished, staged
+
+
+def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> None:
+    """No event vanishes; chunks, batches and the way of cutting change nothing.
+
+    Whatever is raised other than an error of the library's own tree is a crash.
+    """
+    length = path.stat().st_size
+    size = random.choice((1, 3, 16, 50, 100, 200, 333, 700, 1500, length // 2 + 1))
+    batch = random.choice((256, max(1, length // size // 4), 1 if size > length // 5 else 64))
+    plain = Way(is_deep=is_deep)
+    first = staged(path, plain)
+    if "error" not in first:
+        check_nothing_vanished(first)
+    small = Way(size, batch, careful=random.random() < 0.5, is_deep=is_deep)
+    for way in (replace(plain, careful=True), small):
+        assert staged(path, way) == first, way
+
+
+def check_walk(random: Random, text: bytes) -> None:
+    """What a walk says of a part of the text, it says of the whole: reads may end anywhere."""
+    whole = list(walk(text))
+    assert all(a.end <= b.start for a, b in pairwise(whole))
+    for _ in range(4):
+        cut = random.randrange(len(text) + 1)
+        part = _closed(list(walk(text[:cut], is_partial=True)))
+        assert part == [replace(span, is_open=False) for span in whole[: len(part)]], cut
+
+
+def _closed(spans: list[Span]) -> list[Span]:
+    return [span for span in spans if not span.is_open]

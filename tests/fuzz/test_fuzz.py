@@ -1,0 +1,28 @@
+"""A few broken traces of a fixed seed; ``make fuzz`` breaks others for as long as you like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.fuzz.mutations import mutated, seeds
+from tests.fuzz.properties import check_walk, check_ways_agree
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
+    """Where a read ends does not matter."""
+    random, wholes = Random(seed), seeds()
+    for _ in range(100):
+        check_walk(random, mutated(random, wholes))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ways_agree(seed: int, tmp_path: Path) -> None:
+    """How a file is read does not matter, whatever is in it."""
+    random, wholes = Random(seed), seeds()
+    path = tmp_path / "trace.json"
+    path.write_bytes(mutated(random, wholes))
+    check_ways_agree(random, path, is_deep=True)
