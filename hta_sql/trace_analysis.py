@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from hta_sql.hta.breakdowns import Breakdowns
 from hta_sql.hta.operators import Operators
+from hta_sql.hta.traces import Traces
 
 __all__ = ["TraceAnalysis"]
 
 
-class TraceAnalysis(Breakdowns, Operators):
+class TraceAnalysis(Breakdowns, Operators, Traces):
     """The traces of one job, analysed as HTA's class of that name does.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is

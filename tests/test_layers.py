@@ -88,6 +88,7 @@ def test_outputs_use_only_what_ingestion_makes_public() -> None:
         "hta_sql.report",
         "hta_sql.cli",
         "hta_sql.hta",
+        "hta_sql.common",
         "hta_sql.trace_analysis",
     )
     broken = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Iterable, Mapping
@@ -57,6 +58,21 @@ class Job:
         self._ranks = self._ranks_of_run(check_sources=store is None or not as_it_is)
         self._scope["runs"] = [self.run]
         self._warn_of_captures()
+
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks of the run whose traces are there."""
+        return list(self._ranks)
+
+    def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
+        """Run an analysis on some ranks, in the scope of this job."""
+        return self._result(name, ranks, **parameters)
+
+    def scoped(self: _Job, **scope: Any) -> _Job:  # noqa: PYI019 - Self came with 3.11
+        """Return this job, over the same store, with another scope."""
+        other = copy.copy(self)
+        other._scope = {**self._scope, **scope}  # noqa: SLF001 - its own class
+        return other
 
     def close(self) -> None:
         """Close the store."""

@@ -40,6 +40,7 @@ SCOPE = {
 WHOLE_RANKS = {
     "findings_v1": "says what is wrong with a capture, which is not a matter of one step",
     "rank_health_v1": "likewise",
+    "device_type_v1": "is the same in every step",
 }
 """Analyses that take runs and ranks only ─▶ why."""
 

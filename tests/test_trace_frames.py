@@ -1,0 +1,280 @@
+"""Trace: HTA's frames and calls; trace files by themselves."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hta_sql.common.trace import Trace, create_rank_to_trace_dict, get_trace_files
+from hta_sql.common.trace_file import create_rank_to_trace_dict_from_dir, update_trace_rank
+from hta_sql.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.errors import RankError, TraceFormatError, TraceNotFoundError
+from hta_sql.hta.names import shorten_name
+from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.trace_files import read_trace, write_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TRACES = Path(__file__).parent / "traces"
+COLUMNS = [
+    "index",
+    "cat",
+    "name",
+    "pid",
+    "tid",
+    "ts",
+    "dur",
+    "end",
+    "stream",
+    "correlation",
+    "bytes",
+    "memory_bw_gbps",
+    "wait_on_stream",
+    "wait_on_cuda_event_record_corr_id",
+    "input_dims",
+    "input_type",
+    "input_strides",
+    "external_id",
+    "python_id",
+    "python_parent_id",
+    "collective_name",
+    "in_msg_nelems",
+    "out_msg_nelems",
+    "msg_dtype",
+    "group_size",
+    "in_split_size",
+    "out_split_size",
+    "index_correlation",
+    "iteration",
+]
+
+
+def files(folder: Path, *names: str) -> dict[int, str]:
+    """Copies of tiny traces, one rank each."""
+    found = {}
+    for rank, name in enumerate(names):
+        found[rank] = str(folder / f"{rank}-{name}")
+        Path(found[rank]).write_bytes((TRACES / name).read_bytes())
+    return found
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Iterator[Trace]:
+    """Two ranks, all steps."""
+    with Trace(files(tmp_path, "filters.json", "two_steps_drop_last.json")) as opened:
+        yield opened
+
+
+def test_columns_and_values(trace: Trace) -> None:
+    """HTA's columns, its defaults where the trace says nothing, microseconds."""
+    frame = trace.get_trace(0)
+    assert set(frame.columns) == set(COLUMNS)
+    assert list(frame.index) == list(frame["index"]) == list(range(18))
+    symbols = trace.symbol_table.get_sym_table()
+    op = frame.loc[2].to_dict()
+    assert (symbols[op["name"]], symbols[op["cat"]]) == ("aten::linear", "cpu_op")
+    assert (op["ts"], op["dur"], op["end"]) == (4.0, 6.0, 10.0)
+    assert (op["input_dims"], op["input_type"]) == ([[2, 3]], "-1")
+    assert (op["external_id"], op["stream"], op["correlation"]) == (5, -1, -1)
+    assert (op["iteration"], op["index_correlation"]) == (550, -1)
+    assert frame.loc[1, "input_dims"] == [[4]]
+    copy = frame.loc[14]
+    assert (copy["bytes"], copy["memory_bw_gbps"], copy["stream"]) == (1024, 0.5, 7)
+    assert list(frame.loc[[3, 13, 12, 15, 16], "index_correlation"]) == [13, 3, 15, 12, 0]
+    assert frame.loc[9, "collective_name"] == ""
+    assert trace.get_trace(0) is frame
+
+
+def test_scope(trace: Trace) -> None:
+    """All steps at first; then as align_and_filter_trace is told."""
+    assert trace.get_ranks() == [0, 1]
+    assert trace.get_iterations() == [550, 551]
+    assert trace.get_iterations(1) == [1, 2]
+    assert trace.get_iterations(7) == []
+    trace.align_and_filter_trace(include_last_profiler_step=False)
+    assert trace.get_iterations() == [550]
+    assert {rank: len(frame) for rank, frame in trace.get_all_traces().items()} == {0: 13, 1: 7}
+    trace.load_traces(include_last_profiler_step=True)
+    assert trace.get_iterations(1) == [1, 2]
+    trace.parse_traces(max_ranks=1)
+    assert trace.get_ranks() == [0]
+    with pytest.raises(RankError, match="No rank 1"):
+        trace.get_trace(1)
+
+
+def test_times(trace: Trace) -> None:
+    """A duration ends with the last event."""
+    assert trace.get_trace_duration() == 200.0
+    assert trace.get_trace_duration(1) == 220.0
+    with pytest.raises(TraceFormatError, match="no baseTimeNanoseconds"):
+        trace.get_trace_start_unixtime_ns(1)
+
+
+def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
+    """Each rank's own first event (HTA: the first event of all ranks)."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
+    paths = {}
+    for rank, ts in ((0, 10.5), (1, 300.25)):
+        content = {
+            "baseTimeNanoseconds": 1_700_000_000_000_000_000,
+            "traceEvents": [event | {"ts": ts}],
+        }
+        paths[rank] = str(tmp_path / f"{rank}.json")
+        Path(paths[rank]).write_text(json.dumps(content), encoding="utf-8")
+    with Trace(paths) as trace:
+        assert trace.get_trace_start_unixtime_ns(0) == 1_700_000_000_000_010_500
+        assert trace.get_trace_start_unixtime_ns(1) == 1_700_000_000_000_300_250
+        with pytest.raises(RankError):
+            trace.get_trace_start_unixtime_ns(3)
+
+
+def test_names(trace: Trace) -> None:
+    """Numbers are alphabetical and the same for all ranks; decoding adds texts."""
+    symbols = trace.symbol_table.get_sym_table()
+    assert symbols == sorted(symbols)
+    trace.decode_symbol_ids()
+    assert trace.get_trace(0).loc[13, "s_name"] == "gemm"
+    assert trace.get_trace(1).loc[4, "s_cat"] == "kernel"
+    trace.decode_symbol_ids(use_shorten_name=False)
+    assert trace.get_trace(0).loc[13, "s_name"] == "void gemm<float>(int)"
+
+
+def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
+    """Metadata, raw contents and the kind of device."""
+    assert trace.meta_data[0]["distributedInfo"] == {"backend": "nccl", "rank": 0, "world_size": 1}
+    assert trace.get_device_type() == "NVIDIA GPU"
+    raw = trace.get_raw_trace_for_one_rank(0)
+    assert raw == json.loads((TRACES / "filters.json").read_text(encoding="utf-8"))
+    for name in ("out.json", "out.json.gz"):
+        trace.write_raw_trace(str(tmp_path / "written" / name), raw)
+        assert read_trace(str(tmp_path / "written" / name)) == raw
+    assert gzip.decompress((tmp_path / "written" / "out.json.gz").read_bytes())
+    assert (tmp_path / "written" / "out.json").read_bytes()[:1] == b"{"
+
+
+def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
+    """TraceAnalysis.t has the analysis's scope; without the last step by default."""
+    with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
+        assert list(analysis.t.get_trace(0)["index"]) == [0, 2, 3, 4, 5, 6, 7]
+        assert analysis.t is analysis.t
+        analysis.t.align_and_filter_trace(include_last_profiler_step=True)
+        assert len(analysis.t.get_trace(0)) == 12
+        assert analysis.get_temporal_breakdown().loc[0, "kernel_time(us)"] == 110.0
+
+
+def test_no_device(tmp_path: Path) -> None:
+    """A trace of nothing has an empty frame with all columns, and no known device."""
+    with Trace(files(tmp_path, "no_events.json")) as trace:
+        assert set(trace.get_trace(0).columns) == set(COLUMNS)
+        assert len(trace.get_trace(0)) == 0
+        assert trace.get_device_type() == "UNKNOWN GPU"
+        assert trace.symbol_table.is_empty()
+
+
+def test_symbol_table() -> None:
+    """Numbers stay; matching is by expression or by contained text."""
+    table = TraceSymbolTable(["b", "a.c", "b", "abc"])
+    assert table.get_sym_id_map() == {"b": 0, "a.c": 1, "abc": 2}
+    assert table.find_matches(["a.c"]) == [1]
+    assert table.find_matched_symbols(["b"]) == ["b", "abc"]
+    assert table.matching("a.c") == {1, 2}
+    both = TraceSymbolTable.combine_symbol_tables([table, TraceSymbolTable(["z", "b"])])
+    assert both.get_sym_table() == ["b", "a.c", "abc", "z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"),
+        ("aten::mm", "aten::mm"),
+        ("void at::native::kernel<float, std::array<char*, 2> >(int, f<g>)", "at::native::kernel"),
+        ("void cub::Kernel<a->b>(x)::operator()", "cub::Kernel::operator"),
+        ("a>b", "a>b"),
+    ],
+)
+def test_short_names(name: str, short: str) -> None:
+    """Template and call arguments and the return type go."""
+    assert shorten_name(name) == short
+
+
+def test_ranks_of_files(tmp_path: Path) -> None:
+    """The rank that a file states, however it is written (HTA needs a space behind the colon)."""
+    paths = []
+    for rank, text in ((3, '{"distributedInfo":{"rank":3},"traceEvents":[]}'), (5, None)):
+        path = tmp_path / f"trace{rank}.json"
+        path.write_text(
+            text or '{"traceEvents": [], "distributedInfo": {"rank": 5}}', encoding="utf-8"
+        )
+        paths.append(str(path))
+    expected = {3: paths[0], 5: paths[1]}
+    assert create_rank_to_trace_dict(paths) == (True, expected)
+    assert create_rank_to_trace_dict_from_dir(str(tmp_path)) == (True, expected)
+    assert get_trace_files(str(tmp_path)) == expected
+    assert create_rank_to_trace_dict_from_dir(str(tmp_path / "none")) == (False, {})
+
+
+EVENT = '{"ph": "X", "cat": "kernel", "name": "é \\"distributedInfo\\": {", "ts": 1, "dur": 2}'
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"traceEvents": [{EVENT}]}}',
+        f'\ufeff {{"schemaVersion": 1, "traceEvents": [{EVENT}]}}',
+        f'{{"distributedInfo":{{"rank": 1, "pg": [{{"ranks": [1]}}]}}, "traceEvents": [{EVENT}]}}',
+        f'{{"traceEvents": [{EVENT}], "distributedInfo": {{"backend": "nccl"}}, "last": 1}}',
+        f'{{"traceEvents": [{", ".join([EVENT] * 30_000)}], "distributedInfo": {{"rank": 12}}}}',
+    ],
+    ids=["none", "bom", "before", "without rank", "behind"],
+)
+def test_a_rank_is_written(tmp_path: Path, suffix: str, text: str) -> None:
+    """Only the rank changes."""
+    path = tmp_path / f"trace.{suffix}"
+    pack: Callable[[bytes], bytes] = gzip.compress if suffix.endswith("gz") else bytes
+    path.write_bytes(pack(text.encode("utf-8")))
+    before = json.loads(text.removeprefix("\ufeff"))
+    update_trace_rank(path, 7)
+    unpack: Callable[[bytes], bytes] = gzip.decompress if suffix.endswith("gz") else bytes
+    after = json.loads(unpack(path.read_bytes()).decode("utf-8").removeprefix("\ufeff"))
+    assert after == {**before, "distributedInfo": {**before.get("distributedInfo", {}), "rank": 7}}
+    assert create_rank_to_trace_dict([str(path)])[1] == {7: str(path)}
+
+
+def test_files_that_cannot_have_a_rank(tmp_path: Path) -> None:
+    """They are left as they are."""
+    bare = tmp_path / "bare.json"
+    bare.write_text(f"[{EVENT}]", encoding="utf-8")
+    cut = tmp_path / "cut.json.gz"
+    whole = f'{{"traceEvents": [{", ".join(f"{EVENT[:-1]}, {chr(34)}n{chr(34)}: {i}}}" for i in range(9000))}]}}'
+    cut.write_bytes(gzip.compress(whole.encode("utf-8"))[:-500])
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"traceEvents": [], "distributedInfo": 3}', encoding="utf-8")
+    for path, message in ((bare, "bare list"), (cut, "left as it is"), (broken, "no object|not a")):
+        content = path.read_bytes()
+        with pytest.raises(TraceFormatError, match=message):
+            update_trace_rank(path, 1)
+        assert path.read_bytes() == content
+    with pytest.raises(TraceNotFoundError):
+        update_trace_rank(tmp_path / "none.json", 1)
+
+
+def test_reading_what_is_no_json(tmp_path: Path) -> None:
+    """The message names the file."""
+    path = tmp_path / "x.json"
+    path.write_text('{"traceEvents": [', encoding="utf-8")
+    with pytest.raises(TraceFormatError, match=r"x\.json"):
+        read_trace(str(path))
+
+
+def test_writing_fails_whole(tmp_path: Path) -> None:
+    """What cannot be written leaves nothing behind."""
+    contents: dict[str, Any] = {"traceEvents": [object()]}
+    with pytest.raises(TypeError):
+        write_trace(contents, tmp_path / "out.json")
+    assert list(tmp_path.iterdir()) == []
