@@ -25,3 +25,9 @@ def sql_root() -> Path:
 def ingest_sql(relative_path: str) -> str:
     """Return the text of one file below sql/ingest, for example ``link/launches``."""
     return (sql_root() / "ingest" / f"{relative_path}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def reader_sql(name: str) -> str:
+    """Return the text of one file of sql/readers: what reads files that are no traces."""
+    return (sql_root() / "readers" / f"{name}.sql").read_text(encoding="utf-8")

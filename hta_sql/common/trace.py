@@ -209,6 +209,11 @@ class Trace:
         """Run an analysis on one rank, in the scope of this trace; returns its own columns."""
         return self._job.result(name, [self._checked(rank)], **parameters).df()
 
+    def sql(self, query: str, rank: int, values: Mapping[str, Any]) -> pd.DataFrame:
+        """Ask a query with ``$runs`` and ``$ranks``, which become this run and one rank."""
+        scope = {"runs": [self._job.run], "ranks": [self._checked(rank)]}
+        return self._job.store.sql(query, {**scope, **values}).df()
+
     def close(self) -> None:
         """Close the store, if this object opened it."""
         if self._owns_job:

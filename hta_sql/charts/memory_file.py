@@ -1,0 +1,69 @@
+"""The memory of a raw memory timeline, by category."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.style import WIDTH, data
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["memory_by_category"]
+
+CATEGORIES = {
+    "parameter": "#0072B2",
+    "optimizer state": "#CC79A7",
+    "input": "#F0E442",
+    "temporary": "#999999",
+    "activation": "#009E73",
+    "gradient": "#D55E00",
+    "autograd": "#E69F00",
+    "unknown": "#000000",
+}
+"""In HTA's order, in Okabe and Ito's colours."""
+
+MAX_INSTANTS = 1000
+GIB = 1 << 30
+
+
+def memory_by_category(table: pd.DataFrame) -> alt.Chart:
+    """Areas stacked over time: bytes in use by category.
+
+    Args:
+        table: Columns of :func:`hta_sql.side_files.memory_timeline`. Of more than 1000 instants,
+            the one with the most memory of each thousandth is shown, so that peaks stay.
+    """
+    columns = {f"{name.replace(' ', '_')}_bytes": name for name in CATEGORIES}
+    total = table[list(columns)].sum(axis=1)
+    start, end = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
+    bins = ((table["ts"] - start) * MAX_INSTANTS // max(1, end - start)).astype("int64")
+    kept = table if len(table) <= MAX_INSTANTS else table.loc[total.groupby(bins).idxmax()]
+    tall = kept.rename(columns=columns).melt(
+        id_vars="ts", value_vars=list(CATEGORIES), var_name="category", value_name="bytes"
+    )
+    tall["place"] = tall["category"].map({name: place for place, name in enumerate(CATEGORIES)})
+    tall["ms"] = (tall["ts"] - start) / 1e6
+    tall["gib"] = tall["bytes"] / GIB
+    scale = alt.Scale(domain=list(CATEGORIES), range=list(CATEGORIES.values()))
+    chart: alt.Chart = (
+        alt.Chart(
+            data(tall[["ms", "gib", "category", "place"]]), title="Memory timeline", width=WIDTH
+        )
+        .mark_area(interpolate="step-after")
+        .encode(
+            x=alt.X("ms:Q", title="Time [ms]"),
+            y=alt.Y("gib:Q", title="Memory in use [GiB]", stack="zero"),
+            color=alt.Color("category:N", title="Category", scale=scale),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("category:N", title="Category"),
+                alt.Tooltip("ms:Q", title="Time [ms]", format=",.3f"),
+                alt.Tooltip("gib:Q", title="In use [GiB]", format=",.4f"),
+            ],
+        )
+        .interactive(bind_y=False)
+    )
+    return chart
