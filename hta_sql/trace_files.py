@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceError, TraceFormatError, TraceNotFoundError
+from hta_sql.ingestion.chunks import TraceReader
 from hta_sql.ingestion.discover import discover, peek
-from hta_sql.ingestion.source import open_trace
+from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.overlay.places import replacing
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "create_rank_to_trace_dict_from_dir",
     "get_trace_files",
     "read_trace",
+    "trace_events",
     "update_trace_rank",
     "write_trace",
 ]
@@ -75,6 +77,30 @@ def read_trace(file_path: str) -> dict[str, Any]:
             f"{file_path!r} is not valid JSON: {error}. Ingest it to keep the events that are whole."
         ) from error
     return trace
+
+
+def trace_events(file_path: str) -> Iterator[dict[str, Any]]:
+    """Yield the events of a trace as Python objects; memory does not grow with the file.
+
+    Raises:
+        TraceNotFoundError: There is no such file.
+        TraceFormatError: It is no trace, or broken: ingest keeps the events that are whole.
+    """
+    peek(file_path)
+    limit = max_unpacked_bytes(file_path)
+    reader = TraceReader(open_trace(file_path), file_path, max_bytes=limit, careful=True)
+    with reader.stream:
+        for chunk in reader:
+            try:
+                yield from json.loads(b"[" + chunk.text.strip(b", \t\r\n") + b"]")
+            except ValueError as error:
+                raise TraceFormatError(
+                    f"{file_path!r} is broken behind byte {chunk.byte_offset}: {error}."
+                ) from error
+    for problem in reader.problems:
+        raise TraceFormatError(
+            f"{file_path!r} is broken at byte {problem.byte_offset}: {problem.reason}."
+        )
 
 
 def write_trace(trace_data: dict[str, Any], file_path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,98 @@
+"""validate_trace_format: HTA's call and result."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hta_sql.errors import ParameterError, TraceFormatError, TraceNotFoundError
+from hta_sql.utils.validate_trace import validate_trace_format
+
+
+def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
+    """A trace with one event for each of the arguments."""
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": a} for a in args]
+    text = json.dumps({"traceEvents": [*events, {"ph": "s", "id": 1, "ts": 1}]}).encode("utf-8")
+    path = folder / name
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_a_good_trace(tmp_path: Path, name: str) -> None:
+    """Whole numbers are good where a number is asked for; lists have no type; null is no value."""
+    path = trace(
+        tmp_path,
+        {"Python parent id": None},
+        {"stream": 7, "memory bandwidth (GB/s)": 1, "Input Dims": []},
+        name=name,
+    )
+    assert validate_trace_format(path) == (True, {})
+    assert validate_trace_format(path, "complete", ignore_missing_arguments=False) == (True, {})
+
+
+def test_types(tmp_path: Path) -> None:
+    """The first value of a wrong type is named with its event."""
+    path = trace(
+        tmp_path, {"stream": 7}, {"stream": "7"}, {"stream": None, "dtype": 3}, {"cbid": ""}
+    )
+    ok, errors = validate_trace_format(path)
+    assert not ok
+    assert errors == {
+        "type_violations": {
+            "stream": "key=stream: value='7' type=str; expect_type=integer (event 1)",
+            "dtype": "key=dtype: value=3 type=int; expect_type=text (event 2)",
+        }
+    }
+    assert set(validate_trace_format(path, "minimal")[1]["type_violations"]) == {"stream"}
+    assert set(validate_trace_format(path, "complete")[1]["type_violations"]) == {
+        *("stream", "dtype", "cbid")
+    }
+
+
+def test_unknown_arguments(tmp_path: Path) -> None:
+    """They are counted where they are asked for; what is beyond the level counts as unknown."""
+    path = trace(tmp_path, {"mine": 1, "stream": 7}, {"mine": 2, "cbid": 3})
+    assert validate_trace_format(path) == (True, {})
+    expected = {"skipped_arguments": {"mine": 2, "cbid": 1}}
+    assert validate_trace_format(path, "standard", False) == (False, expected)
+    expected = {"skipped_arguments": {"mine": 2}}
+    assert validate_trace_format(path, "complete", False) == (False, expected)
+
+
+def test_arguments_that_are_none(tmp_path: Path) -> None:
+    """It has to be an object."""
+    ok, errors = validate_trace_format(trace(tmp_path, [1]))
+    assert (ok, list(errors)) == (False, ["args_data_type"])
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("", "trace_read_error"),
+        ("nothing", "trace_read_error"),
+        ('{"traceEvents": [{"ph": "X", "args": {"stream": }}]}', "trace_read_error"),
+        ('{"traceEvents": [{"ph": "X"}', "trace_read_error"),
+        ('{"events": []}', "trace_data_error"),
+        ("[1, 2]", "trace_data_error"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path: Path, text: str, key: str) -> None:
+    """A broken file is told from one without events."""
+    path = tmp_path / "trace.json"
+    path.write_text(text, encoding="utf-8")
+    ok, errors = validate_trace_format(str(path))
+    assert (ok, list(errors)) == (False, [key])
+    assert isinstance(errors[key], str if key == "trace_data_error" else TraceFormatError)
+
+
+def test_no_file_and_no_level(tmp_path: Path) -> None:
+    """The missing file is in the answer, the missing level a mistake of the caller."""
+    ok, errors = validate_trace_format(str(tmp_path / "none.json"))
+    assert (ok, type(errors["trace_read_error"])) == (False, TraceNotFoundError)
+    with pytest.raises(ParameterError, match="minimal, standard, complete"):
+        validate_trace_format("x.json", "default")
