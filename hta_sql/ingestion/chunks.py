@@ -276,7 +276,9 @@ class TraceReader:
                 return span.start
             if span.is_open:
                 break
-            end = span.end
+            # By itself, a word that an event follows without a comma would be an element.
+            if not span.problem or buffer.startswith(b"{", span.start):
+                end = span.end
             self._broken += 1 if span.problem else -1
             if self._broken > MAX_BROKEN:
                 raise TraceFormatError(

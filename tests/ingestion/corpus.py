@@ -267,6 +267,7 @@ def _repaired() -> Iterator[tuple[str, bytes, str, str | None]]:
 def _several() -> Iterator[tuple[str, bytes, tuple[Fate, ...]]]:
     yield "two events without a comma", event() + b" " + event(), (kept(), kept())
     yield "two events and three commas", event() + b",,, " + event(), (kept(), kept())
+    yield "a number and an event without a comma", b"Infinity" + event(), (lost(GARBAGE), kept())
     yield "only commas", b",,,", ()
     yield "a brace too many", event() + b"}", (kept(), lost(GARBAGE))
     yield "a comment behind it", event() + b" // done\n", (kept(), lost(GARBAGE))

@@ -42,6 +42,7 @@ class Way:
     threads: int = 1
     careful: bool = False
     memory_limit: str | None = None
+    max_bytes: int | None = None
     is_deep: bool = True
     """Bring the events into their tables; else keep them as they were parsed, in half the time."""
 
@@ -69,7 +70,8 @@ def _staged(path: Path, way: Way) -> Outcome:
         if not way.is_deep:
             patches.enter_context(patch.object(staging, "_extract", _keep_as_parsed))
             patches.enter_context(patch.object(staging, "_create_empty", Mock()))
-        reader = TraceReader(open_trace(str(path)), str(path), way.chunk_bytes, careful=way.careful)
+        stream = open_trace(str(path))
+        reader = TraceReader(stream, str(path), way.chunk_bytes, way.max_bytes, careful=way.careful)
         with reader.stream:
             events: Counter[str] = stage_events(con, reader)
         tables = [table for table in EXTRACTED if events[table]]

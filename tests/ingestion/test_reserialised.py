@@ -1,0 +1,79 @@
+"""However a trace is written, and however it is read: the same tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.ingestion.small_trace import EVENTS, HEADER, TRAILER
+from tests.ingestion.ways import Way, staged
+
+STYLES = st.fixed_dictionaries(
+    {
+        "indent": st.sampled_from((None, 0, 1, 4, "\t")),
+        "separators": st.sampled_from(((",", ":"), (", ", ": "), (" ,", " :"), (",\r\n", ":\t"))),
+        "ensure_ascii": st.booleans(),
+    }
+)
+WAYS = st.builds(
+    Way,
+    chunk_bytes=st.integers(40, 5000),
+    batch_chunks=st.sampled_from((4, 64, 256)),
+    threads=st.sampled_from((1, 2)),
+    careful=st.booleans(),
+    memory_limit=st.sampled_from((None, "200MB")),
+)
+relaxed = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def written(order: list[int], *, is_first: bool, style: dict[str, Any]) -> bytes:
+    """Write the trace in one style, keys in one order, the events first or last."""
+    ordered = [
+        dict(sorted(event.items(), key=lambda item: order[len(item[0]) % len(order)]))
+        for event in EVENTS
+    ]
+    rest = {**HEADER, **TRAILER}
+    events: dict[str, Any] = {"traceEvents": ordered}
+    whole = {**events, **rest} if is_first else {**rest, **events}
+    return json.dumps(whole, **style).encode()
+
+
+@relaxed
+@given(order=st.permutations(range(4)), is_first=st.booleans(), style=STYLES, way=WAYS)
+def test_style_and_way_change_nothing(
+    tmp_path: Path, order: list[int], style: dict[str, Any], way: Way, *, is_first: bool
+) -> None:
+    """White space, escapes, the order of keys, chunks, batches, threads and memory."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(json.dumps({**HEADER, "traceEvents": EVENTS, **TRAILER}).encode())
+    plain = staged(path, Way())
+    path.write_bytes(written(order, is_first=is_first, style=style))
+    styled = staged(path, way)
+    assert styled.keys() == plain.keys()
+    for table in plain.keys() - {"metadata"}:
+        assert styled[table] == plain[table], table
+
+
+@pytest.mark.parametrize(
+    "number", ["1500.25", "1.50025e3", "1500.250", "150025E-2", '"1500.25"', "1500.2500000000000"]
+)
+def test_a_number_is_the_same_in_every_format(tmp_path: Path, number: str) -> None:
+    """A time is exact in nanoseconds, however it is written."""
+    path = tmp_path / "trace.json"
+    path.write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, '
+        f'"ts": {number}, "dur": {number}}}]}}',
+        encoding="utf-8",
+    )
+    ((event_id, ts, dur, *_),) = staged(path, Way())["cpu_ops"]
+    assert (event_id, ts, dur) == (0, 1_500_250, 1_500_250)
