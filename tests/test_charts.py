@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ import pytest
 from hta_sql import charts
 from hta_sql.charts import page, style
 from hta_sql.errors import ParameterError
+from hta_sql.trace_analysis import TraceAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,9 +200,70 @@ def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_p
 
 
 @pytest.mark.parametrize("name", charts.FIGURES)
-def test_no_rows_are_no_accident(name: str, ingest_trace: Callable[..., TraceStore]) -> None:
-    """A trace without anything to draw gives an empty chart, not an error."""
-    store = ingest_trace("no_events.json")
-    result = store.run(name)
-    if not len(result):
-        assert result.chart().to_dict()
+def test_no_rows_are_a_sentence(name: str, ingest_trace: Callable[..., TraceStore]) -> None:
+    """A trace without anything to draw gives the reason, not empty axes."""
+    result = ingest_trace("no_events.json").run(name)
+    assert len(result) == 0
+    spec = result.chart().to_dict()
+    (rows,) = spec["datasets"].values()
+    assert rows[0]["text"].startswith(f"Nothing to show: {name} needs ")
+
+
+def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
+    """Two kernels that differ in the middle are two bars."""
+    names = [f"{'a' * 200}{number}{'b' * 200}" for number in range(3)]
+    shown = style.labels([*names, names[0], "short"])
+    assert len(set(shown)) == 4
+    assert shown[3] == shown[0]
+    assert shown[4] == "short"
+
+
+def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) -> None:
+    """visualize=True leaves a page per chart, in a folder beside the tables."""
+    store = ingest_trace({0: "two_ranks_0.json", 1: "two_ranks_1.json"})
+    with TraceAnalysis(store=store.path) as analysis:
+        analysis.get_temporal_breakdown(visualize=True)
+        analysis.get_gpu_kernel_breakdown(visualize=True)
+        analysis.get_idle_time_breakdown(visualize=True, visualize_pctg=False)
+        analysis.get_comm_comp_overlap(visualize=True)
+        analysis.get_cuda_kernel_launch_stats(visualize=True)
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in store.path.glob("charts/*")}
+    assert set(pages) == {
+        "temporal_breakdown",
+        "gpu_kernel_types",
+        "gpu_kernels_by_name",
+        "idle_time_breakdown",
+        "comm_comp_overlap",
+        "cuda_kernel_launch_stats",
+    }
+    for name, text in pages.items():
+        assert 'class="chart"' in text, name
+        assert "Content-Security-Policy" in text, name
+
+
+@pytest.mark.parametrize("module", ["altair", "vl_convert"])
+def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: TraceStore) -> None:
+    """One line, what to install, no traceback."""
+    lines = [
+        f"import sys; sys.modules[{module!r}] = None",
+        "from hta_sql.cli import main",
+        f"sys.exit(main(['run', {str(tiny_store.path)!r}, 'temporal_breakdown', '--chart', 'a.png']))",
+    ]
+    done = subprocess.run(  # noqa: S603 - our own lines
+        [sys.executable, "-c", "; ".join(lines)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: Charts need {module}, which is not installed: "
+        "pip install altair vl-convert-python\n"
+    )
+
+
+def test_runs_are_not_mixed(tiny_store: TraceStore) -> None:
+    """Each run has panels of its own, under its name."""
+    spec = tiny_store.run("kernels_across_ranks").chart().to_dict()
+    titles = [panel["title"]["text"] for panel in spec["vconcat"]]
+    assert titles
+    assert {title.partition(", run ")[2] for title in titles} == {"base", "test"}
+    few = tiny_store.run("temporal_breakdown").chart().to_dict()
+    assert few["hconcat"][0]["layer"][0]["encoding"]["y"]["title"] == "Run / Rank"

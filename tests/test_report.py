@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hta_sql
+from hta_sql import charts
 from hta_sql.cli import main
 from hta_sql.errors import RankError
 from hta_sql.report import write_report
@@ -351,6 +352,23 @@ def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
     names = chromium.ask(classes)
     assert names == sorted(names)
     assert chromium.complaints() == []
+
+
+@pytest.mark.parametrize("name", charts.FIGURES)
+def test_chart_pages_draw_by_themselves(
+    name: str, job_store: TraceStore, chromium: Browser, tmp_path: Path
+) -> None:
+    """What --chart FILE.html writes needs nothing else either."""
+    path = tmp_path / "chart.html"
+    charts.save(job_store.run(name).chart(), path)
+    chromium.complaints()
+    chromium.requests()
+    chromium.open(path)
+    assert chromium.ask("return document.querySelector('.chart').dataset.drawn") == "yes"
+    assert chromium.complaints() == []
+    assert [url for url in chromium.requests() if not url.startswith(("data:", "blob:"))] == [
+        path.as_uri()
+    ]
 
 
 def test_payloads_do_not_run(

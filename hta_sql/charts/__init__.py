@@ -15,7 +15,7 @@ from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 try:
     from hta_sql.charts import communication, compare, kernels, launches, operators, timeline
     from hta_sql.charts.files import save
-    from hta_sql.charts.style import readable, themed
+    from hta_sql.charts.style import nothing, readable, themed
 except ModuleNotFoundError as missing:  # altair or what it needs
     if (missing.name or "").startswith("hta_sql"):
         raise
@@ -63,6 +63,12 @@ def draw(result: Result, **options: Any) -> alt.TopLevelMixin:
         raise ParameterError(
             f"There is no chart of {name}.{nearest(name, known)} There is one of: {', '.join(known)}."
         )
+    if result.analysis and not len(result):
+        needs = result.analysis.facts.get("Needs", "nothing")
+        why = (
+            f"Nothing to show: {name} needs {needs}." if needs != "nothing" else "Nothing to show."
+        )
+        return themed(nothing(result.analysis.summary, why))
     try:
         chart = FIGURES[name](readable(result.df()), **options)
     except TypeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -61,6 +61,8 @@ def stacked_bars(
     size, unit = duration_unit(float(total.max()) if len(table) else 0)
     scaled = table.assign(**{part: table[part] / size for part in parts}, whole=total / size)
     draw = _few if len(table) <= MANY else _many
+    if draw is _few and len(set(table["run"])) > 1:
+        stack = replace(stack, lane=f"Run / {stack.lane}")
     wanted = [True, False] if percent is None else [percent]
     return draw(scaled, stack, wanted, unit)
 

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.cells import cut_column
-from hta_sql.charts.style import WIDTH, data, duration_unit, headed, zoom
+from hta_sql.charts.style import CHANGE_COLOURS, WIDTH, data, duration_unit, headed, labels, zoom
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["trace_diff"]
 
-NAME_CHARACTERS = 60
-CHANGE_COLOURS = {"longer": "#D55E00", "shorter": "#009E73"}
 SIDE_COLOURS = ("#0072B2", "#E69F00", "#BBBBBB")
 """Control, test, difference."""
 
@@ -31,16 +28,16 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
     """
     rows = table[table["diff_sum_ns"] != 0].head(top)
     size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()) if len(rows) else 0)
-    labels = [
+    names = [
         name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - NaN
         for name, category in zip(rows["name"], rows["category"], strict=True)
     ]
     if rows["shapes"].notna().any():
         shapes = rows["shapes"].fillna("")
-        labels = [f"{label} {shape}" for label, shape in zip(labels, shapes, strict=True)]
+        names = [f"{name} {shape}" for name, shape in zip(names, shapes, strict=True)]
     rows = rows.assign(
-        lane=labels,
-        short=cut_column(labels, NAME_CHARACTERS),
+        lane=names,
+        short=labels(names),
         diff=rows["diff_sum_ns"] / size,
         control=rows["control_sum_ns"] / size,
         test=rows["test_sum_ns"] / size,
@@ -95,7 +92,7 @@ def side_by_side(
     names = table.columns[0]
     order = table[sides[-1]].abs().sort_values(ascending=False, kind="stable").index[:top]
     rows = table.loc[order]
-    rows = rows.assign(short=cut_column(list(rows[names].astype(str)), NAME_CHARACTERS))
+    rows = rows.assign(short=labels(rows[names].astype(str)))
     long = rows.melt(id_vars=[names, "short"], value_vars=sides, var_name="part", value_name="size")
     long = long.rename(columns={names: "lane"})
     scale = alt.Scale(domain=sides, range=list(SIDE_COLOURS))

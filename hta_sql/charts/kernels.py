@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.cells import cut_column
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     WIDTH,
@@ -14,6 +13,7 @@ from hta_sql.charts.style import (
     duration_text,
     duration_unit,
     headed,
+    labels,
     lane_names,
     order,
     subtitled,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "kernels_across_ranks"]
 
-NAME_CHARACTERS = 60
 RANKS_AS_CELLS = 64
 RUNS = 6
 _LABELLED_SHARE = 0.02
@@ -112,25 +111,35 @@ def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
         high=table["max_rank_ns"] / size,
         share=table["class_pct"] / 100,
         spread=table["spread_pct"] / 100,
-        lane=lane_names(table, "name"),
+        lane=table["name"],
     )
+    runs = list(dict.fromkeys(table["run"]))
     panels = [
-        _bars_with_spans(rows[rows["class"] == name], name, ranks, unit)
-        for name in CLASS_COLOURS
-        if name in set(table["class"])
+        _bars_with_spans(
+            rows[(rows["class"] == class_) & (rows["run"] == run)],
+            class_,
+            ranks,
+            unit,
+            run=run if len(runs) > 1 else "",
+        )
+        for run in runs[:RUNS]
+        for class_ in CLASS_COLOURS
+        if ((rows["class"] == class_) & (rows["run"] == run)).any()
     ]
     notes = (
         [f"Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."]
         if ranks > 1
         else ["Total duration of all launches with that name."]
     )
+    if len(runs) > RUNS:
+        notes.append(f"The first {RUNS} of {len(runs)} runs.")
     return alt.vconcat(*panels, title=headed("The longest kernels", *notes))
 
 
 def _bars_with_spans(
-    rows: pd.DataFrame, class_: str, ranks: int, unit: str
+    rows: pd.DataFrame, class_: str, ranks: int, unit: str, *, run: str = ""
 ) -> alt.LayerChart | alt.FacetChart:
-    rows = rows.assign(short=cut_column(list(rows["lane"]), NAME_CHARACTERS))
+    rows = rows.assign(short=labels(rows["lane"]))
     columns = ["lane", "short", "time", "low", "high", "share", "kernel_count"]
     y = alt.Y(
         "short:N",
@@ -163,7 +172,9 @@ def _bars_with_spans(
             base.mark_tick(color="black", size=8).encode(x="low:Q"),
             base.mark_tick(color="black", size=8).encode(x="high:Q"),
         ]
-    return alt.layer(*layers).properties(title=subtitled(class_), width=WIDTH, height=alt.Step(20))
+    return alt.layer(*layers).properties(
+        title=subtitled(f"{class_}, run {run}" if run else class_), width=WIDTH, height=alt.Step(20)
+    )
 
 
 def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
@@ -207,7 +218,7 @@ def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
     """Keep the names with the longest totals, longest first."""
     totals = table.groupby("name", sort=True)["sum_ns"].sum()
     names = list(totals.sort_values(ascending=False, kind="stable").index[:top])
-    short = dict(zip(names, cut_column(names, NAME_CHARACTERS), strict=True))
+    short = dict(zip(names, labels(names), strict=True))
     kept = table[table["name"].isin(names)]
     kept = kept.assign(short=kept["name"].map(short), place=kept["name"].map(names.index))
     return kept.sort_values(["place", "run", "rank"], kind="stable")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.cells import cut_column
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
+    NEUTRAL_COLOUR,
     WIDTH,
     data,
     duration_unit,
     headed,
+    labels,
     lane_names,
     subtitled,
     zoom,
@@ -28,8 +28,7 @@ __all__ = [
     "user_annotation_breakdown",
 ]
 
-NAME_CHARACTERS = 60
-SIDE_COLOURS = {"host": "#E69F00", "device": "#0072B2"}
+SIDE_COLOURS = {"host": "#E69F00", "device": NEUTRAL_COLOUR}
 DELAYS = {
     "launch_delay_ns": ("Operator to launch", "#E69F00"),
     "queue_delay_ns": ("Launch to kernel", "#56B4E9"),
@@ -59,7 +58,7 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     bars = bars.sort_values(["total", "lane"], ascending=[False, True]).head(top)
     size, unit = duration_unit(float(bars["high"].max()) if len(bars) else 0)
     bars[["time", "low", "high"]] /= size
-    bars["short"] = cut_column(list(bars["lane"]), NAME_CHARACTERS)
+    bars["short"] = labels(bars["lane"])
     y = alt.Y("short:N", title=None, sort=list(bars["short"]), axis=_NAMES)
     tooltip = [
         alt.Tooltip("lane:N", title="Annotation"),
@@ -71,11 +70,12 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     ]
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
     base = alt.Chart(data(bars[columns])).encode(y=y, tooltip=tooltip)
-    bar = base.mark_bar(color=CLASS_COLOURS["computation"], opacity=0.8).encode(
+    bar = base.mark_bar(color=NEUTRAL_COLOUR, opacity=0.8).encode(
         x=alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
     )
-    span = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    chart = alt.layer(bar, span) if ranks > 1 else alt.layer(bar)
+    span = base.mark_rule().encode(x="low:Q", x2="high:Q")
+    ends = [base.mark_tick(color="black", size=8).encode(x=x) for x in ("low:Q", "high:Q")]
+    chart = alt.layer(bar, span, *ends) if ranks > 1 else alt.layer(bar)
     note = "Nested annotations count each for itself."
     if ranks > 1:
         note += f" Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."
@@ -97,7 +97,7 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     lanes = lane_names(rows, *(("rank", "operator_name") if many else ("operator_name",)))
     rows = rows.assign(lane=lanes)
     numbered = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - of one table
-    rows = rows.assign(short=cut_column(_distinct(numbered), NAME_CHARACTERS))
+    rows = rows.assign(short=labels(_distinct(numbered)))
     panels = [
         _delays(rows, column, part, with_names=place == 0)
         for place, (column, part) in enumerate(DELAYS.items())
@@ -150,14 +150,12 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
     rows = table[table["sequence_id"] <= top]
     many = len(rows[["run", "rank"]].drop_duplicates()) > 1
     lanes = lane_names(rows, *(("rank", "name") if many else ("name",)))
-    labels = [
+    places = [
         f"{place}. {lane}, {count:,} {'op' if count == 1 else 'ops'}"
         for place, lane, count in zip(rows["sequence_id"], lanes, rows["kernel_count"], strict=True)
     ]
     size, unit = duration_unit(float(rows["device_sum_ns"].max()) if len(rows) else 0)
-    rows = rows.assign(
-        short=cut_column(_distinct(labels), NAME_CHARACTERS), time=rows["device_sum_ns"] / size
-    )
+    rows = rows.assign(short=labels(_distinct(places)), time=rows["device_sum_ns"] / size)
     columns = ["short", "pattern", "occurrence_count", "kernel_count", "time"]
     chart: alt.TopLevelMixin = (
         alt.Chart(
@@ -165,7 +163,7 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
             title=headed("The most frequent kernel sequences", "Point at a bar for its kernels."),
             width=WIDTH,
         )
-        .mark_bar(color=CLASS_COLOURS["computation"])
+        .mark_bar(color=NEUTRAL_COLOUR)
         .encode(
             y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
             x=alt.X("occurrence_count:Q", title="Calls with this sequence"),
@@ -196,12 +194,12 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         lanes = lane_names(rows, "name")
         rows = rows.assign(
             lane=lanes,
-            short=cut_column(_distinct(lanes), NAME_CHARACTERS),
+            short=labels(_distinct(lanes)),
             time=rows["sum_ns"] / size,
         )
         panels.append(
             alt.Chart(data(rows[["lane", "short", "category", "time", "op_count"]]))
-            .mark_bar(color=SIDE_COLOURS.get(side, CLASS_COLOURS["computation"]))
+            .mark_bar(color=SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
             .encode(
                 y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
                 x=alt.X("time:Q", title=f"Total duration [{unit}]"),
@@ -224,11 +222,11 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     return chart
 
 
-def _distinct(labels: list[str]) -> list[str]:
+def _distinct(names: list[str]) -> list[str]:
     """Tell equal labels apart: two bars of one name would be drawn as one."""
     seen: dict[str, int] = {}
-    for place, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
-        if seen[label] > 1:
-            labels[place] = f"{label} #{seen[label]}"
-    return labels
+    for place, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[place] = f"{name} #{seen[name]}"
+    return names

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import altair as alt
+import pandas as pd
 
-from hta_sql.cells import cut_middle, printable, time_text
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hta_sql.cells import cut_column, cut_middle, printable, time_text
 
 # Okabe and Ito's palette: told apart with every kind of colour blindness, and in grey.
 CLASS_COLOURS = {
@@ -31,12 +30,19 @@ CAUSE_COLOURS = {"host_wait": "#E69F00", "kernel_wait": "#56B4E9", "other": "#BB
 NORMAL_COLOUR = "#BBBBBB"
 OUTLIER_COLOUR = "#882255"
 """What stands out, of any class: Tol's wine, which no class has."""
+NEUTRAL_COLOUR = "#7A8793"
+"""What has no class: annotations, operations of several classes."""
+CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
+"""Two sides of a comparison; neither is the colour of a class."""
 DARK = frozenset({"#0072B2", "#D55E00", "#009E73", "#000000", OUTLIER_COLOUR})
 """Colours on which text is white."""
 
 WIDTH = 640
 MANY = 40
 """From this many ranks on, bars share a fixed width instead of having one each."""
+
+LABEL_CHARACTERS = 60
+"""Labels of an axis are cut to this."""
 
 NAME_CHARACTERS = 300
 """Names are cut to this in tooltips; a kernel's name can be 10 kB."""
@@ -135,6 +141,32 @@ def _readable_column(column: pd.Series[Any]) -> pd.Series[Any]:
         shown[value] = text
         taken.add(text)
     return column.map(lambda value: shown.get(value, value) if isinstance(value, str) else value)
+
+
+def labels(names: Iterable[str]) -> list[str]:
+    """Cut names to labels of an axis; names that differ have labels that differ.
+
+    Two names with one label would be drawn as one bar.
+    """
+    texts = list(names)
+    cut = dict(zip(texts, cut_column(texts, LABEL_CHARACTERS), strict=True))
+    taken: dict[str, int] = {}
+    for text, label in cut.items():
+        taken[label] = taken.get(label, 0) + 1
+        if taken[label] > 1:
+            cut[text] = f"{label} ({taken[label]})"
+    return [cut[text] for text in texts]
+
+
+def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
+    """Draw a sentence in place of a chart without marks."""
+    chart: alt.TopLevelMixin = (
+        alt.Chart(data(pd.DataFrame({"text": [sentence]})), title=headed(title))
+        .mark_text(align="left", fontSize=13, color="#555555")
+        .encode(text="text:N", x=alt.value(0), y=alt.value(14))
+        .properties(width=WIDTH, height=28)
+    )
+    return chart
 
 
 def data(table: pd.DataFrame) -> alt.InlineData:

@@ -45,8 +45,11 @@
       }
     }
     if (typeof view.width === "number") view.width = Math.min(view.width, room - labels - 50);
-    if (view.title && view.title.subtitle) {
-      view.title.subtitle = wrapped([view.title.subtitle].flat(), Math.floor(room / 7));
+    if (view.title && view.title.text) {
+      view.title.text = wrapped([view.title.text].flat(), Math.floor(room / 10));
+      if (view.title.subtitle) {
+        view.title.subtitle = wrapped([view.title.subtitle].flat(), Math.floor(room / 7.8));
+      }
     }
     return view;
   };
