@@ -27,12 +27,14 @@ from hta_sql.errors import (
 if TYPE_CHECKING:
     from hta_sql.store import TraceStore
     from hta_sql.trace_analysis import TraceAnalysis
+    from hta_sql.trace_diff import LabeledTrace, TraceDiff
 
 __all__ = [
     "AnalysisError",
     "AnalysisNotFoundError",
     "ExtraNotInstalledError",
     "HtaSqlError",
+    "LabeledTrace",
     "LibraryError",
     "ParameterError",
     "QueryError",
@@ -41,6 +43,7 @@ __all__ = [
     "StoreNotFoundError",
     "StoreVersionError",
     "TraceAnalysis",
+    "TraceDiff",
     "TraceError",
     "TraceFormatError",
     "TraceNotFoundError",
@@ -62,4 +65,8 @@ def __getattr__(name: str) -> Any:
         from hta_sql.trace_analysis import TraceAnalysis  # noqa: PLC0415
 
         return TraceAnalysis
+    if name in {"LabeledTrace", "TraceDiff"}:
+        from hta_sql import trace_diff  # noqa: PLC0415
+
+        return getattr(trace_diff, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

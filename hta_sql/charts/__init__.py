@@ -14,6 +14,7 @@ from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
 try:
     from hta_sql.charts import communication, compare, kernels, launches, operators, timeline
+    from hta_sql.charts.compare import side_by_side as grouped
     from hta_sql.charts.files import save
     from hta_sql.charts.style import nothing, readable, themed
 except ModuleNotFoundError as missing:  # altair or what it needs
@@ -25,10 +26,11 @@ except ModuleNotFoundError as missing:  # altair or what it needs
 
 if TYPE_CHECKING:
     import altair as alt
+    import pandas as pd
 
     from hta_sql.result import Result
 
-__all__ = ["DRAWN_FROM", "FIGURES", "draw", "save"]
+__all__ = ["DRAWN_FROM", "FIGURES", "draw", "save", "side_by_side"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     name: getattr(topic, name)
@@ -76,3 +78,15 @@ def draw(result: Result, **options: Any) -> alt.TopLevelMixin:
             raise
         raise ParameterError(f"The chart of {name}: {error}.") from error
     return themed(chart)
+
+
+def side_by_side(table: pd.DataFrame, title: str, axis: str, *, format_: str) -> alt.TopLevelMixin:
+    """Draw grouped bars of a control, a test and their difference.
+
+    Args:
+        table: Names, then a column for each of the three.
+        title: What it shows.
+        axis: What the length of a bar is.
+        format_: How numbers are written.
+    """
+    return themed(grouped(readable(table), title, axis, format_=format_))

@@ -16,6 +16,8 @@ __all__ = ["trace_diff"]
 SIDE_COLOURS = ("#0072B2", "#E69F00", "#BBBBBB")
 """Control, test, difference."""
 
+_GROUP = 30
+"""Height of the three bars of an operation."""
 _NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 
 
@@ -77,7 +79,7 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
 
 
 def side_by_side(
-    table: pd.DataFrame, title: str, axis: str, *, format_: str, top: int = 40
+    table: pd.DataFrame, title: str, axis: str, *, format_: str, top: int = 25
 ) -> alt.TopLevelMixin:
     """Grouped bars: control, test and difference of the operations that differ most.
 
@@ -111,7 +113,7 @@ def side_by_side(
                 alt.Tooltip("size:Q", title=axis, format=format_),
             ],
         )
-        .properties(width=WIDTH)
+        .properties(width=WIDTH, height=alt.Step(_GROUP, **{"for": "position"}))
         .add_params(zoom("sides"))
     )
     return chart

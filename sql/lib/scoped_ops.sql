@@ -19,16 +19,23 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 -- Columns:
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
+--   event_id  BIGINT       Position of the event in traceEvents.
 --   step      BIGINT       Profiler step; NULL outside of steps.
 --   side      VARCHAR      host or device.
 --   category  VARCHAR      Host: as of scoped_host_events. Device: kernel, memcpy, memset or sync.
 --   name      VARCHAR      Name.
 --   shapes    VARCHAR      Input shapes as JSON; of operators only.
+--   ts        BIGINT [ns]  Start since the run's first event.
 --   dur       BIGINT [ns]  Duration.
-SELECT h.run, h.rank, h.step, 'host' AS side, h.category, h.name, h.input_dims AS shapes, h.dur
+--   stream    BIGINT       Device stream; NULL on the host.
+SELECT
+    h.run, h.rank, h.event_id, h.step, 'host' AS side, h.category, h.name, h.input_dims AS shapes, h.ts, h.dur,
+    NULL::BIGINT AS stream
 FROM lib.scoped_host_events(runs, ranks, steps, include_last_profiler_step) AS h
 UNION ALL
-SELECT g.run, g.rank, CASE WHEN g.launch_id IS NOT NULL THEN g.step END, 'device', g.kind, g.name, NULL, g.dur
+SELECT
+    g.run, g.rank, g.event_id, CASE WHEN g.launch_id IS NOT NULL THEN g.step END, 'device', g.kind, g.name, NULL, g.ts, g.dur,
+    g.stream
 FROM gpu_ops AS g
 WHERE
     NOT g.is_suspect

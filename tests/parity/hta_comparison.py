@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,8 +43,23 @@ KEYS = {
     "idle_time_interval_stats": ["rank", "stream", "idle_category"],
     "comm_comp_overlap": ["rank"],
     "cuda_kernel_launch_stats": ["rank", "correlation", "occurrence"],
+    "gpu_user_annotation_breakdown": ["rank", "name"],
+    "cpu_user_annotation_breakdown": ["rank", "name"],
+    "gpu_kernels_with_user_annotations": ["rank", "index"],
+    "aten_op_kernels_and_delay": ["rank", "aten_op_name", "kernel_sequence"],
+    "frequent_cuda_kernel_sequences": ["rank", "operator_name", "pattern"],
 }
 FRAMES = list(KEYS)
+
+COLUMNS = {
+    "gpu_kernels_with_user_annotations": [
+        *("index", "rank", "dur", "stream", "correlation", "s_name", "s_user_annotation")
+    ],
+}
+"""Where the other columns are numbers of names, counted in the order of HTA's sets, or host links."""
+
+SEQUENCES_OF = "aten::linear"
+"""The operator of the frequent sequences, of any length."""
 
 Frames = dict[str, pd.DataFrame]
 
@@ -85,7 +102,18 @@ def our_frames(store: Path, job: str) -> Frames:
         types, kernels = analysis.get_gpu_kernel_breakdown(num_kernels=EVERYTHING, duration_ratio=1)
         idle, stats = analysis.get_idle_time_breakdown(ranks=ranks, show_idle_interval_stats=True)
         launches = analysis.get_cuda_kernel_launch_stats(ranks=ranks)
+        annotated = [analysis.get_gpu_kernels_with_user_annotations(rank) for rank in ranks]
         return {
+            "gpu_user_annotation_breakdown": _rows(analysis.get_gpu_user_annotation_breakdown()),
+            "cpu_user_annotation_breakdown": _rows(analysis.get_cpu_user_annotation_breakdown()),
+            "gpu_kernels_with_user_annotations": _by_rank(dict(zip(ranks, annotated, strict=True))),
+            "aten_op_kernels_and_delay": _by_rank(analysis.get_aten_op_kernels_and_delay(ranks)),
+            "frequent_cuda_kernel_sequences": _by_rank(
+                {
+                    rank: analysis.get_frequent_cuda_kernel_sequences(SEQUENCES_OF, None, 1, rank)
+                    for rank in ranks
+                }
+            ).assign(operator_name=SEQUENCES_OF),
             "temporal_breakdown": analysis.get_temporal_breakdown(),
             "incl_last_temporal_breakdown": everything.get_temporal_breakdown(),
             "gpu_kernel_breakdown_all_types": types,
@@ -93,22 +121,29 @@ def our_frames(store: Path, job: str) -> Frames:
             "idle_time_breakdown": idle,
             "idle_time_interval_stats": pd.DataFrame() if stats is None else stats.reset_index(),
             "comm_comp_overlap": analysis.get_comm_comp_overlap(),
-            "cuda_kernel_launch_stats": pd.concat(
-                [frame.assign(rank=rank) for rank, frame in launches.items()], ignore_index=True
-            ),
+            "cuda_kernel_launch_stats": _by_rank(launches),
         }
 
 
+def _rows(frame: pd.DataFrame | None) -> pd.DataFrame:
+    return pd.DataFrame() if frame is None else frame
+
+
+def _by_rank(frames: Mapping[int, pd.DataFrame | None]) -> pd.DataFrame:
+    found = [frame.assign(rank=rank) for rank, frame in frames.items() if frame is not None]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
 def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
-    """Read what HTA returned; None where it crashed."""
+    """Read what HTA returned; empty where it returned None, None where it crashed."""
     path = HTA / job / f"{frame}.parquet"
     if not path.exists():
-        return None
-    return (
-        pd.read_parquet(path)
-        .drop(columns="_idx0", errors="ignore")
-        .rename(columns={"_rank": "rank"})
-    )
+        nothing = path.with_suffix(".json")
+        return (
+            pd.DataFrame() if nothing.exists() and json.loads(nothing.read_text()) is None else None
+        )
+    table = pd.read_parquet(path).rename(columns={"_rank": "rank"})
+    return table[COLUMNS.get(frame, [key for key in table.columns if key != "_idx0"])]
 
 
 def lines_of_job(store: Path, job: str) -> list[Line]:
@@ -132,8 +167,12 @@ def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list
     columns = [column for column in right.columns if column in left.columns]
     lines: list[Line] = []
     for column in columns:
-        a, b = left.loc[both, column].astype(float), right.loc[both, column].astype(float)
-        same = ((a - b).abs() <= _tolerance(frame, column)) | (a.isna() & b.isna())
+        a, b = left.loc[both, column], right.loc[both, column]
+        if pd.api.types.is_numeric_dtype(b):
+            a, b = a.astype(float), b.astype(float)
+            same = ((a - b).abs() <= _tolerance(frame, column)) | (a.isna() & b.isna())
+        else:
+            same = a == b
         lines += _line((job, frame, column, "value"), both[~same.to_numpy()], (a, b))
     unequal = sum(line.cells for line in lines)
     lines += _line((job, frame, "*", "ours_only"), left.index.difference(right.index))
@@ -144,6 +183,8 @@ def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list
 
 def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
     keys = KEYS[frame]
+    if table.empty:
+        table = pd.DataFrame(columns=pd.Index(keys))
     if "occurrence" in keys:
         # A graph launch has one correlation and many kernels; their order is no part of the answer.
         table = table.sort_values(list(table.columns), kind="stable")
@@ -159,6 +200,8 @@ def _tolerance(frame: str, column: str) -> float:
     # Where HTA rounds, so do we, and the noise of its floats can tip the last digit.
     if frame == "gpu_kernel_breakdown_all_types":
         return 0.1 + 1e-9 if column == "percentage" else FLOAT_US
+    if frame == "aten_op_kernels_and_delay":
+        return 0.001 + FLOAT_US
     if column.endswith("pctg") or frame.startswith("idle"):
         return 0.01 + 1e-9
     return FLOAT_US
@@ -176,6 +219,9 @@ def _line(
     example = min(names)[-70:]
     if values is not None:
         ours, hta = (side.loc[keys].to_numpy() for side in values)
+        if values[1].dtype == object or not pd.api.types.is_numeric_dtype(values[1]):
+            example = f"{names[0][-70:]}: HTA {hta[0]!r}, hta_sql {ours[0]!r}"
+            return [Line(*key, len(keys), digest, "?", example)]
         distance = pd.Series(abs(ours - hta)).fillna(float("inf"))
         worst = int(distance.argmax())
         example = f"{names[worst][-70:]}: HTA {hta[worst]:.9g}, hta_sql {ours[worst]:.9g}"

@@ -1,0 +1,90 @@
+"""Two sides of a comparison, of one store or of two: what each did, by name, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from hta_sql.errors import QueryError, RankError
+from hta_sql.library import load_library
+from hta_sql.result import Result
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+
+DIFFERENCE = "ops_difference"
+_DIFFERENCE_OF = (
+    "SELECT $control AS control_run, $test AS test_run, d.* "
+    "FROM lib.ops_difference('control_ops', 'test_ops') AS d "
+    "ORDER BY abs(d.diff_sum_ns) DESC, d.side, d.category, d.name, d.shapes"
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side looks at.
+
+    Attributes:
+        store: The store.
+        run: A run of it.
+        ranks: Ranks; None: all.
+        steps: Profiler steps; None: all, and what lies outside of steps.
+    """
+
+    store: TraceStore
+    run: str
+    ranks: list[int] | None = None
+    steps: list[int] | None = None
+
+    def ops(self, **parameters: Any) -> Result:
+        """Run ``ops_by_name`` over it.
+
+        Raises:
+            RankError: No such run, or no such rank of it.
+        """
+        unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
+        if unknown and self.run in self.store.runs():
+            known = ", ".join(map(str, self.store.ranks(self.run)[:20]))
+            raise RankError(f"No rank {unknown[0]} in run {self.run!r}; it has: {known}.")
+        scope: dict[str, Any] = {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
+        return self.store.run("ops_by_name", **scope, **parameters)
+
+    def known_steps(self) -> list[int]:
+        """List the profiler steps of the run, the last one too."""
+        rows = self.store.sql(
+            "SELECT DISTINCT step FROM steps WHERE run = $run ORDER BY step", {"run": self.run}
+        ).rows()
+        return [step for (step,) in rows]
+
+
+def compare(control: Side, test: Side, **parameters: Any) -> Result:
+    """Compare two sides, of one store or of two, by the names of operations.
+
+    Args:
+        control: What the test is measured against.
+        test: What is measured.
+        **parameters: Those of the analysis ``ops_by_name`` behind its scope, and
+            ``include_last_profiler_step``.
+
+    Returns:
+        The columns of the analysis ``trace_diff``, what changed most in duration first.
+
+    Raises:
+        RankError: No such run or rank.
+        ParameterError: An unknown parameter, or a value of the wrong type.
+    """
+    library = load_library()
+    definition = next(macro for macro in library.macros if macro.name == DIFFERENCE)
+    sides = {"control_ops": control.ops(**parameters), "test_ops": test.ops(**parameters)}
+    with duckdb.connect(":memory:", config={"threads": 1}) as con:
+        try:
+            con.execute("CREATE SCHEMA lib")
+            con.execute(definition.text)
+            for name, ops in sides.items():
+                con.register(name, ops.arrow())
+            rows = con.sql(_DIFFERENCE_OF, params={"control": control.run, "test": test.run})
+            return Result(rows, library.find("trace_diff"))
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error

@@ -1,0 +1,245 @@
+"""TraceDiff and LabeledTrace: HTA's calls and frames, several ranks and steps, two stores.
+
+The trace is tests/traces/annotated_operators.json, whose rows the golden tests explain.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql import LabeledTrace, TraceAnalysis, TraceDiff
+from hta_sql.comparison import Side, compare
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.trace_diff import DeviceType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hta_sql.store import TraceStore
+
+TRACES = Path(__file__).parent / "traces"
+OPERATORS = TRACES / "annotated_operators.json"
+ROCM = TRACES / "rocm_stream_zero.json"
+SIDES = ["control_rank", "test_rank", "control_iteration", "test_iteration", "device_type"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """Run one with one rank, run three with three ranks of the same trace."""
+    path = tmp_path_factory.mktemp("diff") / "job.store"
+    trace = str(OPERATORS)
+    hta_sql.ingest({0: trace}, path, run="one").close()
+    hta_sql.ingest({0: trace, 1: trace, 5: trace}, path, run="three").close()
+    with hta_sql.open(path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def one(store: TraceStore) -> LabeledTrace:
+    """The run of one rank."""
+    return LabeledTrace("before", store, run="one")
+
+
+@pytest.fixture(scope="module")
+def three(store: TraceStore) -> LabeledTrace:
+    """The run of three ranks."""
+    return LabeledTrace("after", store, run="three")
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        (TraceDiff.compare_traces, ["control", "test", *SIDES, "use_short_name"]),
+        (TraceDiff.ops_diff, ["control", "test", *SIDES]),
+        (TraceDiff.visualize_counts_diff, ["df", "show_image", "export_image_path"]),
+        (TraceDiff.visualize_duration_diff, ["df", "show_image", "export_image_path"]),
+        (LabeledTrace.extract_ops, ["self", "rank", "iteration", "device_type"]),
+        (LabeledTrace.get_ops_summary, ["ops"]),
+    ],
+)
+def test_methods_take_htas_parameters(method: object, parameters: list[str]) -> None:
+    """Names and order of the parameters are HTA's."""
+    assert list(inspect.signature(method).parameters) == parameters  # type: ignore[arg-type]
+
+
+def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: TraceStore) -> None:
+    """The last step is one of them. The label is the run's name unless given."""
+    assert three.ranks() == [0, 1, 5]
+    assert three.iterations() == [1, 2]
+    assert LabeledTrace(t=store, run="three").label == "three"
+    assert "'after', run='three'" in repr(three)
+
+
+def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
+    """By default the first rank and the first step; a step has what was launched in it."""
+    frame = three.extract_ops(device_type=DeviceType.GPU)
+    assert list(frame["short_name"]) == ["gemm", "bias", "Memset (Device)"] * 2 + ["sgemm"]
+    assert set(frame["stream"]) == {7}
+    assert set(frame["cat"]) == {"kernel", "gpu_memset"}
+    assert set(frame["rank"]) == {0}
+    assert frame["ts"][0] == 40.0
+    host = three.extract_ops([1, 5], [1, 2], DeviceType.CPU)
+    assert list(host["rank"].value_counts()) == [20, 20]
+    assert set(host["stream"]) == {-1}
+    assert set(host["iteration"]) == {1, 2}
+    assert len(three.extract_ops(0, 1)) == 16 + 7
+
+
+def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
+    """Counts and durations of what was extracted."""
+    summary = three.get_ops_summary(three.extract_ops(device_type=DeviceType.GPU))
+    assert summary.to_dict(orient="list") == {
+        "cat": ["gpu_memset", "kernel", "kernel", "kernel"],
+        "name": [
+            "Memset (Device)",
+            "sgemm",
+            "void bias(float*)",
+            "void gemm<float, 4>(float*, int)",
+        ],
+        "short_name": ["Memset (Device)", "sgemm", "bias", "gemm"],
+        "counts": [2, 1, 2, 2],
+        "total_duration": [2.0, 8.0, 10.0, 22.0],
+    }
+
+
+def test_steps_are_compared_under_their_labels(one: LabeledTrace, three: LabeledTrace) -> None:
+    """Step 1 of rank 0 against step 2 of rank 5: HTA's columns, µs."""
+    frame = TraceDiff.compare_traces(
+        one,
+        three,
+        test_rank=5,
+        test_iteration=2,
+        device_type=DeviceType.GPU,
+        use_short_name=True,
+    )
+    assert frame.index.name == "short_name"
+    assert list(frame.columns) == [
+        "before_counts",
+        "before_total_duration",
+        "after_counts",
+        "after_total_duration",
+        "diff_counts",
+        "diff_duration",
+        "counts_change_categories",
+    ]
+    assert list(frame.loc["gemm"]) == [2, 22.0, 1, 9.0, -1, -13.0, "-"]
+    assert list(frame.index) == ["Memset (Device)", "bias", "gemm", "sgemm"]
+
+
+def test_several_ranks_and_steps_are_added_up(one: LabeledTrace, three: LabeledTrace) -> None:
+    """Ranks 1 and 5, not the first two; both steps of each."""
+    frame = TraceDiff.compare_traces(
+        one, three, test_rank=[1, 5], control_iteration=[1, 2], test_iteration=[1, 2]
+    )
+    assert frame.index.name == "name"
+    assert list(frame.loc["aten::linear"])[:5] == [3, 56.0, 6, 112.0, 3]
+    assert set(frame["counts_change_categories"]) == {"+"}
+
+
+def test_names_come_and_go(one: LabeledTrace) -> None:
+    """Each name is in one of HTA's five lists."""
+    changes = TraceDiff.ops_diff(one, one, test_iteration=2, device_type=DeviceType.CPU)
+    assert changes == {
+        "added": ["ProfilerStep#2"],
+        "deleted": [
+            "ProfilerStep#1",
+            "aten::addmm",
+            "aten::mm",
+            "autograd::AddmmBackward0",
+            "cudaMemsetAsync",
+            "inner",
+        ],
+        "increased": [],
+        "decreased": ["aten::linear", "cudaLaunchKernel"],
+        "unchanged": ["outer"],
+    }
+    back = TraceDiff.ops_diff(
+        one, one, control_iteration=2, test_iteration=1, device_type=DeviceType.CPU
+    )
+    assert back["increased"] == changes["decreased"]
+
+
+def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptureFixture) -> None:
+    """The test's gets an ending, and a warning says so."""
+    with caplog.at_level(logging.WARNING):
+        frame = TraceDiff.compare_traces(one, one)
+    assert "before_test_counts" in frame
+    assert "labelled 'before'" in caplog.text
+    assert (frame["diff_counts"] == 0).all()
+
+
+def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
+    """Two folders are two stores. ROCm's stream 0 is a stream; without steps all of it counts."""
+    folders = []
+    for name, trace in (("a", OPERATORS), ("b", ROCM)):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(trace, folder / "rank-0.json")
+        folders.append(folder)
+    frame = TraceDiff.compare_traces(str(folders[0]), folders[1], device_type=DeviceType.GPU)
+    assert list(frame.columns[:4]) == [
+        "Control_counts",
+        "Control_total_duration",
+        "Test_counts",
+        "Test_total_duration",
+    ]
+    with TraceAnalysis(trace_dir=folders[1]) as rocm:
+        on_stream_0 = rocm.store.sql("SELECT count(*) FROM gpu_ops WHERE stream = 0").rows()
+        same = TraceDiff.compare_traces(
+            rocm, LabeledTrace("Test", rocm), device_type=DeviceType.GPU
+        )
+    assert frame["Test_counts"].sum() == on_stream_0[0][0] > 0
+    assert (same["diff_counts"] == 0).all()
+
+
+@pytest.mark.parametrize("by_category", [True, False])
+def test_two_stores_give_what_one_store_gives(
+    store: TraceStore, tmp_path: Path, *, by_category: bool
+) -> None:
+    """The analysis trace_diff inside one store, and the same two runs apart."""
+    options = {"by_short_name": True, "by_category": by_category, "by_shapes": by_category}
+    expected = store.run("trace_diff", runs=["three", "one"], **options)
+    with hta_sql.ingest({0: str(OPERATORS)}, tmp_path / "other.store", run="one") as other:
+        found = compare(Side(store, "three"), Side(other, "one"), **options)
+    assert found.columns == expected.columns
+    assert found.rows() == expected.rows()
+    assert len(found.rows()) > 10
+
+
+def test_what_is_not_there_is_named(
+    one: LabeledTrace, three: LabeledTrace, store: TraceStore
+) -> None:
+    """Ranks, steps, runs and arguments."""
+    with pytest.raises(RankError, match=r"No rank 2 in after; it has: \[0, 1, 5\]"):
+        TraceDiff.compare_traces(one, three, test_rank=2)
+    with pytest.raises(ParameterError, match=r"No iteration 9 in before; it has: \[1, 2\]"):
+        TraceDiff.compare_traces(one, three, control_iteration=[1, 9])
+    with pytest.raises(ParameterError, match="has 2 runs; pass run: one, three"):
+        LabeledTrace(t=store)
+    with pytest.raises(RankError, match="No run 'two'"):
+        LabeledTrace(t=store, run="two")
+    with pytest.raises(ParameterError, match="Pass t"):
+        LabeledTrace("x")
+    with pytest.raises(ParameterError, match="no LabeledTrace, no TraceAnalysis and no folder"):
+        TraceDiff.compare_traces(one, 7)  # type: ignore[arg-type]
+    with pytest.raises(RankError, match="No rank 5 in run 'one'; it has: 0"):
+        compare(Side(store, "one", ranks=[5]), Side(store, "three"))
+
+
+@pytest.mark.parametrize("name", ["visualize_counts_diff", "visualize_duration_diff"])
+def test_charts_are_drawn_into_files(name: str, one: LabeledTrace, tmp_path: Path) -> None:
+    """The frame is enough; another one is refused."""
+    frame = TraceDiff.compare_traces(one, one, test_iteration=2)
+    path = tmp_path / "diff.html"
+    getattr(TraceDiff, name)(frame, show_image=True, export_image_path=str(path))
+    assert "aten::linear" in path.read_text(encoding="utf-8")
+    getattr(TraceDiff, name)(frame)
+    with pytest.raises(ParameterError, match="not what compare_traces returned"):
+        getattr(TraceDiff, name)(frame[["diff_counts"]])
