@@ -1,4 +1,4 @@
-"""hta_sql, one task a process: ``ingest``, ``reopen`` or ``analyses``."""
+"""hta_sql, one task a process: ``ingest``, ``reopen``, ``analyses`` or ``scale``."""
 
 from __future__ import annotations
 
@@ -42,6 +42,22 @@ def reopen(asked: dict[str, Any]) -> None:
     laps.print()
 
 
+def scale(asked: dict[str, Any]) -> None:
+    """Ingest a job with a memory limit, and ask the store one question."""
+    laps = Laps()
+    import hta_sql  # noqa: PLC0415
+    import hta_sql.ingestion  # noqa: PLC0415
+
+    laps.lap("import")
+    store = hta_sql.ingest(asked["traces"], asked["store"], memory_limit=asked["memory_limit"])
+    laps.lap("ingest")
+    rows = store.run("temporal_breakdown").rows()
+    laps.lap("first answer", rows=len(rows))
+    ((events,),) = store.sql("SELECT sum(event_count)::BIGINT FROM ranks").rows()
+    store.close()
+    laps.print(events=events)
+
+
 def analyses(asked: dict[str, Any]) -> None:
     """Run each analysis once, into a pandas frame as HTA returns it."""
     import pandas as pd  # noqa: F401, PLC0415 - not a part of the first analysis
@@ -63,4 +79,5 @@ def analyses(asked: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     asked = request()
-    {"ingest": ingest, "reopen": reopen, "analyses": analyses}[asked["task"]](asked)
+    tasks = {"ingest": ingest, "reopen": reopen, "analyses": analyses, "scale": scale}
+    tasks[asked["task"]](asked)
