@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all check docs freeze bench fuzz clean
+.PHONY: help environment demo test test-all test-clients check docs freeze bench fuzz clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
 	@echo 'make test      the test suite, without what takes long'
 	@echo 'make test-all  all of it'
+	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset on a store'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
@@ -42,7 +43,11 @@ test: $(READY)
 
 test-all: $(READY)
 	@echo '== all tests'
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'slow or not slow'
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'not clients'
+
+test-clients: $(READY)
+	@echo '== clients, each in an environment of its own'
+	$(BIN)/python -m pytest -q tests/clients -m clients
 
 check: $(READY)
 	@echo '== ruff'

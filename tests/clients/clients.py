@@ -1,0 +1,168 @@
+"""The clients that a store is tried with: what each needs, how its script runs, what it answers.
+
+``python -m tests.clients.clients STORE`` runs them all and writes the table of docs/clients.md.
+Environments are kept in the folder ``$HTA_SQL_CLIENTS``, else in a temporary one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hta_sql
+from hta_sql.reference import with_reference
+
+SCRIPTS = Path(__file__).parent / "scripts"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
+BEGIN = "<!-- reference: made by python -m tests.clients.clients STORE; do not edit below -->"
+
+Rows = list[list[Any]]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client and the script that shows how it is used.
+
+    Attributes:
+        name: What people call it.
+        script: File in ``scripts``.
+        packages: What pip installs for it; nothing: it runs in the environment of the tests.
+        npm: What npm installs for it.
+    """
+
+    name: str
+    script: str
+    packages: tuple[str, ...] = ()
+    npm: tuple[str, ...] = ()
+
+
+LIGHT = (
+    Client("DuckDB in Python, the version of the package", "duckdb_python.py"),
+    Client("ADBC", "adbc_client.py"),
+    Client("pyarrow and polars on the Parquet", "parquet_client.py"),
+)
+"""These run with every test run."""
+
+HEAVY = (
+    Client("DuckDB 1.4 in Python", "duckdb_python.py", ("duckdb==1.4.*",)),
+    Client("DuckDB 1.5 in Python", "duckdb_python.py", ("duckdb==1.5.*",)),
+    Client("DuckDB shell", "duckdb_shell.sh", ("duckdb-cli",)),
+    Client("SQLAlchemy and pandas", "sqlalchemy_client.py", ("duckdb-sqlalchemy", "pandas")),
+    Client("Node.js", "node_client.mjs", npm=("@duckdb/node-api",)),
+)
+"""These get an environment of their own: ``make test-clients``."""
+
+
+def questions() -> dict[str, str]:
+    """Name ─▶ SQL of what every client asks."""
+    loaded: dict[str, str] = json.loads((SCRIPTS / "questions.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+def expected(store: Path) -> dict[str, Rows]:
+    """What the Python API answers."""
+    with hta_sql.open(store) as opened:
+        return {
+            name: [list(row) for row in opened.sql(query).rows()]
+            for name, query in questions().items()
+        }
+
+
+def ask(client: Client, store: Path, environments: Path) -> tuple[str, dict[str, Rows]]:
+    """Run the script of a client; returns its versions and its answers."""
+    command, folder = _command(client, environments)
+    env = {**os.environ, "PYTHONPATH": ""}
+    if shell := next((c for c in folder.glob("bin/duckdb") if client.script.endswith(".sh")), None):
+        env["DUCKDB"] = str(shell)
+    done = subprocess.run(
+        [*command, str(SCRIPTS / client.script), str(store.resolve())],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{client.name}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+    return _from_shell(done.stdout) if client.script.endswith(".sh") else _from_json(done.stdout)
+
+
+def _command(client: Client, environments: Path) -> tuple[list[str], Path]:
+    """Make the environment of a client, once; returns the command of its interpreter."""
+    folder = environments / "".join(c if c.isalnum() else "_" for c in client.name)
+    if client.npm:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "node_modules").exists():
+            subprocess.run(["npm", "install", "--silent", *client.npm], cwd=folder, check=True)
+        return ["node"], folder
+    if not client.packages:
+        environments.mkdir(parents=True, exist_ok=True)
+        return [sys.executable], environments
+    if not (folder / "ready").exists():
+        venv.create(folder, clear=True, with_pip=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, *client.packages], check=True)
+        (folder / "ready").touch()
+    interpreter = "sh" if client.script.endswith(".sh") else str(folder / "bin" / "python")
+    return [interpreter], folder
+
+
+def _from_json(text: str) -> tuple[str, dict[str, Rows]]:
+    loaded = json.loads(text)
+    return loaded["version"], loaded["answers"]
+
+
+def _from_shell(text: str) -> tuple[str, dict[str, Rows]]:
+    head, *lines = text.splitlines()
+    parts = (line.split("\t", 1) for line in lines)
+    answers = {name: [list(row.values()) for row in json.loads(rows)] for name, rows in parts}
+    return f"DuckDB shell {head.split()[1]}", answers
+
+
+def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
+    """Name the questions whose answer is not the one of the Python API."""
+    return [
+        name
+        for name, rows in answers.items()
+        if [list(row) for row in rows] != wanted[name.partition(" (")[0]]
+    ]
+
+
+def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
+    """Ask every client and write down what it was and whether it agreed."""
+    wanted = expected(store)
+    lines = ["| client | versions | questions | equal to the Python API |", "|---|---|---|---|"]
+    for client in clients:
+        versions, answers = ask(client, store, environments)
+        unequal = differences(answers, wanted)
+        verdict = f"no: {', '.join(unequal)}" if unequal else "yes"
+        script = f"[{client.name}](../tests/clients/scripts/{client.script})"
+        lines.append(f"| {script} | {versions} | {len(answers)} | {verdict} |")
+    return "\n".join(lines)
+
+
+def main(store: str) -> None:
+    """Write the table of docs/clients.md."""
+    kept = os.environ.get("HTA_SQL_CLIENTS")
+    environments = Path(kept or tempfile.mkdtemp())
+    try:
+        table = table_of((*LIGHT, *HEAVY), Path(store), environments)
+    finally:
+        if not kept:
+            shutil.rmtree(environments)
+    text = DOCUMENT.read_text(encoding="utf-8")
+    DOCUMENT.write_text(with_reference(text, BEGIN, table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

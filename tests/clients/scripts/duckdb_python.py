@@ -1,0 +1,13 @@
+"""A store in Python with DuckDB alone, any version from 1.4: ``python duckdb_python.py STORE``."""
+
+import json
+import sys
+from pathlib import Path
+
+import duckdb
+
+store = Path(sys.argv[1])
+questions = json.loads(Path(__file__).with_name("questions.json").read_text())
+with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
+    answers = {name: con.sql(query).fetchall() for name, query in questions.items()}
+print(json.dumps({"version": f"duckdb {duckdb.__version__}", "answers": answers}))
