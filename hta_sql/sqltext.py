@@ -31,10 +31,14 @@ def literal_list(values: Iterable[str]) -> str:
 
 
 def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
-    """Build a view over constant rows; without rows it is empty, but typed.
+    """Build a view over constant rows, as :func:`values` gives them; its name trusted."""
+    return f"CREATE OR REPLACE VIEW {name} AS\n{values(columns, rows)}"
+
+
+def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
+    """Build a SELECT of constant rows; without rows it is empty, but typed.
 
     Args:
-        name: Name of the view, trusted.
         columns: Column name ─▶ type, trusted.
         rows: Values, quoted here.
     """
@@ -46,10 +50,7 @@ def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[obje
     body = ",\n".join(f"({line})" for line in lines) or f"({nothing})"
     named = ", ".join(identifier(column) for column in columns)
     where = "" if lines else "\nWHERE false"
-    return (
-        f"CREATE OR REPLACE VIEW {name} AS\n"
-        f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
-    )
+    return f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
 
 
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:

@@ -30,7 +30,7 @@ MICROSECONDS = "us"
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
-_FORMAT = 2
+_FORMAT = 3
 """Raised when the code here or in catalog.py writes something else from the same library."""
 
 

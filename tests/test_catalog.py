@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,3 +94,40 @@ def test_the_relative_catalog_is_renewed_with_the_other(
     config: dict[str, str | bool | int | float | list[str]] = {"file_search_path": str(path)}
     with duckdb.connect(str(path / RELATIVE_CATALOG), read_only=True, config=config) as con:
         assert con.sql("SELECT run FROM runs ORDER BY run").fetchall() == [("run",), ("second",)]
+
+
+def many_runs(one: Path, store: Path, runs: int, ranks: int) -> None:
+    """Make a store of many runs out of one rank: links to its files, and a manifest of them all."""
+    manifest = json.loads((one / "manifest.json").read_text())
+    first, entries = manifest["entries"][0], []
+    for run, rank in product(range(runs), range(ranks)):
+        entry = {**first, "run": f"run{run}", "rank": rank, "files": {}}
+        for table, file in first["files"].items():
+            path = Path("tables", table, f"run=run{run}", f"rank={rank}", Path(file["path"]).name)
+            (store / path).parent.mkdir(parents=True, exist_ok=True)
+            os.link(one / file["path"], store / path)
+            entry["files"][table] = {**file, "path": str(path)}
+        entries.append(entry)
+    (store / "manifest.json").write_text(json.dumps({**manifest, "entries": entries}))
+    build_catalog(store)
+
+
+def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """Of each scan: how many of how many files, by the engine's own profile."""
+    ((_, profile),) = con.sql(f"EXPLAIN ANALYZE {query}").fetchall()
+    return set(re.findall(r"Scanning Files:[\s│]*(\d+/\d+)", profile))
+
+
+def test_a_question_about_one_run_reads_its_files_only(
+    ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
+) -> None:
+    """Filters on run and rank choose files before anything is read, in macros as well."""
+    with ingest_trace("gap_causes.json") as one:
+        many_runs(one.path, tmp_path / "many.store", runs=20, ranks=4)
+    with duckdb.connect(str(tmp_path / "many.store" / "catalog.duckdb"), read_only=True) as con:
+        assert files_read(con, "SELECT sum(dur) FROM gpu_ops WHERE run = 'run7'") == {"4/80"}
+        assert files_read(con, "FROM temporal_breakdown(runs := ['run7'])") == {"4/80"}
+        assert files_read(con, "FROM temporal_breakdown(runs := ['run7'], ranks := [2])") == {
+            "1/80"
+        }
+        assert files_read(con, "FROM idle_gaps(runs := ['run7'], ranks := [2])") == {"1/80"}

@@ -58,6 +58,14 @@ HEAVY = (
     Client("DuckDB shell", "duckdb_shell.sh", ("duckdb-cli",)),
     Client("SQLAlchemy and pandas", "sqlalchemy_client.py", ("duckdb-sqlalchemy", "pandas")),
     Client("Node.js", "node_client.mjs", npm=("@duckdb/node-api",)),
+    Client(
+        "Apache Superset",
+        "superset_client.py",
+        (
+            *("apache-superset==6.*", "duckdb-engine", "duckdb==1.4.*"),
+            *("rich", "cachetools", "flask-caching==2.3.1"),
+        ),
+    ),
 )
 """These get an environment of their own: ``make test-clients``."""
 
@@ -90,7 +98,7 @@ def ask(client: Client, store: Path, environments: Path) -> tuple[str, dict[str,
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     if done.returncode:
         raise RuntimeError(f"{client.name}: exit code {done.returncode}\n{done.stderr[-2000:]}")

@@ -1,0 +1,11 @@
+"""Superset for one user on this machine: metadata in SQLite, no other service."""
+
+import os
+from pathlib import Path
+
+SECRET_KEY = os.environ["SUPERSET_SECRET_KEY"]
+SQLALCHEMY_DATABASE_URI = f"sqlite:///{Path(os.environ['SUPERSET_HOME'], 'superset.db')}"
+# Loopback only: nobody else sends requests, and nothing asks for HTTPS.
+WTF_CSRF_ENABLED = False
+TALISMAN_ENABLED = False
+RATELIMIT_ENABLED = False
