@@ -1,0 +1,156 @@
+"""The recipes of docs/distributed.md, run as they stand there with other places and numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = (REPOSITORY / "docs" / "distributed.md").read_text(encoding="utf-8")
+DURATIONS = {rank: 100.0 + rank for rank in range(5)}
+JOBS = 3
+
+
+def blocks(heading: str, language: str) -> list[str]:
+    """The code blocks of a language below a heading."""
+    part = re.split(r"^##+ ", PAGE.split(f" {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
+
+
+class Shell:
+    """Runs texts of the page."""
+
+    def __init__(self, folder: Path, tools: Path) -> None:
+        self.folder = folder
+        self._path = os.pathsep.join([str(tools), os.environ.get("PATH", "")])
+        self._python_path = os.pathsep.join([str(REPOSITORY), *sys.path])
+
+    def here(self, text: str) -> str:
+        """Put this test's folder and number of jobs in place of the page's."""
+        placed = re.sub(r"s3://bucket|/shared", str(self.folder), text)
+        return re.sub(r"\b16\b", str(JOBS), placed)
+
+    def run(self, text: str, **variables: str | int) -> str:
+        """Run a script; returns what it said."""
+        environment = {name: str(value) for name, value in variables.items()}
+        done = subprocess.run(  # noqa: S603 - our own page
+            ["bash", "-c", self.here(text)],  # noqa: S607 - whatever bash there is
+            env={**os.environ, "PATH": self._path, "PYTHONPATH": self._python_path, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
+    """A machine on which srun runs a command and hta-sql is this one."""
+    write_traces(DURATIONS)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (
+        ("srun", '#!/bin/sh\nexec "$@"\n'),
+        ("hta-sql", f'#!/bin/sh\nexec "{sys.executable}" -m hta_sql "$@"\n'),
+    ):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    return Shell(tmp_path, tools)
+
+
+def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
+    """Each job of the array, in any order, then the one that depends on them."""
+    ingest, publish = blocks("Slurm", "bash")
+    for task in range(JOBS, 0, -1):
+        shell.run(ingest, SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT=JOBS)
+    shell.run(publish)
+    assert busy_times(shell.folder / "job.store") == DURATIONS
+
+
+def test_slurm_without_a_job(shell: Shell) -> None:
+    """Nothing is published, and the one that is missing is named."""
+    ingest, publish = blocks("Slurm", "bash")
+    shell.run(ingest, SLURM_ARRAY_TASK_ID=1, SLURM_ARRAY_TASK_COUNT=JOBS)
+    with pytest.raises(AssertionError, match="2 of 3 shards are missing"):
+        shell.run(publish)
+
+
+def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
+    """The command of the container, for each index, counted from 0."""
+    yaml = pytest.importorskip("yaml")
+    (text,) = blocks("Kubernetes", "yaml")
+    job = yaml.safe_load(text)
+    assert job["spec"]["completionMode"] == "Indexed"
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["sh", "-c"]
+    (command,) = container["args"]
+    for index in range(JOBS):
+        shell.run(command, JOB_COMPLETION_INDEX=index)
+    (publish,) = re.findall(r"runs `(hta-sql publish [^`]*)`", PAGE)
+    shell.run(publish)
+    assert busy_times(shell.folder / "job.store") == DURATIONS
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_jobqueue(
+    shell: Shell, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a cluster on this machine in place of Slurm's: the calls are the page's."""
+    distributed = pytest.importorskip("distributed")
+
+    class SLURMCluster(distributed.LocalCluster):  # type: ignore[misc, name-defined]
+        def __init__(self, *, cores: int, processes: int, memory: str) -> None:
+            assert (cores, processes, memory) == (1, 1, "8GB")
+            super().__init__(n_workers=0, threads_per_worker=1, dashboard_address=None)
+
+        def scale(self, number: int) -> None:
+            super().scale(min(number, 2))
+
+    module = types.ModuleType("dask_jobqueue")
+    module.SLURMCluster = SLURMCluster  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dask_jobqueue", module)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), *sys.path]))
+    (block,) = blocks("Dask", "python")
+    exec(compile(shell.here(block), "distributed.md", "exec"), {})  # noqa: S102 - our own page
+    assert busy_times(shell.folder / "job.store") == DURATIONS
+
+
+@pytest.fixture
+def ray_cluster() -> Iterator[Any]:
+    """Ray with two workers on this machine."""
+    ray = pytest.importorskip("ray")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}},
+    )
+    yield ray
+    ray.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("ray_cluster")
+def test_ray(shell: Shell, busy_times: BusyTimes) -> None:
+    """The executor of the page, as it is passed there."""
+    (block,) = blocks("Ray", "python")
+    (call,) = re.findall(r"`(hta_sql\.ingest\(.*?RayExecutor\(\)\))`", PAGE)
+    names: dict[str, Any] = {"hta_sql": hta_sql}
+    exec(compile(block, "distributed.md", "exec"), names)  # noqa: S102 - our own page
+    exec(compile(shell.here(f"{call}.close()"), "distributed.md", "exec"), names)  # noqa: S102
+    assert busy_times(shell.folder / "job.store") == DURATIONS

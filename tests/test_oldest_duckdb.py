@@ -1,0 +1,96 @@
+"""A catalog that today's DuckDB built opens in the oldest that BI tools bundle, with equal answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.library import load_library
+from hta_sql.manifest import CATALOG
+from hta_sql.synthetic import JobSpec, write_job
+
+OLDEST = "duckdb==1.4.*"
+
+pytestmark = pytest.mark.slow
+
+ASK = '''
+import hashlib, json, sys
+import duckdb
+
+NAMES = """
+SELECT view_name, '' FROM duckdb_views() WHERE NOT internal AND schema_name = 'main'
+UNION ALL
+SELECT DISTINCT function_name, '()' FROM duckdb_functions()
+WHERE function_type = 'table_macro' AND NOT internal AND schema_name = 'main'
+ORDER BY ALL
+"""
+
+
+def answers(catalog):
+    with duckdb.connect(catalog, read_only=True) as con:
+        found = {}
+        for name, call in con.execute(NAMES).fetchall():
+            try:
+                rows = sorted(map(repr, con.execute(f'FROM "{name}"{call}').fetchall()))
+                digest = hashlib.sha256("\\n".join(rows).encode()).hexdigest()
+                found[name + call] = [len(rows), digest]
+            except duckdb.Error as error:
+                found[name + call] = [str(error), ""]
+        return found
+
+
+print(json.dumps([duckdb.__version__, answers(sys.argv[1])]))
+'''
+
+
+@pytest.fixture(scope="module")
+def oldest_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with the oldest supported DuckDB and nothing else."""
+    folder = tmp_path_factory.mktemp("oldest") / "venv"
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", OLDEST],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        pytest.skip(f"{OLDEST} cannot be installed here: {last[:200]}")
+    return python
+
+
+def asked(python: Path | str, catalog: Path) -> tuple[str, dict[str, list[object]]]:
+    """Ask everything that a catalog offers; returns the engine's version and name ─▶ rows, hash."""
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [python, "-c", ASK, str(catalog)], capture_output=True, text=True, check=True, timeout=300
+    )
+    version, answers = json.loads(done.stdout)
+    return version, answers
+
+
+def test_every_view_and_macro(oldest_python: Path, tmp_path: Path) -> None:
+    """Each gives the same rows there as here, of a synthetic job with every kind of event."""
+    write_job(tmp_path / "traces", JobSpec(ranks=2), truth=False)
+    store = tmp_path / "job.store"
+    hta_sql.ingest(tmp_path / "traces", store, run="job").close()
+    version, there = asked(oldest_python, store / CATALOG)
+    assert version.startswith("1.4.")
+    _, here = asked(sys.executable, store / CATALOG)
+    assert there == here
+    library = load_library()
+    wanted = {table.name for table in library.tables} | {
+        name for analysis in library.analyses for name in (analysis.base_name, f"{analysis.name}()")
+    }
+    assert wanted <= set(there)
+    failed = {name: said for name, (said, digest) in there.items() if not digest}
+    assert failed == {}
+    assert sum(isinstance(rows, int) and rows > 0 for rows, _ in there.values()) > len(there) // 2
