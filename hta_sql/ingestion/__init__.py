@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from hta_sql.errors import TraceError
+from hta_sql.ingestion.consistency import warn_of_mixed_clocks
 from hta_sql.ingestion.discover import TraceFile, Traces
 from hta_sql.ingestion.executors import executor_for
 from hta_sql.ingestion.fingerprints import KnownTraces
@@ -110,6 +111,7 @@ def _ingest(
         jobs, crew = rank_jobs(task, plan.todo)
         with crew.given_executor(task.executor) as executor:
             results, failures = run_jobs(jobs, crew.workers, executor, task.progress)
+        warn_of_mixed_clocks(results)
         if results:
             entries = [entry_of(result, task.known) for result in results]
             settle(folder, entries)

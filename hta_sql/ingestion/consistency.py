@@ -11,6 +11,7 @@ from hta_sql.words import rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.ingestion.discover import TraceFile
+    from hta_sql.ingestion.rank import RankResult
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,6 @@ def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
             files, "world sizes", [file.stated and file.stated.world_size for file in files]
         )
         _warn_of_values(files, "backends", [file.stated and file.stated.backend for file in files])
-        _warn_of_clocks(files)
         _warn_of_ranks(files, all_wanted=all_wanted)
     _warn_of_copies(found)
 
@@ -46,21 +46,32 @@ def _warn_of_values(files: Sequence[TraceFile], what: str, values: Sequence[obje
         if value is not None:
             by_value[value].append(file)
     if len(by_value) > 1:
-        parts = "; ".join(f"{value}: {_names(of)}" for value, of in by_value.items())
+        parts = "; ".join(
+            f"{value}: {_names(file.path for file in of)}" for value, of in by_value.items()
+        )
         log.warning(
             "The traces state different %s, so they may be of several jobs: %s.", what, parts
         )
 
 
-def _warn_of_clocks(files: Sequence[TraceFile]) -> None:
-    known = [file for file in files if file.stated and file.stated.has_base_time is not None]
-    without = [file for file in known if file.stated and not file.stated.has_base_time]
-    if without and len(without) < len(known):
-        log.warning(
-            "Some traces have baseTimeNanoseconds and some have not; times of the two kinds cannot "
-            "be compared. Without: %s.",
-            _names(without),
-        )
+def warn_of_mixed_clocks(results: Sequence[RankResult]) -> None:
+    """Log which of the traces that were read have no base time, where others of their run have.
+
+    Known only when a trace was read to its end: the key may stand there.
+    """
+    runs: dict[str, list[RankResult]] = defaultdict(list)
+    for result in results:
+        if result.event_count:
+            runs[result.job.run].append(result)
+    for run, read in runs.items():
+        without = [result for result in read if not result.has_base_time]
+        if without and len(without) < len(read):
+            log.warning(
+                "Some traces of run %s have baseTimeNanoseconds and some have not; times of the two "
+                "kinds cannot be compared. Without: %s.",
+                run,
+                _names(result.job.path for result in without),
+            )
 
 
 def _warn_of_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
@@ -70,7 +81,9 @@ def _warn_of_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
     size, ranks = max(sizes), {file.rank for file in files}
     beyond = [file for file in files if file.rank >= size]
     if beyond:
-        log.warning("Ranks beyond the world size of %d: %s.", size, _names(beyond))
+        log.warning(
+            "Ranks beyond the world size of %d: %s.", size, _names(file.path for file in beyond)
+        )
     missing = set(range(size)) - ranks
     if missing and all_wanted:
         log.warning(
@@ -86,11 +99,12 @@ def _warn_of_copies(found: Sequence[TraceFile]) -> None:
     for files in by_id.values():
         if len(files) > 1:
             log.warning(
-                "These files have one trace_id, so one is a copy of the other: %s.", _names(files)
+                "These files have one trace_id, so one is a copy of the other: %s.",
+                _names(file.path for file in files),
             )
 
 
-def _names(files: Iterable[TraceFile]) -> str:
-    names = [file.path.rpartition("/")[2] for file in files]
+def _names(paths: Iterable[str]) -> str:
+    names = [path.rpartition("/")[2] for path in paths]
     more = len(names) - NAMES
     return ", ".join(names[:NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -31,7 +31,6 @@ class Stated(NamedTuple):
     world_size: int | None = None
     backend: str | None = None
     trace_id: str | None = None
-    has_base_time: bool | None = None
 
 
 def peek(path: str) -> Stated:
@@ -75,7 +74,6 @@ def peek(path: str) -> Stated:
         _whole(said.get("world_size")),
         said["backend"] if isinstance(said.get("backend"), str) else None,
         trace_id.group(1).decode("utf-8", errors="replace") if trace_id else None,
-        bool(base),
     )
 
 

@@ -69,6 +69,7 @@ class RankResult:
     start_ns: int | None
     seconds: float
     steps: list[str] = field(default_factory=list)
+    has_base_time: bool = False
 
 
 def ingest_rank(job: RankJob) -> RankResult:
@@ -92,10 +93,11 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
         place = Place(job.tables, job.run, job.rank, job.writer)
         files = write_tables(con, place, events + summaries)
         steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
-        ((start_ns,),) = con.execute("SELECT start_ns FROM rank_frame").fetchall()
+        clock = "SELECT start_ns, base_time_ns IS NOT NULL FROM rank_frame"
+        ((start_ns, has_base_time),) = con.execute(clock).fetchall()
     quarantined = sum(file.rows for file in files if file.table == "quarantine")
     seconds = time.monotonic() - started
-    return RankResult(job, files, event_count, quarantined, start_ns, seconds, steps)
+    return RankResult(job, files, event_count, quarantined, start_ns, seconds, steps, has_base_time)
 
 
 def _staged(
