@@ -36,7 +36,9 @@ class Browser:
         """Open a page and wait until it has drawn everything."""
         from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
 
-        self._driver.set_window_size(width, 900)
+        # A window is never narrower than 500; a phone is.
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self._driver.get(page.as_uri())
         WebDriverWait(self._driver, OPENS_WITHIN_S).until(
             lambda _: self.ask("return document.documentElement.dataset.ready === 'yes'")

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from hta_sql.charts.style import DARK, MANY, WIDTH, data, duration_unit, headed, subtitled, zoom
+from hta_sql.charts.style import (
+    DARK,
+    MANY,
+    RUNS,
+    WIDTH,
+    data,
+    duration_unit,
+    headed,
+    subtitled,
+    zoom,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
-
-RUNS = 6
-"""So many runs are drawn below each other where each has many ranks."""
 
 _HALF = 270
 _LABELLED_SHARE = 0.07

@@ -8,6 +8,7 @@ import altair as alt
 
 from hta_sql.charts.style import (
     CLASS_COLOURS,
+    RUNS,
     WIDTH,
     data,
     duration_text,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "kernels_across_ranks"]
 
 RANKS_AS_CELLS = 64
-RUNS = 6
 _LABELLED_SHARE = 0.02
 # One extent, so that the panels of all classes start at the same place.
 _NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)

@@ -9,6 +9,7 @@ import altair as alt
 from hta_sql.charts.style import (
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
+    RUNS,
     data,
     duration_text,
     headed,
@@ -44,7 +45,7 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
     """
     runs = list(dict.fromkeys(table["run"]))
     rows = []
-    for at, run in enumerate(runs):
+    for at, run in enumerate(runs[:RUNS]):
         own = table[table["run"] == run]
         panels = [
             _histogram(own[own["measure"] == key], *names).add_params(zoom(f"{key}_{at}"))
@@ -53,12 +54,13 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
         row = alt.hconcat(*panels, spacing=64, bounds="flush")
         rows.append(row.properties(title=subtitled(f"Run {run}")) if len(runs) > 1 else row)
     count = int(table.loc[table["measure"] == _PANELS[0][0], "launch_count"].sum())
-    title = headed(
-        f"{count:,} launches",
-        "What the host calls and what runs on the GPU for it. A kernel shorter than its call keeps "
-        "the GPU waiting for the host.",
-    )
-    return alt.vconcat(*rows, title=title)
+    notes = [
+        "What the host calls, and what runs on the GPU for it.",
+        "Kernels shorter than their call keep the GPU waiting for the host.",
+    ]
+    if len(runs) > RUNS:
+        notes.append(f"The first {RUNS} of {len(runs)} runs.")
+    return alt.vconcat(*rows, title=headed(f"{count:,} launches", *notes))
 
 
 def _histogram(bins: pd.DataFrame, title: str, outliers: str) -> alt.Chart:

@@ -38,6 +38,9 @@ DARK = frozenset({"#0072B2", "#D55E00", "#009E73", "#000000", OUTLIER_COLOUR})
 """Colours on which text is white."""
 
 WIDTH = 640
+RUNS = 6
+"""So many runs get panels of their own; a note says how many there are."""
+
 MANY = 40
 """From this many ranks on, bars share a fixed width instead of having one each."""
 

@@ -38,8 +38,17 @@ LEFT_OUT = {"top_costs", "findings", *DRAWN_FROM}
 PARAMETERS: dict[str, dict[str, Any]] = {"gpu_kernels_by_name": {"num_kernels": 10}}
 """Values that keep a result as small as a page needs it."""
 
-MAX_RANKS = {"gpu_kernels_by_name": 64}
+MAX_RANKS = {
+    "gpu_kernels_by_name": 64,
+    "aten_op_kernels_and_delay": 64,
+    "frequent_kernel_sequences": 64,
+    "memory_bandwidth_series": 8,
+    "queue_length_series": 8,
+}
 """Where an analysis says nothing to people above so many ranks; another one stands for it."""
+
+CHART_ONLY = frozenset({"launch_histograms", "memory_bandwidth_series", "queue_length_series"})
+"""Rows that are points of a curve: nobody reads them one by one."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,7 @@ class Section:
     has_chart: bool
     parameters: dict[str, Any] = field(default_factory=dict)
     max_ranks: int | None = None
+    has_table: bool = True
 
     @property
     def name(self) -> str:
@@ -84,4 +94,10 @@ def topics() -> list[Topic]:
 
 def _section(analysis: SqlObject) -> Section:
     name = analysis.base_name
-    return Section(analysis, name in FIGURES, PARAMETERS.get(name, {}), MAX_RANKS.get(name))
+    return Section(
+        analysis,
+        has_chart=name in FIGURES,
+        parameters=PARAMETERS.get(name, {}),
+        max_ranks=MAX_RANKS.get(name),
+        has_table=name not in CHART_ONLY,
+    )

@@ -54,7 +54,7 @@ def _content(store: TraceStore, section: Section, values: dict[str, Any], rows: 
     if not len(result):
         return [missing(no_rows(analysis))]
     chart = [chart_markup(result, f"chart-{analysis.base_name}")] if section.has_chart else []
-    return [*chart, table_markup(result, rows)]
+    return [*chart, table_markup(result, rows)] if section.has_table else chart
 
 
 def chart_markup(result: Result, key: str) -> str:
@@ -75,7 +75,7 @@ def no_rows(analysis: SqlObject) -> str:
     needs = analysis.facts.get("Needs", "nothing")
     if needs == "nothing":
         return "Nothing to report."
-    return f"Nothing to show: this needs {needs}, and these traces have none."
+    return f"Nothing to show for these traces. It needs: {needs}."
 
 
 def missing(sentence: str) -> str:
