@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
 try:
-    from hta_sql.charts import communication, compare, kernels, launches, operators, timeline
+    from hta_sql.charts import (
+        communication,
+        compare,
+        counters,
+        kernels,
+        launches,
+        operators,
+        stragglers,
+        timeline,
+    )
     from hta_sql.charts.compare import side_by_side as grouped
     from hta_sql.charts.files import save
     from hta_sql.charts.style import nothing, readable, themed
@@ -34,7 +43,16 @@ __all__ = ["DRAWN_FROM", "FIGURES", "draw", "save", "side_by_side"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     name: getattr(topic, name)
-    for topic in (communication, compare, kernels, launches, operators, timeline)
+    for topic in (
+        communication,
+        compare,
+        counters,
+        kernels,
+        launches,
+        operators,
+        stragglers,
+        timeline,
+    )
     for name in topic.__all__
 }
 """Name of an analysis ─▶ its figure: each topic lists its own."""

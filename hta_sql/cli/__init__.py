@@ -15,6 +15,7 @@ import click
 from hta_sql._version import __version__
 from hta_sql.cli.catalog import catalog
 from hta_sql.cli.compare import compare
+from hta_sql.cli.counters import counters
 from hta_sql.cli.demo import demo
 from hta_sql.cli.describe import describe
 from hta_sql.cli.doctor import doctor
@@ -41,6 +42,7 @@ COMMANDS: list[click.Command] = [
     compare,
     doctor,
     export,
+    counters,
     publish,
     catalog,
     demo,

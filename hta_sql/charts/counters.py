@@ -1,0 +1,222 @@
+"""What waits and what moves over time: queue length, full queues, memory bandwidth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from hta_sql.charts.style import CLASS_COLOURS, MANY, WIDTH, data, duration_unit, lane_names, lanes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "memory_bandwidth_series",
+    "memory_bandwidth_summary",
+    "queue_full_time",
+    "queue_length_series",
+    "queue_length_summary",
+]
+
+SLICES = 400
+LANES_SHOWN = 12
+"""Of a series: each has a panel of its own."""
+
+
+def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Steps over time, a panel per stream: operations waiting; the longest queues first.
+
+    Args:
+        table: Columns of the analysis ``queue_length_series``.
+    """
+    named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
+    return _series(
+        named,
+        "queue_length",
+        "Operations waiting",
+        "Queue length of each rank / device / stream",
+        CLASS_COLOURS["computation"],
+    )
+
+
+def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Steps over time, a panel per rank and kind of copy: bandwidth as recorded, else computed.
+
+    Args:
+        table: Columns of the analysis ``memory_bandwidth_series``.
+    """
+    named = table.assign(lane=lane_names(table, "rank", "device", "name"))
+    named["value"] = table["bandwidth_gbps"].astype(float).fillna(table["computed_gbps"])
+    return _series(
+        named,
+        "value",
+        "GB/s",
+        "Bandwidth of copies of each rank / device / kind",
+        CLASS_COLOURS["memory"],
+    )
+
+
+def queue_full_time(table: pd.DataFrame) -> alt.Chart:
+    """One bar per stream: the share of the observed time during which its queue was full.
+
+    Args:
+        table: Columns of the analysis ``queue_full_time``.
+    """
+    size, unit = duration_unit(float(table["full_ns"].max()) if len(table) else 0)
+    bars = table.assign(
+        lane=lane_names(table, "rank", "device", "stream"),
+        share=table["full_pct"] / 100,
+        time=table["full_ns"] / size,
+    )
+    x, width = lanes(bars, title="Rank / device / stream")
+    chart: alt.Chart = (
+        alt.Chart(
+            data(bars[["lane", "share", "time", "full_count", "max_length"]]),
+            title="Launch queues: time during which they are full",
+            width=width,
+        )
+        .mark_bar(color=CLASS_COLOURS["communication"])
+        .encode(
+            x=x,
+            y=alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%")),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Rank / device / stream"),
+                alt.Tooltip("share:Q", title="Share", format=".2%"),
+                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
+                alt.Tooltip("full_count:Q", title="Changes that leave it full"),
+                alt.Tooltip("max_length:Q", title="Longest queue"),
+            ],
+        )
+    )
+    return chart
+
+
+def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Per stream: range, quartiles and median of the queue over its changes, mean over time.
+
+    Args:
+        table: Columns of the analysis ``queue_length_summary``.
+    """
+    named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
+    columns = {
+        "min_length": "low",
+        "p25_length": "p25",
+        "p50_length": "p50",
+        "p75_length": "p75",
+        "max_length": "high",
+    }
+    return _distribution(
+        named.rename(columns=columns),
+        "Operations waiting",
+        "Queue length of each rank / device / stream",
+        CLASS_COLOURS["computation"],
+    )
+
+
+def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Per kind of copy: range, quartiles and median of the recorded bandwidth, mean over time.
+
+    Args:
+        table: Columns of the analysis ``memory_bandwidth_summary``.
+    """
+    named = table.assign(lane=lane_names(table, "rank", "device", "name"))
+    columns = {
+        "min_gbps": "low",
+        "p25_gbps": "p25",
+        "p50_gbps": "p50",
+        "p75_gbps": "p75",
+        "max_gbps": "high",
+        "time_mean_gbps": "time_mean",
+    }
+    return _distribution(
+        named.rename(columns=columns),
+        "Recorded bandwidth [GB/s]",
+        "Bandwidth of copies of each rank / device / kind",
+        CLASS_COLOURS["memory"],
+    )
+
+
+def _series(
+    table: pd.DataFrame, value: str, title: str, heading: str, colour: str
+) -> alt.TopLevelMixin:
+    peaks = table.groupby("lane", sort=False)[value].max()
+    shown = list(peaks.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN])
+    first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
+    size, unit = duration_unit(float(last - first))
+    edges = np.linspace(first, max(last, first + 1), SLICES + 1)
+    parts = [
+        _highest(table[table["lane"] == lane], value, edges).assign(lane=lane) for lane in shown
+    ]
+    steps = pd.concat(parts) if parts else pd.DataFrame({"time": [], "value": [], "lane": []})
+    steps["time"] = (steps["time"] - first) / size
+    left_out = f"; {len(shown)} of {len(peaks)} shown" if len(shown) < len(peaks) else ""
+    zoom = alt.selection_interval(bind="scales", encodings=["x"])
+    chart = (
+        alt.Chart(data(steps), width=WIDTH, height=70)
+        .mark_area(interpolate="step-after", color=colour, opacity=0.75, line={"color": colour})
+        .encode(
+            x=alt.X("time:Q", title=f"Time [{unit}]"),
+            y=alt.Y("value:Q", title=title),
+            tooltip=[
+                alt.Tooltip("lane:N"),
+                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
+                alt.Tooltip("value:Q", title=title, format=",.4~g"),
+            ],
+        )
+        .add_params(zoom)
+        .facet(row=alt.Row("lane:N", title=None, sort=shown, header=alt.Header(labelOrient="top")))
+        .resolve_scale(y="independent")
+    )
+    subtitle = f"Highest value in each of {SLICES} slices of time{left_out}"
+    faceted: alt.TopLevelMixin = chart.properties(title=alt.Title(heading, subtitle=subtitle))
+    return faceted
+
+
+def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.DataFrame:
+    """Highest value in each slice, what holds over from the slice before included."""
+    ts = lane["ts"].to_numpy(dtype=float)
+    values = np.nan_to_num(lane[value].to_numpy(dtype=float))
+    before = np.searchsorted(ts, edges[:-1], side="right") - 1
+    highest = np.where(before >= 0, values[before], 0.0)
+    slots = np.clip(np.searchsorted(edges, ts, side="right") - 1, 0, SLICES - 1)
+    np.maximum.at(highest, slots, values)
+    # A step that is as high as the one before it needs no point of its own; the last one ends it.
+    is_step = np.r_[True, highest[1:] != highest[:-1]]
+    is_step[-1] = True
+    return pd.DataFrame({"time": edges[:-1][is_step], "value": highest[is_step]})
+
+
+def _distribution(table: pd.DataFrame, title: str, heading: str, colour: str) -> alt.TopLevelMixin:
+    known = table[table["high"].notna()].sort_values("high", ascending=False, kind="stable")
+    shown = known[:MANY]
+    columns = ["lane", "low", "p25", "p50", "p75", "high", "time_mean", "point_count"]
+    y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
+    tooltip = [
+        alt.Tooltip("lane:N"),
+        *(
+            alt.Tooltip(f"{name}:Q", title=words, format=",.4~g")
+            for name, words in {
+                "low": "Lowest",
+                "p25": "First quartile",
+                "p50": "Median",
+                "p75": "Third quartile",
+                "high": "Highest",
+                "time_mean": "Mean over time",
+                "point_count": "Changes",
+            }.items()
+        ),
+    ]
+    base = alt.Chart(data(shown[columns])).encode(y=y, tooltip=tooltip)
+    subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
+    if len(shown) < len(known):
+        subtitle += f". {len(shown)} of {len(known)} shown"
+    chart: alt.TopLevelMixin = alt.layer(
+        base.mark_rule(color=colour).encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
+        base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
+        base.mark_circle(color="#D55E00", size=45, opacity=1).encode(x="time_mean:Q"),
+    ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)
+    return chart

@@ -1,0 +1,205 @@
+"""Who holds up the others: steps of the ranks, late starts of a collective, counters of kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.style import CLASS_COLOURS, WIDTH, data, duration_unit, lane_names, lanes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "cupti_counters_by_operator",
+    "potential_stragglers",
+    "profiler_steps",
+    "straggler_metric",
+]
+
+STEPS_SHOWN = 6
+RANKS_SHOWN = 32
+OPERATORS_SHOWN = 25
+LATE, IN_TIME = CLASS_COLOURS["communication"], CLASS_COLOURS["computation"]
+
+
+def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A band per run: shortest, mean and longest duration of each step over the ranks.
+
+    Args:
+        table: Columns of the analysis ``profiler_steps``.
+    """
+    size, unit = duration_unit(float(table["dur"].max()) if len(table) else 0)
+    steps = table.groupby(["run", "step"], as_index=False).agg(
+        low=("dur", "min"), mean=("dur", "mean"), high=("dur", "max"), ranks=("rank", "count")
+    )
+    for column in ("low", "mean", "high"):
+        steps[column] /= size
+    tooltip = [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("step:Q", title="Step"),
+        alt.Tooltip("low:Q", title=f"Shortest [{unit}]", format=",.3f"),
+        alt.Tooltip("mean:Q", title=f"Mean [{unit}]", format=",.3f"),
+        alt.Tooltip("high:Q", title=f"Longest [{unit}]", format=",.3f"),
+        alt.Tooltip("ranks:Q", title="Ranks"),
+    ]
+    base = alt.Chart(data(steps)).encode(
+        x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelOverlap=True)), tooltip=tooltip
+    )
+    chart: alt.TopLevelMixin = alt.layer(
+        base.mark_rule(strokeWidth=6, opacity=0.35, color=IN_TIME).encode(
+            y=alt.Y("low:Q", title=f"Duration [{unit}]", scale=alt.Scale(zero=False)), y2="high:Q"
+        ),
+        base.mark_line(color=IN_TIME, point=True).encode(y="mean:Q", detail="run:N"),
+    ).properties(
+        title=alt.Title("Profiler steps", subtitle="Mean over ranks; bar: shortest to longest"),
+        width=WIDTH,
+    )
+    return chart
+
+
+def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per rank: in how many steps it starts the collective among the last.
+
+    Args:
+        table: Columns of the analysis ``potential_stragglers``.
+    """
+    size, unit = duration_unit(float(table["max_late_ns"].max()) if len(table) else 0)
+    bars = table.assign(
+        lane=lane_names(table, "rank"),
+        is_candidate=table["is_candidate"].astype(object).map({True: "yes", False: "no"}),
+        late=table["total_late_ns"] / size / table["step_count"],
+    )
+    x, width = lanes(bars)
+    columns = ["lane", "late_count", "step_count", "late", "is_candidate", "name", "reason"]
+    chart: alt.TopLevelMixin = (
+        alt.Chart(data(bars[columns]), title="Ranks that start a collective last", width=width)
+        .mark_bar()
+        .encode(
+            x=x,
+            y=alt.Y("late_count:Q", title="Steps among the last", axis=alt.Axis(tickMinStep=1)),
+            color=_late("is_candidate", "Potential straggler"),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Rank"),
+                alt.Tooltip("late_count:Q", title="Steps among the last"),
+                alt.Tooltip("step_count:Q", title="Steps"),
+                alt.Tooltip("late:Q", title=f"Mean start after the first [{unit}]", format=",.3f"),
+                alt.Tooltip("name:N", title="Collective"),
+                alt.Tooltip("reason:N", title="Not measured, because"),
+            ],
+        )
+    )
+    return chart
+
+
+def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """The collective of each step as a timeline: a bar per rank, from its start to its end.
+
+    Args:
+        table: Columns of the analysis ``straggler_metric``. The first steps and the ranks that are
+            latest in total are shown.
+    """
+    named = table.assign(
+        lane=lane_names(table, "rank"), step_name=_step_names(table), late=_yes_or_no(table)
+    )
+    lateness = named.groupby("lane", sort=False)["late_ns"].sum()
+    ranks = list(lateness.sort_values(ascending=False, kind="stable").index[:RANKS_SHOWN])
+    steps = list(dict.fromkeys(named["step_name"]))[:STEPS_SHOWN]
+    shown = named[named["lane"].isin(ranks) & named["step_name"].isin(steps)]
+    size, unit = duration_unit(float((shown["late_ns"] + shown["dur"]).max()) if len(shown) else 0)
+    bars = shown.assign(
+        start=shown["late_ns"] / size,
+        end=(shown["late_ns"] + shown["dur"]) / size,
+        length=shown["dur"] / size,
+    )
+    columns = ["lane", "step_name", "start", "end", "length", "late", "name", "normalized_start"]
+    chart = (
+        alt.Chart(data(bars[columns]), width=WIDTH, height=alt.Step(14))
+        .mark_bar(stroke="white", strokeWidth=0.5)
+        .encode(
+            x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),
+            x2="end:Q",
+            y=alt.Y(
+                "lane:N", title="Rank", sort=[name for name in _in_order(named) if name in ranks]
+            ),
+            color=_late("late", "Among the last"),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Rank"),
+                alt.Tooltip("step_name:N", title="Step"),
+                alt.Tooltip("name:N", title="Collective"),
+                alt.Tooltip("start:Q", title=f"Start after the first [{unit}]", format=",.3f"),
+                alt.Tooltip("length:Q", title=f"Duration [{unit}]", format=",.3f"),
+                alt.Tooltip("normalized_start:Q", title="Start in mean steps", format=",.4f"),
+            ],
+        )
+        .facet(
+            row=alt.Row("step_name:N", title=None, sort=steps, header=alt.Header(labelOrient="top"))
+        )
+    )
+    left_out = [
+        f"{len(part)} of {whole} {words}"
+        for part, whole, words in (
+            (ranks, len(lateness), "ranks"),
+            (steps, named["step_name"].nunique(), "steps"),
+        )
+        if len(part) < whole
+    ]
+    subtitle = "; ".join(["Who starts late ends with the others and kept them waiting", *left_out])
+    faceted: alt.TopLevelMixin = chart.properties(
+        title=alt.Title("The collective that ranks wait for most differently", subtitle=subtitle)
+    )
+    return faceted
+
+
+def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per operator: floating-point operations of the kernels that it launched.
+
+    Args:
+        table: Columns of the analysis ``cupti_counters_by_operator``.
+    """
+    counted = table[table["flop_weight"].notna()]
+    parts = counted.assign(
+        flops=counted["value"] * counted["flop_weight"].astype(float),
+        operator=counted["bottom_level_op"].fillna("(unknown)"),
+    )
+    totals = parts.groupby("operator", as_index=False).agg(
+        flops=("flops", "sum"), kernels=("event_id", "nunique")
+    )
+    shown = totals.sort_values(["flops", "operator"], ascending=[False, True])[:OPERATORS_SHOWN]
+    chart: alt.TopLevelMixin = (
+        alt.Chart(data(shown), title="Floating-point operations by operator", width=WIDTH)
+        .mark_bar(color=IN_TIME)
+        .encode(
+            x=alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s")),
+            y=alt.Y("operator:N", title=None, sort=list(shown["operator"])),
+            tooltip=[
+                alt.Tooltip("operator:N", title="Operator"),
+                alt.Tooltip("flops:Q", title="Operations", format=",.0f"),
+                alt.Tooltip("kernels:Q", title="Kernels"),
+            ],
+        )
+    )
+    return chart
+
+
+def _late(field: str, title: str) -> alt.Color:
+    scale = alt.Scale(domain=["yes", "no"], range=[LATE, IN_TIME])
+    return alt.Color(f"{field}:N", title=title, scale=scale)
+
+
+def _yes_or_no(table: pd.DataFrame) -> pd.Series:
+    return table["is_late"].map({True: "yes", False: "no"})
+
+
+def _step_names(table: pd.DataFrame) -> list[str]:
+    runs = [f"{run}: " for run in table["run"]] if len(set(table["run"])) > 1 else [""] * len(table)
+    return [
+        f"{run}step {int(step)}" if step == step else f"{run}the whole run"  # noqa: PLR0124 - NaN
+        for run, step in zip(runs, table["step"].astype(float), strict=True)
+    ]
+
+
+def _in_order(table: pd.DataFrame) -> list[str]:
+    ordered = table.sort_values(["run", "rank"], kind="stable")
+    return list(dict.fromkeys(ordered["lane"]))

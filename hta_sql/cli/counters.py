@@ -1,0 +1,73 @@
+"""``hta-sql counters``: traces with counter tracks, for a trace viewer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hta_sql.cli.messages import logged, note
+from hta_sql.cli.options import INTEGERS, STORE
+
+SERIES = ("queue", "memory")
+
+
+@click.command(short_help="Write traces with counter tracks.")
+@click.argument("store", type=STORE)
+@click.option(
+    "--series",
+    type=click.Choice(SERIES),
+    multiple=True,
+    show_default="both",
+    help="queue: operations waiting on each stream; memory: bandwidth of copies by kind. May be "
+    "repeated.",
+)
+@click.option("--run", metavar="RUN", show_default="the first", help="Run.")
+@click.option("--ranks", type=INTEGERS, show_default="all of the run", help="Ranks.")
+@click.option(
+    "--include-last-profiler-step", is_flag=True, help="Cover the last profiler step, too."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    show_default="beside each trace",
+    help="Folder to write to.",
+)
+def counters(
+    *,
+    store: Path,
+    series: tuple[str, ...],
+    run: str | None,
+    ranks: list[int] | None,
+    include_last_profiler_step: bool,
+    output: Path | None,
+) -> None:
+    """Write the traces of a STORE with counter tracks, to open in Perfetto or Chrome.
+
+    The events stay as they are; the files are named *_with_counters.json.gz, which ingest does
+    not read. Their paths go to stdout.
+
+    \b
+    hta-sql counters job.store --ranks 0 -o /tmp
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.errors import RankError  # noqa: PLC0415
+    from hta_sql.overlay.counters import write_counters  # noqa: PLC0415
+
+    with logged(verbose=False), hta_sql.open(store) as opened:
+        name = run or opened.runs()[0]
+        if name not in opened.runs():
+            known = ", ".join(opened.runs())
+            raise RankError(f"No run {name!r} in {str(store)!r}; it has: {known}.")
+        for rank in ranks if ranks is not None else opened.ranks(name):
+            done = write_counters(
+                opened,
+                name,
+                rank,
+                series or SERIES,
+                output_dir=output,
+                include_last_profiler_step=include_last_profiler_step,
+            )
+            click.echo(done.path)
+            note(f"rank {rank}: {done.events:,} events and {done.added:,} points.")

@@ -1,0 +1,97 @@
+"""Counter tracks for the trace viewer: queue length and memory bandwidth beside the events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.overlay.events import trace_event
+from hta_sql.overlay.places import output_path
+from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
+from hta_sql.store import TraceStore
+
+SERIES = {"queue": "queue_length_series", "memory": "memory_bandwidth_series"}
+"""Name of a series ─▶ the analysis that computes it."""
+
+SUFFIX = "_with_counters"
+"""Ingest leaves files alone whose names contain it."""
+
+_BATCH_ROWS = 10_000
+
+_SOURCE = """
+SELECT source, event_count, first_ts - offset_ns
+FROM ranks
+WHERE run = $run AND rank = $rank
+"""
+
+
+def write_counters(
+    store: TraceStore,
+    run: str,
+    rank: int,
+    series: Sequence[str] = tuple(SERIES),
+    *,
+    suffix: str = SUFFIX,
+    output_dir: str | os.PathLike[str] | None = None,
+    include_last_profiler_step: bool = False,
+) -> Rewritten:
+    """Write a rank's trace once more, with counter tracks; all of its events stay as they are.
+
+    Args:
+        store: Store that the trace was read into.
+        run: Its run.
+        rank: Its rank.
+        series: ``queue``: waiting operations of each stream, ``Queue Length``; ``memory``:
+            bandwidth of each kind of copy in GB/s, as recorded, else bytes / duration.
+        suffix: Put behind the stem of the file's name.
+        output_dir: Folder of the result; default: that of the trace.
+        include_last_profiler_step: Whether to cover the last profiler step, too.
+
+    Raises:
+        RankError: No such rank in the run.
+        ParameterError: No such series.
+        TraceError: The trace is gone or has changed, or the result cannot be written.
+    """
+    if unknown := sorted(set(series) - set(SERIES)):
+        raise ParameterError(f"No series {unknown[0]!r}; there are: {', '.join(SERIES)}.")
+    found = store.sql(_SOURCE, {"run": run, "rank": rank}).rows()
+    if not found:
+        raise RankError(f"No rank {rank} in run {run!r}; it has: {store.ranks(run)}.")
+    source, event_count, zero = found[0]
+    tables = {
+        name: store.run(
+            SERIES[name],
+            runs=[run],
+            ranks=[rank],
+            include_last_profiler_step=include_last_profiler_step,
+        ).arrow()
+        for name in series
+    }
+
+    def events() -> Iterator[bytes]:
+        for name, table in tables.items():
+            for batch in table.to_batches(_BATCH_ROWS):
+                for row in batch.to_pylist():
+                    yield from _EVENTS[name](row, zero)
+
+    target = output_path(source, suffix=suffix, folder=output_dir)
+    return rewrite_trace(source, target, events, expect_events=event_count)
+
+
+def _queue_event(row: dict[str, Any], zero: int) -> Iterator[bytes]:
+    args = {"Queue Length": row["queue_length"]}
+    where = {"pid": row["device"], "id": row["stream"]}
+    yield trace_event("C", "Queue Length", ts=row["ts"] + zero, **where, args=args)
+
+
+def _memory_event(row: dict[str, Any], zero: int) -> Iterator[bytes]:
+    recorded, computed = row["bandwidth_gbps"], row["computed_gbps"]
+    value = computed if recorded is None else recorded
+    if value is not None:
+        args = {"Memcpy BW": value}
+        yield trace_event("C", row["name"], ts=row["ts"] + zero, pid=row["device"], args=args)
+
+
+_EVENTS = {"queue": _queue_event, "memory": _memory_event}

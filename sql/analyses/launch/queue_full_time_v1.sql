@@ -1,0 +1,54 @@
+-- Time during which each device stream's queue is full, so that the host blocks in its launches.
+--
+-- A row per stream in whose queue an operation ever waits, also where it is never full. HTA reports
+-- the last such stream of a rank only (Q33), and its default of 1,024 is never reached: CUDA's queues
+-- hold 1,022 (Q34).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_time_spent_blocked_on_full_queue
+-- Needs: GPU activity and runtime calls
+CREATE OR REPLACE MACRO queue_full_time_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Number of waiting operations from which on a queue is full.
+    max_queue_length BIGINT := 1022
+) AS TABLE
+-- Columns:
+--   run         VARCHAR         Run name.
+--   rank        INTEGER         Rank of the process.
+--   device      BIGINT          Device number.
+--   stream      BIGINT          Device stream.
+--   full_ns     BIGINT [ns]     Time with a full queue.
+--   full_pct    DOUBLE [%]      Share of the time in which the rank was observed; NULL if that is 0.
+--   full_count  BIGINT [count]  Changes of the queue that leave it full.
+--   max_length  BIGINT [1]      Longest queue.
+WITH
+    points AS (
+        SELECT q.*
+        FROM lib.queue_length(runs, ranks, steps, include_last_profiler_step) AS q
+    ),
+    spans AS (
+        SELECT s.*
+        FROM lib.observed_time(runs, ranks, steps, include_last_profiler_step) AS s
+    )
+SELECT
+    p.run,
+    p.rank,
+    p.device,
+    p.stream,
+    coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)::BIGINT AS full_ns,
+    100 * coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)
+        / nullif(any_value(s.dur), 0)::DOUBLE AS full_pct,
+    count(*) FILTER (p.queue_length >= max_queue_length) AS full_count,
+    max(p.queue_length) AS max_length
+FROM points AS p
+JOIN spans AS s ON s.run = p.run AND s.rank = p.rank
+GROUP BY p.run, p.rank, p.device, p.stream
+ORDER BY p.run, p.rank, p.device, p.stream

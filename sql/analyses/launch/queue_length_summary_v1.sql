@@ -1,0 +1,78 @@
+-- How many operations wait in each device stream's queue: distribution over changes, mean over time.
+--
+-- HTA describes the values at which the queue changes, whatever time they last; those columns are
+-- here, and beside them the mean over time, which a busy burst does not dominate.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_queue_length_summary
+-- Needs: GPU activity and runtime calls
+CREATE OR REPLACE MACRO queue_length_summary_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run             VARCHAR         Run name.
+--   rank            INTEGER         Rank of the process.
+--   device          BIGINT          Device number.
+--   stream          BIGINT          Device stream.
+--   op_count        BIGINT [count]  Operations that went through the queue.
+--   unlinked_count  BIGINT [count]  Operations whose launch is not in the trace: not counted in the rest.
+--   point_count     BIGINT [count]  Changes of the queue.
+--   mean_length     DOUBLE [1]      Mean over the changes.
+--   std_length      DOUBLE [1]      Sample standard deviation over the changes; NULL for a single one.
+--   min_length      BIGINT [1]      Shortest.
+--   p25_length      DOUBLE [1]      First quartile over the changes, interpolated.
+--   p50_length      DOUBLE [1]      Median over the changes.
+--   p75_length      DOUBLE [1]      Third quartile over the changes, interpolated.
+--   max_length      BIGINT [1]      Longest.
+--   time_mean       DOUBLE [1]      Mean over time, from the first change to the last one.
+--   waiting_ns      BIGINT [ns]     Time with at least one operation waiting.
+--   span_ns         BIGINT [ns]     From the first change to the last one.
+WITH
+    ops AS (
+        SELECT
+            g.run, g.rank, g.device, g.stream,
+            count(g.launch_id) AS op_count,
+            count(*) - count(g.launch_id) AS unlinked_count
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        GROUP BY ALL
+    ),
+    points AS (
+        SELECT q.*
+        FROM lib.queue_length(runs, ranks, steps, include_last_profiler_step) AS q
+    )
+SELECT
+    o.run,
+    o.rank,
+    o.device,
+    o.stream,
+    o.op_count,
+    o.unlinked_count,
+    count(p.queue_length) AS point_count,
+    avg(p.queue_length) AS mean_length,
+    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
+    sqrt(
+        (count(p.queue_length) * sum(p.queue_length::HUGEINT * p.queue_length) - sum(p.queue_length) * sum(p.queue_length))
+        / nullif(count(p.queue_length) * (count(p.queue_length) - 1), 0)
+    ) AS std_length,
+    min(p.queue_length) AS min_length,
+    quantile_cont(p.queue_length, 0.25)::DOUBLE AS p25_length,
+    quantile_cont(p.queue_length, 0.5)::DOUBLE AS p50_length,
+    quantile_cont(p.queue_length, 0.75)::DOUBLE AS p75_length,
+    max(p.queue_length) AS max_length,
+    sum(p.queue_length::HUGEINT * p.dur) / nullif(sum(p.dur), 0)::DOUBLE AS time_mean,
+    coalesce(sum(p.dur) FILTER (p.queue_length > 0), 0)::BIGINT AS waiting_ns,
+    coalesce(sum(p.dur), 0)::BIGINT AS span_ns
+FROM ops AS o
+LEFT JOIN points AS p
+    ON p.run = o.run AND p.rank = o.rank AND p.device IS NOT DISTINCT FROM o.device
+    AND p.stream IS NOT DISTINCT FROM o.stream
+GROUP BY o.run, o.rank, o.device, o.stream, o.op_count, o.unlinked_count
+ORDER BY o.run, o.rank, o.device, o.stream

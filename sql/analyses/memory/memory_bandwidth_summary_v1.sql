@@ -1,0 +1,97 @@
+-- Bandwidth of copies and memsets by kind: distribution over its changes, mean over time, bytes.
+--
+-- The distribution covers the values above 0 that the recorded bandwidth takes, whatever time they
+-- last, as HTA's does; the means over time cover the time in which a copy of the kind runs.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_memory_bw_summary
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO memory_bandwidth_summary_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Duration of a copy that was recorded with none, as traces of whole microseconds do [ns]; 0 leaves it out. HTA takes 1 us.
+    zero_counts_as_ns BIGINT := 1000
+) AS TABLE
+-- Columns:
+--   run                 VARCHAR         Run name.
+--   rank                INTEGER         Rank of the process.
+--   device              BIGINT          Device number.
+--   name                VARCHAR         Kind: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
+--   copy_count          BIGINT [count]  Copies.
+--   zero_count          BIGINT [count]  Those of them that were recorded with a duration of 0.
+--   total_bytes         BIGINT [bytes]  Bytes of those that record them; NULL where none does.
+--   busy_ns             BIGINT [ns]     Time in which one runs at least.
+--   point_count         BIGINT [count]  Values above 0 that the recorded bandwidth takes.
+--   mean_gbps           DOUBLE [GB/s]   Mean over these; NULL where no bandwidth is recorded.
+--   std_gbps            DOUBLE [GB/s]   Sample standard deviation over these; NULL for a single one.
+--   min_gbps            DOUBLE [GB/s]   Smallest.
+--   p25_gbps            DOUBLE [GB/s]   First quartile, interpolated.
+--   p50_gbps            DOUBLE [GB/s]   Median.
+--   p75_gbps            DOUBLE [GB/s]   Third quartile, interpolated.
+--   max_gbps            DOUBLE [GB/s]   Largest.
+--   time_mean_gbps      DOUBLE [GB/s]   Mean of the recorded bandwidth over the busy time.
+--   computed_mean_gbps  DOUBLE [GB/s]   Mean of bytes / duration over the busy time.
+WITH
+    totals AS (
+        SELECT
+            k.run, k.rank, k.device, k.name,
+            count(*) AS copy_count,
+            count(*) FILTER (k.had_no_length) AS zero_count,
+            sum(k.bytes)::BIGINT AS total_bytes
+        FROM lib.copy_rates(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS k
+        GROUP BY ALL
+    ),
+    busy AS (
+        SELECT
+            b.*,
+            CASE WHEN b.recorded_rate > 0 THEN b.recorded_rate END AS rate
+        FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS b
+        WHERE b.running_count > 0
+    ),
+    -- A change of the computed bandwidth alone is none of the recorded one.
+    points AS (
+        SELECT
+            b.*,
+            b.rate IS DISTINCT FROM lag(b.rate) OVER by_time
+            OR b.ts IS DISTINCT FROM lag(b.ts + b.dur) OVER by_time AS is_change
+        FROM busy AS b
+        WINDOW by_time AS (PARTITION BY b.run, b.rank, b.device, b.name ORDER BY b.ts)
+    )
+SELECT
+    t.run,
+    t.rank,
+    t.device,
+    t.name,
+    t.copy_count,
+    t.zero_count,
+    t.total_bytes,
+    coalesce(sum(p.dur), 0)::BIGINT AS busy_ns,
+    count(p.rate) FILTER (p.is_change) AS point_count,
+    avg(p.rate) FILTER (p.is_change) / 1e9 AS mean_gbps,
+    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
+    sqrt(
+        (
+            count(p.rate) FILTER (p.is_change) * sum(p.rate::HUGEINT * p.rate) FILTER (p.is_change)
+            - (sum(p.rate) FILTER (p.is_change)) * (sum(p.rate) FILTER (p.is_change))
+        )
+        / nullif(count(p.rate) FILTER (p.is_change) * (count(p.rate) FILTER (p.is_change) - 1), 0)
+    ) / 1e9 AS std_gbps,
+    min(p.rate) / 1e9 AS min_gbps,
+    quantile_cont(p.rate, 0.25) FILTER (p.is_change)::DOUBLE / 1e9 AS p25_gbps,
+    quantile_cont(p.rate, 0.5) FILTER (p.is_change)::DOUBLE / 1e9 AS p50_gbps,
+    quantile_cont(p.rate, 0.75) FILTER (p.is_change)::DOUBLE / 1e9 AS p75_gbps,
+    max(p.rate) / 1e9 AS max_gbps,
+    sum(p.recorded_rate::HUGEINT * p.dur) / nullif(sum(p.dur) FILTER (p.recorded_rate IS NOT NULL), 0)::DOUBLE / 1e9 AS time_mean_gbps,
+    sum(p.computed_rate::HUGEINT * p.dur) / nullif(sum(p.dur) FILTER (p.computed_rate IS NOT NULL), 0)::DOUBLE / 1e9 AS computed_mean_gbps
+FROM totals AS t
+LEFT JOIN points AS p
+    ON p.run = t.run AND p.rank = t.rank AND p.device IS NOT DISTINCT FROM t.device AND p.name = t.name
+GROUP BY t.run, t.rank, t.device, t.name, t.copy_count, t.zero_count, t.total_bytes
+ORDER BY t.run, t.rank, t.device, t.name

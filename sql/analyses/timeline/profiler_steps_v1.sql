@@ -1,0 +1,55 @@
+-- Profiler steps of each rank: when they start, how long they last, how long the device works in them.
+--
+-- Host steps only: their copies on the device are not steps. By default without the last one, in which
+-- profilers stop midway.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA get_profiler_steps
+-- Needs: profiler steps (prof.step())
+CREATE OR REPLACE MACRO profiler_steps_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   step          BIGINT          N of ProfilerStep#N.
+--   event_id      BIGINT          event_id of the step.
+--   ts            BIGINT [ns]     Its start, since the run's first event.
+--   dur           BIGINT [ns]     Its duration on the host.
+--   is_last       BOOLEAN         The rank's last step.
+--   gpu_op_count  BIGINT [count]  Device operations that were launched in it.
+--   gpu_busy_ns   BIGINT [ns]     Sum of their durations.
+WITH
+    ops AS (
+        SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_busy_ns
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.step IS NOT NULL
+        GROUP BY ALL
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.step,
+    s.event_id,
+    s.ts,
+    s.dur,
+    s.is_last,
+    coalesce(o.gpu_op_count, 0) AS gpu_op_count,
+    coalesce(o.gpu_busy_ns, 0) AS gpu_busy_ns
+FROM steps AS s
+JOIN ranks AS k ON k.run = s.run AND k.rank = s.rank
+LEFT JOIN ops AS o ON o.run = s.run AND o.rank = s.rank AND o.step = s.step
+WHERE
+    (runs IS NULL OR list_contains(runs, s.run))
+    AND (ranks IS NULL OR list_contains(ranks, s.rank))
+    AND (steps IS NULL OR list_contains(steps, s.step))
+    AND (include_last_profiler_step OR NOT (s.is_last AND k.drops_last_step))
+ORDER BY s.run, s.rank, s.ts, s.event_id

@@ -1,0 +1,92 @@
+-- Bandwidth of the copies and memsets that run at once, by kind: a point where it changes.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.copy_bandwidth(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step,
+    -- Duration of a copy that was recorded with none [ns]; 0 leaves it out.
+    zero_counts_as_ns
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   device         BIGINT          Device number.
+--   name           VARCHAR         Kind of copy.
+--   ts             BIGINT [ns]     When it changes.
+--   dur            BIGINT [ns]     Time to the next change; NULL behind the last one.
+--   running_count  BIGINT [count]  Copies running from then on.
+--   recorded_rate  BIGINT [1]      Sum of what is recorded of them [bytes/s]; NULL where nothing is.
+--   computed_rate  BIGINT [1]      Sum of bytes / duration of them [bytes/s]; NULL where no bytes are recorded.
+WITH
+    _copies AS (
+        SELECT k.*
+        FROM lib.copy_rates(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS k
+        WHERE k.dur > 0
+    ),
+    _moves AS (
+        SELECT k.run, k.rank, k.device, k.name, k.ts AS move_ts, 1 AS sign, k.recorded_rate, k.computed_rate
+        FROM _copies AS k
+        UNION ALL
+        SELECT k.run, k.rank, k.device, k.name, k.ts + k.dur, -1, k.recorded_rate, k.computed_rate
+        FROM _copies AS k
+    ),
+    _changes AS (
+        SELECT
+            m.run, m.rank, m.device, m.name, m.move_ts,
+            sum(m.sign) AS running,
+            sum(m.sign * m.recorded_rate) AS recorded,
+            sum(m.sign) FILTER (m.recorded_rate IS NOT NULL) AS with_recorded,
+            sum(m.sign * m.computed_rate) AS computed,
+            sum(m.sign) FILTER (m.computed_rate IS NOT NULL) AS with_computed
+        FROM _moves AS m
+        GROUP BY m.run, m.rank, m.device, m.name, m.move_ts
+    ),
+    _sums AS (
+        SELECT
+            c.run, c.rank, c.device, c.name, c.move_ts,
+            sum(c.running) OVER _so_far AS running,
+            sum(c.with_recorded) OVER _so_far AS with_recorded,
+            sum(c.recorded) OVER _so_far AS recorded,
+            sum(c.with_computed) OVER _so_far AS with_computed,
+            sum(c.computed) OVER _so_far AS computed
+        FROM _changes AS c
+        WINDOW _so_far AS (
+            PARTITION BY c.run, c.rank, c.device, c.name ORDER BY c.move_ts ROWS UNBOUNDED PRECEDING
+        )
+    ),
+    -- Nothing running is a bandwidth of 0; something of which nothing is recorded is unknown.
+    _values AS (
+        SELECT
+            s.run, s.rank, s.device, s.name, s.move_ts,
+            s.running::BIGINT AS running,
+            CASE WHEN s.running = 0 THEN 0 WHEN s.with_recorded > 0 THEN s.recorded END::BIGINT AS recorded,
+            CASE WHEN s.running = 0 THEN 0 WHEN s.with_computed > 0 THEN s.computed END::BIGINT AS computed
+        FROM _sums AS s
+    ),
+    _points AS (
+        SELECT
+            v.*,
+            lag(struct_pack(r := v.running, a := v.recorded, b := v.computed)) OVER (
+                PARTITION BY v.run, v.rank, v.device, v.name ORDER BY v.move_ts
+            ) AS before
+        FROM _values AS v
+    )
+SELECT
+    p.run,
+    p.rank,
+    p.device,
+    p.name,
+    p.move_ts AS ts,
+    lead(p.move_ts) OVER (PARTITION BY p.run, p.rank, p.device, p.name ORDER BY p.move_ts) - p.move_ts AS dur,
+    p.running AS running_count,
+    p.recorded AS recorded_rate,
+    p.computed AS computed_rate
+FROM _points AS p
+WHERE struct_pack(r := p.running, a := p.recorded, b := p.computed) IS DISTINCT FROM p.before

@@ -1,0 +1,140 @@
+-- The collective that tells stragglers apart: when each rank starts it, step by step.
+--
+-- Communication kernels of one name and channel are numbered in each step from its end, so that those
+-- of a number belong together; those whose duration differs most among the ranks of a step, on average
+-- over the steps, are looked at, if they last a share of a mean step on any rank. A collective ends on
+-- all ranks together, so the rank that starts it last holds up the others. Where no two ranks share a
+-- kernel that long, shorter ones have to do. A channel is the process group where the trace names it,
+-- else the stream. A run without profiler steps is one step.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.late_starts(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step,
+    -- Shortest kernel to look at, as a share of the mean step.
+    min_share,
+    -- Whether to look at the last one of each rank and step that is long itself, and at no other.
+    last_only
+) AS TABLE
+-- Columns:
+--   run         VARCHAR      Run name.
+--   rank        INTEGER      Rank of the process.
+--   step        BIGINT       Profiler step; NULL in a run without steps.
+--   device      BIGINT       Device number.
+--   stream      BIGINT       Device stream.
+--   channel     VARCHAR      Process group or stream.
+--   name        VARCHAR      Kernel name.
+--   event_id    BIGINT       event_id of the kernel.
+--   ts          BIGINT [ns]  Start of the kernel.
+--   dur         BIGINT [ns]  Its duration.
+--   first_ts    BIGINT [ns]  Start of the first event of the steps, over all ranks.
+--   mean_dur    DOUBLE [ns]  Mean duration of a step.
+--   is_long     BOOLEAN      Kernels of at least that share were found.
+WITH
+    _steps AS (
+        SELECT s.*
+        FROM steps AS s
+        JOIN ranks AS k ON k.run = s.run AND k.rank = s.rank
+        WHERE
+            (runs IS NULL OR list_contains(runs, s.run))
+            AND (ranks IS NULL OR list_contains(ranks, s.rank))
+            AND (steps IS NULL OR list_contains(steps, s.step))
+            AND (include_last_profiler_step OR NOT (s.is_last AND k.drops_last_step))
+    ),
+    _stepped AS (
+        SELECT DISTINCT s.run
+        FROM steps AS s
+    ),
+    _ops AS (
+        SELECT g.*, t.run IS NOT NULL AS has_steps
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        LEFT JOIN _stepped AS t ON t.run = g.run
+        WHERE t.run IS NULL OR g.step IS NOT NULL
+    ),
+    _host AS (
+        SELECT c.run, c.ts, c.dur, c.step
+        FROM cpu_ops AS c
+        LEFT JOIN _stepped AS t ON t.run = c.run
+        WHERE
+            (t.run IS NULL OR c.step IS NOT NULL)
+            AND (runs IS NULL OR list_contains(runs, c.run))
+            AND (ranks IS NULL OR list_contains(ranks, c.rank))
+            AND (steps IS NULL OR list_contains(steps, c.step))
+            AND (include_last_profiler_step OR NOT c.in_last_step)
+    ),
+    _spans AS (
+        SELECT s.run, min(s.ts) AS first_ts, max(s.ts + s.dur) AS last_end FROM _steps AS s GROUP BY s.run
+        UNION ALL
+        SELECT o.run, min(o.ts), max(o.ts + o.dur) FROM _ops AS o GROUP BY o.run
+        UNION ALL
+        SELECT h.run, min(h.ts), max(h.ts + h.dur) FROM _host AS h GROUP BY h.run
+    ),
+    _frames AS (
+        SELECT
+            p.run,
+            min(p.first_ts) AS first_ts,
+            max(p.last_end) - min(p.first_ts) AS span,
+            greatest(1, (SELECT count(DISTINCT s.step) FROM _steps AS s WHERE s.run = p.run)) AS step_count
+        FROM _spans AS p
+        GROUP BY p.run
+    ),
+    _kernels AS (
+        SELECT
+            o.run, o.rank, o.step, o.device, o.stream,
+            coalesce('group ' || o.pg_name, 'stream ' || o.stream) AS channel,
+            o.name, o.event_id, o.ts, o.dur, f.first_ts, f.span, f.step_count
+        FROM _ops AS o
+        JOIN _frames AS f ON f.run = o.run
+        WHERE o.class = 'communication' AND (NOT last_only OR o.dur * f.step_count >= min_share * f.span)
+    ),
+    -- Counted from the end of the step, as the first ones may have been launched in the step before.
+    _placed AS (
+        SELECT
+            k.*,
+            row_number() OVER (
+                PARTITION BY k.run, k.rank, k.step, k.channel, k.name ORDER BY k.ts DESC, k.event_id DESC
+            ) AS place
+        FROM _kernels AS k
+    ),
+    -- Who starts last runs it for a short time: long is what is long on any rank.
+    _last AS (
+        SELECT
+            p.*,
+            p.span / p.step_count AS mean_dur,
+            max(p.dur) OVER (PARTITION BY p.run, p.step, p.channel, p.name, p.place) * p.step_count >= min_share * p.span
+                AS is_long
+        FROM _placed AS p
+        WHERE NOT last_only OR p.place = 1
+    ),
+    _spreads AS (
+        SELECT
+            l.run, l.channel, l.name, l.place, bool_or(l.is_long) AS is_long, l.step,
+            sqrt((count(*) * sum(l.dur::HUGEINT * l.dur) - sum(l.dur) * sum(l.dur)) / (count(*) * (count(*) - 1))) AS spread
+        FROM _last AS l
+        GROUP BY l.run, l.channel, l.name, l.place, l.step
+        HAVING count(*) >= 2
+    ),
+    _chosen AS (
+        SELECT p.run, p.channel, p.name, p.place, bool_or(p.is_long) AS is_long
+        FROM _spreads AS p
+        GROUP BY p.run, p.channel, p.name, p.place
+        QUALIFY row_number() OVER (
+            PARTITION BY p.run
+            -- Added up in the order of the steps: a float sum depends on it.
+            ORDER BY
+                bool_or(p.is_long) DESC,
+                list_sum(list(p.spread ORDER BY p.step)) / count(*) DESC,
+                p.channel, p.name, p.place
+        ) = 1
+    )
+SELECT
+    l.run, l.rank, l.step, l.device, l.stream, l.channel, l.name, l.event_id, l.ts, l.dur, l.first_ts, l.mean_dur, c.is_long
+FROM _last AS l
+JOIN _chosen AS c ON c.run = l.run AND c.channel = l.channel AND c.name = l.name AND c.place = l.place

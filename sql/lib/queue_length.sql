@@ -1,0 +1,65 @@
+-- Operations that wait in each device stream's queue: a point where their number changes.
+--
+-- A launch puts its operations into the queue when the call starts; an operation leaves it when it
+-- starts on the device. What happens in one nanosecond is one point, and none where the number stays
+-- as it was, so the order of equal times does not matter. Where the clocks of host and device
+-- disagree and an operation starts before its launch, it has not waited: a queue is never negative.
+-- Operations whose launch is not in the trace are left out.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.queue_length(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run           VARCHAR      Run name.
+--   rank          INTEGER      Rank of the process.
+--   device        BIGINT       Device number.
+--   stream        BIGINT       Device stream.
+--   ts            BIGINT [ns]  When the number changes.
+--   dur           BIGINT [ns]  Time to the next change; NULL behind the last one.
+--   queue_length  BIGINT [1]   Operations waiting from then on.
+--   event_id      BIGINT       event_id of the launch that made it longer, or of the operation whose start made it shorter.
+WITH
+    _ops AS (
+        SELECT g.run, g.rank, g.device, g.stream, g.event_id, g.ts, g.launch_id, least(g.launch_ts, g.ts) AS queued_ts
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.launch_id IS NOT NULL
+    ),
+    _moves AS (
+        SELECT o.run, o.rank, o.device, o.stream, o.queued_ts AS move_ts, o.launch_id AS move_id, 1 AS change
+        FROM _ops AS o
+        UNION ALL
+        SELECT o.run, o.rank, o.device, o.stream, o.ts, o.event_id, -1
+        FROM _ops AS o
+    ),
+    _changes AS (
+        SELECT
+            m.run, m.rank, m.device, m.stream, m.move_ts,
+            sum(m.change) AS change,
+            CASE
+                WHEN sum(m.change) > 0 THEN max(m.move_id) FILTER (m.change > 0)
+                ELSE max(m.move_id) FILTER (m.change < 0)
+            END AS event_id
+        FROM _moves AS m
+        GROUP BY m.run, m.rank, m.device, m.stream, m.move_ts
+        HAVING sum(m.change) <> 0
+    )
+SELECT
+    c.run,
+    c.rank,
+    c.device,
+    c.stream,
+    c.move_ts AS ts,
+    lead(c.move_ts) OVER _in_time - c.move_ts AS dur,
+    (sum(c.change) OVER (_in_time ROWS UNBOUNDED PRECEDING))::BIGINT AS queue_length,
+    c.event_id
+FROM _changes AS c
+WINDOW _in_time AS (PARTITION BY c.run, c.rank, c.device, c.stream ORDER BY c.move_ts)

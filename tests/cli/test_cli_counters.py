@@ -1,0 +1,59 @@
+"""``hta-sql counters``: paths on stdout, the files beside the traces or in a folder."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+TRACES = Path(__file__).parents[1] / "traces"
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """Two ranks with copies, and their store."""
+    for rank in (0, 1):
+        shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
+    assert cli("ingest", tmp_path, "-o", tmp_path / "job.store").code == 0
+    return tmp_path
+
+
+def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
+    """All ranks beside their traces by default."""
+    done = cli("counters", folder / "job.store")
+    paths = [folder / f"rank{rank}_with_counters.json.gz" for rank in (0, 1)]
+    assert done.out.splitlines() == [str(path) for path in paths]
+    assert "rank 1: 6 events and " in done.err
+    assert all(path.exists() for path in paths)
+
+
+def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
+    """Of one rank one series, elsewhere; no launches, so no queue."""
+    arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
+    done = cli(*arguments, "--series", "memory")
+    (path,) = (folder / "out").iterdir()
+    assert done.out == f"{path}\n"
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    assert {event["name"] for event in events if event["ph"] == "C"} == {
+        *("Memcpy HtoD", "Memcpy DtoH", "Memset")
+    }
+    assert "6 events and 0 points" in cli(*arguments, "--series", "queue").err
+
+
+def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
+    """An unknown run, rank or series, and a trace that is gone."""
+    store = folder / "job.store"
+    assert "No run 'x'" in cli("counters", store, "--run", "x").err
+    assert "No rank 7" in cli("counters", store, "--ranks", "7").err
+    assert cli("counters", store, "--series", "power").code == 2
+    (folder / "rank0.json").unlink()
+    done = cli("counters", store, "--ranks", "0")
+    assert (done.code, done.out) == (1, "")
+    assert "No such file" in done.err

@@ -1,0 +1,122 @@
+"""Queue length and bandwidth against a recomputation from their definition, moment by moment."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hta_sql
+
+Op = tuple[int, int | None, int, int, int | None]
+"""Stream, launch, start, duration [ns] and bytes."""
+
+ops = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.none() | st.integers(0, 30),
+        st.integers(0, 30),
+        st.integers(0, 8),
+        st.none() | st.integers(0, 50),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+def write(path: Path, all_ops: list[Op]) -> None:
+    """Write copies with their launches; the first event is at 0, so that times stay as given."""
+    events: list[dict[str, Any]] = [
+        {"ph": "X", "cat": "cpu_op", "name": "first", "pid": 1, "tid": 1, "ts": 0, "dur": 100}
+    ]
+    for number, (stream, launch, start, dur, size) in enumerate(all_ops):
+        args: dict[str, Any] = {"device": 0, "stream": stream, "correlation": number + 1}
+        if size is not None:
+            args |= {"bytes": size, "memory bandwidth (GB/s)": size / 10}
+        common = {"ph": "X", "pid": 0, "tid": stream, "dur": dur / 1000}
+        name = "Memcpy HtoD (Pinned -> Device)"
+        events.append(
+            {**common, "cat": "gpu_memcpy", "name": name, "ts": start / 1000, "args": args}
+        )
+        if launch is not None:
+            call = {"cat": "cuda_runtime", "name": "cudaMemcpyAsync", "ts": launch / 1000}
+            events.append({**common, **call, "pid": 1, "args": {"correlation": number + 1}})
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+
+
+def changes(values: dict[int, Any], before: Any) -> list[tuple[int, Any]]:
+    """Keep the moments at which a value is another than at the one before."""
+    points = []
+    for moment in sorted(values):
+        if values[moment] != before:
+            points.append((moment, values[moment]))
+            before = values[moment]
+    return points
+
+
+def naive_queue(mine: list[Op]) -> list[tuple[int, int]]:
+    """Count at each moment what has been launched and has not started."""
+    waits = [(min(launch, start), start) for _, launch, start, _, _ in mine if launch is not None]
+    moments = {moment for wait in waits for moment in wait}
+    return changes({t: sum(a <= t < b for a, b in waits) for t in moments}, 0)
+
+
+def naive_bandwidth(all_ops: list[Op]) -> list[tuple[int, tuple[int, Any, Any]]]:
+    """Add up at each moment what is known of the copies that run."""
+    copies = [(start, start + (dur or 1000), size) for _, _, start, dur, size in all_ops]
+    values = {}
+    for moment in {moment for copy in copies for moment in copy[:2]}:
+        running = [(b - a, size) for a, b, size in copies if a <= moment < b]
+        known = [(dur, size) for dur, size in running if size is not None]
+        recorded = sum(Fraction(size, 10) for _, size in known)
+        computed = sum(Fraction(size * 10**9 // dur, 10**9) for dur, size in known)
+        unknown = running and not known
+        values[moment] = (
+            len(running),
+            None if unknown else float(recorded),
+            None if unknown else float(computed),
+        )
+    return changes(values, None)
+
+
+@settings(max_examples=12, deadline=None)
+@given(ops)
+def test_series_are_what_their_definition_says(all_ops: list[Op]) -> None:
+    """Ties, clock skew, missing launches, bytes that are not recorded: the same points."""
+    with TemporaryDirectory() as folder:
+        write(Path(folder, "rank0.json"), all_ops)
+        with hta_sql.ingest(folder, Path(folder, "job.store"), jobs=1) as store:
+            queue = store.run("queue_length_series").arrow().to_pylist()
+            full = store.run("queue_full_time", max_queue_length=2).arrow().to_pylist()
+            summary = store.run("queue_length_summary").arrow().to_pylist()
+            bandwidth = store.run("memory_bandwidth_series").arrow().to_pylist()
+            total = store.run("memory_bandwidth_summary").arrow().to_pylist()
+    points = defaultdict(list)
+    for row in queue:
+        points[row["stream"]].append((row["ts"], row["queue_length"]))
+    for stream in {op[0] for op in all_ops}:
+        want = naive_queue([op for op in all_ops if op[0] == stream])
+        assert points[stream] == want
+        steps = [(b - a, n) for (a, n), (b, _) in pairwise(want)]
+        (described,) = [row for row in summary if row["stream"] == stream]
+        assert described["waiting_ns"] == sum(dur for dur, n in steps if n)
+        weighted = sum(dur * n for dur, n in steps)
+        mean = weighted / sum(dur for dur, _ in steps) if steps else None
+        assert described["time_mean"] == mean
+        assert [row["full_ns"] for row in full if row["stream"] == stream] == (
+            [sum(dur for dur, n in steps if n >= 2)] if want else []
+        )
+    keys = ("running_count", "bandwidth_gbps", "computed_gbps")
+    rates = [(row["ts"], tuple(row[key] for key in keys)) for row in bandwidth]
+    assert rates == naive_bandwidth(all_ops)
+    assert rates[-1][1] == (0, 0.0, 0.0)
+    recorded = changes({ts: values[1] for ts, values in rates}, 0)
+    assert total[0]["point_count"] == sum(bool(value) for _, value in recorded)
+    assert total[0]["copy_count"] == len(all_ops)

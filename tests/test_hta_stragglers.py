@@ -1,0 +1,160 @@
+"""HTA's calls for steps, stragglers and CUPTI counters, on jobs of which the truth is known."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.cupti import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
+from hta_sql.synthetic import JobSpec, write_job
+from hta_sql.trace_analysis import TraceAnalysis
+
+TRACES = Path(__file__).parent / "traces"
+SIGNATURES = {
+    "get_profiler_steps": [],
+    "get_potential_stragglers": [
+        "profiler_steps",
+        "num_candidates",
+        "visualize",
+        "straggler_identification_impl",
+    ],
+    "get_cupti_counter_data_with_operators": ["ranks"],
+}
+
+
+@pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
+def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
+    """Names and order of the positional parameters are HTA's; ours are keywords."""
+    signature = inspect.signature(getattr(TraceAnalysis, method)).parameters
+    by_position = [p.name for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
+    assert by_position[1:] == parameters
+
+
+@pytest.mark.parametrize(
+    ("planted", "options"),
+    [
+        ({2: 3_000_000}, {}),
+        ({0: 2_000_000}, {"nccl_names": "old"}),
+        ({3: 2_000_000}, {"collective_metadata": False}),
+        ({1: 4_000_000}, {"comm_streams": 2, "first_step": 0}),
+        ({1: 3_000_000, 3: 2_500_000}, {}),
+    ],
+)
+def test_a_planted_straggler_is_found(
+    planted: dict[int, int], options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Whoever loads data longer in every step is named, under any name of the kernels."""
+    spec = JobSpec(ranks=4, steps=4, layers=2, stragglers=planted, **options)
+    write_job(tmp_path, spec, truth=False)
+    with TraceAnalysis(trace_dir=tmp_path) as analysis:
+        found = analysis.get_potential_stragglers(num_candidates=len(planted))
+        first = spec.first_step
+        assert analysis.get_profiler_steps() == [first, first + 1, first + 2]
+        one_step = analysis.get_potential_stragglers([first + 1], num_candidates=len(planted))
+        table = analysis.store.run("potential_stragglers").df()
+    assert sorted(found) == sorted(planted)
+    assert sorted(one_step) == sorted(planted)
+    late = table.set_index("rank")["max_late_ns"]
+    assert late.idxmax() == max(planted, key=lambda rank: planted[rank])
+
+
+def copied(folder: Path, *names: str) -> Path:
+    """Copy tiny traces as ranks 0, 1, ..."""
+    for rank, name in enumerate(names):
+        shutil.copy(TRACES / name, folder / f"rank{rank}.json")
+    return folder
+
+
+def test_what_cannot_be_told_is_empty_and_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One rank; no communication: an empty list and a warning, where HTA raises (Q45)."""
+    with TraceAnalysis(trace_dir=copied(tmp_path, "straggler_0.json")) as alone:
+        assert alone.get_potential_stragglers() == []
+    assert "there is one rank only" in caplog.text
+    (tmp_path / "quiet").mkdir()
+    quiet = copied(tmp_path / "quiet", "gap_causes.json", "gap_causes.json")
+    with TraceAnalysis(trace_dir=quiet) as analysis:
+        assert analysis.get_potential_stragglers() == []
+        assert analysis.get_profiler_steps() == []
+    assert "no rank communicates" in caplog.text
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> TraceAnalysis:
+    """Three ranks, of which rank 1 is late in both steps."""
+    names = [f"straggler_{rank}.json" for rank in range(3)]
+    return TraceAnalysis(trace_dir=copied(tmp_path, *names))
+
+
+def test_steps_and_candidates_choose(late: TraceAnalysis) -> None:
+    """Unknown steps are left out, none left is an error; more candidates than ranks is no error."""
+    with late as analysis:
+        assert analysis.get_profiler_steps() == [0, 1]
+        assert analysis.get_potential_stragglers() == [1, 2]
+        assert analysis.get_potential_stragglers([0, 77], num_candidates=1) == [1]
+        assert analysis.get_potential_stragglers(num_candidates=-3) == [1]
+        assert analysis.get_potential_stragglers(num_candidates=9) == [0, 1, 2]
+        with pytest.raises(ParameterError, match=r"None of the profiler steps \[77\].*\[0, 1\]"):
+            analysis.get_potential_stragglers([77])
+
+
+def test_another_way_to_count_can_be_given(late: TraceAnalysis) -> None:
+    """It gets the metric with HTA's columns, and its Series decides."""
+    seen: list[Any] = []
+
+    def latest_start(metric: pd.DataFrame, *rest: Any) -> pd.Series:
+        seen.extend([list(metric.columns), *rest])
+        return -metric.groupby("rank")["normalized_start_time"].max()
+
+    with late as analysis:
+        found = analysis.get_potential_stragglers(straggler_identification_impl=latest_start)
+    assert found == [0, 2]
+    assert seen == [
+        ["rank", "stream", "iteration", "name", "ts", "dur", "normalized_start_time"],
+        None,
+        2,
+        False,
+    ]
+
+
+def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) -> None:
+    """Operators outermost first; without one an empty list and None, where HTA raises (Q44)."""
+    folder = copied(tmp_path, "cupti_by_position.json", "cupti_more_ranges.json", "host_only.json")
+    with TraceAnalysis(trace_dir=folder) as analysis:
+        frames: Any = analysis.get_cupti_counter_data_with_operators([0, 1, 2])
+        assert analysis.get_cupti_counter_data_with_operators([2]) == []
+    assert len(frames) == 2
+    fadd, ffma = (f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("fadd", "ffma"))
+    first = frames[0]
+    assert list(first.columns) == [
+        *("index", "cat", "name", "ts", "dur"),
+        *("l2__hit_rate.pct", "note", fadd, ffma),
+        *("index_runtime", "op_stack", "top_level_op", "bottom_level_op"),
+    ]
+    assert first["op_stack"].tolist() == [["aten::conv2d", "aten::cudnn > fast"], []]
+    assert first["top_level_op"].tolist() == ["aten::conv2d", None]
+    assert first["bottom_level_op"].tolist() == ["aten::cudnn > fast", None]
+    assert (first["ts"].tolist(), first["dur"].tolist()) == ([100.0, 110.0], [10.0, 10.0])
+    assert first[ffma].tolist() == [30, 0]
+    assert first[fadd].tolist()[0] == 7
+    assert first["index_runtime"].tolist() == [2, 4]
+    assert frames[1]["name"].tolist() == ["known", "unknown", "without", "bare"]
+    assert frames[1]["index_runtime"].isna().tolist() == [False, True, True, True]
+
+
+def test_the_weights_of_counters_are_htas(tmp_path: Path) -> None:
+    """Two operations per fma; the analysis says the same as the dictionary."""
+    assert len(CUDA_SASS_INSTRUCTION_COUNTER_FLOPS) == 9
+    with TraceAnalysis(trace_dir=copied(tmp_path, "cupti_by_position.json")) as analysis:
+        table = analysis.store.run("cupti_counters_by_operator").df()
+    rows: Any = zip(table["counter"], table["flop_weight"], strict=True)
+    for counter, weight in rows:
+        want = CUDA_SASS_INSTRUCTION_COUNTER_FLOPS.get(counter)
+        assert pd.isna(weight) if want is None else weight == want
