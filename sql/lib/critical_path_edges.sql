@@ -66,7 +66,7 @@ WITH
     _thread_nodes AS (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.is_start, n.node_ts, n.parent_id, n.kind,
-            sum(if(n.is_start, 1, -1)) OVER (_thread ROWS UNBOUNDED PRECEDING) AS open_count,
+            sum(CASE WHEN n.is_start THEN 1 ELSE -1 END) OVER (_thread ROWS UNBOUNDED PRECEDING) AS open_count,
             lead({
                 'node_id': n.node_id, 'event_id': n.event_id, 'is_start': n.is_start, 'ts': n.node_ts,
                 'parent_id': n.parent_id, 'kind': n.kind, 'is_blocking': n.is_blocking
@@ -78,7 +78,7 @@ WITH
     _thread_edges AS (
         SELECT
             t.run, t.rank, t.node_id AS begin_node_id, t.following.node_id AS end_node_id,
-            if(t.open_count > 0, 'operator', 'dependency') AS edge_type,
+            CASE WHEN t.open_count > 0 THEN 'operator' ELSE 'dependency' END AS edge_type,
             CASE
                 WHEN t.open_count = 0 THEN 0
                 WHEN NOT t.following.is_start AND t.following.is_blocking THEN 0
@@ -113,7 +113,7 @@ WITH
     _lane_nodes AS (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.pid, n.tid,
-            sum(if(n.is_start, 1, -1)) OVER (_lane ROWS UNBOUNDED PRECEDING) AS open_count,
+            sum(CASE WHEN n.is_start THEN 1 ELSE -1 END) OVER (_lane ROWS UNBOUNDED PRECEDING) AS open_count,
             lead({'node_id': n.node_id, 'event_id': n.event_id, 'pid': n.pid, 'tid': n.tid}) OVER _lane AS following
         FROM _nodes AS n
         JOIN _lanes AS l ON l.run = n.run AND l.rank = n.rank AND l.pid = n.pid AND l.tid = n.tid
@@ -288,7 +288,7 @@ WITH
         SELECT o.run, o.rank, o.start_node, o.end_node, 'operator', o.end_ts - o.start_ts, o.event_id, o.event_id, o.event_id, o.class
         FROM _ops AS o
         UNION ALL
-        SELECT s.run, s.rank, s.launch_node, s.start_node, 'kernel_launch_delay', if(s.is_launch_bound, s.start_ts - s.launch_ts, 0), s.launch_id, s.event_id, NULL, NULL
+        SELECT s.run, s.rank, s.launch_node, s.start_node, 'kernel_launch_delay', CASE WHEN s.is_launch_bound THEN s.start_ts - s.launch_ts ELSE 0 END, s.launch_id, s.event_id, NULL, NULL
         FROM _starts AS s
         WHERE s.is_launch_bound OR (include_launch_edges AND s.launch_node < s.start_node)
         UNION ALL

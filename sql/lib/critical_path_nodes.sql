@@ -62,7 +62,7 @@ WITH
             true AS is_start,
             e.ts AS node_ts,
             CASE
-                WHEN e.kind = 'gpu' THEN if(e.dur = 0, 1, 8)
+                WHEN e.kind = 'gpu' THEN CASE WHEN e.dur = 0 THEN 1 ELSE 8 END
                 WHEN e.dur > 0 THEN 5
                 WHEN e.is_inside_a_start THEN 6
                 ELSE 2
@@ -75,7 +75,7 @@ WITH
             false,
             e.ts + e.dur,
             CASE
-                WHEN e.kind = 'gpu' THEN if(e.dur = 0, 1, 0)
+                WHEN e.kind = 'gpu' THEN CASE WHEN e.dur = 0 THEN 1 ELSE 0 END
                 WHEN e.dur > 0 THEN 4
                 WHEN e.is_inside_a_start THEN 7
                 ELSE 3
