@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import pandas as pd
 import pytest
 
@@ -267,3 +268,12 @@ def test_runs_are_not_mixed(tiny_store: TraceStore) -> None:
     assert {title.partition(", run ")[2] for title in titles} == {"base", "test"}
     few = tiny_store.run("temporal_breakdown").chart().to_dict()
     assert few["hconcat"][0]["layer"][0]["encoding"]["y"]["title"] == "Run / Rank"
+
+
+def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
+    """Charts zoom where Ctrl is held, also those that ask for zoom by altair's own means."""
+    chart = alt.Chart(style.data(pd.DataFrame({"x": [1, 2]}))).mark_bar().encode(x="x:Q")
+    both = alt.vconcat(chart.interactive(), chart.add_params(style.zoom("other")))
+    charts.save(both, tmp_path / "chart.json")
+    params = json.loads((tmp_path / "chart.json").read_text())["params"]
+    assert [parameter["select"]["zoom"] for parameter in params] == [style.ZOOM] * 2

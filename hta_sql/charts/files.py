@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import vl_convert
 
 from hta_sql.charts.page import Page, chart_place
+from hta_sql.charts.style import ZOOM
 from hta_sql.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -50,7 +51,22 @@ def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     take most of the time.
     """
     spec: dict[str, Any] = json.loads(chart.to_json(indent=None, validate=False))
+    _scrollable(spec)
     return spec
+
+
+def _scrollable(view: dict[str, Any]) -> None:
+    """Leave the wheel to the page: charts zoom where Ctrl is held, whoever made them zoom."""
+    for parameter in view.get("params", ()):
+        if parameter.get("bind") == "scales":
+            select = parameter["select"]
+            select = {"type": select} if isinstance(select, str) else select
+            parameter["select"] = {"zoom": ZOOM, **select}
+    for parts in ("hconcat", "vconcat", "concat", "layer"):
+        for part in view.get(parts, ()):
+            _scrollable(part)
+    if isinstance(view.get("spec"), dict):
+        _scrollable(view["spec"])
 
 
 def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import WIDTH, data
+from hta_sql.charts.style import WIDTH, data, headed, zoom
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,11 +47,11 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
     tall["place"] = tall["category"].map({name: place for place, name in enumerate(CATEGORIES)})
     tall["ms"] = (tall["ts"] - start) / 1e6
     tall["gib"] = tall["bytes"] / GIB
+    peak = float(total.max()) / GIB if len(table) else 0
+    title = headed("Memory in use by category", f"Peak: {peak:,.3f} GiB.")
     scale = alt.Scale(domain=list(CATEGORIES), range=list(CATEGORIES.values()))
     chart: alt.Chart = (
-        alt.Chart(
-            data(tall[["ms", "gib", "category", "place"]]), title="Memory timeline", width=WIDTH
-        )
+        alt.Chart(data(tall[["ms", "gib", "category", "place"]]), title=title, width=WIDTH)
         .mark_area(interpolate="step-after")
         .encode(
             x=alt.X("ms:Q", title="Time [ms]"),
@@ -64,6 +64,6 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
                 alt.Tooltip("gib:Q", title="In use [GiB]", format=",.4f"),
             ],
         )
-        .interactive(bind_y=False)
+        .add_params(zoom("instants"))
     )
     return chart

@@ -50,6 +50,9 @@ LABEL_CHARACTERS = 60
 NAME_CHARACTERS = 300
 """Names are cut to this in tooltips; a kernel's name can be 10 kB."""
 
+ZOOM = "wheel![event.ctrlKey || event.metaKey]"
+"""The event that zooms; the wheel alone scrolls the page."""
+
 _DIGITS = 6
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _CONFIG: dict[str, Any] = {
@@ -106,9 +109,8 @@ def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
         name: Tells the panels of a chart apart: each has its own.
         *encodings: Axes; default: x.
     """
-    held = "[event.ctrlKey || event.metaKey]"
     return alt.selection_interval(
-        name=name, bind="scales", encodings=list(encodings or ("x",)), zoom=f"wheel!{held}"
+        name=name, bind="scales", encodings=list(encodings or ("x",)), zoom=ZOOM
     )
 
 
