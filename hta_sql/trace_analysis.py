@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hta_sql.hta.breakdowns import Breakdowns
 from hta_sql.hta.counters import Counters, TimeSeriesTypes
+from hta_sql.hta.critical_path import CriticalPath
 from hta_sql.hta.cupti import Cupti
 from hta_sql.hta.operators import Operators
 from hta_sql.hta.stragglers import Stragglers
@@ -17,7 +18,7 @@ from hta_sql.hta.traces import Traces
 __all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
-class TraceAnalysis(Breakdowns, Operators, Counters, Stragglers, Cupti, Traces):
+class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, Traces):
     """The traces of one job, analysed as HTA's class of that name does.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is

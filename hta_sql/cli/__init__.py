@@ -16,6 +16,7 @@ from hta_sql._version import __version__
 from hta_sql.cli.catalog import catalog
 from hta_sql.cli.compare import compare
 from hta_sql.cli.counters import counters
+from hta_sql.cli.critical_path import critical_path
 from hta_sql.cli.demo import demo
 from hta_sql.cli.describe import describe
 from hta_sql.cli.doctor import doctor
@@ -37,6 +38,7 @@ COMMANDS: list[click.Command] = [
     list_,
     describe,
     run,
+    critical_path,
     sql,
     report,
     compare,

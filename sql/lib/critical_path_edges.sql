@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
     data_load_names,
     -- Whether every device operation depends on its launch (weight 0) where no delay says so.
     include_launch_edges,
-    -- Whether waiting calls without a record of their wait depend on what ended while they waited.
+    -- Whether waits without a record are told from what ended while they lasted.
     infer_syncs
 ) AS TABLE
 -- Columns:
@@ -146,7 +146,8 @@ WITH
     ),
     -- Device operations with their launch.
     _ops AS MATERIALIZED (
-        SELECT s.*, l.start_node AS launch_node, l.start_ts AS launch_ts, l.end_node AS returned_node, l.is_blocking AS is_awaited
+        SELECT s.*, l.start_node AS launch_node, l.start_ts AS launch_ts, l.end_node AS returned_node, l.is_blocking AS is_awaited,
+            l.pid AS launch_pid, l.tid AS launch_tid
         FROM _spans AS s
         JOIN _spans AS l ON l.run = s.run AND l.rank = s.rank AND l.event_id = s.launch_id
         WHERE s.kind = 'gpu'
@@ -220,6 +221,32 @@ WITH
         ASOF JOIN _ops AS o ON o.run = c.run AND o.rank = c.rank AND c.end_node > o.end_node
         WHERE o.end_ts >= c.start_ts AND o.launch_ts < c.start_ts
     ),
+    -- A wait of a stream without a record: for the operation that the same thread launched next, what
+    -- had ended last on the device when it started, if that is of another stream and was launched
+    -- before the wait.
+    _silent_waits AS (
+        SELECT c.run, c.rank, c.pid, c.tid, c.ts
+        FROM runtime_calls AS c
+        ANTI JOIN _recorded_calls AS r ON r.run = c.run AND r.rank = c.rank AND r.call_id = c.event_id
+        WHERE
+            infer_syncs
+            AND regexp_matches(c.name, 'stream_?wait_?event', 'i')
+            AND (runs IS NULL OR list_contains(runs, c.run))
+            AND (ranks IS NULL OR list_contains(ranks, c.rank))
+    ),
+    _waiting_ops AS (
+        SELECT DISTINCT ON (o.run, o.rank, o.event_id) o.*, w.ts AS waited_ts
+        FROM _silent_waits AS w
+        ASOF JOIN _ops AS o
+            ON o.run = w.run AND o.rank = w.rank AND o.launch_pid = w.pid AND o.launch_tid = w.tid AND w.ts < o.launch_ts
+        ORDER BY o.run, o.rank, o.event_id, w.ts DESC
+    ),
+    _inferred_waits AS (
+        SELECT w.run, w.rank, o.end_node AS begin_node_id, w.start_node AS end_node_id, o.event_id AS begin_event_id, w.event_id AS end_event_id, o.end_ts AS sync_ts
+        FROM _waiting_ops AS w
+        ASOF JOIN _ops AS o ON o.run = w.run AND o.rank = w.rank AND o.device = w.device AND w.start_node > o.end_node
+        WHERE o.stream <> w.stream AND o.launch_ts < w.waited_ts
+    ),
     _call_syncs AS (
         SELECT a.run, a.rank, a.last_op.node AS begin_node_id, c.end_node AS end_node_id, a.last_op.id AS begin_event_id, a.call_id AS end_event_id
         FROM _awaited AS a
@@ -243,6 +270,9 @@ WITH
             ON q.run = a.run AND q.rank = a.rank AND q.device = a.device AND q.stream = a.own_stream AND a.call_ts < q.launch_ts
         -- A stream waits for itself anyway.
         WHERE a.what = 'stream wait event' AND a.own_stream <> a.awaited_stream AND a.last_op.node < q.first_op.node
+        UNION
+        SELECT i.*
+        FROM _inferred_waits AS i
     ),
     _last_sync AS (
         SELECT s.run, s.rank, s.end_event_id, max(s.sync_ts) AS sync_ts

@@ -9,13 +9,17 @@
 -- that waits for it, or to what follows a wait on another stream. The last stretch of a waiting call
 -- has no time of its own: what it waits for has.
 --
+-- Records of synchronisation tell who waits for whom. Most traces have none
+-- (enable_cuda_sync_events=True); there waits are inferred, or with infer_syncs := false left out as
+-- HTA does, so that no path leads from the device back to the host.
+--
 -- The longest path over these edges is the critical path: hta-sql critical-path, or
 -- hta_sql.critical_path.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA critical_path_analysis
--- Needs: host operators; records of synchronisation (enable_cuda_sync_events=True) for waits, unless infer_syncs
+-- Needs: host operators
 CREATE OR REPLACE MACRO critical_path_edges_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -35,8 +39,8 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     data_load_names VARCHAR[] := NULL,
     -- Whether every device operation depends on its launch where no delay says so, at no time; what-if questions need it.
     include_launch_edges BOOLEAN := false,
-    -- Whether a waiting call without a record of its wait depends on the operation that ended last while it waited, of those launched before.
-    infer_syncs BOOLEAN := false
+    -- Whether waits without a record are told from what ended: for a call, the operation that ended last while it waited; for a stream, the last one of another stream that had ended when its next operation started. Of those launched before.
+    infer_syncs BOOLEAN := true
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR      Run name.

@@ -37,6 +37,7 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
 --   event_id     BIGINT       Position of the event in traceEvents.
 --   name         VARCHAR      Name of the event.
 --   kind         VARCHAR      operator, call, data_load or gpu.
+--   class        VARCHAR      Class of a device operation.
 --   pid          BIGINT       Process of a host event.
 --   tid          BIGINT       Thread of a host event.
 --   device       BIGINT       Device of a device operation.
@@ -51,6 +52,7 @@ SELECT
     n.event_id,
     n.name,
     n.kind,
+    n.class,
     n.pid,
     n.tid,
     n.device,

@@ -1,0 +1,127 @@
+"""``hta-sql critical-path``: what the time of each rank depends on, and what if it were faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hta_sql.cli.options import INTEGERS, STORE, output_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+CLASSES = ("computation", "communication", "memory")
+
+
+@click.command("critical-path", short_help="Find the critical path of each rank.")
+@click.argument("store", type=STORE)
+@click.option("--runs", metavar="RUN,RUN", help="Runs to look at; default: all.")
+@click.option("--ranks", type=INTEGERS, help="Ranks to look at; default: all.")
+@click.option(
+    "--annotation",
+    metavar="TEXT",
+    help="Look at the window of the host events with this in their name, ProfilerStep for instance.",
+)
+@click.option(
+    "--instance",
+    "instances",
+    type=INTEGERS,
+    help="Which of them, numbered from 0 in order of time: N, or N-M for several.",
+)
+@click.option("--steps", type=INTEGERS, help="Profiler steps to include; default: all.")
+@click.option(
+    "--include-last-profiler-step", is_flag=True, help="Include the last step of two or more."
+)
+@click.option(
+    "--infer-syncs/--no-infer-syncs",
+    default=True,
+    show_default=True,
+    help="Tell waits without a record from what ended while they lasted.",
+)
+@click.option(
+    "--path", "wants_path", is_flag=True, help="Write the path, edge by edge, not its summary."
+)
+@click.option(
+    "--faster",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="K",
+    help="Tell the length if the events of --name and --class were K times faster.",
+)
+@click.option("--name", metavar="TEXT", help="With --faster: text in the name of the events.")
+@click.option(
+    "--class", "kernel_class", type=click.Choice(CLASSES), help="With --faster: class of kernels."
+)
+@output_options
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the summary into this .html, .png, .svg or .json (Vega-Lite) file instead.",
+)
+def critical_path(
+    *,
+    store: Path,
+    runs: str | None,
+    ranks: list[int] | None,
+    instances: list[int] | None,
+    format_name: str | None,
+    output: Path | None,
+    limit: int | None,
+    chart: Path | None,
+    **wanted: Any,
+) -> None:
+    """Find the longest chain of operators, kernels and delays of each rank of a STORE.
+
+    Edges and nodes are the analyses `critical_path_edges` and `critical_path_nodes`.
+    """
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
+    from hta_sql.cli.output import TableRows, check_chart, send  # noqa: PLC0415
+    from hta_sql.critical_path.tables import critical_paths  # noqa: PLC0415
+
+    _check(wanted)
+    if chart:
+        check_chart(chart)
+    keys = ("annotation", "steps", "include_last_profiler_step", "infer_syncs")
+    window: dict[str, Any] = {key: wanted[key] for key in keys}
+    if instances:
+        window |= {"first_instance": instances[0], "last_instance": instances[-1]}
+    window["include_launch_edges"] = wanted["faster"] is not None
+    of_runs = runs.split(",") if runs else None
+    with hta_sql.TraceStore(store) as opened:
+        table = interruptible(
+            opened, lambda: _table(critical_paths(opened, of_runs, ranks, **window), wanted)
+        )
+    if chart:
+        _draw(table, chart)
+    if output or not chart:
+        send(TableRows(table), format_name, output, limit)
+
+
+def _check(wanted: dict[str, Any]) -> None:
+    has_events = bool(wanted["name"] or wanted["kernel_class"])
+    if (wanted["faster"] is not None) != has_events:
+        raise click.UsageError("--faster goes with --name or --class, and these with --faster")
+    if wanted["faster"] is not None and wanted["wants_path"]:
+        raise click.UsageError("--path and --faster are two questions; ask one")
+
+
+def _table(graphs: Any, wanted: dict[str, Any]) -> pa.Table:
+    from hta_sql.critical_path import tables  # noqa: PLC0415 - imports are the start-up cost
+
+    if wanted["faster"] is not None:
+        return tables.what_if_table(
+            graphs, wanted["faster"], wanted["name"], wanted["kernel_class"]
+        )
+    return tables.path_table(graphs) if wanted["wants_path"] else tables.summary_table(graphs)
+
+
+def _draw(table: pa.Table, path: Path) -> None:
+    from hta_sql.charts import save  # noqa: PLC0415
+    from hta_sql.charts.critical_path import critical_path_summary  # noqa: PLC0415
+    from hta_sql.cli.messages import note  # noqa: PLC0415
+
+    save(critical_path_summary(table.to_pandas()), path, "Critical path")
+    note(f"Drew {path}.")

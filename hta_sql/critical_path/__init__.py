@@ -1,0 +1,88 @@
+"""The critical path of a rank: what its time depends on, from the host to the device and back.
+
+Nodes and edges are the SQL analyses ``critical_path_nodes`` and ``critical_path_edges``; the
+longest path through them is found here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.critical_path.edges import CPEdge, CPEdgeType
+from hta_sql.critical_path.graph import CPGraph, CPNode, WhatIf
+from hta_sql.critical_path.saved import restore_cpgraph
+from hta_sql.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+
+__all__ = [
+    "CPEdge",
+    "CPEdgeType",
+    "CPGraph",
+    "CPNode",
+    "WhatIf",
+    "critical_path",
+    "restore_cpgraph",
+]
+
+EVENTS = """
+WITH wanted AS (SELECT unnest($ids::BIGINT[]) AS event_id)
+SELECT
+    e.event_id, e.name,
+    CASE e.table_name
+        WHEN 'cpu_ops' THEN 'cpu_op'
+        WHEN 'runtime_calls' THEN r.category
+        WHEN 'annotations' THEN 'user_annotation'
+        WHEN 'python_calls' THEN 'python_function'
+        ELSE if(g.kind = 'kernel', 'kernel', 'gpu_' || g.kind)
+    END AS category,
+    e.pid, e.tid, coalesce(g.stream, -1) AS stream
+FROM events AS e
+JOIN wanted AS w ON w.event_id = e.event_id
+LEFT JOIN runtime_calls AS r ON r.run = e.run AND r.rank = e.rank AND r.event_id = e.event_id
+LEFT JOIN gpu_ops AS g ON g.run = e.run AND g.rank = e.rank AND g.event_id = e.event_id
+WHERE e.run = $run AND e.rank = $rank
+ORDER BY e.event_id
+"""
+
+
+def critical_path(
+    store: TraceStore, rank: int, run: str | None = None, **parameters: Any
+) -> CPGraph | None:
+    """Find the critical path of a rank.
+
+    Args:
+        store: An open store.
+        rank: Rank to look at.
+        run: Its run; default: the first one of the store.
+        **parameters: Those of the analysis ``critical_path_edges``: ``annotation``,
+            ``first_instance``, ``last_instance``, ``steps``, ``include_last_profiler_step``,
+            ``data_load_names``, ``include_launch_edges``, ``infer_syncs``.
+
+    Returns:
+        The graph with its path (``critical_path_nodes`` is empty where the window holds nothing);
+        None where no host event has the wanted name.
+
+    Raises:
+        RankError: No such run or rank.
+        ParameterError: An unknown parameter, or an instance that is not there.
+    """
+    wanted = run if run is not None else store.runs()[0]
+    scope = {"runs": [wanted], "ranks": [rank], **parameters}
+    window = {k: v for k, v in scope.items() if k not in {"include_launch_edges", "infer_syncs"}}
+    nodes = store.run("critical_path_nodes", **window).arrow()
+    if not len(nodes) and parameters.get("annotation"):
+        anywhere = {**window, "first_instance": 0, "last_instance": 2**62}
+        if not len(store.run("critical_path_nodes", **anywhere)):
+            return None
+        raise ParameterError(
+            f"Rank {rank} has no operators in instance {parameters.get('first_instance', 0)} of "
+            f"{parameters['annotation']!r}. Instances are numbered from 0, in order of time."
+        )
+    edges = store.run("critical_path_edges", **scope).arrow()
+    ids = sorted({event for event in edges.column("event_id").to_pylist() if event is not None})
+    events = store.sql(EVENTS, {"run": wanted, "rank": rank, "ids": ids}).arrow()
+    graph = CPGraph(nodes, edges, events, run=wanted, rank=rank)
+    graph.critical_path()
+    return graph

@@ -1,0 +1,153 @@
+"""Edges of a critical path as arrays, and as the mapping that HTA's users know from networkx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hta_sql.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NS = 1000
+"""ns of a microsecond."""
+NO_EVENT = -1
+
+
+class CPEdgeType(Enum):
+    """What an edge stands for; the values are HTA's."""
+
+    OPERATOR_KERNEL = "critical_path_operator"
+    DEPENDENCY = "critical_path_dependency"
+    KERNEL_LAUNCH_DELAY = "critical_path_kernel_launch_delay"
+    KERNEL_KERNEL_DELAY = "critical_path_kernel_kernel_delay"
+    SYNC_DEPENDENCY = "critical_path_sync_dependency"
+
+    @classmethod
+    def of(cls, edge_type: str) -> CPEdgeType:
+        """Return the member for an ``edge_type`` of the analysis."""
+        return cls(f"critical_path_{edge_type}")
+
+    @property
+    def code(self) -> int:
+        """Its place in this list, as arrays hold it."""
+        return list(CPEdgeType).index(self)
+
+
+@dataclass(frozen=True)
+class CPEdge:
+    """An order between two nodes.
+
+    Attributes:
+        begin: Number of the node that has to come first.
+        end: Number of the node that depends on it.
+        weight_ns: Time that the edge stands for [ns].
+        type: What it stands for.
+    """
+
+    begin: int
+    end: int
+    weight_ns: int
+    type: CPEdgeType
+
+    @property
+    def weight(self) -> float:
+        """Time that the edge stands for [µs], HTA's unit."""
+        return self.weight_ns / NS
+
+
+class EdgeView(Mapping[tuple[int, int], "EdgeData"]):
+    """``edges[u, v]["object"]``, ``edges[u, v]["weight"] = µs``, iteration over ``(u, v)``.
+
+    Args:
+        table: Columns of the analysis ``critical_path_edges``, of one rank, in its order.
+
+    Attributes:
+        begins: First node of each edge.
+        ends: Second node of each edge.
+        weights: Weight of each edge [ns].
+        types: Type of each edge, as its code.
+        events: Event that the time of each edge belongs to, -1 for none.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        def integers(column: str) -> Any:
+            values = table.column(column).to_pylist()
+            return np.array([NO_EVENT if v is None else v for v in values], np.int64)
+
+        codes = {
+            kind: CPEdgeType.of(kind).code for kind in set(table.column("edge_type").to_pylist())
+        }
+        self.begins, self.ends = integers("begin_node_id"), integers("end_node_id")
+        self.weights, self.events = integers("weight_ns"), integers("event_id")
+        self.types = np.array(
+            [codes[kind] for kind in table.column("edge_type").to_pylist()], np.int8
+        )
+        self._members = list(CPEdgeType)
+        self._places: dict[tuple[int, int], int] | None = None
+
+    def edge(self, at: int) -> CPEdge:
+        """Return the edge at a place of the arrays."""
+        kind = self._members[int(self.types[at])]
+        return CPEdge(int(self.begins[at]), int(self.ends[at]), int(self.weights[at]), kind)
+
+    def event_of(self, begin: int, end: int) -> int | None:
+        """Return the event that the time of an edge belongs to."""
+        place = self._place.get((begin, end))
+        event = NO_EVENT if place is None else int(self.events[place])
+        return None if event == NO_EVENT else event
+
+    @property
+    def _place(self) -> dict[tuple[int, int], int]:
+        if self._places is None:
+            pairs = zip(self.begins.tolist(), self.ends.tolist(), strict=True)
+            self._places = {pair: at for at, pair in enumerate(pairs)}
+        return self._places
+
+    def __getitem__(self, nodes: tuple[int, int]) -> EdgeData:
+        return EdgeData(self, self._place[nodes])
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(zip(self.begins.tolist(), self.ends.tolist(), strict=True))
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def __call__(self, data: bool = False) -> Iterator[Any]:
+        """Iterate as networkx does: ``(u, v)``, or ``(u, v, data)``."""
+        for at, (begin, end) in enumerate(self):
+            yield (begin, end, EdgeData(self, at)) if data else (begin, end)
+
+
+class EdgeData(MutableMapping[str, Any]):
+    """What networkx keeps with an edge: ``object`` (a CPEdge) and ``weight`` [µs], which can be set."""
+
+    _KEYS = ("weight", "object")
+
+    def __init__(self, view: EdgeView, at: int) -> None:
+        self._view, self._at = view, at
+
+    def __getitem__(self, key: str) -> Any:
+        edge = self._view.edge(self._at)
+        return {"weight": edge.weight, "object": edge}[key]
+
+    def __setitem__(self, key: str, value: float) -> None:
+        if key != "weight" or value < 0:
+            raise ParameterError(
+                f"Only the weight of an edge can be set, in µs and not below 0: {key}={value!r}."
+            )
+        self._view.weights[self._at] = round(value * NS)
+
+    def __delitem__(self, key: str) -> None:
+        raise ParameterError(f"An edge keeps its {key}; set its weight to 0 instead.")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._KEYS)
+
+    def __len__(self) -> int:
+        return len(self._KEYS)

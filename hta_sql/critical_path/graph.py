@@ -1,0 +1,323 @@
+"""The graph of a critical path, with the methods that HTA's CPGraph has."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView
+from hta_sql.critical_path.longest import IntArray, longest_path
+from hta_sql.errors import ExtraNotInstalledError, ParameterError
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+NS = 1000
+"""ns of a microsecond."""
+
+
+@dataclass(frozen=True)
+class CPNode:
+    """A point in time: the start or the end of an event.
+
+    Attributes:
+        idx: Number of the node; edges lead from lower to higher ones.
+        ev_idx: Its event: position in ``traceEvents``.
+        ts: When, since the run's first event [µs].
+        is_start: The start of the event, else its end.
+        is_blocking: The event is a call that waits for the device.
+    """
+
+    idx: int
+    ev_idx: int
+    ts: float
+    is_start: bool
+    is_blocking: bool
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a path's length would be if some events took less time.
+
+    Attributes:
+        length_ns: Length as recorded [ns].
+        new_length_ns: Length with the shorter times: of the path that is the longest then [ns].
+        events: Events that were shortened.
+    """
+
+    length_ns: int
+    new_length_ns: int
+    events: int
+
+    @property
+    def saved_ns(self) -> int:
+        """Time saved [ns]."""
+        return self.length_ns - self.new_length_ns
+
+    @property
+    def saved_pct(self) -> float | None:
+        """Part of the length that is saved [%]; None for a path of no length."""
+        return 100 * self.saved_ns / self.length_ns if self.length_ns else None
+
+
+class CPGraph:
+    """Nodes and edges of one rank, and the longest path through them.
+
+    Made by :func:`hta_sql.critical_path.critical_path`. Where HTA's class is a networkx graph, this
+    one has its ``nodes``, ``edges`` and counts, and :meth:`to_networkx`.
+
+    Args:
+        nodes: Columns of the analysis ``critical_path_nodes``, of one rank.
+        edges: Columns of the analysis ``critical_path_edges``, of the same rank.
+        events: event_id, name, category, pid, tid, stream of every event that time belongs to.
+        run: Its run.
+        rank: Its rank.
+
+    Attributes:
+        critical_path_nodes: Node numbers along the path, empty before :meth:`critical_path`.
+        critical_path_length_ns: Its length [ns].
+    """
+
+    def __init__(
+        self, nodes: pa.Table, edges: pa.Table, events: pa.Table, *, run: str, rank: int
+    ) -> None:
+        self.run, self.rank = run, rank
+        self.nodes_table, self.edges_table, self.events_table = nodes, edges, events
+        self._event_of_node = _integers(nodes, "event_id")
+        self.edges = EdgeView(edges)
+        self.critical_path_nodes: list[int] = []
+        self.critical_path_length_ns = 0
+        self._path: IntArray = np.empty(0, np.int64)
+
+    @property
+    def nodes(self) -> range:
+        """Numbers of the nodes."""
+        return range(self.nodes_table.num_rows)
+
+    def number_of_nodes(self) -> int:
+        """Count the nodes."""
+        return len(self.nodes)
+
+    def number_of_edges(self) -> int:
+        """Count the edges."""
+        return len(self.edges)
+
+    @cached_property
+    def node_list(self) -> list[CPNode]:
+        """Every node, by its number."""
+        table = self.nodes_table
+        columns = [
+            table.column(c).to_pylist() for c in ("event_id", "ts", "is_start", "is_blocking")
+        ]
+        return [
+            CPNode(at, event, ts / NS, is_start, is_blocking)
+            for at, (event, ts, is_start, is_blocking) in enumerate(zip(*columns, strict=True))
+        ]
+
+    @cached_property
+    def _nodes_of_event(self) -> dict[int, tuple[int, int]]:
+        starts: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        is_start = self.nodes_table.column("is_start").to_pylist()
+        for node, (event, start) in enumerate(
+            zip(self._event_of_node.tolist(), is_start, strict=True)
+        ):
+            (starts if start else ends)[event] = node
+        return {event: (node, ends[event]) for event, node in starts.items()}
+
+    def get_nodes_for_event(self, ev_id: int) -> tuple[CPNode | None, CPNode | None]:
+        """Return the start and the end of an event; Nones for one that is not in the graph."""
+        found = self._nodes_of_event.get(ev_id)
+        return (self.node_list[found[0]], self.node_list[found[1]]) if found else (None, None)
+
+    def place(self, node: int) -> tuple[int, int, bool]:
+        """Return time [ns], event and side (a start or not) of a node."""
+        ts = self.nodes_table.column("ts")[node].as_py()
+        is_start = self.nodes_table.column("is_start")[node].as_py()
+        return ts, int(self._event_of_node[node]), is_start
+
+    def start_of(self, event: int) -> int:
+        """Return the node at the start of an event of the graph."""
+        return self._nodes_of_event[event][0]
+
+    def get_events_for_edge(self, edge: CPEdge) -> tuple[int, int]:
+        """Return the events of the first and of the second node of an edge."""
+        return int(self._event_of_node[edge.begin]), int(self._event_of_node[edge.end])
+
+    def get_event_attribution_for_edge(self, edge: CPEdge) -> int | None:
+        """Return the event that the time of an edge belongs to; None for delays of launches, dependencies."""
+        return self.edges.event_of(edge.begin, edge.end)
+
+    def get_edges_attributed_to_event(self, ev_idx: int) -> list[CPEdge]:
+        """Return the edges whose time belongs to an event."""
+        return [self.edges.edge(at) for at in np.flatnonzero(self.edges.events == ev_idx).tolist()]
+
+    def critical_path(self) -> bool:
+        """Find the longest path, with the weights as they are in ``edges``.
+
+        Returns:
+            Whether there is one: a window without host operators and calls has none.
+        """
+        edges = self.edges
+        self._path, self.critical_path_length_ns = longest_path(
+            edges.begins, edges.ends, edges.weights, len(self.nodes)
+        )
+        ends = edges.ends[self._path].tolist()
+        self.critical_path_nodes = [int(edges.begins[self._path[0]]), *ends] if ends else []
+        return bool(ends)
+
+    @property
+    def critical_path_events_set(self) -> set[int]:
+        """Events with a node on the path."""
+        return set(self._event_of_node[self.critical_path_nodes].tolist())
+
+    @property
+    def critical_path_edges_set(self) -> set[CPEdge]:
+        """Edges of the path."""
+        return set(self.critical_path_edges)
+
+    @property
+    def critical_path_edges(self) -> list[CPEdge]:
+        """Edges of the path, in order."""
+        return [self.edges.edge(at) for at in self._path.tolist()]
+
+    def path_table(self) -> pa.Table:
+        """Return the path: the rows of ``edges_table`` along it, in order, weights as they are."""
+        import pyarrow as pa  # noqa: PLC0415 - only where used
+
+        rows = self.edges_table.take(pa.array(self._path.tolist(), pa.int64()))
+        weights = pa.array(self.edges.weights[self._path].tolist(), pa.int64())
+        return rows.set_column(rows.schema.get_field_index("weight_ns"), "weight_ns", weights)
+
+    def get_critical_path_breakdown(self) -> pd.DataFrame | None:
+        """Return one row per edge of the path, in order.
+
+        Returns:
+            ``event_idx, duration, type, s_name, cat, pid, tid, stream, index, bound_by``: the event
+            that the time belongs to (NaN for delays of launches and for dependencies) and what it
+            is; duration in µs. None before there is a path.
+        """
+        if not len(self._path):
+            return None
+        path = self.path_table().to_pandas()
+        events = self.events_table.to_pandas().set_index("event_id")
+        what = events.reindex(path["event_id"].fillna(-1).astype("int64")).reset_index(drop=True)
+        event_id = path["event_id"].astype(float)
+        breakdown = what.rename(columns={"name": "s_name", "category": "cat"})
+        breakdown.insert(0, "event_idx", event_id)
+        breakdown.insert(1, "duration", path["weight_ns"] / NS)
+        breakdown.insert(2, "type", [CPEdgeType.of(kind).value for kind in path["edge_type"]])
+        breakdown["index"] = event_id
+        breakdown["bound_by"] = path["bound_by"].fillna("")
+        frame: pd.DataFrame = breakdown
+        return frame
+
+    def summary(self) -> pd.Series:
+        """Return the path's time by what bounds it, in % of its length, by name."""
+        breakdown = self.get_critical_path_breakdown()
+        if breakdown is None:
+            raise ParameterError("There is no path yet: call critical_path() first.")
+        by_bound = breakdown.groupby("bound_by")["duration"].sum()
+        shares: pd.Series = by_bound / by_bound.sum() * 100
+        return shares
+
+    def show_critical_path(self) -> None:
+        """Log the nodes of the path, one a line."""
+        names = self.nodes_table.column("name")
+        for node in self.critical_path_nodes:
+            log.info("Critical %s, ev_name = %s", self.node_list[node], names[node].as_py())
+
+    def what_if(
+        self, times_faster: float, *, name: str | None = None, kernel_class: str | None = None
+    ) -> WhatIf:
+        """Tell the length if some events took a part of their time.
+
+        Times are those that belong to the events themselves: the whole of a device operation, what
+        a host operator spends outside of others. Delays stay. With ``include_launch_edges`` no
+        kernel can start before its launch; without, the answer is too good where the host is behind.
+
+        Args:
+            times_faster: 2 halves the times; rounded to whole ns.
+            name: Text in the name of the events.
+            kernel_class: ``computation``, ``communication`` or ``memory``: device operations only.
+
+        Raises:
+            ParameterError: No positive factor, or neither a name nor a class.
+        """
+        if not times_faster > 0 or (name is None and kernel_class is None):
+            raise ParameterError(
+                "what_if takes a positive factor, and a text in the name of events, a kernel class "
+                f"or both, not {times_faster!r}, name={name!r}, kernel_class={kernel_class!r}."
+            )
+        chosen = self._events_like(name, kernel_class)
+        edges = self.edges
+        is_faster = np.isin(edges.events, chosen) & (edges.types == CPEdgeType.OPERATOR_KERNEL.code)
+        shorter = np.array(
+            [round(w / times_faster) for w in edges.weights[is_faster].tolist()], np.int64
+        )
+        weights = edges.weights.copy()
+        weights[is_faster] = shorter
+        _, before = longest_path(edges.begins, edges.ends, edges.weights, len(self.nodes))
+        _, after = longest_path(edges.begins, edges.ends, weights, len(self.nodes))
+        return WhatIf(before, after, len(np.unique(edges.events[is_faster])))
+
+    def _events_like(self, name: str | None, kernel_class: str | None) -> IntArray:
+        import pyarrow.compute as pc  # noqa: PLC0415 - only where used
+
+        table = self.nodes_table
+        if name is not None:
+            table = table.filter(pc.match_substring(table.column("name"), name))
+        if kernel_class is not None:
+            table = table.filter(pc.equal(table.column("class"), kernel_class))
+        return _integers(table, "event_id")
+
+    def save(self, out_dir: str | os.PathLike[str]) -> str:
+        """Write the graph to ``<out_dir>.zip`` and return that path; see ``restore_cpgraph``."""
+        from hta_sql.critical_path.saved import save  # noqa: PLC0415 - it imports this module
+
+        return save(self, out_dir)
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Draw what bounds the path."""
+        from hta_sql.charts.critical_path import critical_path_summary  # noqa: PLC0415
+        from hta_sql.critical_path.tables import summary_table  # noqa: PLC0415 - it imports this
+
+        return critical_path_summary(summary_table([self]).to_pandas())
+
+    def to_networkx(self) -> Any:
+        """Return a ``networkx.DiGraph``: edges with ``weight`` [ns] and ``object``.
+
+        Raises:
+            ExtraNotInstalledError: networkx is not installed.
+        """
+        try:
+            import networkx as nx  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: PLC0415
+        except ImportError as error:
+            raise ExtraNotInstalledError(
+                "networkx is not installed: pip install networkx"
+            ) from error
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        for at in range(len(self.edges)):
+            edge = self.edges.edge(at)
+            graph.add_edge(edge.begin, edge.end, weight=edge.weight_ns, object=edge)
+        return graph
+
+    def __repr__(self) -> str:
+        return (
+            f"CPGraph(run={self.run!r}, rank={self.rank}, {len(self.nodes)} nodes, "
+            f"{len(self.edges)} edges, critical path of {self.critical_path_length_ns / NS} µs)"
+        )
+
+
+def _integers(table: pa.Table, column: str) -> IntArray:
+    return np.array(table.column(column).to_pylist(), np.int64)

@@ -1,0 +1,138 @@
+"""Critical paths of several ranks as tables: what bounds them, their edges, what-if answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.critical_path import CPGraph, critical_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hta_sql.store import TraceStore
+
+
+def critical_paths(
+    store: TraceStore,
+    runs: Iterable[str] | None = None,
+    ranks: Iterable[int] | None = None,
+    **parameters: Any,
+) -> Iterator[CPGraph]:
+    """Yield the graph of each rank that has the wanted window, one at a time.
+
+    Args:
+        store: An open store.
+        runs: Runs to look at; default: all.
+        ranks: Ranks to look at; default: all.
+        **parameters: Those of :func:`hta_sql.critical_path.critical_path`.
+    """
+    of_ranks = None if ranks is None else set(ranks)
+    for run in store.runs() if runs is None else runs:
+        for rank in store.ranks(run):
+            if of_ranks is None or rank in of_ranks:
+                graph = critical_path(store, rank, run, **parameters)
+                if graph is not None:
+                    yield graph
+
+
+def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
+    """Return the time of each path by what bounds it, longest first.
+
+    Returns:
+        ``run, rank, bound_by`` (empty: dependencies), ``path_ns, path_pct`` (of the path's length;
+        NULL for one of no length) and ``edge_count``.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    rows: list[dict[str, Any]] = []
+    for graph in graphs:
+        path = graph.path_table()
+        parts: dict[str, list[int]] = {}
+        for bound, weight in zip(
+            path.column("bound_by").to_pylist(), path.column("weight_ns").to_pylist(), strict=True
+        ):
+            parts.setdefault(bound or "", []).append(weight)
+        length = graph.critical_path_length_ns
+        for bound, weights in sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0])):
+            share = 100 * sum(weights) / length if length else None
+            rows.append(
+                {
+                    "run": graph.run,
+                    "rank": graph.rank,
+                    "bound_by": bound,
+                    "path_ns": sum(weights),
+                    "path_pct": share,
+                    "edge_count": len(weights),
+                }
+            )
+    schema = {"run": pa.string(), "rank": pa.int32(), "bound_by": pa.string()}
+    schema |= {"path_ns": pa.int64(), "path_pct": pa.float64(), "edge_count": pa.int64()}
+    return pa.Table.from_pylist(rows, pa.schema(schema))
+
+
+def path_table(graphs: Iterable[CPGraph]) -> pa.Table:
+    """Return the edges of each path in order: the columns of ``critical_path_edges`` and names.
+
+    Returns:
+        ``run, rank, ts`` (of the first node), ``edge_type, weight_ns, bound_by, event_id, name``
+        (of the event that the time belongs to), ``begin_event_id, end_event_id``.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    tables = [_named_path(graph) for graph in graphs]
+    return pa.concat_tables(tables) if tables else pa.table({})
+
+
+def what_if_table(
+    graphs: Iterable[CPGraph], times_faster: float, name: str | None, kernel_class: str | None
+) -> pa.Table:
+    """Return the length of each path as recorded and with some events faster.
+
+    Returns:
+        ``run, rank, event_count`` (events that are faster), ``path_ns, new_path_ns, saved_ns,
+        saved_pct`` (NULL for a path of no length).
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    rows: list[dict[str, Any]] = []
+    for graph in graphs:
+        answer = graph.what_if(times_faster, name=name, kernel_class=kernel_class)
+        rows.append(
+            {
+                "run": graph.run,
+                "rank": graph.rank,
+                "event_count": answer.events,
+                "path_ns": answer.length_ns,
+                "new_path_ns": answer.new_length_ns,
+                "saved_ns": answer.saved_ns,
+                "saved_pct": answer.saved_pct,
+            }
+        )
+    schema = {"run": pa.string(), "rank": pa.int32(), "event_count": pa.int64()}
+    schema |= dict.fromkeys(("path_ns", "new_path_ns", "saved_ns"), pa.int64())
+    return pa.Table.from_pylist(rows, pa.schema(schema | {"saved_pct": pa.float64()}))
+
+
+def _named_path(graph: CPGraph) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    path = graph.path_table()
+    about = graph.events_table
+    names = dict(
+        zip(about.column("event_id").to_pylist(), about.column("name").to_pylist(), strict=True)
+    )
+    begins = pa.array(path.column("begin_node_id").to_pylist(), pa.int64())
+    columns = {
+        "run": path.column("run"),
+        "rank": path.column("rank"),
+        "ts": graph.nodes_table.column("ts").take(begins),
+        "edge_type": path.column("edge_type"),
+        "weight_ns": path.column("weight_ns"),
+        "bound_by": path.column("bound_by"),
+        "event_id": path.column("event_id"),
+        "name": pa.array([names.get(e) for e in path.column("event_id").to_pylist()], pa.string()),
+        "begin_event_id": path.column("begin_event_id"),
+        "end_event_id": path.column("end_event_id"),
+    }
+    return pa.table(columns)

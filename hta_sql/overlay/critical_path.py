@@ -1,0 +1,116 @@
+"""A trace with its critical path: events on it marked, edges drawn as arrows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.overlay.events import Event, trace_event
+from hta_sql.overlay.places import output_path
+from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
+
+if TYPE_CHECKING:
+    from hta_sql.critical_path import CPEdge, CPGraph
+    from hta_sql.store import TraceStore
+
+KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
+"""Complete events that stay when only the critical ones are shown."""
+
+_INSIDE_NS = 1000
+"""An arrow from the end of an event is drawn this much earlier, where viewers find the event."""
+
+
+def overlay_critical_path(
+    store: TraceStore,
+    graph: CPGraph,
+    edges: list[CPEdge],
+    *,
+    folder: str | os.PathLike[str],
+    only_critical: bool,
+) -> Rewritten:
+    """Write the trace of a rank with the argument ``critical`` on the events of its path.
+
+    Args:
+        store: Where the rank was ingested to.
+        graph: Its graph, with a path.
+        edges: Edges to draw.
+        folder: Folder to write ``overlaid_critical_path_<trace>.json.gz`` to.
+        only_critical: Leave out complete events that are not on the path, but for annotations and
+            Python frames.
+
+    Returns:
+        What was written, and where.
+
+    Raises:
+        TraceError: The trace has changed since it was ingested, or the folder cannot be written.
+        TraceNotFoundError: The trace is gone.
+    """
+    of_rank = {"run": graph.run, "rank": graph.rank}
+    ((source, event_count, to_file),) = store.sql(
+        "SELECT source, event_count, first_ts - offset_ns FROM ranks "
+        "WHERE run = $run AND rank = $rank",
+        of_rank,
+    ).rows()
+    marking = _Marking(graph, edges, to_file or 0, only_critical=only_critical)
+    return rewrite_trace(
+        source,
+        output_path(source, prefix="overlaid_critical_path_", folder=folder),
+        marking.arrows,
+        marking,
+        expect_events=event_count,
+    )
+
+
+class _Marking:
+    """Marks one event after the other, and remembers the tracks of those that have arrows."""
+
+    def __init__(
+        self, graph: CPGraph, edges: list[CPEdge], to_file: int, *, only_critical: bool
+    ) -> None:
+        self._graph, self._edges, self._to_file = graph, edges, to_file
+        self._only_critical = only_critical
+        self._critical = graph.critical_path_events_set
+        self._on_path = graph.critical_path_edges_set
+        ends = {event for edge in edges for event in graph.get_events_for_edge(edge)}
+        self._tracks: dict[int, tuple[Any, Any]] = dict.fromkeys(ends, (None, None))
+
+    def __call__(self, event: Event) -> bytes | None:
+        if event.event_id in self._tracks:
+            self._tracks[event.event_id] = event.fields.get("pid"), event.fields.get("tid")
+        if event.event_id in self._critical:
+            return event.with_args(critical=1)
+        is_dropped = (
+            self._only_critical
+            and event.fields.get("ph") == "X"
+            and event.fields.get("cat") not in KEPT_CATEGORIES
+        )
+        return None if is_dropped else event.text
+
+    def arrows(self) -> Iterator[bytes]:
+        for number, edge in enumerate(self._edges):
+            args = {
+                "type": edge.type.value,
+                "weight": edge.weight,
+                "critical": int(edge in self._on_path),
+            }
+            for phase, node in (("s", edge.begin), ("f", edge.end)):
+                yield self._arrow_end(phase, node, number, args)
+
+    def _arrow_end(self, phase: str, node: int, number: int, args: dict[str, Any]) -> bytes:
+        ts, event, is_start = self._graph.place(node)
+        if not is_start:
+            start, _, _ = self._graph.place(self._graph.start_of(event))
+            ts -= min(_INSIDE_NS, ts - start)
+        pid, tid = self._tracks[event]
+        return trace_event(
+            phase,
+            "critical_path",
+            ts=ts + self._to_file,
+            id=number,
+            cat="critical_path",
+            pid=pid,
+            tid=tid,
+            bp="e" if phase == "f" else None,
+            args=args,
+        )

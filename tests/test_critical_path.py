@@ -1,0 +1,313 @@
+"""The longest path, the graph's methods, what-if, saving, the overlaid trace, the command."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hta_sql.cli import main
+from hta_sql.critical_path import CPEdgeType, CPGraph, critical_path, restore_cpgraph
+from hta_sql.critical_path.longest import longest_path
+from hta_sql.critical_path.tables import critical_paths, path_table, summary_table, what_if_table
+from hta_sql.errors import ParameterError, RankError, StoreError
+from hta_sql.trace_analysis import TraceAnalysis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from hta_sql.store import TraceStore
+
+Edges = list[tuple[int, int, int]]
+
+edges_of_dags = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(1, 7), st.integers(0, 9)).filter(
+        lambda e: e[0] < e[1]
+    ),
+    max_size=12,
+    unique_by=lambda e: e[:2],
+)
+
+
+def paths(edges: Edges) -> Iterator[Edges]:
+    """Every path of at least one edge, by trying all."""
+    for first in edges:
+        yield [first]
+        for rest in paths([e for e in edges if e[0] >= first[1]]):
+            if rest[0][0] == first[1]:
+                yield [first, *rest]
+
+
+def solved(edges: Edges) -> tuple[Edges, int]:
+    """What longest_path answers, as edges."""
+    begin, end, weight = (np.array([e[i] for e in edges], np.int64) for i in range(3))
+    path, length = longest_path(begin, end, weight, 8)
+    return [edges[at] for at in path.tolist()], length
+
+
+@given(edges_of_dags)
+def test_no_path_is_longer(edges: Edges) -> None:
+    """The length is the greatest of all paths, and the path has that length and is one."""
+    path, length = solved(edges)
+    assert length == max((sum(e[2] for e in p) for p in paths(edges)), default=0)
+    assert sum(e[2] for e in path) == length
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(path))
+
+
+@given(edges_of_dags, st.randoms())
+def test_ties_do_not_depend_on_the_order_of_edges(edges: Edges, random: Any) -> None:
+    """Equally long paths: always the same one."""
+    shuffled = list(edges)
+    random.shuffle(shuffled)
+    assert solved(edges) == solved(shuffled)
+
+
+def test_ties_go_through_the_latest_node() -> None:
+    """0-1-3 and 0-2-3 are as long; 4 follows at no time."""
+    assert solved([(0, 1, 5), (0, 2, 5), (1, 3, 2), (2, 3, 2), (3, 4, 0)])[0] == [
+        (0, 2, 5),
+        (2, 3, 2),
+        (3, 4, 0),
+    ]
+
+
+@pytest.fixture
+def graph(ingest_trace: Callable[..., TraceStore]) -> CPGraph:
+    """The graph of a launch, its kernel, and the call that waits for it."""
+    found = critical_path(ingest_trace("path_stream_sync.json"), 0)
+    assert found is not None
+    return found
+
+
+def test_the_path_goes_over_the_kernel_and_back(graph: CPGraph) -> None:
+    """The sum: mm 10, launch delay 15, gemm 25, then 10 and 5 of item: 65; the host alone would take 50."""
+    assert graph.critical_path_nodes == [0, 1, 3, 7, 8, 9, 10, 11]
+    assert graph.critical_path_length_ns == 65_000
+    assert graph.critical_path_events_set == {0, 1, 2, 3, 4, 6}
+    assert [e.weight for e in graph.critical_path_edges] == [10, 15, 25, 0, 10, 0, 5]
+    assert len(graph.critical_path_edges_set) == len(graph.critical_path_nodes) - 1
+
+
+def test_the_breakdown_has_a_row_per_edge(graph: CPGraph) -> None:
+    """In HTA's columns: whose time it is, and what bounds it."""
+    table = graph.get_critical_path_breakdown()
+    assert table is not None
+    assert list(table.columns) == [
+        *("event_idx", "duration", "type", "s_name", "cat", "pid", "tid", "stream", "index"),
+        "bound_by",
+    ]
+    shown = table[["duration", "s_name", "cat", "bound_by"]].astype(object)
+    assert shown.where(shown.notna(), None).to_numpy().tolist() == [
+        [10.0, "aten::mm", "cpu_op", "cpu_bound"],
+        [15.0, None, None, "gpu_kernel_launch_overhead"],
+        [25.0, "gemm", "kernel", "gpu_compute_bound"],
+        [0.0, None, None, ""],
+        [10.0, "aten::item", "cpu_op", "cpu_bound"],
+        [0.0, "aten::view", "cpu_op", "cpu_bound"],
+        [5.0, "aten::item", "cpu_op", "cpu_bound"],
+    ]
+    shares = graph.summary()
+    assert shares.to_dict() == {
+        "": 0,
+        "cpu_bound": pytest.approx(100 * 25 / 65),
+        "gpu_compute_bound": pytest.approx(100 * 25 / 65),
+        "gpu_kernel_launch_overhead": pytest.approx(100 * 15 / 65),
+    }
+
+
+def test_nodes_edges_and_events_are_found_from_each_other(graph: CPGraph) -> None:
+    """HTA's look-ups."""
+    start, end = graph.get_nodes_for_event(2)
+    assert start is not None
+    assert end is not None
+    assert (start.idx, start.ts, start.is_start) == (3, 25.0, True)
+    assert (end.idx, end.ts, end.is_start) == (7, 50.0, False)
+    assert graph.get_nodes_for_event(5) == (None, None)
+    delay = graph.edges[1, 3]["object"]
+    assert (delay.type, delay.weight) == (CPEdgeType.KERNEL_LAUNCH_DELAY, 15)
+    assert graph.get_events_for_edge(delay) == (1, 2)
+    assert graph.get_event_attribution_for_edge(delay) is None
+    inside = graph.edges[2, 4]["object"]
+    assert graph.get_event_attribution_for_edge(inside) == 0
+    assert [(e.begin, e.end) for e in graph.get_edges_attributed_to_event(3)] == [
+        (5, 6),
+        (8, 9),
+        (10, 11),
+    ]
+    assert graph.node_list[6].is_blocking
+    assert graph.number_of_nodes() == len(graph.nodes) == 12
+    assert graph.number_of_edges() == len(graph.edges) == len(list(graph.edges)) == 12
+    assert {d["weight"] for *_, d in graph.edges(data=True)} == {0, 5, 10, 15, 25}
+
+
+def test_weights_can_be_changed_and_the_path_found_again(graph: CPGraph) -> None:
+    """With a kernel of 5 us the host bounds."""
+    graph.edges[3, 7]["weight"] = 5
+    assert graph.critical_path()
+    assert graph.critical_path_length_ns == 50_000
+    assert "gpu_compute_bound" not in graph.summary()
+    with pytest.raises(ParameterError, match="weight"):
+        graph.edges[3, 7]["weight"] = -1
+
+
+def test_what_if_recomputes_the_path(graph: CPGraph) -> None:
+    """Twice as fast, gemm saves 12.5; five times as fast no more than 15, where the host takes over."""
+    twice = graph.what_if(2, name="gemm")
+    assert (twice.length_ns, twice.new_length_ns, twice.events) == (65_000, 52_500, 1)
+    assert twice.saved_pct == pytest.approx(100 * 12.5 / 65)
+    assert graph.what_if(5, kernel_class="computation").saved_ns == 15_000
+    assert graph.what_if(2, name="aten::mm").new_length_ns == 60_000
+    assert graph.what_if(2, kernel_class="communication").saved_ns == 0
+    assert graph.critical_path_length_ns == 65_000
+    for wrong in ({"times_faster": 0, "name": "gemm"}, {"times_faster": 2}):
+        with pytest.raises(ParameterError, match="what_if"):
+            graph.what_if(**wrong)
+
+
+def test_a_graph_comes_back_from_a_file(graph: CPGraph, tmp_path: Path) -> None:
+    """Nodes, edges, changed weights and breakdown; a broken file is named."""
+    graph.edges[0, 1]["weight"] = 11
+    graph.critical_path()
+    path = graph.save(str(tmp_path / "new" / "graph"))
+    assert path == str(tmp_path / "new" / "graph.zip")
+    back = restore_cpgraph(path, None, 0)
+    assert back.critical_path_length_ns == 66_000
+    assert back.critical_path_edges == graph.critical_path_edges
+    assert back.node_list == graph.node_list
+    frames = [g.get_critical_path_breakdown() for g in (back, graph)]
+    assert frames[0].equals(frames[1])  # type: ignore[union-attr,arg-type]
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    with pytest.raises(StoreError, match=r"bad\.zip"):
+        restore_cpgraph(tmp_path / "bad.zip")
+
+
+def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., TraceStore]) -> None:
+    """No such name: None. No such instance: an error. No host events: a graph without a path."""
+    store = ingest_trace({0: "path_windows.json", 1: "nothing_lasts.json"})
+    assert critical_path(store, 0, annotation="nothing") is None
+    with pytest.raises(ParameterError, match="instance 7"):
+        critical_path(store, 0, annotation="step", first_instance=7)
+    empty = critical_path(store, 1)
+    assert empty is not None
+    assert empty.critical_path() is False
+    assert empty.critical_path_nodes == []
+    assert empty.get_critical_path_breakdown() is None
+    with pytest.raises(ParameterError, match="no path"):
+        empty.summary()
+
+
+def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None:
+    """One row per rank and bound, longest first; an empty rank has none."""
+    store = ingest_trace({0: "path_stream_sync.json", 1: "no_events.json", 3: "path_overlap.json"})
+    table = summary_table(critical_paths(store)).to_pylist()
+    assert [(r["rank"], r["bound_by"], r["path_ns"], r["edge_count"]) for r in table[:4]] == [
+        (0, "cpu_bound", 25_000, 4),
+        (0, "gpu_compute_bound", 25_000, 1),
+        (0, "gpu_kernel_launch_overhead", 15_000, 1),
+        (0, "", 0, 1),
+    ]
+    assert {r["rank"] for r in table} == {0, 3}
+    assert path_table(critical_paths(store, ranks=[0])).column("name").to_pylist()[:3] == [
+        "aten::mm",
+        None,
+        "gemm",
+    ]
+    (row,) = what_if_table(critical_paths(store, ranks=[0]), 2, "gemm", None).to_pylist()
+    assert (row["path_ns"], row["saved_ns"], row["event_count"]) == (65_000, 12_500, 1)
+
+
+@pytest.fixture
+def analysis(trace_path: Callable[[str], Path], tmp_path: Path) -> Iterator[TraceAnalysis]:
+    """HTA's class over that trace."""
+    files = {0: str(trace_path("path_stream_sync.json"))}
+    with TraceAnalysis(files, store=tmp_path / "job.store") as opened:
+        yield opened
+
+
+def overlaid(path: str) -> list[dict[str, Any]]:
+    """Events of a written trace."""
+    with gzip.open(path) as file:
+        events: list[dict[str, Any]] = json.load(file)["traceEvents"]
+    return events
+
+
+def test_the_path_is_drawn_into_the_trace(analysis: TraceAnalysis, tmp_path: Path) -> None:
+    """Events of the path are marked; its launch delay and its wait are arrows between tracks."""
+    found = analysis.critical_path_analysis(0, "", None)
+    assert found is not None
+    graph, success = found
+    assert success
+    path = analysis.overlay_critical_path_analysis(0, graph, tmp_path / "out")
+    assert path == str(tmp_path / "out" / "overlaid_critical_path_path_stream_sync.json.gz")
+    events = overlaid(path)
+    complete = [e for e in events if e["ph"] == "X"]
+    assert len(complete) == 6
+    assert all(e["args"]["critical"] == 1 for e in complete)
+    arrows = [(e["ph"], e["ts"], e["tid"], e["args"]["type"][14:]) for e in events if "id" in e]
+    assert arrows == [
+        ("s", 10, 100, "kernel_launch_delay"),
+        ("f", 25, 7, "kernel_launch_delay"),
+        ("s", 49, 7, "sync_dependency"),
+        ("f", 59, 100, "sync_dependency"),
+    ]
+    path = analysis.overlay_critical_path_analysis(
+        0, graph, tmp_path, only_show_critical_events=False, show_all_edges=True
+    )
+    events = overlaid(path)
+    assert sum(e["ph"] == "X" for e in events) == 7
+    assert sum(e["ph"] == "f" for e in events) == 12
+    assert sum(e["args"]["critical"] for e in events if e["ph"] == "f") == 7
+    with pytest.raises(RankError, match="rank 0"):
+        analysis.overlay_critical_path_analysis(1, graph, tmp_path)
+
+
+def test_hta_calls(analysis: TraceAnalysis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unknown names give None, unknown ranks and instances say so; HTA's variable adds edges."""
+    assert analysis.critical_path_analysis(0, "nowhere", 0) is None
+    with pytest.raises(RankError, match="5"):
+        analysis.critical_path_analysis(5, "", 0)
+    with pytest.raises(ParameterError, match="instance_id"):
+        analysis.critical_path_analysis(0, "", (2, 1))
+    monkeypatch.setenv("CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE", "1")
+    found = analysis.critical_path_analysis(0, "aten::", (0, 1), data_load_events=["x"])
+    assert found is not None
+    assert found[0].number_of_edges() == 12
+
+
+def test_the_command_answers(
+    ingest_trace: Callable[..., TraceStore],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """Summary, path, what-if and chart; questions that do not fit together are refused."""
+    store = str(ingest_trace("path_stream_sync.json").path)
+    assert main(["critical-path", store, "--format", "csv"]) == 0
+    assert "run,0,cpu_bound,25000," in capsys.readouterr().out.replace('"', "")
+    assert main(["critical-path", store, "--path", "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 7
+    faster = ["--faster", "2", "--class", "computation", "--format", "csv"]
+    assert main(["critical-path", store, *faster]) == 0
+    assert ",65000,52500,12500," in capsys.readouterr().out
+    chart = tmp_path / "path.svg"
+    assert main(["critical-path", store, "--chart", str(chart)]) == 0
+    assert "critical path" in chart.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["critical-path", store, "--faster", "2"]) == 2
+    assert "--name" in capsys.readouterr().err
+
+
+def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> None:
+    """Two reasons for one order are one edge, in every trace that shows an edge."""
+    names = ("path_stream_waits", "path_overlap", "path_launch_lock", "path_backward_thread")
+    store = ingest_trace({rank: f"{name}.json" for rank, name in enumerate(names)})
+    for graph in critical_paths(store, include_launch_edges=True):
+        assert len(set(graph.edges)) == len(graph.edges)
+        assert all(begin < end for begin, end in graph.edges)
+        assert (graph.edges.weights >= 0).all()
