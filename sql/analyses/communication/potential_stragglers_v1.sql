@@ -1,8 +1,8 @@
 -- Ranks that hold up the others: how often each starts the collective of a step among the last.
 --
 -- The collective is that of straggler_metric. In each step the last ranks to start it are counted;
--- who is counted most often is a candidate, of equals who is later in total. A row for every rank, and
--- where nothing can be said, why.
+-- who is counted most often is a candidate, of equals who is later in total. A row for every rank that
+-- has events, and where nothing can be said, why.
 --
 -- Status: stable
 -- Since: 0.1
@@ -41,7 +41,8 @@ WITH
         SELECT k.run, k.rank, count(*) OVER (PARTITION BY k.run) AS rank_count
         FROM ranks AS k
         WHERE
-            (runs IS NULL OR list_contains(runs, k.run))
+            k.event_count > 0
+            AND (runs IS NULL OR list_contains(runs, k.run))
             AND (ranks IS NULL OR list_contains(ranks, k.rank))
     ),
     starts AS (
