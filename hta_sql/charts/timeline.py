@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.gpu_timeline import gpu_timeline
 from hta_sql.charts.style import CAUSE_COLOURS, MANY, PART_COLOURS, lane_names
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-__all__ = ["idle_time_breakdown", "temporal_breakdown"]
+__all__ = ["gpu_timeline", "idle_time_breakdown", "temporal_breakdown"]
 
 _PARTS = {
     "compute_ns": "computation",

@@ -1,0 +1,65 @@
+"""A timeline of any frame of events: lanes, starts, ends and a colour by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.style import WIDTH, data, duration_unit, headed, readable, zoom
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["frame_timeline"]
+
+MAX_EVENTS = 5000
+MAX_COLOURS = 10
+TIMELINE_WIDTH = int(1.5 * WIDTH)
+REST = "(others)"
+
+
+def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: int) -> alt.Chart:
+    """One bar per event; of more than 5000, the longest ones, which the subtitle says.
+
+    Args:
+        events: ``start`` and ``end`` (µs), ``task`` (the lane), ``colour`` (a name), and the
+            columns of ``hover``.
+        title: Title of the chart.
+        hover: Columns for the tooltip.
+        height: Height of a lane [pixels].
+    """
+    lasts = events["end"] - events["start"]
+    shown = events.loc[lasts.nlargest(MAX_EVENTS).index] if len(events) > MAX_EVENTS else events
+    common = list(lasts.groupby(events["colour"]).sum().nlargest(MAX_COLOURS).index)
+    span = float(events["end"].max() - events["start"].min()) if len(events) else 0.0
+    size, unit = duration_unit(1000 * span)
+    scale = 1000 / size
+    drawn = shown[["task", "colour", *hover]].copy()
+    drawn["group"] = shown["colour"].where(shown["colour"].isin(common), REST)
+    drawn["x"] = (shown["start"] - events["start"].min()) * scale
+    drawn["x2"] = (shown["end"] - events["start"].min()) * scale
+    drawn = readable(drawn.rename(columns={name: f"hover {name}" for name in hover}))
+    note = f"the longest {MAX_EVENTS:,} of {len(events):,} events"
+    chart: alt.Chart = (
+        alt.Chart(
+            data(drawn),
+            title=headed(title, *([note] if len(events) > MAX_EVENTS else [])),
+            width=TIMELINE_WIDTH,
+            height=alt.Step(height),
+        )
+        .mark_bar()
+        .encode(
+            x=alt.X("x:Q", title=f"Time [{unit}]"),
+            x2="x2:Q",
+            y=alt.Y("task:N", title=None, sort=sorted(set(drawn["task"]))),
+            color=alt.Color("group:N", title="Name", scale=alt.Scale(scheme="tableau20")),
+            tooltip=[
+                alt.Tooltip("colour:N", title="Name"),
+                alt.Tooltip("x:Q", title=f"Start [{unit}]", format=",.6~f"),
+                *[alt.Tooltip(f"hover {name}:N", title=name) for name in hover],
+            ],
+        )
+        .add_params(zoom("timeline", "x"))
+    )
+    return chart

@@ -1,0 +1,115 @@
+"""What ran when on each device stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    WIDTH,
+    colours,
+    data,
+    duration_text,
+    duration_unit,
+    headed,
+    lane_names,
+    zoom,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["gpu_timeline"]
+
+MAX_LANES = 100
+"""Streams that a timeline can show so that a reader still sees them."""
+MAX_BARS = 6000
+NAME_CHARACTERS = 100
+LANE_HEIGHT = 22
+TIMELINE_WIDTH = int(1.5 * WIDTH)
+CLASSES = {name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")}
+
+
+def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Chart:
+    """One lane per stream, one bar per operation, coloured by class; drag and zoom along time.
+
+    Where there are more operations than fit, neighbours of one class that would touch in the
+    picture are one bar, and of more than 100 streams the first 100 are shown; the subtitle says so.
+
+    Args:
+        table: Columns of the analysis ``gpu_timeline``.
+        title: Title of the chart.
+    """
+    several = len(table) and table.groupby(["run", "rank"])["device"].nunique().max() > 1
+    keys = ("rank", "device", "stream") if several else ("rank", "stream")
+    lanes = table.assign(lane=lane_names(table, *keys))
+    names = list(dict.fromkeys(lanes["lane"]))
+    shown = lanes[lanes["lane"].isin(names[:MAX_LANES])]
+    span = int(table["end_ns"].max()) if len(table) else 0
+    bars = _merged(shown, span) if len(shown) > MAX_BARS else shown
+    size, unit = duration_unit(float(span))
+    pixel = span / TIMELINE_WIDTH
+    ends = bars["end_ns"].clip(lower=bars["start_ns"] + pixel)
+    drawn = bars.assign(
+        part=bars["class"],
+        start=bars["start_ns"] / size,
+        end=ends / size,
+        operations=bars["op_count"],
+    )
+    drawn["name"] = drawn["name"].str.slice(0, NAME_CHARACTERS)
+    drawn["lasts"] = [duration_text(ns) for ns in bars["end_ns"] - bars["start_ns"]]
+    fields = ["lane", "part", "name", "start", "end", "lasts", "operations"]
+    chart: alt.Chart = (
+        alt.Chart(
+            data(drawn[fields]),
+            title=headed(title, *_notes(len(names), len(bars), int(shown["op_count"].sum()))),
+            width=TIMELINE_WIDTH,
+            height=alt.Step(LANE_HEIGHT),
+        )
+        .mark_bar(height=LANE_HEIGHT - 6)
+        .encode(
+            x=alt.X("start:Q", title=f"Time since the first operation [{unit}]"),
+            x2="end:Q",
+            y=alt.Y("lane:N", title=" / ".join(keys).capitalize(), sort=names[:MAX_LANES]),
+            color=colours(CLASSES, "Class"),
+            tooltip=[
+                alt.Tooltip("name:N", title="Longest operation"),
+                alt.Tooltip("part:N", title="Class"),
+                alt.Tooltip("lane:N", title=" / ".join(keys).capitalize()),
+                alt.Tooltip("start:Q", title=f"Start [{unit}]", format=",.6~f"),
+                alt.Tooltip("lasts:N", title="Lasts"),
+                alt.Tooltip("operations:Q", title="Operations"),
+            ],
+        )
+        .add_params(zoom("timeline", "x"))
+    )
+    return chart
+
+
+def _merged(bars: pd.DataFrame, span: int) -> pd.DataFrame:
+    """Put bars together that start in the same small part of a lane."""
+    parts = max(20, MAX_BARS // (len(CLASSES) * bars["lane"].nunique()))
+    place = bars["start_ns"] * parts // max(1, span)
+    ordered = bars.assign(place=place, dur=bars["end_ns"] - bars["start_ns"])
+    longest_first = ordered.sort_values("dur", ascending=False, kind="stable")
+    groups = longest_first.groupby(["lane", "class", "place"], sort=True)
+    merged: pd.DataFrame = groups.agg(
+        name=("name", "first"),
+        start_ns=("start_ns", "min"),
+        end_ns=("end_ns", "max"),
+        op_count=("op_count", "sum"),
+    ).reset_index()
+    return merged
+
+
+def _notes(lanes: int, bars: int, operations: int) -> list[str]:
+    notes = []
+    if operations > bars:
+        notes.append(
+            f"{operations:,} operations in {bars:,} bars: choose steps or ranks to see more"
+        )
+    if lanes > MAX_LANES:
+        notes.append(f"the first {MAX_LANES} of {lanes:,} streams")
+    return notes

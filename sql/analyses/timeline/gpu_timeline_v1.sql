@@ -1,0 +1,91 @@
+-- What ran when on each device stream: the rows of a timeline.
+--
+-- One row per operation; with a resolution, neighbours of one stream and class whose gap is shorter
+-- than it are one row, with the name of the longest, so that a timeline of a whole job stays small.
+-- Times start with the first operation of the run that is chosen. Synchronisations are left out.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: HTA prepare_timeline_gpu_events
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO gpu_timeline_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Device streams to include; NULL means every stream.
+    streams BIGINT[] := NULL,
+    -- Shortest operation to include [ns].
+    shortest_ns BIGINT := 0,
+    -- Gap below which neighbours are one row [ns]; 0 means a row per operation.
+    resolution_ns BIGINT := 0
+) AS TABLE
+-- Columns:
+--   run       VARCHAR         Run name.
+--   rank      INTEGER         Rank of the process.
+--   device    BIGINT          Device number.
+--   stream    BIGINT          Device stream.
+--   start_ns  BIGINT [ns]     Start since the first operation that is chosen.
+--   end_ns    BIGINT [ns]     End.
+--   class     VARCHAR         computation, communication or memory.
+--   name      VARCHAR         Name of the longest operation.
+--   event_id  BIGINT          Its position in traceEvents.
+--   step      BIGINT          Its profiler step; NULL outside of steps.
+--   op_count  BIGINT [count]  Operations in the row.
+WITH
+    ops AS (
+        SELECT g.run, g.rank, g.device, g.stream, g.class, g.name, g.event_id, g.step, g.dur, g.ts - min(g.ts) OVER (PARTITION BY g.run) AS start_ns
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE (streams IS NULL OR list_contains(streams, g.stream)) AND g.dur >= shortest_ns
+    ),
+    parted AS (
+        SELECT
+            o.*,
+            coalesce(
+                resolution_ns > 0
+                AND lag(o.class) OVER lane = o.class
+                AND o.start_ns - max(o.start_ns + o.dur) OVER (lane ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) < resolution_ns,
+                false
+            ) AS goes_on
+        FROM ops AS o
+        WINDOW lane AS (PARTITION BY o.run, o.rank, o.device, o.stream ORDER BY o.start_ns, o.dur, o.event_id)
+    ),
+    numbered AS (
+        SELECT
+            p.*,
+            count_if(NOT p.goes_on) OVER (PARTITION BY p.run, p.rank, p.device, p.stream ORDER BY p.start_ns, p.dur, p.event_id ROWS UNBOUNDED PRECEDING) AS part
+        FROM parted AS p
+    ),
+    rows_of_lanes AS (
+        SELECT
+            n.run,
+            n.rank,
+            n.device,
+            n.stream,
+            n.part,
+            min(n.start_ns) AS start_ns,
+            max(n.start_ns + n.dur) AS end_ns,
+            any_value(n.class) AS class,
+            arg_max({'name': n.name, 'id': n.event_id, 'step': n.step}, {'dur': n.dur, 'first': -n.event_id}) AS longest,
+            count(*) AS op_count
+        FROM numbered AS n
+        GROUP BY n.run, n.rank, n.device, n.stream, n.part
+    )
+SELECT
+    r.run,
+    r.rank,
+    r.device,
+    r.stream,
+    r.start_ns,
+    r.end_ns,
+    r.class,
+    r.longest.name AS name,
+    r.longest.id AS event_id,
+    r.longest.step AS step,
+    r.op_count
+FROM rows_of_lanes AS r
+ORDER BY r.run, r.rank, r.device, r.stream, r.part

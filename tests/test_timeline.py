@@ -1,0 +1,182 @@
+"""Timelines: device activity over streams, and frames with HTA's functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from hta_sql import charts
+from hta_sql.analyzers.timeline import (
+    plot_timeline_gpu_kernels_from_trace,
+    prepare_timeline_gpu_events,
+)
+from hta_sql.charts import style
+from hta_sql.charts.frame_timeline import MAX_EVENTS
+from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
+from hta_sql.common.timeline import (
+    EventType,
+    Timeline,
+    TimelinePlotSetting,
+    align_module_with_kernels,
+    event_type,
+    plot_events_timeline,
+    prepare_timeline_events,
+    simplify_name,
+)
+from hta_sql.common.trace import Trace
+from hta_sql.common.trace_call_graph import CallGraph
+from hta_sql.common.trace_filter import GPUKernelFilter
+from hta_sql.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hta_sql.store import TraceStore
+
+TRACES = Path(__file__).parent / "traces"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
+    """Two ranks of call_stacks.json, with the columns of a call graph."""
+    folder = tmp_path_factory.mktemp("timeline")
+    paths = {rank: str(folder / f"{rank}.json") for rank in (0, 1)}
+    for path in paths.values():
+        Path(path).write_bytes((TRACES / "call_stacks.json").read_bytes())
+    with Trace(paths) as opened:
+        CallGraph(opened)
+        yield opened
+
+
+def rows(chart: Any) -> list[dict[str, Any]]:
+    """The rows that a chart draws."""
+    spec = chart.to_dict()
+    found: list[dict[str, Any]] = next(iter(spec["datasets"].values()))
+    return found
+
+
+def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
+    """Lanes are streams, bars operations, colours classes."""
+    chart = charts.draw(ingest_trace("call_stacks.json").run("gpu_timeline"))
+    bars = rows(chart)
+    assert [(b["lane"], b["name"], b["start"], b["part"]) for b in bars] == [
+        ("0 / 7", "k1", 0, "computation"),
+        ("0 / 7", "k2", 11, "computation"),
+        ("0 / 7", "k4", 40, "computation"),
+        ("0 / 7", "orphan", 50, "computation"),
+        ("0 / 8", "k3", 5, "computation"),
+    ]
+    assert rows(charts.draw(ingest_trace("host_only.json", "host.store").run("gpu_timeline"))) == []
+
+
+def test_many_operations_and_ranks_stay_small() -> None:
+    """Neighbours become one bar, the first streams are shown, and the chart says so."""
+    ranks, ops = 4096, 40
+    rank = pd.Series(range(ranks)).repeat(ops).reset_index(drop=True)
+    start = pd.Series(list(range(ops)) * ranks) * 1000
+    table = pd.DataFrame({"run": "job", "rank": rank, "device": 0, "stream": 7})
+    table = table.assign(start_ns=start, end_ns=start + 900, op_count=1, name="gemm<" + "x" * 300)
+    table["class"] = ["computation", "memory"] * (len(table) // 2)
+    chart = gpu_timeline(table)
+    bars = rows(chart)
+    assert len(bars) <= MAX_BARS
+    assert len({bar["lane"] for bar in bars}) == MAX_LANES
+    assert sum(bar["operations"] for bar in bars) == MAX_LANES * ops
+    assert len(style.themed(chart).to_json()) < 2_000_000
+    assert any("first 100 of 4,096" in line for line in chart.to_dict()["title"]["subtitle"])
+
+
+def test_gpu_events_of_frames(trace: Trace) -> None:
+    """Steps, ranks and streams choose; short events get the threshold's length."""
+    frame = pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
+    events = prepare_timeline_gpu_events(frame, trace.symbol_table, [1], None, [7], 7)
+    assert events["s_name"].tolist() == ["k1", "k2", "k4", "orphan"]
+    assert set(events["task"]) == {"rank 1 stream 7"}
+    shown = events["calibrated_end_global"] - events["calibrated_start_global"]
+    assert shown.dt.total_seconds().mul(1e6).round().tolist() == [10, 7, 7, 7]
+    assert prepare_timeline_gpu_events(frame, trace.symbol_table, iterations=[9]).empty
+    with pytest.raises(ParameterError, match="iteration"):
+        prepare_timeline_gpu_events(frame.drop(columns="iteration"), trace.symbol_table)
+
+
+def test_chart_of_a_trace(trace: Trace) -> None:
+    """One lane per rank and stream, times from the first event."""
+    bars = rows(
+        plot_timeline_gpu_kernels_from_trace("Kernels", trace, ranks=[0], duration_threshold=0)
+    )
+    assert {bar["task"] for bar in bars} == {"rank 0 stream 7", "rank 0 stream 8"}
+    assert min(bar["x"] for bar in bars) == 0
+    assert max(bar["x2"] for bar in bars) == 55
+
+
+def test_lanes(trace: Trace) -> None:
+    """Streams on the device, depths on the host; ranks only where there are several."""
+    setting = TimelinePlotSetting(short_events_display_duration=5)
+    one = prepare_timeline_events(trace.get_trace(0), setting, trace.symbol_table)
+    assert {"gpu stream 007", "gpu stream 008", "cpu level 000", "cpu level 005"} > set(
+        one["task"]
+    ) - {f"cpu level {depth:03d}" for depth in range(5)}
+    assert (one["calibrated_end_global"] - one["calibrated_start_global"]).min() == 5
+    both = pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
+    lanes = prepare_timeline_events(both[both["stream"] >= 0], setting, trace.symbol_table)["task"]
+    assert set(lanes) == {f"rank {r:03d} gpu stream {s:03d}" for r in (0, 1) for s in (7, 8)}
+    assert prepare_timeline_events(trace.get_trace(0).iloc[:0], setting, trace.symbol_table).empty
+
+
+def test_kinds_of_frames(trace: Trace) -> None:
+    """By their streams."""
+    frame = trace.get_trace(0)
+    assert event_type(frame) is EventType.AllEvents
+    assert event_type(frame[frame["stream"] == -1]) is EventType.CPUEvents
+    assert event_type(frame[frame["stream"] != -1]) is EventType.GPUEvents
+
+
+def test_timeline(trace: Trace, tmp_path: Path) -> None:
+    """A filter chooses, the picture is saved, and it opens without a network."""
+    timeline = Timeline(trace.get_trace(0), trace.symbol_table, GPUKernelFilter())
+    path = tmp_path / "timeline.html"
+    chart = timeline.plot("Step 1", save_path=str(path))
+    assert len(rows(chart)) == 5
+    assert "https://cdn" not in path.read_text(encoding="utf-8")
+    with pytest.raises(ParameterError, match="prepare it first"):
+        plot_events_timeline("x", trace.get_trace(0))
+
+
+def test_modules_over_kernels(trace: Trace) -> None:
+    """A call is drawn where its kernels run."""
+    aligned = align_module_with_kernels(trace.get_trace(0), ["aten::addmm"], trace.symbol_table)
+    call = aligned[aligned["stream"] == -2].to_dict("records")
+    assert [(c["ts"], c["dur"]) for c in call] == [(20.0, 35.0)]
+    assert len(aligned) == 6
+    whole = align_module_with_kernels(
+        trace.get_trace(0), ["aten::"], trace.symbol_table, include_original_cpu_events=True
+    )
+    assert len(whole) == 19 + 3
+    with pytest.raises(ParameterError, match="CallGraph"):
+        align_module_with_kernels(trace.get_trace(0).drop(columns="num_kernels"), ["a"])
+
+
+def test_the_longest_events_are_drawn() -> None:
+    """Of too many events, and the chart says so."""
+    count = MAX_EVENTS + 10
+    events = pd.DataFrame({"ts": range(count), "dur": range(count), "name": "op", "stream": 7})
+    chart = plot_events_timeline("Many", prepare_timeline_events(events))
+    assert len(rows(chart)) == MAX_EVENTS
+    assert "5,000 of 5,010" in str(chart.to_dict()["title"])
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("autograd::engine::evaluate_function: TBackward0", "autograd::TBackward0"),
+        ("void permute_pooled_embs_kernel<float>(int, char)", "permute_pooled_embs_kernel<float>"),
+        ("## qat ##", "## qat ##"),
+        ("x" * 46, "x" * 42 + "..."),
+    ],
+)
+def test_short_names(name: str, short: str) -> None:
+    """As HTA's."""
+    assert simplify_name(name) == short
