@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import WIDTH, data, duration_unit, headed, readable, zoom
+from hta_sql.charts.style import (
+    NORMAL_COLOUR,
+    WIDTH,
+    data,
+    duration_unit,
+    headed,
+    readable,
+    zoom,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,7 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["frame_timeline"]
 
 MAX_EVENTS = 5000
-MAX_COLOURS = 10
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255"),
+    *("#332288", "#999933"),
+)
+"""Okabe and Ito's, and three of Tol's: told apart with every kind of colour blindness."""
 TIMELINE_WIDTH = int(1.5 * WIDTH)
 REST = "(others)"
 
@@ -31,7 +43,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     """
     lasts = events["end"] - events["start"]
     shown = events.loc[lasts.nlargest(MAX_EVENTS).index] if len(events) > MAX_EVENTS else events
-    common = list(lasts.groupby(events["colour"]).sum().nlargest(MAX_COLOURS).index)
+    common = list(lasts.groupby(events["colour"]).sum().nlargest(len(COLOURS)).index)
     span = float(events["end"].max() - events["start"].min()) if len(events) else 0.0
     size, unit = duration_unit(1000 * span)
     scale = 1000 / size
@@ -40,6 +52,8 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     drawn["x"] = (shown["start"] - events["start"].min()) * scale
     drawn["x2"] = (shown["end"] - events["start"].min()) * scale
     drawn = readable(drawn.rename(columns={name: f"hover {name}" for name in hover}))
+    names = [*common, REST]
+    palette = alt.Scale(domain=names, range=[*COLOURS[: len(common)], NORMAL_COLOUR])
     note = f"the longest {MAX_EVENTS:,} of {len(events):,} events"
     chart: alt.Chart = (
         alt.Chart(
@@ -53,7 +67,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
             x=alt.X("x:Q", title=f"Time [{unit}]"),
             x2="x2:Q",
             y=alt.Y("task:N", title=None, sort=sorted(set(drawn["task"]))),
-            color=alt.Color("group:N", title="Name", scale=alt.Scale(scheme="tableau20")),
+            color=alt.Color("group:N", title="Name", scale=palette),
             tooltip=[
                 alt.Tooltip("colour:N", title="Name"),
                 alt.Tooltip("x:Q", title=f"Start [{unit}]", format=",.6~f"),
