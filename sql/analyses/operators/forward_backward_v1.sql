@@ -1,0 +1,93 @@
+-- Each forward operator with the backward operators that autograd ran for it: host time and kernel
+-- time of both.
+--
+-- They belong together by the arrows of the trace, else by autograd's sequence numbers
+-- (cpu_ops.fwd_op_id). Of backward operators inside each other that belong to the same forward
+-- operator, the outermost counts. Kernel time is that of everything below an operator, on all
+-- streams, overlaps included; kernels of the backward pass may run in a later step. Forward
+-- operators without a backward operator have no row. Where times are whole microseconds, operators
+-- that start in the same one cannot be told apart by the arrows.
+--
+-- Status: experimental
+-- Since: 0.1
+-- Reference: none; HTA's fwdbwd columns are never filled
+-- Needs: host operators with fwdbwd arrows or sequence numbers (record with a backward pass)
+CREATE OR REPLACE MACRO forward_backward_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps of the forward operator to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                    VARCHAR         Run name.
+--   rank                   INTEGER         Rank of the process.
+--   step                   BIGINT          Profiler step of the forward operator; NULL outside of steps.
+--   forward_id             BIGINT          event_id of the forward operator.
+--   forward_name           VARCHAR         Its name.
+--   forward_ns             BIGINT [ns]     Its duration.
+--   forward_kernel_count   BIGINT [count]  Device operations below it.
+--   forward_kernel_ns      BIGINT [ns]     Sum of their durations.
+--   backward_count         BIGINT [count]  Backward operators.
+--   backward_id            BIGINT          event_id of the first of them.
+--   backward_name          VARCHAR         Its name.
+--   backward_ns            BIGINT [ns]     Sum of the durations of all of them.
+--   backward_kernel_count  BIGINT [count]  Device operations below them.
+--   backward_kernel_ns     BIGINT [ns]     Sum of their durations.
+WITH
+    tree AS (
+        SELECT t.run, t.rank, t.tree_id, t.position, t.next_position - t.position - 1 AS descendants, t.event_id, t.table_name, t.dur
+        FROM lib.call_tree(runs, ranks, include_last_profiler_step, false) AS t
+    ),
+    below AS (
+        SELECT
+            t.run,
+            t.rank,
+            t.event_id,
+            coalesce(sum(CASE WHEN t.table_name = 'gpu_ops' THEN 1 END) OVER subtree, 0) AS kernel_count,
+            coalesce(sum(CASE WHEN t.table_name = 'gpu_ops' THEN t.dur END) OVER subtree, 0) AS kernel_ns
+        FROM tree AS t
+        WINDOW subtree AS (PARTITION BY t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
+    ),
+    ops AS (
+        SELECT c.run, c.rank, c.event_id, c.name, c.ts, c.dur, c.step, c.fwd_op_id, c.parent_op_id, b.kernel_count, b.kernel_ns
+        FROM cpu_ops AS c
+        JOIN below AS b ON b.run = c.run AND b.rank = c.rank AND b.event_id = c.event_id
+    ),
+    backward AS (
+        SELECT
+            o.run,
+            o.rank,
+            o.fwd_op_id,
+            count(*) AS backward_count,
+            arg_min({'id': o.event_id, 'name': o.name}, {'ts': o.ts, 'id': o.event_id}) AS first_op,
+            sum(o.dur)::BIGINT AS backward_ns,
+            sum(o.kernel_count)::BIGINT AS backward_kernel_count,
+            sum(o.kernel_ns)::BIGINT AS backward_kernel_ns
+        FROM ops AS o
+        LEFT JOIN ops AS p ON p.run = o.run AND p.rank = o.rank AND p.event_id = o.parent_op_id
+        WHERE o.fwd_op_id IS NOT NULL AND p.fwd_op_id IS DISTINCT FROM o.fwd_op_id
+        GROUP BY o.run, o.rank, o.fwd_op_id
+    )
+SELECT
+    f.run,
+    f.rank,
+    f.step,
+    f.event_id AS forward_id,
+    f.name AS forward_name,
+    f.dur AS forward_ns,
+    f.kernel_count::BIGINT AS forward_kernel_count,
+    f.kernel_ns::BIGINT AS forward_kernel_ns,
+    b.backward_count,
+    b.first_op.id AS backward_id,
+    b.first_op.name AS backward_name,
+    b.backward_ns,
+    b.backward_kernel_count,
+    b.backward_kernel_ns
+FROM backward AS b
+JOIN ops AS f ON f.run = b.run AND f.rank = b.rank AND f.event_id = b.fwd_op_id
+WHERE steps IS NULL OR list_contains(steps, f.step)
+ORDER BY f.run, f.rank, f.ts, f.event_id
