@@ -69,7 +69,10 @@ def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
         ("0 / 7", "orphan", 50, "computation"),
         ("0 / 8", "k3", 5, "computation"),
     ]
-    assert rows(charts.draw(ingest_trace("host_only.json", "host.store").run("gpu_timeline"))) == []
+    assert (
+        rows(gpu_timeline(ingest_trace("host_only.json", "host.store").run("gpu_timeline").df()))
+        == []
+    )
 
 
 def test_many_operations_and_ranks_stay_small() -> None:
