@@ -61,6 +61,7 @@ check: $(READY)
 docs: $(READY)
 	@echo '== docs'
 	$(BIN)/python -m hta_sql.cli.reference docs/cli.md
+	$(BIN)/python -m hta_sql.reference.lists README.md
 	$(BIN)/python -m hta_sql.reference.schema docs/schema.md
 	$(BIN)/python -m hta_sql.reference.analyses docs/analyses.md
 
