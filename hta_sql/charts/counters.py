@@ -8,7 +8,17 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from hta_sql.charts.style import CLASS_COLOURS, MANY, WIDTH, data, duration_unit, lane_names, lanes
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    MANY,
+    NEUTRAL_COLOUR,
+    OUTLIER_COLOUR,
+    WIDTH,
+    data,
+    duration_unit,
+    lane_names,
+    lanes,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +48,7 @@ def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
         "queue_length",
         "Operations waiting",
         "Queue length of each rank / device / stream",
-        CLASS_COLOURS["computation"],
+        NEUTRAL_COLOUR,
     )
 
 
@@ -78,7 +88,7 @@ def queue_full_time(table: pd.DataFrame) -> alt.Chart:
             title="Launch queues: time during which they are full",
             width=width,
         )
-        .mark_bar(color=CLASS_COLOURS["communication"])
+        .mark_bar(color=NEUTRAL_COLOUR)
         .encode(
             x=x,
             y=alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%")),
@@ -112,7 +122,7 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         named.rename(columns=columns),
         "Operations waiting",
         "Queue length of each rank / device / stream",
-        CLASS_COLOURS["computation"],
+        NEUTRAL_COLOUR,
     )
 
 
@@ -167,7 +177,14 @@ def _series(
             ],
         )
         .add_params(zoom)
-        .facet(row=alt.Row("lane:N", title=None, sort=shown, header=alt.Header(labelOrient="top")))
+        .facet(
+            row=alt.Row(
+                "lane:N",
+                title=None,
+                sort=shown,
+                header=alt.Header(labelOrient="top", labelAnchor="start"),
+            )
+        )
         .resolve_scale(y="independent")
     )
     subtitle = f"Highest value in each of {SLICES} slices of time{left_out}"
@@ -217,6 +234,6 @@ def _distribution(table: pd.DataFrame, title: str, heading: str, colour: str) ->
         base.mark_rule(color=colour).encode(x=alt.X("low:Q", title=title), x2="high:Q"),
         base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
         base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
-        base.mark_circle(color="#D55E00", size=45, opacity=1).encode(x="time_mean:Q"),
+        base.mark_circle(color=OUTLIER_COLOUR, size=45, opacity=1).encode(x="time_mean:Q"),
     ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)
     return chart

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import CLASS_COLOURS, WIDTH, data, duration_unit, lane_names, lanes
+from hta_sql.charts.style import (
+    NEUTRAL_COLOUR,
+    NORMAL_COLOUR,
+    OUTLIER_COLOUR,
+    WIDTH,
+    data,
+    duration_unit,
+    headed,
+    lane_names,
+    lanes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +31,7 @@ __all__ = [
 STEPS_SHOWN = 6
 RANKS_SHOWN = 32
 OPERATORS_SHOWN = 25
-LATE, IN_TIME = CLASS_COLOURS["communication"], CLASS_COLOURS["computation"]
+LATE, IN_TIME = OUTLIER_COLOUR, NORMAL_COLOUR
 
 
 def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -45,13 +55,16 @@ def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
         alt.Tooltip("ranks:Q", title="Ranks"),
     ]
     base = alt.Chart(data(steps)).encode(
-        x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelOverlap=True)), tooltip=tooltip
+        x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        tooltip=tooltip,
     )
     chart: alt.TopLevelMixin = alt.layer(
-        base.mark_rule(strokeWidth=6, opacity=0.35, color=IN_TIME).encode(
+        base.mark_rule(strokeWidth=6, opacity=0.35, color=NEUTRAL_COLOUR).encode(
             y=alt.Y("low:Q", title=f"Duration [{unit}]", scale=alt.Scale(zero=False)), y2="high:Q"
         ),
-        base.mark_line(color=IN_TIME, point=True).encode(y="mean:Q", detail="run:N"),
+        base.mark_line(color=NEUTRAL_COLOUR, point=alt.OverlayMarkDef(color=NEUTRAL_COLOUR)).encode(
+            y="mean:Q", detail="run:N"
+        ),
     ).properties(
         title=alt.Title("Profiler steps", subtitle="Mean over ranks; bar: shortest to longest"),
         width=WIDTH,
@@ -73,12 +86,20 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     x, width = lanes(bars)
     columns = ["lane", "late_count", "step_count", "late", "is_candidate", "name", "reason"]
+    title = headed(
+        "Ranks that start a collective last",
+        "In how many steps a rank is among the last to start the collective that ranks wait for most.",
+    )
     chart: alt.TopLevelMixin = (
-        alt.Chart(data(bars[columns]), title="Ranks that start a collective last", width=width)
+        alt.Chart(data(bars[columns]), title=title, width=width)
         .mark_bar()
         .encode(
             x=x,
-            y=alt.Y("late_count:Q", title="Steps among the last", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y(
+                "late_count:Q",
+                title="Steps among the last",
+                axis=alt.Axis(tickMinStep=1, format="d"),
+            ),
             color=_late("is_candidate", "Potential straggler"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank"),
@@ -134,7 +155,12 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
             ],
         )
         .facet(
-            row=alt.Row("step_name:N", title=None, sort=steps, header=alt.Header(labelOrient="top"))
+            row=alt.Row(
+                "step_name:N",
+                title=None,
+                sort=steps,
+                header=alt.Header(labelOrient="top", labelAnchor="start"),
+            )
         )
     )
     left_out = [
@@ -169,7 +195,7 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     shown = totals.sort_values(["flops", "operator"], ascending=[False, True])[:OPERATORS_SHOWN]
     chart: alt.TopLevelMixin = (
         alt.Chart(data(shown), title="Floating-point operations by operator", width=WIDTH)
-        .mark_bar(color=IN_TIME)
+        .mark_bar(color=NEUTRAL_COLOUR)
         .encode(
             x=alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s")),
             y=alt.Y("operator:N", title=None, sort=list(shown["operator"])),
