@@ -207,7 +207,10 @@ def lanes(table: pd.DataFrame, key: str = "lane", title: str = "Rank") -> tuple[
     names = list(dict.fromkeys(table[key]))
     axis = alt.Axis(labelAngle=0 if len(names) <= MANY else -90, labelOverlap=True)
     width = alt.Step(max(14, min(70, WIDTH // max(1, len(names))))) if len(names) <= MANY else WIDTH
-    return alt.X(f"{key}:N", title=title, sort=names, axis=axis), width
+    # A list to sort by becomes nested conditions: a browser's stack ends before 4,096 of them.
+    return alt.X(
+        f"{key}:N", title=title, sort=names if len(names) <= MANY else None, axis=axis
+    ), width
 
 
 def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:

@@ -61,6 +61,7 @@
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: place.dataset.chart,
         // Thousands of marks as elements of the page would make it slow.
+        logLevel: 1,
         renderer: source.length > 200000 ? "canvas" : "svg",
       });
       place.dataset.drawn = "yes";
