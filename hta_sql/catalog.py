@@ -197,20 +197,33 @@ def _stored_view(table: str, paths: list[str]) -> str:
 
 
 def _rank_scope(manifest: Manifest) -> str:
-    """What depends on all ranks of a run: its common zero and its number of steps."""
-    starts: dict[str, int] = {}
+    """What depends on all ranks of a run: its common zero and its number of steps.
+
+    A trace without a base time may count from the start of the machine: such ranks have a zero of
+    their own, or they would lie half a century before the others.
+    """
+    starts: dict[tuple[str, bool], int] = {}
     steps: dict[str, set[str]] = {}
     for entry in manifest.entries:
         if entry.start_ns is not None:
-            starts[entry.run] = min(starts.get(entry.run, entry.start_ns), entry.start_ns)
+            clock = (entry.run, _is_unix_time(entry.start_ns))
+            starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
         steps.setdefault(entry.run, set()).update(entry.step_names)
     rows = [
-        (e.run, e.rank, e.start_ns - starts[e.run], len(steps[e.run]) >= 2)
+        (
+            *(e.run, e.rank, e.start_ns - starts[e.run, _is_unix_time(e.start_ns)]),
+            len(steps[e.run]) >= 2,
+        )
         if e.start_ns is not None
         else (e.run, e.rank, 0, False)
         for e in manifest.entries
     ]
     return sqltext.values(RANK_SCOPE, rows)
+
+
+def _is_unix_time(start_ns: int) -> bool:
+    """Tell a time since 1970 from one since the start of a machine: fifteen years lie between."""
+    return start_ns > 500_000_000_000_000_000
 
 
 def _store_info(identity: Identity, manifest: Manifest, left_out: list[str]) -> str:

@@ -82,6 +82,8 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
     base = {"baseTimeNanoseconds": 1700000000000000000}
     with ingest({"a.json": trace(0, **base), "b.json": trace(1)}) as store:
         assert "clocks_mixed" in findings(store)
+        offsets = store.sql("SELECT rank, offset_ns FROM ranks ORDER BY rank").rows()
+    assert offsets == [(0, 0), (1, 0)], "each clock has its own zero"
     assert said(caplog, "baseTimeNanoseconds").endswith("Without: b.json.")
 
 

@@ -11,17 +11,28 @@ WITH
         WHERE f.cat = 'fwdbwd'
     ),
     ends AS (
-        SELECT a.flow_id, a.phase, min(c.event_id) AS op_id
+        SELECT a.flow_id, a.phase, c.event_id, c.sequence_number
         FROM arrows AS a
         JOIN staged_cpu_ops AS c ON c.pid = a.pid AND c.tid = a.tid AND c.ts = a.ts
-        GROUP BY a.flow_id, a.phase
     ),
-    by_arrow AS (
-        SELECT b.op_id AS event_id, min(f.op_id) AS fwd_op_id
+    -- Several operators may start in the same microsecond: those of one sequence number belong
+    -- together, else the outermost ones.
+    pairs AS (
+        SELECT
+            b.flow_id,
+            arg_min(
+                {'backward': b.event_id, 'forward': f.event_id},
+                (f.sequence_number IS DISTINCT FROM b.sequence_number, b.event_id, f.event_id)
+            ) AS ids
         FROM ends AS b
         JOIN ends AS f ON f.flow_id = b.flow_id AND f.phase = 's'
         WHERE b.phase = 'f'
-        GROUP BY b.op_id
+        GROUP BY b.flow_id
+    ),
+    by_arrow AS (
+        SELECT p.ids.backward AS event_id, min(p.ids.forward) AS fwd_op_id
+        FROM pairs AS p
+        GROUP BY p.ids.backward
     ),
     by_sequence AS (
         SELECT b.event_id, min(f.event_id) AS fwd_op_id

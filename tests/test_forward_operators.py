@@ -1,0 +1,61 @@
+"""Which forward operator a backward one belongs to, as the trace's arrows say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hta_sql.store import TraceStore
+
+FORWARD, BACKWARD = 1, 2
+
+
+def op(name: str, ts: int, dur: int, tid: int, sequence: int | None = None) -> dict[str, Any]:
+    """An operator [µs]."""
+    args = {} if sequence is None else {"Sequence number": sequence}
+    place = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": tid}
+    return {**place, "name": name, "ts": ts, "dur": dur, "args": args}
+
+
+def arrow(phase: str, ts: int, tid: int) -> dict[str, Any]:
+    """One end of the arrow from a forward operator to its backward one."""
+    return {"ph": phase, "cat": "fwdbwd", "id": 7, "pid": 1, "tid": tid, "ts": ts, "name": "fwdbwd"}
+
+
+def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
+    ingest_trace: Callable[..., TraceStore],
+) -> None:
+    """Three operators start where the arrow does; the one with the number of the backward has it."""
+    events = [
+        op("aten::linear", 10, 30, FORWARD),
+        op("aten::addmm", 10, 20, FORWARD, sequence=5),
+        op("aten::empty", 10, 1, FORWARD),
+        arrow("s", 10, FORWARD),
+        op("autograd::engine", 50, 30, BACKWARD, sequence=5),
+        op("AddmmBackward0", 50, 20, BACKWARD),
+        arrow("f", 50, BACKWARD),
+    ]
+    store = ingest_trace(events)
+    pairs = """
+        SELECT b.name, f.name
+        FROM cpu_ops AS b
+        JOIN cpu_ops AS f ON f.event_id = b.fwd_op_id
+    """
+    assert store.sql(pairs).rows() == [("autograd::engine", "aten::addmm")]
+
+
+def test_without_numbers_the_outermost_operators_belong_together(
+    ingest_trace: Callable[..., TraceStore],
+) -> None:
+    """An old trace: the arrow alone decides."""
+    events = [
+        op("aten::linear", 10, 30, FORWARD),
+        op("aten::addmm", 10, 20, FORWARD),
+        arrow("s", 10, FORWARD),
+        op("AddmmBackward0", 50, 20, BACKWARD),
+        arrow("f", 50, BACKWARD),
+    ]
+    store = ingest_trace(events)
+    assert store.sql("SELECT fwd_op_id FROM cpu_ops WHERE name = 'AddmmBackward0'").rows() == [(0,)]
