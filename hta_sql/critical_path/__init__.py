@@ -35,7 +35,7 @@ SELECT
         WHEN 'runtime_calls' THEN r.category
         WHEN 'annotations' THEN 'user_annotation'
         WHEN 'python_calls' THEN 'python_function'
-        ELSE if(g.kind = 'kernel', 'kernel', 'gpu_' || g.kind)
+        WHEN 'gpu_ops' THEN CASE WHEN g.kind = 'kernel' THEN 'kernel' ELSE 'gpu_' || g.kind END
     END AS category,
     e.pid, e.tid, coalesce(g.stream, -1) AS stream
 FROM events AS e
