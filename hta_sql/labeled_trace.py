@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from enum import Enum
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from hta_sql.closing import Closing
 from hta_sql.comparison import Side
 from hta_sql.errors import ParameterError, RankError
-from hta_sql.hta.frames import NS
+from hta_sql.hta.breakdown_frames import NS
 from hta_sql.hta.job import Job
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ SIDES = {DeviceType.CPU: "host", DeviceType.GPU: "device", DeviceType.ALL: None}
 """As the analyses call them."""
 
 
-class LabeledTrace:
+class LabeledTrace(Closing):
     """The traces of one job under a name, to be compared with another.
 
     Args:
@@ -169,17 +169,6 @@ class LabeledTrace:
         """Close the store, if it was opened here."""
         if self._opened:
             self._opened.close()
-
-    def __enter__(self) -> LabeledTrace:  # noqa: PYI034 - Self is in typing from 3.11 on
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"LabeledTrace({self.label!r}, run={self.run!r}, {self.store!r})"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from hta_sql import sqltext
 from hta_sql.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
+from hta_sql.closing import Closing
 from hta_sql.errors import (
     AnalysisNotFoundError,
     QueryError,
@@ -41,7 +41,7 @@ ATTEMPTS = 5
 """Tries to open a store whose manifest is replaced while we look."""
 
 
-class TraceStore:
+class TraceStore(Closing):
     """A store of ingested traces, opened for reading.
 
     Args:
@@ -233,17 +233,6 @@ class TraceStore:
     def close(self) -> None:
         """Close the connection."""
         self._con.close()
-
-    def __enter__(self) -> TraceStore:  # noqa: PYI034 - Self is in typing from 3.11 on
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (

@@ -15,7 +15,7 @@ import pandas as pd
 
 from hta_sql.comparison import compare
 from hta_sql.errors import ParameterError
-from hta_sql.hta.frames import NS
+from hta_sql.hta.breakdown_frames import NS
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import in_notebook
 from hta_sql.labeled_trace import SIDES, DeviceType, LabeledTrace, Wanted

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from hta_sql.closing import Closing
 from hta_sql.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from hta_sql.errors import RankError, TraceFormatError
 from hta_sql.hta.event_frames import trace_frame
@@ -46,7 +47,7 @@ ORDER BY r.rank
 """
 
 
-class Trace:
+class Trace(Closing):
     """The traces of one job as frames, a rank at a time.
 
     Frames are made when they are asked for, from the store that the traces were read into.
@@ -218,12 +219,6 @@ class Trace:
         """Close the store, if this object opened it."""
         if self._owns_job:
             self._job.close()
-
-    def __enter__(self) -> Trace:  # noqa: PYI034 - Self came with 3.11
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _first_rank(self) -> int:
         return self.get_ranks()[0] if self._about else -1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hta_sql.hta import frames
-from hta_sql.hta.frames import NS
+from hta_sql.hta import breakdown_frames as frames
+from hta_sql.hta.breakdown_frames import NS
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import show
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hta_sql.hta.frames import NS
+from hta_sql.hta.breakdown_frames import NS
 
 Integers = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from enum import Flag, auto
 
 import pandas as pd
 
-from hta_sql.hta import frames_counters
+from hta_sql.hta import counter_frames
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import show
 
@@ -50,7 +50,7 @@ class Counters(Job):
         wanted = self._default_ranks(ranks)
         result = self._result("queue_length_series", wanted)
         show(result, visualize, self.store.path)
-        return frames_counters.queue_series(result.df(), wanted)
+        return counter_frames.queue_series(result.df(), wanted)
 
     get_queue_length_series = get_queue_length_time_series
 
@@ -69,7 +69,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         result = self._result("queue_length_summary", self._default_ranks(ranks))
-        return frames_counters.queue_summary(result.df())
+        return counter_frames.queue_summary(result.df())
 
     def get_queue_length_summary_from_time_series(
         self, queue_length_dict: Mapping[int, pd.DataFrame]
@@ -82,7 +82,7 @@ class Counters(Job):
         Returns:
             As :meth:`get_queue_length_summary`.
         """
-        return frames_counters.described_series(queue_length_dict)
+        return counter_frames.described_series(queue_length_dict)
 
     def get_time_spent_blocked_on_full_queue(
         self,
@@ -111,7 +111,7 @@ class Counters(Job):
         wanted = self._default_ranks(list(queue_length_dict))
         result = self._result("queue_full_time", wanted, max_queue_length=max_queue_length)
         show(result, visualize, self.store.path)
-        return frames_counters.full_time(result.df(), queue_length_dict)
+        return counter_frames.full_time(result.df(), queue_length_dict)
 
     def get_memory_bw_time_series(
         self, ranks: list[int] | None = None, *, visualize: bool | None = None
@@ -134,7 +134,7 @@ class Counters(Job):
         wanted = self._default_ranks(ranks)
         result = self._result("memory_bandwidth_series", wanted)
         show(result, visualize, self.store.path)
-        return frames_counters.bandwidth_series(result.df(), wanted)
+        return counter_frames.bandwidth_series(result.df(), wanted)
 
     def get_memory_bw_summary(self, ranks: list[int] | None = None) -> pd.DataFrame | None:
         """Return the distribution of the bandwidth of each kind of copy over its changes.
@@ -150,7 +150,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         result = self._result("memory_bandwidth_summary", self._default_ranks(ranks))
-        return frames_counters.bandwidth_summary(result.df())
+        return counter_frames.bandwidth_summary(result.df())
 
     def generate_trace_with_counters(
         self,

@@ -6,10 +6,10 @@ import copy
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hta_sql.api import ingest, open_store
+from hta_sql.closing import Closing
 from hta_sql.errors import RankError
 from hta_sql.result import Result
 from hta_sql.trace_places import lost_sources, selected, store_beside
@@ -24,7 +24,7 @@ _Job = TypeVar("_Job", bound="Job")
 DEFAULT_TRACE_DIR = "/tmp/trace"  # noqa: S108 - HTA's default
 
 
-class Job:
+class Job(Closing):
     """One run of a store, which a constructor like HTA's reads from traces or opens.
 
     The arguments are described where users see them: :class:`hta_sql.TraceAnalysis`.
@@ -77,17 +77,6 @@ class Job:
     def close(self) -> None:
         """Close the store."""
         self.store.close()
-
-    def __enter__(self: _Job) -> _Job:  # noqa: PYI019 - Self came with 3.11
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(run={self.run!r}, {len(self._ranks)} ranks, {self.store!r})"

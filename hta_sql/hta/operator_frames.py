@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hta_sql.hta.frames import NS
+from hta_sql.hta.breakdown_frames import NS
 
 ATEN_COLUMNS = (
     "aten_op_name",

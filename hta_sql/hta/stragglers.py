@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hta_sql.errors import ParameterError
-from hta_sql.hta.frames import NS
+from hta_sql.hta.breakdown_frames import NS
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import show
 

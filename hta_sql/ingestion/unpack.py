@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from isal import isal_zlib
 
+from hta_sql.closing import Closing
 from hta_sql.errors import ExtraNotInstalledError
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -29,7 +29,7 @@ _NEVER = sys.maxsize
 _DAMAGED = cast("type[Exception]", isal_zlib.error)
 
 
-class UnpackedStream:
+class UnpackedStream(Closing):
     """The bytes inside a gzip or zstd stream.
 
     Attributes:
@@ -62,17 +62,6 @@ class UnpackedStream:
     def close(self) -> None:
         """Close the compressed stream."""
         self._raw.close()
-
-    def __enter__(self) -> UnpackedStream:  # noqa: PYI034 - Self needs Python 3.11
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _gzip(self) -> Iterator[bytes]:
         done = 0
