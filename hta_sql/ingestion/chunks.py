@@ -147,7 +147,9 @@ class TraceReader:
         is_stray = False
         while block := self._read(len(buffer)):
             buffer = buffer + block if buffer else self._strip(block)
-            cut = self._end_of_whole_events(buffer, skip_bracket=is_stray)
+            # Behind so many brackets that do not end the list, none cuts it any more.
+            known = len(buffer) if brackets >= MAX_TRAILER_BRACKETS else int(is_stray)
+            cut = self._end_of_whole_events(buffer, stray_before=known)
             if cut > 0:
                 buffer = yield from self._cut(buffer, cut)
                 is_stray = False
@@ -265,14 +267,14 @@ class TraceReader:
         last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
         return last + 1 if last >= 0 else -1
 
-    def _end_of_whole_events(self, buffer: bytes, *, skip_bracket: bool) -> int:
+    def _end_of_whole_events(self, buffer: bytes, *, stray_before: int) -> int:
         """Position behind the last event that ends in the buffer whatever follows, or of a bracket.
 
-        A closing bracket is reported first; where it turned out to be a stray one, it is skipped.
+        A closing bracket is reported first, unless it is one of those known to be stray.
         """
         end = 0
         for span in walk(buffer, is_partial=True):
-            if span.is_bracket and not (skip_bracket and span.start == 0):
+            if span.is_bracket and span.start >= stray_before:
                 return span.start
             if span.is_open:
                 break

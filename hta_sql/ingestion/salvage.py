@@ -14,7 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hta_sql.ingestion.grammar import ENGINE_ONLY, NEAR_THE_END, EngineGrammar
-from hta_sql.ingestion.repair import STRING, is_valid_unicode, repaired, strictly
+from hta_sql.ingestion.repair import (
+    STRING,
+    is_valid_unicode,
+    repaired,
+    strictly,
+    without_truths,
+)
 
 EXCERPT_BYTES = 200
 
@@ -26,9 +32,18 @@ STARTS_TO_LOOK_PAST = 4
 
 EVENT_START = re.compile(
     rb'(?<=[,}\]])\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|bp|s|args)"\s*:|\{\s*"ph"\s*:'
+    rb'|"traceEvents"\s*:\s*\['
 )
+"""What the next event starts with; or the list of another file, behind which its first stands."""
+
+# Two looks at a text that no reader pays for: fixed bytes in front are found at gigabytes a second.
+_MAYBE_MISLEADING = re.compile(rb'ts"\s*:\s*[\[tf]')
+_DUR_IS_TRUTH = re.compile(rb'dur"\s*:\s*[tf]')
+_TS_IS_TRUTH = re.compile(rb'"ts"\s*:\s*[tf]')
+FILE_START = re.compile(rb'"traceEvents"\s*:\s*\[')
 TOO_DEEP = "nested too deeply"
 NEVER_CLOSED = "a bracket is never closed"
+HOLDS_EVENTS = "not an event, but events stand in it"
 _BETWEEN = re.compile(rb"[ \t\r\n,]*")
 _AFTER_EVENT = re.compile(rb"[ \t\r\n]*(?:,[ \t\r\n]*(?:\{|\Z)|\]|\Z)")
 _AFTER_VALUE = re.compile(r"[ \t\r\n]*(?:([,\]])|\Z)")
@@ -90,6 +105,18 @@ class Rescued:
         return self.source[:EXCERPT_BYTES].decode("utf-8", errors="replace")
 
 
+def misleads_engine(text: bytes) -> bool:
+    """Say whether valid JSON may mean something else to the engine than to a walk.
+
+    It reads 1 and 0 where a time is true or false, and a list of events in an event as its field.
+    """
+    if _DUR_IS_TRUTH.search(text):
+        return True
+    if not _MAYBE_MISLEADING.search(text):
+        return False
+    return bool(_TS_IS_TRUTH.search(text) or FILE_START.search(text))
+
+
 def rescue(text: bytes) -> list[Rescued]:
     """Walk a run of events and return each, whole, repaired or lost."""
     # One look at the whole text spares one at each of its healthy events.
@@ -103,11 +130,12 @@ def _rescued(text: bytes, span: Span, *, is_unicode: bool) -> Rescued:
     if span.problem is None:
         is_strict = is_unicode and not span.has_control
         valid, repair = (source, None) if is_strict else strictly(source)
-        return Rescued(span.start, source, valid, _repaired_by(repair), is_doubtful)
+        return Rescued(span.start, source, without_truths(valid), _repaired_by(repair), is_doubtful)
     if span.text is None:
         reason = f"broken JSON: {_problem(source)}"
         return Rescued(span.start, source, None, reason, is_doubtful)
-    return Rescued(span.start, source, span.text, _repaired_by(span.repair), is_doubtful)
+    valid = without_truths(span.text)
+    return Rescued(span.start, source, valid, _repaired_by(span.repair), is_doubtful)
 
 
 def _repaired_by(repair: str | None) -> str | None:
@@ -118,6 +146,8 @@ def _problem(source: bytes) -> str:
     """Say what is wrong with a span by itself: the same words wherever the text was cut."""
     if not source.startswith(b"{"):
         return "not an event"
+    if (found := FILE_START.search(source)) and found.end() == len(source):
+        return "another file starts inside of this one"
     try:
         _decoder.decode(source.decode("latin-1"))
     except json.JSONDecodeError as error:
@@ -139,7 +169,8 @@ def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
         if position >= size:
             return
         span = window.value(position)
-        if span.problem is not None and not (is_partial and span.is_open):
+        has_no_end = span.problem is not None and span.end == span.start
+        if has_no_end and not (is_partial and span.is_open):
             span = _broken(text, span)
         yield span
         if is_partial and span.is_open:
@@ -152,12 +183,16 @@ class _Window:
 
     Python's decoder counts the lines before an error: over a whole chunk, and for every broken
     event in it, that would take time squared.
+
+    What is no event but holds events, a list or a whole file that was written into the list, ends
+    where the first of them starts: that is known long before its own end, which may be anywhere.
     """
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._start = 0
         self._readable = ""
+        self._next_event = self._next_list = (-1, -1)
 
     def value(self, start: int) -> Span:
         """Decode what stands there; where it fails, the span has a problem and no end yet."""
@@ -175,8 +210,47 @@ class _Window:
         # One character a byte: positions stay valid.
         self._start, self._readable = start, self._text[start : start + size].decode("latin-1")
         self._grammar = EngineGrammar(self._readable)
+        self._next_event = self._next_list = (-1, -1)
 
     def _value(self, start: int) -> Span:
+        span = self._plain_value(start)
+        first = self._first_inside(start)
+        if first > 0 and (first < span.end or span.problem is not None or span.is_open):
+            return Span(start, first, HOLDS_EVENTS)
+        return span
+
+    def _first_inside(self, start: int) -> int:
+        """Position of the first event that may stand inside of what is no event itself, or -1."""
+        mark = self._readable[start]
+        if mark == "[":
+            self._next_event = self._following(EVENT_START, self._next_event, start)
+            return self._next_event[1]
+        if mark == "{":
+            self._next_list = self._following(FILE_START, self._next_list, start)
+            name, bracket_end = self._next_list
+            # No file has an event before its list: most texts are not even looked at.
+            if bracket_end > 0 and self._readable.find('"ph"', start, name) < 0:
+                header = self._readable[start : bracket_end - 1]
+                return bracket_end if _ends_before_a_list(header) else -1
+        return -1
+
+    def _following(
+        self, pattern: re.Pattern[bytes], known: tuple[int, int], start: int
+    ) -> tuple[int, int]:
+        """Look for the next match in the window, unless the one that is known is still ahead.
+
+        Returns:
+            Where it starts, and where the event stands that it announces; (size, -1): there is none.
+        """
+        size = len(self._readable)
+        if known[0] > start:
+            return known
+        found = pattern.search(self._text, self._start + start + 1, self._start + size)
+        if not found:
+            return size, -1
+        return found.start() - self._start, _announced(found) - self._start
+
+    def _plain_value(self, start: int) -> Span:
         readable, size = self._readable, len(self._readable)
         if self._grammar.is_hopeless(start):
             return Span(start, start, NEVER_CLOSED, is_open=self._grammar.end(start)[1])
@@ -250,9 +324,21 @@ def _broken(text: bytes, span: Span) -> Span:
 
 def _next_event(text: bytes, position: int) -> int:
     following = EVENT_START.search(text, position + 1)
-    if not following:
-        return len(text)
-    return following.end() - len(following.group().lstrip())
+    return _announced(following) if following else len(text)
+
+
+def _announced(found: re.Match[bytes]) -> int:
+    """Position of the event that starts so, or that follows the bracket of its list."""
+    start = found.group().lstrip()
+    return found.end() - len(start) if start.startswith(b"{") else found.end()
+
+
+def _ends_before_a_list(header: str) -> bool:
+    """Say whether the text is an object up to the value of a key, and all before it is whole."""
+    try:
+        return _decoder.raw_decode(header + "0}")[1] == len(header) + 2
+    except (ValueError, RecursionError):
+        return False
 
 
 def _closing_brace(text: bytes, start: int, next_start: int) -> tuple[int, bool]:

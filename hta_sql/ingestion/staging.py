@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, count, islice
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.chunks import Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
-from hta_sql.ingestion.salvage import Rescued, rescue
+from hta_sql.ingestion.salvage import Rescued, misleads_engine, rescue
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import create_table, insert
 
@@ -49,7 +49,14 @@ PLACEHOLDER = b"{}"
 """Stands for a lost event, so that those behind it keep their position in traceEvents."""
 
 _OFFSETS, _NUMBER = struct.Struct("=ii"), struct.Struct("=q")
-_CHUNK_SCHEMA = pa.schema([("chunk", pa.int64()), ("text", pa.string()), ("bytes", pa.binary())])
+_CHUNK_SCHEMA = pa.schema(
+    [
+        ("chunk", pa.int64()),
+        ("text", pa.string()),
+        ("bytes", pa.binary()),
+        ("is_walked", pa.bool_()),
+    ]
+)
 
 
 class DoubtfulCutError(Exception):
@@ -104,7 +111,7 @@ def _stage_batch(
     is_first: bool,
 ) -> Counter[str]:
     """Parse one batch and bring each event into its table; returns the events by table."""
-    _parse(con, batch, into_new=True)
+    _parse(con, map(_arrow, batch), create_table)
     counts = _event_counts(con)
     con.execute(ingest_sql("parse/flaws"))
     is_refused = "refused" in counts
@@ -125,13 +132,22 @@ def _stage_batch(
     return counts
 
 
-def _parse(con: duckdb.DuckDBPyConnection, batch: Iterable[Chunk], *, into_new: bool) -> None:
+def _parse_walked(con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk]) -> None:
+    """Parse once more what was made of refused chunks."""
+    _parse(con, (_arrow(chunk, is_walked=True) for chunk in chunks), insert)
+
+
+def _parse(
+    con: duckdb.DuckDBPyConnection,
+    chunks: Iterable[pa.RecordBatch],
+    statement: Callable[[str, str], str],
+) -> None:
     """Read and cut while DuckDB parses."""
     refusals: list[TraceFormatError] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            yield from map(_arrow, batch)
+            yield from chunks
         except TraceFormatError as error:
             refusals.append(error)
             raise
@@ -139,7 +155,7 @@ def _parse(con: duckdb.DuckDBPyConnection, batch: Iterable[Chunk], *, into_new: 
     con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, batches()))
     select = ingest_sql("parse/events_of_chunks")
     try:
-        con.execute((create_table if into_new else insert)("parsed_events", select))
+        con.execute(statement("parsed_events", select))
     except duckdb.Error:
         # The engine reports what the reader raises as an error of its own.
         if refusals:
@@ -151,17 +167,25 @@ def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
     return Counter(dict(con.execute(ingest_sql("parse/event_counts")).fetchall()))
 
 
-def _arrow(chunk: Chunk) -> pa.RecordBatch:
+def _arrow(chunk: Chunk, *, is_walked: bool = False) -> pa.RecordBatch:
     """Hand one chunk over, as text and as bytes, without copying either.
 
+    What the engine would misread has no text: it is refused without a parse.
     From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
     """
-    ends, content = pa.py_buffer(_OFFSETS.pack(0, len(chunk.text))), pa.py_buffer(chunk.text)
-    text, raw = (
-        pa.Array.from_buffers(kind, 1, [None, ends, content]) for kind in (pa.string(), pa.binary())
+    content = pa.py_buffer(chunk.text)
+    ends = pa.py_buffer(_OFFSETS.pack(0, len(chunk.text)))
+    is_text = is_walked or not misleads_engine(chunk.text)
+    texts = [pa.py_buffer(bytes([is_text])), ends, content]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(_NUMBER.pack(chunk.number))]),
+            pa.Array.from_buffers(pa.string(), 1, texts),
+            pa.Array.from_buffers(pa.binary(), 1, [None, ends, content]),
+            pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(bytes([is_walked]))]),
+        ],
+        schema=_CHUNK_SCHEMA,
     )
-    number = pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(_NUMBER.pack(chunk.number))])
-    return pa.RecordBatch.from_arrays([number, text, raw], schema=_CHUNK_SCHEMA)
 
 
 def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
@@ -209,13 +233,13 @@ def _rescue(
         is_last = reader.is_done and chunk == len(reader.offsets) - 1
         if not (reader.careful or is_last) and any(s.is_doubtful for s in spans_of[chunk]):
             raise DoubtfulCutError
-    _parse(con, (_joined(chunk, spans) for chunk, spans in spans_of.items()), into_new=False)
+    _parse_walked(con, (_joined(chunk, spans) for chunk, spans in spans_of.items()))
     # What Python reads and the engine does not: each event of such a chunk is tried alone.
     again = [chunk for chunk, _ in _take_refused(con)]
     for chunk in again:
         spans_of[chunk] = _accepted(con, spans_of[chunk])
     if again:
-        _parse(con, (_joined(chunk, spans_of[chunk]) for chunk in again), into_new=False)
+        _parse_walked(con, (_joined(chunk, spans_of[chunk]) for chunk in again))
     flaws = [
         {
             "chunk": chunk,
@@ -245,7 +269,7 @@ def _joined(chunk: int, spans: list[Rescued]) -> Chunk:
 
 def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Rescued]:
     """Give up rescued events that the engine still refuses."""
-    _parse(con, (_joined(-1 - n, [span]) for n, span in enumerate(spans)), into_new=False)
+    _parse_walked(con, (_joined(-1 - n, [span]) for n, span in enumerate(spans)))
     alone = {-1 - chunk for chunk, _ in _take_refused(con)}
     con.execute(ingest_sql("parse/drop_tried"))
     return [

@@ -22,7 +22,9 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 SLICE_BYTES = 4 << 10
 """gzip unpacks 1032 to 1 at most, so one slice becomes 4 MB at most."""
 
-ZSTD_BLOCK_BYTES = 128 << 10
+ZSTD_SLICE_BYTES = 1 << 10
+"""zstd unpacks four bytes to a block of 128 KB at most, so one slice becomes 32 MB at most.
+Blocks are larger than that when packed, so an error costs one of them."""
 
 _WITH_GZIP_HEADER = 31
 _NEVER = sys.maxsize
@@ -113,12 +115,24 @@ def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> 
         raise ExtraNotInstalledError(
             f"{path!r} is compressed with zstd. Install the reader: pip install 'hta-sql[zstd]'."
         ) from error
-    reader = zstandard.ZstdDecompressor().stream_reader(
-        cast("BinaryIO", raw), read_across_frames=True
-    )
     try:
-        # One call unpacks one block, so that an error costs that block only.
-        while block := reader.read1(ZSTD_BLOCK_BYTES):
-            yield block
+        yield from _frames(raw, zstandard.ZstdDecompressor(), stream)
     except zstandard.ZstdError as error:
         stream.problem = f"the compressed file is damaged: {error}"
+
+
+def _frames(
+    raw: BinaryIO | UnpackedStream, decompressor: Any, stream: UnpackedStream
+) -> Iterator[bytes]:
+    """Unpack frame after frame; the stream reader of zstandard does not tell an end from a cut."""
+    decoder = decompressor.decompressobj()
+    is_between = True
+    while packed := raw.read(ZSTD_SLICE_BYTES):
+        while packed:
+            block = decoder.decompress(packed)
+            is_between, packed = decoder.eof, decoder.unused_data
+            if is_between:
+                decoder = decompressor.decompressobj()
+            yield block
+    if not is_between:
+        stream.problem = "the compressed file breaks off"

@@ -174,7 +174,7 @@ def _splice(random: Random, text: bytes, wholes: list[bytes]) -> bytes:
 def _insert_other(random: Random, text: bytes, wholes: list[bytes]) -> bytes:
     other = random.choice(wholes)
     at, into = place(random, other), place(random, text)
-    return text[:into] + other[at : at + random.choice((10, 100, 1000))] + text[into:]
+    return text[:into] + other[at : at + random.choice((10, 100, 1000, 100000))] + text[into:]
 
 
 def _swap(random: Random, text: bytes, _: list[bytes]) -> bytes:

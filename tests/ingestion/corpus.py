@@ -76,6 +76,7 @@ def _kept_as_they_stand() -> Iterator[tuple[str, bytes]]:
     yield "ts with seventeen decimals", event(ts="5.12345678901234567")
     yield "ts before the epoch", event(ts="-5.25")
     yield "negative duration", event(dur="-3")
+    yield "times of one and a truth named ts", event(ts="1", dur="1", args='{"ts": true}')
     yield "no duration at all", event(dur="0")
     yield "duration of thirty years", event(dur="946080000000000")
     yield "comma behind the last argument", event(args='{"x": 1,}')
@@ -147,13 +148,17 @@ def _kept_under_other_names() -> Iterator[tuple[str, bytes, str | None]]:
 def _set_aside() -> Iterator[tuple[str, bytes, str]]:
     for value in ("null", "true", "5", "-1.5", '"text"', "[]", "[1, 2]", "{}", "nan", "-inf"):
         yield f"{value} in place of an event", value.encode(), NO_EVENT
-    yield "a list of events in place of one", b"[" + event() + b", " + event() + b"]", NO_EVENT
+    yield "a list of numbers and texts", b'[1, "{", {"a": 1}]', NO_EVENT
+    yield "an object of another kind", b'{"schemaVersion": 1, "events": [{"a": 1}]}', NO_EVENT
     yield "no phase", event(ph=""), NO_EVENT
     yield "phase is null", event(ph="null"), NO_EVENT
     yield "phase in capitals", event().replace(b'"ph"', b'"PH"'), NO_EVENT
     yield "no ts", event(ts=""), NO_TS
     for value in ("null", '"N/A"', '"soon"', '""', "{}", "[5]", "NaN", "Infinity", "1e400"):
         yield f"ts is {value}", event(ts=value), NO_TS
+    for value in ("true", "false"):
+        yield f"ts is {value}", event(ts=value), NO_TS
+        yield f"dur is {value}", event(dur=value), NO_DUR
     yield "ts beyond a decimal", event(ts="18446744073709551616"), NO_TS
     yield "ts of an unset clock", event(ts="9223372036854775.807"), TOO_FAR
     yield (

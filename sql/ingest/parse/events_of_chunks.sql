@@ -1,9 +1,11 @@
 -- Text chunks as one row per event: the common fields typed, `args` kept as JSON text.
 --
--- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB)` holds comma-separated whole events, as text and, without
--- a copy, as bytes: a chunk may not even be UTF-8. A chunk that is
--- not valid JSON becomes one row that holds its bytes; the caller
--- repairs it and parses it again. Time becomes
+-- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB, is_walked BOOLEAN)` holds comma-separated whole
+-- events, as text and, without a copy, as bytes: a chunk may not even be UTF-8. The bytes of a chunk
+-- that is refused come back in its first row: the caller walks it from event to event, repairs it
+-- and parses it again. Refused is what has no text, because the caller doubts it, or is not valid
+-- JSON; and unless it was walked, what has an element that is no event: a list or a whole file in
+-- place of one hides events. Time becomes
 -- exact: JSON decimal microseconds ─▶ DECIMAL(20,3) ─▶ BIGINT nanoseconds, half rounded up, never
 -- through a double. `target` is the one place that decides which table an event belongs to.
 WITH
@@ -11,11 +13,23 @@ WITH
         SELECT
             c.chunk,
             c.bytes,
+            c.is_walked,
             TRY(from_json(
                 '[' || c.text || ']',
                 '[{"ph": "VARCHAR", "cat": "VARCHAR", "name": "VARCHAR", "pid": "VARCHAR", "tid": "VARCHAR", "ts": "DECIMAL(20,3)", "dur": "DECIMAL(20,3)", "id": "VARCHAR", "bp": "VARCHAR", "s": "VARCHAR", "args": "JSON"}]'
             )) AS events
         FROM chunks AS c
+    ),
+    -- Looking into the lists before they are opened is cheap; returning one from a CASE copies it.
+    checked_chunks AS (
+        SELECT
+            p.*,
+            CASE
+                WHEN p.events IS NULL THEN true
+                WHEN p.is_walked THEN false
+                ELSE len(list_filter(p.events, lambda e: e.ph IS NULL)) > 0
+            END AS is_refused
+        FROM parsed_chunks AS p
     ),
     -- DECIMAL(20,3) fills 128 bits, and multiplying and casting those costs a tenth of the parse.
     -- Counted from the first event of the chunk, nearly all times fit 64 bits.
@@ -23,14 +37,15 @@ WITH
         SELECT
             p.*,
             CASE WHEN abs(p.events[1].ts) <= 3e15::DECIMAL(20, 3) THEN p.events[1].ts ELSE 0 END AS origin
-        FROM parsed_chunks AS p
+        FROM checked_chunks AS p
     ),
     events AS (
         SELECT
             p.chunk,
             p.origin,
             TRY_CAST(p.origin * 1000 AS BIGINT) AS origin_ns,
-            CASE WHEN p.events IS NULL THEN p.bytes END AS refused_bytes,
+            p.is_refused,
+            p.bytes,
             unnest(range(coalesce(len(p.events), 1))) AS position,
             -- Padded with NULL where it is the shorter one: the row of a refused chunk.
             unnest(p.events) AS e
@@ -44,22 +59,23 @@ SELECT
     v.e.name AS name,
     v.e.pid AS pid,
     v.e.tid AS tid,
-    -- 9e11 us times 1000 still fit DECIMAL(18,3).
+    -- 9e11 us times 1000 still fit DECIMAL(18,3). The engine may cast a value beside those that CASE chose,
+    -- so that no cast may fail.
     CASE
-        WHEN abs(v.e.ts - v.origin) < 9e11::DECIMAL(20, 3) THEN v.origin_ns + ((v.e.ts - v.origin)::DECIMAL(18, 3) * 1000)::BIGINT
+        WHEN abs(v.e.ts - v.origin) < 9e11::DECIMAL(20, 3) THEN v.origin_ns + (TRY_CAST(v.e.ts - v.origin AS DECIMAL(18, 3)) * 1000)::BIGINT
         ELSE TRY_CAST(v.e.ts * 1000 AS BIGINT)
     END AS ts,
     CASE
-        WHEN abs(v.e.dur) < 9e11::DECIMAL(20, 3) THEN (v.e.dur::DECIMAL(18, 3) * 1000)::BIGINT
+        WHEN abs(v.e.dur) < 9e11::DECIMAL(20, 3) THEN (TRY_CAST(v.e.dur AS DECIMAL(18, 3)) * 1000)::BIGINT
         ELSE TRY_CAST(v.e.dur * 1000 AS BIGINT)
     END AS dur,
     v.e.id AS id,
     v.e.bp AS bp,
     v.e.s AS scope,
     v.e.args AS args,
-    v.refused_bytes,
+    CASE WHEN v.is_refused AND v.position = 0 THEN v.bytes END AS refused_bytes,
     CASE
-        WHEN v.refused_bytes IS NOT NULL THEN 'refused'::event_target
+        WHEN v.is_refused THEN 'refused'::event_target
         -- 3e15 us last to 2065, and 1e15 us are 31 years: the end of any event minus the start of
         -- any other fits 64 bits of nanoseconds.
         WHEN v.e.ph IS NULL OR abs(v.e.ts) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
