@@ -37,9 +37,6 @@ TRAILER_LIMIT_BYTES = 16 << 20
 MAX_EVENT_BYTES = 128 << 20
 """No event is longer: text without a boundary for so long is not a trace."""
 
-MAX_BROKEN = 1_000_000
-"""Give up a file with so many more broken events than whole ones: each costs some 0.1 ms."""
-
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
 
@@ -109,7 +106,6 @@ class TraceReader:
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
     _bytes_read: int = 0
-    _broken: int = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in file order."""
@@ -281,12 +277,6 @@ class TraceReader:
             # By itself, a word that an event follows without a comma would be an element.
             if not span.problem or buffer.startswith(b"{", span.start):
                 end = span.end
-            self._broken += 1 if span.problem else -1
-            if self._broken > MAX_BROKEN:
-                raise TraceFormatError(
-                    f"{self.name}: {MAX_BROKEN} more broken events than whole ones up to byte "
-                    f"{self._offset}; this is not a Kineto trace."
-                )
         return end
 
     def _strip(self, buffer: bytes) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from hta_sql.ingestion.grammar import ENGINE_ONLY, NEAR_THE_END, EngineGrammar
@@ -19,7 +19,6 @@ from hta_sql.ingestion.repair import (
     is_valid_unicode,
     repaired,
     strictly,
-    without_truths,
 )
 
 EXCERPT_BYTES = 200
@@ -117,6 +116,11 @@ def misleads_engine(text: bytes) -> bool:
     return bool(_TS_IS_TRUTH.search(text) or FILE_START.search(text))
 
 
+def hides_events(text: bytes, elements: Iterable[object]) -> bool:
+    """Say whether a walk finds more events than there are elements in a text that parses."""
+    return bool(FILE_START.search(text)) or any(isinstance(element, list) for element in elements)
+
+
 def rescue(text: bytes) -> list[Rescued]:
     """Walk a run of events and return each, whole, repaired or lost."""
     # One look at the whole text spares one at each of its healthy events.
@@ -130,12 +134,11 @@ def _rescued(text: bytes, span: Span, *, is_unicode: bool) -> Rescued:
     if span.problem is None:
         is_strict = is_unicode and not span.has_control
         valid, repair = (source, None) if is_strict else strictly(source)
-        return Rescued(span.start, source, without_truths(valid), _repaired_by(repair), is_doubtful)
+        return Rescued(span.start, source, valid, _repaired_by(repair), is_doubtful)
     if span.text is None:
         reason = f"broken JSON: {_problem(source)}"
         return Rescued(span.start, source, None, reason, is_doubtful)
-    valid = without_truths(span.text)
-    return Rescued(span.start, source, valid, _repaired_by(span.repair), is_doubtful)
+    return Rescued(span.start, source, span.text, _repaired_by(span.repair), is_doubtful)
 
 
 def _repaired_by(repair: str | None) -> str | None:

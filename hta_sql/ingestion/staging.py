@@ -20,6 +20,7 @@ import pyarrow as pa
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.chunks import Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
+from hta_sql.ingestion.repair import without_truths
 from hta_sql.ingestion.salvage import Rescued, misleads_engine, rescue
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import create_table, insert
@@ -44,6 +45,11 @@ batches are dear (8 MB: a quarter more CPU); large ones hold more parsed events.
 
 RESCUED_AT_ONCE = 16
 """Refused chunks in memory as Python objects: about 50 MB."""
+
+MAX_BROKEN = 1_000_000
+"""Give up a file with so many more broken events than whole ones. Each costs some 50 us in Python:
+where every event is broken a megabyte costs 26 times what a healthy one does, and it is here that
+such a file ends. One broken event in each chunk costs four to seven times as much."""
 
 PLACEHOLDER = b"{}"
 """Stands for a lost event, so that those behind it keep their position in traceEvents."""
@@ -128,6 +134,8 @@ def _stage_batch(
             _create_empty(con, table)
     if "quarantine" in counts or is_refused:
         _quarantine(con, reader)
+    if is_refused and reader:
+        _refuse_rubble(con, reader)
     con.execute("DROP TABLE parsed_events")
     return counts
 
@@ -264,7 +272,8 @@ def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
 
 
 def _joined(chunk: int, spans: list[Rescued]) -> Chunk:
-    return Chunk(chunk, 0, b",".join(span.text or PLACEHOLDER for span in spans))
+    texts = (without_truths(span.text) if span.text else PLACEHOLDER for span in spans)
+    return Chunk(chunk, 0, b",".join(texts))
 
 
 def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Rescued]:
@@ -285,6 +294,16 @@ def _quarantine(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> N
     offsets = reader.offsets if reader else []
     con.execute(insert("quarantined", ingest_sql("extract/quarantine")))
     con.execute(ingest_sql("parse/add_set_aside"), {"chunk_offsets": offsets})
+
+
+def _refuse_rubble(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
+    found = con.execute(ingest_sql("parse/too_many_broken"), {"limit": MAX_BROKEN}).fetchall()
+    ((offset,),) = found
+    if offset is not None:
+        raise TraceFormatError(
+            f"{reader.name}: {MAX_BROKEN} more broken events than whole ones up to byte {offset}; "
+            "this is not a Kineto trace."
+        )
 
 
 def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NoReturn
 from hta_sql.errors import ParameterError, TraceError
 from hta_sql.ingestion.chunks import Chunk, TraceReader
 from hta_sql.ingestion.repair import STRING
-from hta_sql.ingestion.salvage import Rescued, rescue
+from hta_sql.ingestion.salvage import Rescued, hides_events, rescue
 from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.overlay.events import Event
 from hta_sql.overlay.places import replacing
@@ -168,13 +168,16 @@ def _texts(
     try:
         text = chunk.text.decode("utf-8").strip(", \t\r\n")
         if change is None:
-            found = len(_decoder.decode(f"[{text}]"))
-            report.events += found
-            if found:
-                yield text.encode("utf-8")
-            return
+            elements = _decoder.decode(f"[{text}]")
+            if not hides_events(chunk.text, elements):
+                report.events += len(elements)
+                if elements:
+                    yield text.encode("utf-8")
+                return
         spans = list(_values(text))
     except (ValueError, RecursionError):
+        spans = None
+    if spans is None or hides_events(chunk.text, (fields for _, fields in spans)):
         yield from _rescued(chunk, change, report, is_whole=is_whole)
         return
     for source, fields in spans:

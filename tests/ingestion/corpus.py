@@ -16,6 +16,9 @@ NO_DUR = '"dur" is missing'
 TOO_FAR = '"ts" or "dur" is out of range'
 GARBAGE = "broken JSON: not an event"
 BROKEN = "broken JSON: "
+OTHER_FILE = "broken JSON: another file starts inside of this one"
+OTHER_HEAD = b'{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": ['
+OTHER_END = b'], "traceName": "b.json"}'
 
 
 class Fate(NamedTuple):
@@ -295,6 +298,62 @@ def _several() -> Iterator[tuple[str, bytes, tuple[Fate, ...]]]:
     )
 
 
+def _hiding_events() -> Iterator[tuple[str, bytes, tuple[Fate, ...]]]:
+    two = event() + b", " + event()
+    tail_first = event(ph="")[:-1] + b', "ph": "X"}'
+    in_a_list = (lost(GARBAGE), kept(), kept(), lost(GARBAGE))
+    in_a_file = (lost(OTHER_FILE), kept(), kept(), lost(GARBAGE))
+    yield "a list of events in place of one", b"[" + two + b"]", in_a_list
+    yield "a list of events in three lists", b"[[ [" + two + b"]]]", in_a_list
+    yield "a number before the events of a list", b"[nan, " + two + b"]", in_a_list
+    yield (
+        "a number behind the events of a list",
+        b"[" + two + b", 5]",
+        (lost(GARBAGE), kept(), kept(), lost(NO_EVENT), lost(GARBAGE)),
+    )
+    yield (
+        "each of two events in a list of its own",
+        b"[" + event() + b"], [" + event() + b"]",
+        (lost(GARBAGE), kept(), lost(GARBAGE), kept(), lost(GARBAGE)),
+    )
+    yield "a whole file in place of an event", OTHER_HEAD + two + OTHER_END, in_a_file
+    yield (
+        "a whole file whose events do not start with their phase",
+        OTHER_HEAD + tail_first + b", " + tail_first + OTHER_END,
+        in_a_file,
+    )
+    yield (
+        "a whole file that starts with another key",
+        b'{"name": 1, "traceEvents": [' + two + (OTHER_END),
+        in_a_file,
+    )
+    yield (
+        "a whole file with a long header",
+        OTHER_HEAD.replace(b"1,", b'"' + b"x" * 200_000 + b'",') + two + OTHER_END,
+        in_a_file,
+    )
+    yield (
+        "a whole file with a broken header",
+        b'{"schemaVersion": oops, "traceEvents": [' + two + OTHER_END,
+        in_a_file,
+    )
+    yield (
+        "a whole file without events",
+        OTHER_HEAD + OTHER_END,
+        (lost(OTHER_FILE), lost(GARBAGE)),
+    )
+    yield (
+        "a whole file behind an event that is cut off",
+        event()[:40] + OTHER_HEAD + two + OTHER_END,
+        in_a_file,
+    )
+    yield (
+        "an argument that is named as the list",
+        event(args='{"traceEvents": [5]}') + b", " + event(args='{"traceEvents": [5], "y": 1}'),
+        (kept(), kept()),
+    )
+
+
 def _closing() -> Iterator[tuple[str, bytes]]:
     yield "a stray bracket", b"]"
     yield "two stray brackets", b"]]"
@@ -315,5 +374,6 @@ def faults() -> list[Fault]:
             for name, text, reason, as_name in _repaired()
         ),
         *(Fault(name, text, fates) for name, text, fates in _several()),
+        *(Fault(n, t, fates, is_other_at_the_end=True) for n, t, fates in _hiding_events()),
         *(Fault(n, t, (lost(GARBAGE),), is_other_at_the_end=True) for n, t in _closing()),
     ]

@@ -132,6 +132,8 @@ def broken_documents() -> Iterator[tuple[str, bytes]]:
     yield "cut off behind an event", whole[: whole.index(b', {"ph": "X", "cat": "brand_new"')]
     yield "broken header", whole.replace(b'"world_size": 2', b'"world_size": ?')
     yield "broken trailer", whole.replace(b'"traceName": ', b'"traceName": ?')
+    yield "a file cut off before a whole one", whole[: whole.index(texts[5])] + whole
+    yield "events in lists", whole.replace(texts[5], b"[" + texts[5] + b"], [" + texts[5] + b"]")
     yield "list cut off", json.dumps(EVENTS).encode()[:-40]
 
 

@@ -1,0 +1,288 @@
+"""What can be wrong with a file as a whole: joined, interleaved, in another encoding, immense."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import subprocess
+import sys
+import time
+from itertools import zip_longest
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+import zstandard
+
+from hta_sql.ingestion import staging
+from tests.ingestion.corpus import GARBAGE, OTHER_FILE, event
+from tests.ingestion.small_trace import EVENTS, document
+from tests.ingestion.ways import (
+    Outcome,
+    Way,
+    check_nothing_vanished,
+    quarantine,
+    rows_by_event,
+    staged,
+)
+
+NAME = 3
+HEAD = b'{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": ['
+END = b'], "traceName": "a.json"}'
+NO_END = "the event list has no end: the file is cut off"
+
+
+def texts(letter: str, count: int = 6) -> list[bytes]:
+    """Make the events of one rank."""
+    return [event(name=f'"{letter}{n}"') for n in range(count)]
+
+
+def file_of(events: list[bytes]) -> bytes:
+    """Write a whole file."""
+    return HEAD + b", ".join(events) + END
+
+
+A, B = texts("a"), texts("b")
+NAMES_A, NAMES_B = ([f"{letter}{n}" for n in range(6)] for letter in "ab")
+
+
+def names(outcome: Outcome) -> list[str]:
+    """Names of the events that are kept, in the order of the file."""
+    rows = rows_by_event(outcome)
+    return [rows[event_id][NAME] for event_id in sorted(rows)]
+
+
+def read_in_every_way(path: Path) -> Outcome:
+    """Read a file in many ways, which must agree."""
+    first = staged(path, Way(is_deep=False))
+    for size in (1, 150, 400):
+        for careful in (False, True):
+            assert staged(path, Way(size, careful=careful, is_deep=False)) == first
+    check_nothing_vanished(first)
+    return first
+
+
+JOINED = {
+    "cut off behind a comma, then whole": (
+        HEAD + b", ".join(A[:3]) + b", " + file_of(B),
+        NAMES_A[:3] + NAMES_B,
+        [OTHER_FILE],
+    ),
+    "cut off inside an event, then whole": (
+        HEAD + b", ".join(A[:3]) + b", " + A[3][:50] + file_of(B),
+        NAMES_A[:3] + NAMES_B,
+        [OTHER_FILE],
+    ),
+    "both whole": (file_of(A) + file_of(B), NAMES_A + NAMES_B, [GARBAGE]),
+    "both whole, by lines": (file_of(A) + b"\n" + file_of(B), NAMES_A + NAMES_B, [GARBAGE]),
+    "three whole": (
+        file_of(A) + file_of(B) + file_of(A),
+        NAMES_A + NAMES_B + NAMES_A,
+        [GARBAGE, GARBAGE],
+    ),
+    "one in the middle of the other": (
+        HEAD + b", ".join([*A[:3], file_of(B), *A[3:]]) + END,
+        NAMES_A[:3] + NAMES_B + NAMES_A[3:],
+        [OTHER_FILE, GARBAGE],
+    ),
+    "a list of files": (
+        b"[" + file_of(A) + b", " + file_of(B) + b"]",
+        NAMES_A + NAMES_B,
+        [OTHER_FILE, GARBAGE, "the trailer beside traceEvents"],
+    ),
+    "the list is a list in a list": (
+        HEAD + b"[" + b", ".join(A) + b"]" + END,
+        NAMES_A,
+        [GARBAGE],
+    ),
+    "whole, then cut off": (
+        file_of(A) + file_of(B)[: len(HEAD) + 2 * len(B[0]) + 20],
+        NAMES_A + NAMES_B[:2],
+        [GARBAGE, "broken JSON", NO_END],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
+    """Every whole event of each of the files is kept, and each seam is one row of quarantine."""
+    data, kept, reasons = JOINED[case]
+    path = tmp_path / "trace.json"
+    path.write_bytes(data)
+    outcome = read_in_every_way(path)
+    assert names(outcome) == kept
+    found = [row.reason for row in quarantine(outcome)]
+    assert len(found) == len(reasons), found
+    assert all(reason.startswith(part) for reason, part in zip(found, reasons, strict=True)), found
+
+
+@pytest.mark.parametrize("block", [150, 700])
+def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
+    """Of two files whose blocks alternate, every event that is not cut in two is kept."""
+    many_a, many_b = texts("a", 40), texts("b", 40)
+    file_a, file_b = file_of(many_a), file_of(many_b)
+    blocks = [
+        [data[at : at + block] for at in range(0, len(data), block)] for data in (file_a, file_b)
+    ]
+    data = b"".join(part for pair in zip_longest(*blocks, fillvalue=b"") for part in pair)
+    path = tmp_path / "trace.json"
+    path.write_bytes(data)
+    outcome = read_in_every_way(path)
+    whole = {
+        name.decode()
+        for whole_file, events in ((file_a, many_a), (file_b, many_b))
+        for text in events
+        for at in [whole_file.index(text)]
+        for name in [text.split(b'"name": "')[1].split(b'"')[0]]
+        if at // block == (at + len(text) - 1) // block
+    }
+    assert whole
+    assert whole <= set(names(outcome))
+
+
+def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
+    """Ten thousand brackets that do not end the list are passed over."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(HEAD + b", ".join([b"[" + event() + b"]"] * 10_000) + END)
+    started = time.process_time()
+    outcome = staged(path, Way(4096, is_deep=False))
+    assert time.process_time() - started < 15
+    assert len(rows_by_event(outcome)) == 10_000
+
+
+def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
+    """Chunks of every size up to that of the file, and each way of cutting."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(document(EVENTS[3:6]))
+    first = staged(path, Way(is_deep=False))
+    for size in range(1, path.stat().st_size + 1, 29):
+        assert staged(path, Way(size, careful=bool(size % 2), is_deep=False)) == first, size
+
+
+@pytest.mark.slow
+def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
+    """The same for every size, also with a broken event and a whole file in the list."""
+    path = tmp_path / "trace.json"
+    few = HEAD + b", ".join([A[0], event(name="oops"), file_of(B[:1]), A[1]]) + END
+    for data in (document(EVENTS[3:6]), few):
+        path.write_bytes(data)
+        first = staged(path, Way(is_deep=False))
+        for size in range(1, len(data) + 1):
+            for careful in (False, True):
+                assert staged(path, Way(size, careful=careful, is_deep=False)) == first, size
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the file is empty"),
+        (b" \n\t ", "the file is empty"),
+        (b"\xef\xbb\xbf", "the file is empty"),
+        (gzip.compress(b""), "the file is empty"),
+        (document().decode().encode("utf-16"), "not UTF-8 text"),
+        (document().decode().encode("utf-16-be"), "not UTF-8 text"),
+        (b'{"schemaVersion": 1}', "no traceEvents list"),
+        (b"traceEvents", "not JSON"),
+        (b"null", "not JSON"),
+    ],
+    ids=[
+        "empty",
+        "blank",
+        "mark only",
+        "empty gzip",
+        "UTF-16",
+        "UTF-16 BE",
+        "no list",
+        "word",
+        "null",
+    ],
+)
+def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) -> None:
+    """The error says what the file is."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(data)
+    for careful in (False, True):
+        assert message in staged(path, Way(careful=careful))["error"][0][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("mark.json", b"\xef\xbb\xbf" + document()),
+        ("bare.json", json.dumps(EVENTS).encode()),
+        ("gzip.json", gzip.compress(document())),
+        ("plain.json.gz", document()),
+        ("zstd.json.gz", zstandard.compress(document())),
+        ("twice.json", gzip.compress(gzip.compress(document()))),
+        ("mark.gz", gzip.compress(b"\xef\xbb\xbf" + document())),
+        ("frames.zst", zstandard.compress(document()[:500]) + zstandard.compress(document()[500:])),
+    ],
+)
+def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> None:
+    """The content says how a file is packed, and the rows are those of the plain one."""
+    for file, content in (("plain.json", document()), (name, data)):
+        (tmp_path / file).write_bytes(content)
+    plain, other = (staged(tmp_path / file, Way()) for file in ("plain.json", name))
+    assert all(other[table] == plain[table] for table in plain.keys() - {"metadata"})
+
+
+@pytest.mark.parametrize("whole", [0, 30])
+def test_the_limit_of_broken_events_is_that_of_every_way(whole: int, tmp_path: Path) -> None:
+    """Too many broken events refuse the file, however it is cut."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(HEAD + b", ".join([*texts("a", whole), *[event(name="oops")] * 80]) + END)
+    with patch.object(staging, "MAX_BROKEN", 60):
+        errors = [
+            staged(path, Way(size, careful=careful, is_deep=False)).get("error")
+            for size in (200, 5000, 1 << 18)
+            for careful in (False, True)
+        ]
+    assert all(error == errors[0] for error in errors), errors
+    assert (errors[0] is None) == (whole > 0), errors
+
+
+IMMENSE = {
+    "a text of 100 MB": (
+        event(args='{"x": "')[:-1],
+        b"y",
+        b'"}}',
+    ),
+    "a text of 100 MB without an end": (b'{"ph": "X", "name": "', b"y", b""),
+    "100 MB of brackets": (b"", b"[", b""),
+    "100 MB of numbers": (b'{"ph": "X", "args": [', b"1,", b"1]}"),
+}
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.ingestion.ways import Way, staged
+outcome = staged(Path(sys.argv[1]), Way(is_deep=False))
+print(outcome.get("error") or (outcome["event_count"], len(outcome["quarantined"])))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", IMMENSE)
+def test_memory_and_time_of_one_immense_event(case: str, tmp_path: Path) -> None:
+    """No more than some copies of it, and no more than a minute, with and without an end."""
+    before, piece, behind = IMMENSE[case]
+    path = tmp_path / "trace.json"
+    path.write_bytes(
+        HEAD
+        + event()
+        + b", "
+        + before
+        + piece * ((100 << 20) // len(piece))
+        + behind
+        + b", "
+        + event()
+        + END
+    )
+    earlier = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(  # noqa: S603 - this Python
+        [sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True
+    )
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stdout.strip()
+    assert used.ru_utime - earlier.ru_utime < 60, done.stdout
+    assert used.ru_maxrss < 2_500_000, (used.ru_maxrss, done.stdout)
