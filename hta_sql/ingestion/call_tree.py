@@ -86,6 +86,7 @@ def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
 CALL_TREE_SCHEMA = pa.schema(
     [
         ("event_id", pa.int64()),
+        ("kind", pa.int8()),
         ("parent_id", pa.int64()),
         ("depth", pa.int32()),
         ("overlaps", pa.bool_()),
@@ -115,7 +116,7 @@ def call_tree(
         steps: Those of sql/ingest/link/steps_in_order.sql: they do not overlap.
 
     Yields:
-        One row per host event: event_id, parent_id, depth, overlaps, the
+        One row per host event: event_id, kind, parent_id, depth, overlaps, the
         nearest enclosing op_id, annotation_id and module_id, and the step that
         it starts in (NULL: none).
     """
@@ -147,6 +148,7 @@ def _rows(
 
     columns = [
         _arrow(event_id, pa.int64()),
+        _arrow(kind, pa.int8()),
         ids(parent),
         _arrow(depths(parent).astype(np.int32), pa.int32()),
         pa.Array.from_buffers(pa.bool_(), len(overlaps), [None, _bits(overlaps)]),

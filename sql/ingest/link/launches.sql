@@ -1,15 +1,22 @@
--- The host call behind each correlation id: one row per id, whatever the call is named.
+-- The host call behind each correlation id, and its place in the call tree: one row per id, whatever
+-- the call is named.
 --
 -- A launch may show twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call
--- counts, which starts first. One call may launch many kernels (graphs).
+-- counts, which starts first. One call may launch many kernels (graphs). Its place is looked up here:
+-- a join of device activity with the whole call tree copies the wide rows, not the narrow ones.
 CREATE OR REPLACE TEMP TABLE launches AS
 WITH
     wanted AS (
         SELECT DISTINCT g.correlation
         FROM staged_gpu_ops AS g
         WHERE g.correlation IS NOT NULL
+    ),
+    calls AS (
+        SELECT r.correlation, arg_min({'id': r.event_id, 'ts': r.ts, 'dur': r.dur}, (r.ts, -r.dur, r.event_id)) AS call
+        FROM staged_runtime_calls AS r
+        JOIN wanted AS w ON w.correlation = r.correlation
+        GROUP BY r.correlation
     )
-SELECT r.correlation, arg_min({'id': r.event_id, 'ts': r.ts, 'dur': r.dur}, (r.ts, -r.dur, r.event_id)) AS call
-FROM staged_runtime_calls AS r
-JOIN wanted AS w ON w.correlation = r.correlation
-GROUP BY r.correlation
+SELECT c.correlation, c.call, t.op_id, t.annotation_id, t.module_id, t.step
+FROM calls AS c
+LEFT JOIN call_tree AS t ON t.event_id = c.call.id AND t.kind = 1

@@ -39,6 +39,6 @@ SELECT
     x.seq
 FROM staged_cpu_ops AS x
 CROSS JOIN rank_frame AS j
-LEFT JOIN call_tree AS t ON t.event_id = x.event_id
+LEFT JOIN call_tree AS t ON t.event_id = x.event_id AND t.kind = 0
 LEFT JOIN forward_operators AS f ON f.event_id = x.event_id
 ORDER BY x.event_id

@@ -51,10 +51,10 @@ SELECT
     l.call.id AS launch_id,
     l.call.ts - j.first_ts AS launch_ts,
     l.call.dur AS launch_dur,
-    coalesce(t.op_id, o.op_id) AS op_id,
-    t.annotation_id,
-    t.module_id,
-    coalesce(t.step, d.step) AS step,
+    coalesce(l.op_id, o.op_id) AS op_id,
+    l.annotation_id,
+    l.module_id,
+    coalesce(l.step, d.step) AS step,
     coalesce(coalesce(l.call.ts, x.ts) >= j.last_step_ts, false) AS in_tail,
     x.grid[1] AS grid_x,
     x.grid[2] AS grid_y,
@@ -93,7 +93,6 @@ SELECT
 FROM classified AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN launches AS l ON l.correlation = x.correlation
-LEFT JOIN call_tree AS t ON t.event_id = l.call.id
 LEFT JOIN operators_by_external_id AS o ON o.external_id = x.external_id AND l.correlation IS NULL
 LEFT JOIN device_steps AS d ON d.event_id = x.event_id
 ORDER BY x.event_id

@@ -21,5 +21,5 @@ SELECT
     x.profiler_event_index
 FROM staged_memory_events AS x
 CROSS JOIN rank_frame AS j
-LEFT JOIN call_tree AS t ON t.event_id = x.event_id
+LEFT JOIN call_tree AS t ON t.event_id = x.event_id AND t.kind = 6
 ORDER BY x.event_id

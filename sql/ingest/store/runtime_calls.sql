@@ -22,5 +22,5 @@ SELECT
     x.cbid
 FROM staged_runtime_calls AS x
 CROSS JOIN rank_frame AS j
-LEFT JOIN call_tree AS t ON t.event_id = x.event_id
+LEFT JOIN call_tree AS t ON t.event_id = x.event_id AND t.kind = 1
 ORDER BY x.event_id
