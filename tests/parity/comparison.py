@@ -1,0 +1,166 @@
+"""Our HTA-shaped frames against HTA's own, cell by cell.
+
+A cell is one value of one row of one frame; rows are matched by their key columns. What differs
+is said in lines: one per job, frame, column and kind, with the number of cells and a digest of
+their keys, so that one cell more or less, or another one, changes a line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hta_sql import TraceStore
+from tests.parity.hta_answers import FRAMES, KEYS, chosen, hta_frame
+from tests.parity.jobs import HTA
+from tests.parity.our_answers import our_frames
+from tests.parity.reasons import is_bare_list, reason_of_nothing
+
+FLOAT_US = 0.0005
+"""HTA computes in float64 microseconds: half a nanosecond is its noise, not a difference."""
+
+POINTS = {"memory_bw_time_series": ["rank", "name"], "queue_length_time_series": ["rank", "stream"]}
+"""Series, and what has one value at a time: the last one of each time is the point."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Cells of one frame with the same fate.
+
+    ``kind``: equal; value (both have the row, the values differ); hta_only and ours_only (rows
+    that one of them has, column ``*``); none (neither has any: ``digest`` is the reason); hta_crash
+    and hta_not_run (nothing to compare with: ``cells`` are ours, and where there are none
+    ``digest`` is the reason).
+    """
+
+    job: str
+    frame: str
+    column: str
+    kind: str
+    cells: int
+    digest: str
+    causes: str
+    example: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What identifies the line."""
+        return self.job, self.frame, self.column, self.kind
+
+    @property
+    def fact(self) -> tuple[Any, ...]:
+        """What has to stay as it is; the causes are words, the example is a help."""
+        return (*self.key, self.cells, self.digest)
+
+
+def lines_of_job(store: TraceStore, job: str) -> list[Line]:
+    """Compare all frames of a job; computes ours also where HTA crashed."""
+    ours = our_frames(Path(store.path), job)
+    lines: list[Line] = []
+    for frame in FRAMES:
+        lines += lines_of_frame(store, job, frame, ours[frame])
+    return lines
+
+
+def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) -> list[Line]:
+    """Compare one frame, or say why there is nothing to compare."""
+    hta = hta_frame(job, frame)
+    if hta is not None and (len(hta) or len(ours)):
+        return compare(job, frame, ours, hta)
+    kind = "none"
+    if hta is None:
+        loads = (HTA / job).exists() or is_bare_list(job)
+        kind = "hta_crash" if loads else "hta_not_run"
+    reason = "" if len(ours) else reason_of_nothing(store, job, frame)
+    return [Line(job, frame, "*", kind, ours.size, reason, "", "")]
+
+
+def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list[Line]:
+    """Match the rows of two frames by key and compare all other cells."""
+    left, right = _keyed(frame, ours), _keyed(frame, hta)
+    both = left.index.intersection(right.index)
+    left_both, right_both = left.reindex(both), right.reindex(both)
+    columns = [column for column in right.columns if column in left.columns]
+    lines: list[Line] = []
+    for column in columns:
+        a, b = left_both[column], right_both[column]
+        if pd.api.types.is_numeric_dtype(b):
+            a, b = a.astype(float), b.astype(float)
+            far = (a - b).abs() > _tolerance(frame, column) + 1e-6 * _is_rate(column) * b.abs()
+            same = ~far & (a.isna() == b.isna())
+        else:
+            same = (a == b) | (a.isna() & b.isna())
+        lines += _line((job, frame, column, "value"), both[~same.to_numpy(dtype=bool)], (a, b))
+    unequal = sum(line.cells for line in lines)
+    lines += _line((job, frame, "*", "ours_only"), left.index.difference(right.index))
+    lines += _line((job, frame, "*", "hta_only"), right.index.difference(left.index))
+    equal = len(both) * len(columns) - unequal
+    if not columns:
+        equal = len(both)
+    return [Line(job, frame, "*", "equal", equal, "", "", ""), *lines]
+
+
+def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
+    keys = KEYS[frame]
+    if table.empty:
+        return pd.DataFrame(columns=pd.Index(keys)).set_index(keys)
+    table = chosen(frame, table)
+    if frame in POINTS:
+        lane = POINTS[frame]
+        table = table.sort_values("ts", kind="stable").drop_duplicates([*lane, "ts"], keep="last")
+        table = table.assign(point=table.groupby(lane).cumcount())
+    if "occurrence" in keys:
+        # A graph launch has one correlation and many kernels; their order is no part of the answer.
+        table = table.sort_values([c for c in table.columns if c != "op_stack"], kind="stable")
+        table = table.assign(occurrence=table.groupby(keys[:-1], dropna=False).cumcount())
+    for key in keys:
+        column = table[key]
+        if key == "event_idx":
+            column = column.astype(float).fillna(-1).astype("int64")
+        table = table.assign(**{key: column.astype(str)})
+    keyed = table.set_index(keys)
+    assert not keyed.index.has_duplicates, f"{frame}: {keys} do not identify a row"
+    return keyed
+
+
+def _is_rate(column: str) -> bool:
+    """Whether sums of floats reach the value in HTA, in an order that is not ours."""
+    return column.startswith(("memory_bw", "queue_length_", "cp_weight", "pct", "relative"))
+
+
+def _tolerance(frame: str, column: str) -> float:
+    # Where HTA rounds, so do we, and the noise of its floats can tip the last digit.
+    if frame == "gpu_kernel_breakdown_all_types":
+        return 0.1 + 1e-9 if column == "percentage" else FLOAT_US
+    if frame == "aten_op_kernels_and_delay":
+        return 0.001 + FLOAT_US
+    if column.endswith("pctg") or frame.startswith("idle"):
+        return 0.01 + 1e-9
+    if _is_rate(column):
+        return 1e-9
+    return FLOAT_US
+
+
+def _line(
+    key: tuple[str, str, str, str],
+    keys: pd.Index,
+    values: tuple[pd.Series, pd.Series] | None = None,
+) -> list[Line]:
+    if not len(keys):
+        return []
+    names = ["/".join(key) if isinstance(key, tuple) else str(key) for key in keys]
+    digest = hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()[:12]
+    example = min(names)[-70:]
+    if values is not None:
+        ours, hta = (side.loc[keys].to_numpy() for side in values)
+        if values[1].dtype == object or not pd.api.types.is_numeric_dtype(values[1]):
+            example = f"{names[0][-70:]}: HTA {hta[0]!r}, hta_sql {ours[0]!r}"
+            return [Line(*key, len(keys), digest, "?", example)]
+        worst = int(np.nan_to_num(abs(ours - hta), nan=np.inf).argmax())
+        example = f"{names[worst][-70:]}: HTA {hta[worst]:.9g}, hta_sql {ours[worst]:.9g}"
+    return [Line(*key, len(keys), digest, "?", example)]

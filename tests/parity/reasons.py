@@ -1,0 +1,139 @@
+"""Why an analysis has nothing to say about a job: what it needs, counted in the job's own data."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from hta_sql import TraceStore
+from tests.parity.jobs import TRACES
+
+GPU = ("no device activity", "SELECT count(*) FROM gpu_ops WHERE run = $run AND class != 'sync'")
+LINKED = (
+    "no launch of a device operation",
+    "SELECT count(*) FROM gpu_ops WHERE run = $run AND launch_id IS NOT NULL",
+)
+COPIES = (
+    "no copy has a bandwidth",
+    "SELECT count(*) FROM gpu_ops WHERE run = $run AND bandwidth_gbps > 0",
+)
+COPYING = (
+    "no copy or memset",
+    "SELECT count(*) FROM gpu_ops WHERE run = $run AND class = 'memory'",
+)
+ANNOTATIONS = (
+    "no user annotation on the host",
+    "SELECT count(*) FROM annotations WHERE run = $run AND NOT on_gpu",
+)
+ON_GPU = (
+    "no user annotation on the device",
+    "SELECT count(*) FROM annotations WHERE run = $run AND on_gpu",
+)
+ANNOTATED = (
+    "no kernel under a user annotation",
+    "SELECT count(*) FROM annotations WHERE run = $run",
+)
+OPERATORS = (
+    "no aten operator",
+    "SELECT count(*) FROM cpu_ops WHERE run = $run AND starts_with(name, 'aten::')",
+)
+LAUNCHING = (
+    "no aten operator around a launch",
+    "SELECT count(*) FROM gpu_ops AS g JOIN runtime_calls AS c ON c.run = g.run AND c.rank = g.rank"
+    " AND c.event_id = g.launch_id JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank"
+    " AND o.tid = c.tid AND o.ts <= c.ts AND o.ts + o.dur >= c.ts + c.dur"
+    " AND starts_with(o.name, 'aten::') WHERE g.run = $run",
+)
+LINEAR = (
+    "no aten::linear",
+    "SELECT count(*) FROM cpu_ops WHERE run = $run AND contains(name, 'aten::linear')",
+)
+STEPS = ("no profiler step", "SELECT count(*) FROM steps WHERE run = $run")
+STEP_SPANS = (
+    "no profiler step",
+    "SELECT count(*) FROM annotations WHERE run = $run AND contains(name, 'ProfilerStep')"
+    " AND NOT on_gpu",
+)
+SECOND = (
+    "no second profiler step in scope",
+    "SELECT coalesce(max(n), 0) - 1 FROM (SELECT rank, count(DISTINCT step) - count(DISTINCT step)"
+    " FILTER (is_last AND steps_of_run > 1) AS n FROM (SELECT *, (SELECT count(DISTINCT step) FROM"
+    " steps AS o WHERE o.run = $run) AS steps_of_run FROM steps WHERE run = $run) GROUP BY rank)",
+)
+CUPTI = (
+    "no CUPTI range",
+    "SELECT count(*) FROM other_events WHERE run = $run AND category = 'cuda_profiler_range'",
+)
+RANKS = ("one rank", "SELECT count(DISTINCT rank) - 1 FROM ranks WHERE run = $run")
+IDLE = (
+    "no stream with two operations",
+    "SELECT count(*) FROM (SELECT 1 FROM gpu_ops WHERE run = $run AND class != 'sync'"
+    " GROUP BY rank, device, stream HAVING count(*) > 1)",
+)
+
+
+def _queue(length: int) -> tuple[str, str]:
+    return (
+        f"no queue of {length:,}",
+        "SELECT count(*) FROM queue_length_series(runs := [$run])"
+        f" WHERE queue_length >= {length}",
+    )
+
+
+NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
+    "temporal_breakdown": (GPU,),
+    "incl_last_temporal_breakdown": (GPU,),
+    "gpu_kernel_breakdown_all_types": (GPU,),
+    "gpu_kernel_breakdown_all_kernels": (GPU,),
+    "idle_time_breakdown": (GPU, IDLE),
+    "idle_time_interval_stats": (GPU, IDLE),
+    "comm_comp_overlap": (GPU,),
+    "cuda_kernel_launch_stats": (GPU, LINKED),
+    "queue_length_summary": (GPU, LINKED),
+    "queue_length_time_series": (GPU, LINKED),
+    "time_spent_blocked_on_full_queue_1024": (GPU, LINKED, _queue(1024)),
+    "time_spent_blocked_on_full_queue_100": (GPU, LINKED, _queue(100)),
+    "time_spent_blocked_on_full_queue_4": (GPU, LINKED, _queue(4)),
+    "memory_bw_summary": (GPU, COPYING, COPIES),
+    "memory_bw_time_series": (GPU, COPYING),
+    "gpu_user_annotation_breakdown": (ON_GPU,),
+    "cpu_user_annotation_breakdown": (ANNOTATIONS,),
+    "gpu_kernels_with_user_annotations": (GPU, ANNOTATED, ON_GPU),
+    "aten_op_kernels_and_delay": (GPU, LINKED, OPERATORS, LAUNCHING),
+    "frequent_cuda_kernel_sequences": (GPU, LINKED, LINEAR),
+    "profiler_steps": (STEPS,),
+    "potential_stragglers": (RANKS, STEPS),
+    "cupti_counters": (CUPTI,),
+    "critical_path_step0": (STEP_SPANS,),
+    "critical_path_step1": (STEP_SPANS, SECOND),
+    "critical_path_full": (GPU,),
+}
+"""What each analysis needs, the most basic thing first."""
+
+
+def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
+    """Find the first thing that the analysis needs and the job has none of.
+
+    Raises:
+        AssertionError: The job has it all; then an answer without rows is wrong.
+    """
+    name = frame
+    if frame.startswith("critical_path"):
+        name = frame.rpartition("_")[0]
+    for words, count in NEEDS[name]:
+        ((found,),) = store.sql(count, {"run": job}).rows()
+        if found <= 0:
+            return words
+    raise AssertionError(f"{frame} of {job} has no rows, and nothing that it needs is missing")
+
+
+def is_bare_list(job: str) -> bool:
+    """Tell whether the traces are lists of events without metadata, which HTA cannot load."""
+    return all(_first_letter(path) == b"[" for path in (TRACES / job).iterdir())
+
+
+def _first_letter(path: Path) -> bytes:
+    text = path.read_bytes()
+    if text.startswith(b"\x1f\x8b"):
+        text = gzip.decompress(text)
+    return text.lstrip()[:1]
