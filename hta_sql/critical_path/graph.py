@@ -13,6 +13,7 @@ import numpy as np
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView
 from hta_sql.critical_path.longest import IntArray, longest_path
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
+from hta_sql.hta.names import shorten_name
 
 if TYPE_CHECKING:
     import altair as alt
@@ -204,7 +205,7 @@ class CPGraph:
         Returns:
             ``event_idx, duration, type, s_name, cat, pid, tid, stream, index, bound_by``: the event
             that the time belongs to (NaN for delays of launches and for dependencies) and what it
-            is; duration in µs. None before there is a path.
+            is, its name shortened as HTA does; duration in µs. None before there is a path.
         """
         if not len(self._path):
             return None
@@ -213,6 +214,8 @@ class CPGraph:
         what = events.reindex(path["event_id"].fillna(-1).astype("int64")).reset_index(drop=True)
         event_id = path["event_id"].astype(float)
         breakdown = what.rename(columns={"name": "s_name", "category": "cat"})
+        short = {name: shorten_name(name) for name in events["name"].unique()}
+        breakdown["s_name"] = breakdown["s_name"].map(short)
         breakdown.insert(0, "event_idx", event_id)
         breakdown.insert(1, "duration", path["weight_ns"] / NS)
         breakdown.insert(2, "type", [CPEdgeType.of(kind).value for kind in path["edge_type"]])

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from hta_sql import TraceStore
-from tests.parity.hta_answers import FRAMES, KEYS, chosen, hta_frame
+from tests.parity.hta_answers import FRAMES, KEY_OF_PAIRS, KEYS, chosen, hta_frame
 from tests.parity.jobs import HTA
 from tests.parity.our_answers import our_frames
 from tests.parity.reasons import is_bare_list, reason_of_nothing
@@ -26,6 +26,17 @@ FLOAT_US = 0.0005
 
 POINTS = {"memory_bw_time_series": ["rank", "name"], "queue_length_time_series": ["rank", "stream"]}
 """Series, and what has one value at a time: the last one of each time is the point."""
+
+ZERO = """
+SELECT min(ts) FROM (
+    SELECT e.ts FROM events AS e
+    WHERE e.run = $run AND e.dur IS NOT NULL AND e.table_name <> 'other_events'
+    UNION ALL
+    SELECT o.ts FROM other_events AS o
+    WHERE o.run = $run AND o.dur IS NOT NULL AND o.category <> 'Trace'
+)
+"""
+"""HTA's times start at the first event that it keeps; ours at the first one in the traces [ns]."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,9 @@ def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) 
     """Compare one frame, or say why there is nothing to compare."""
     hta = hta_frame(job, frame)
     if hta is not None and (len(hta) or len(ours)):
+        if "ts" in hta.columns and len(ours):
+            ((zero,),) = store.sql(ZERO, {"run": job}).rows()
+            ours = ours.assign(ts=(ours["ts"] * 1000 - zero) / 1000)
         return compare(job, frame, ours, hta)
     kind = "none"
     if hta is None:
@@ -106,14 +120,15 @@ def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list
 
 
 def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
-    keys = KEYS[frame]
+    keys = KEYS.get(frame, KEY_OF_PAIRS)
     if table.empty:
         return pd.DataFrame(columns=pd.Index(keys)).set_index(keys)
     table = chosen(frame, table)
     if frame in POINTS:
         lane = POINTS[frame]
         table = table.sort_values("ts", kind="stable").drop_duplicates([*lane, "ts"], keep="last")
-        table = table.assign(point=table.groupby(lane).cumcount())
+        if "point" in keys:
+            table = table.assign(point=table.groupby(lane).cumcount())
     if "occurrence" in keys:
         # A graph launch has one correlation and many kernels; their order is no part of the answer.
         table = table.sort_values([c for c in table.columns if c != "op_stack"], kind="stable")
@@ -141,6 +156,8 @@ def _tolerance(frame: str, column: str) -> float:
         return 0.001 + FLOAT_US
     if column.endswith("pctg") or frame.startswith("idle"):
         return 0.01 + 1e-9
+    if column == "pct":
+        return 0.001
     if _is_rate(column):
         return 1e-9
     return FLOAT_US

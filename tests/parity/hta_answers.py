@@ -47,6 +47,9 @@ KEYS = {
 
 FRAMES = list(KEYS)
 
+KEY_OF_PAIRS = ["item"]
+"""For every frame and list of two traces compared."""
+
 _BREAKDOWN = ["rank", "type", "event_idx", "duration", "s_name", "bound_by"]
 _CUPTI = ["rank", "index", "cat", "name", "ts", "dur", "index_runtime"]
 

@@ -116,9 +116,13 @@ def _critical_path(
             continue  # The window has no such instance, and says so.
         if found is not None and found[1]:
             graphs[rank] = found[0]
-    weights = {rank: sum(e.weight for e in graph.critical_path_edges) for rank, graph in graphs.items()}
+    weights = {
+        rank: sum(e.weight for e in graph.critical_path_edges) for rank, graph in graphs.items()
+    }
     return {
-        f"{name}_length": pd.DataFrame({"rank": list(weights), "cp_weight": list(weights.values())}),
+        f"{name}_length": pd.DataFrame(
+            {"rank": list(weights), "cp_weight": list(weights.values())}
+        ),
         f"{name}_summary": _by_rank(
             {
                 rank: graph.summary().rename("pct").rename_axis("bound_by").reset_index()

@@ -54,6 +54,12 @@ STEP_SPANS = (
     "SELECT count(*) FROM annotations WHERE run = $run AND contains(name, 'ProfilerStep')"
     " AND NOT on_gpu",
 )
+IN_STEPS = (
+    "no operator in a profiler step",
+    "SELECT count(*) FROM cpu_ops AS c JOIN steps AS s ON s.run = c.run AND s.rank = c.rank"
+    " AND c.ts BETWEEN s.ts AND s.ts + s.dur WHERE c.run = $run AND s.step = (SELECT min(step)"
+    " FROM steps WHERE run = $run)",
+)
 SECOND = (
     "no second profiler step in scope",
     "SELECT coalesce(max(n), 0) - 1 FROM (SELECT rank, count(DISTINCT step) - count(DISTINCT step)"
@@ -75,8 +81,7 @@ IDLE = (
 def _queue(length: int) -> tuple[str, str]:
     return (
         f"no queue of {length:,}",
-        "SELECT count(*) FROM queue_length_series(runs := [$run])"
-        f" WHERE queue_length >= {length}",
+        f"SELECT count(*) FROM queue_length_series(runs := [$run]) WHERE queue_length >= {length}",
     )
 
 
@@ -104,7 +109,7 @@ NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
     "profiler_steps": (STEPS,),
     "potential_stragglers": (RANKS, STEPS),
     "cupti_counters": (CUPTI,),
-    "critical_path_step0": (STEP_SPANS,),
+    "critical_path_step0": (STEP_SPANS, IN_STEPS),
     "critical_path_step1": (STEP_SPANS, SECOND),
     "critical_path_full": (GPU,),
 }
@@ -129,11 +134,15 @@ def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
 
 def is_bare_list(job: str) -> bool:
     """Tell whether the traces are lists of events without metadata, which HTA cannot load."""
-    return all(_first_letter(path) == b"[" for path in (TRACES / job).iterdir())
+    return all(_text(path).lstrip()[:1] == b"[" for path in (TRACES / job).iterdir())
 
 
-def _first_letter(path: Path) -> bytes:
+def _text(path: Path) -> bytes:
     text = path.read_bytes()
-    if text.startswith(b"\x1f\x8b"):
-        text = gzip.decompress(text)
-    return text.lstrip()[:1]
+    return gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+
+
+def has_device_activity(job: str) -> bool:
+    """Tell whether any trace of the job has a kernel, copy or memset, as its text says."""
+    kinds = (b'"kernel"', b'"gpu_memcpy"', b'"gpu_memset"')
+    return any(kind in _text(path) for path in (TRACES / job).iterdir() for kind in kinds)

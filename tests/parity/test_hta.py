@@ -1,4 +1,4 @@
-"""TraceAnalysis against HTA on every public job: equal, or listed with the cause.
+"""TraceAnalysis and TraceDiff against HTA on every public job: equal, or listed with the cause.
 
 HTA ran with its rounding of timestamps switched off, else nearly every cell of a trace with
 nanoseconds would differ (Q5 in docs/hta_differences.md).
@@ -11,15 +11,12 @@ import re
 import pytest
 
 from hta_sql import TraceStore
-from tests.parity.hta_comparison import (
-    DOCUMENT,
-    FRAMES,
-    document_with,
-    lines_of_job,
-    read_ledger,
-    table_of,
-)
+from tests.parity.comparison import lines_of_job
+from tests.parity.hta_answers import FRAMES
 from tests.parity.jobs import HTA, JOBS
+from tests.parity.ledger import CAUSES, MATRIX, TABLES, document, read_ledger
+from tests.parity.pairs import PAIR_FRAMES, PAIRS, lines_of_pair
+from tests.parity.reasons import has_device_activity, is_bare_list
 
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
@@ -31,25 +28,52 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
 ) -> None:
     """No cell more and no cell less differs than is listed; where HTA crashes, we answer."""
     listed = [line.fact for line in read_ledger() if line.job == job]
-    assert [line.fact for line in lines_of_job(jobs_store.path, job)] == listed
+    assert [line.fact for line in lines_of_job(jobs_store, job)] == listed
+
+
+@needs_numbers
+@pytest.mark.parametrize("pair", PAIRS)
+def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, jobs_store: TraceStore) -> None:
+    """Every frame and list of two traces compared."""
+    listed = [line.fact for line in read_ledger() if line.job == pair]
+    assert [line.fact for line in lines_of_pair(jobs_store, pair)] == listed
 
 
 @needs_numbers
 def test_the_ledger_covers_every_job_and_frame() -> None:
     """Each job has a line for each frame, and no other job is listed."""
     covered = {(line.job, line.frame) for line in read_ledger()}
-    assert covered == {(job, frame) for job in JOBS for frame in FRAMES}
+    jobs = {(job, frame) for job in JOBS for frame in FRAMES}
+    assert covered == jobs | {(pair, frame) for pair in PAIRS for frame in PAIR_FRAMES}
+
+
+@needs_numbers
+def test_what_hta_was_not_run_on_or_cannot_load_is_what_the_document_says() -> None:
+    """Jobs without HTA's answers: a bare list of events, or no device activity."""
+    for job in JOBS:
+        if not (HTA / job).exists():
+            assert is_bare_list(job) or not has_device_activity(job), job
+        else:
+            assert is_bare_list(job) == (not list((HTA / job).glob("*.parquet"))), job
+
+
+def test_every_frame_is_in_one_table() -> None:
+    """The document leaves out no analysis."""
+    shown = [frame for table in TABLES.values() for frames in table.values() for frame in frames]
+    assert sorted(shown) == sorted(FRAMES)
 
 
 def test_every_difference_has_a_cause_that_the_document_explains() -> None:
     """Nothing is listed without a cause, and each cause has a section in the document."""
-    explained = set(re.findall(r"^### (\S+):", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
+    explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
     for line in read_ledger():
         differs = line.kind in {"value", "ours_only", "hta_only"}
         assert bool(line.causes) == differs, line
         assert set(line.causes.split()) <= explained, line
 
 
-def test_the_table_of_the_document_is_that_of_the_ledger() -> None:
-    """The table in docs/hta_differences.md is current."""
-    assert DOCUMENT.read_text(encoding="utf-8") == document_with(table_of(read_ledger()))
+def test_the_document_is_that_of_the_ledger() -> None:
+    """docs/hta_parity.md is current, and has no empty cell."""
+    text = MATRIX.read_text(encoding="utf-8")
+    assert text == document(read_ledger())
+    assert "|  |" not in text

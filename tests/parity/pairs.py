@@ -1,0 +1,72 @@
+"""TraceDiff of two public traces against HTA's, as lines of the ledger."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from hta_sql import LabeledTrace, TraceDiff, TraceStore
+from hta_sql.trace_diff import DeviceType
+from tests.parity.comparison import Line, compare
+from tests.parity.jobs import HTA
+
+PAIRS = {
+    "pair_trace_diff": ("hta_trace_diff_control", "hta_trace_diff_test"),
+    "pair_trace_compare": ("hta_trace_compare_base", "hta_trace_compare_test"),
+}
+
+DEVICES = {device.name.lower(): device for device in DeviceType}
+
+PAIR_FRAMES = [
+    *(f"trace_diff_{device}{ending}" for device in DEVICES for ending in ("", "_short")),
+    *(f"trace_diff_ops_{device}" for device in DEVICES),
+    "trace_diff_iterations",
+]
+
+
+def labeled(store: TraceStore, pair: str) -> tuple[LabeledTrace, LabeledTrace]:
+    """Control and test, labelled as HTA labels folders."""
+    control, test = PAIRS[pair]
+    return LabeledTrace("Control", store, run=control), LabeledTrace("Test", store, run=test)
+
+
+def lines_of_pair(store: TraceStore, pair: str) -> list[Line]:
+    """Compare every frame and list of a pair."""
+    return [
+        line
+        for frame in PAIR_FRAMES
+        for line in compare(pair, frame, _ours(store, pair, frame), _hta(pair, frame))
+    ]
+
+
+def _ours(store: TraceStore, pair: str, frame: str) -> pd.DataFrame:
+    control, test = labeled(store, pair)
+    if frame.endswith("iterations"):
+        steps = {"control": control.iterations(), "test": test.iterations()}
+        return _items(steps | {"control_ranks": control.ranks(), "test_ranks": test.ranks()})
+    words = frame.split("_")
+    if words[2] == "ops":
+        return _items(TraceDiff.ops_diff(control, test, device_type=DEVICES[words[3]]))
+    return (
+        TraceDiff.compare_traces(
+            control, test, device_type=DEVICES[words[2]], use_short_name=frame.endswith("_short")
+        )
+        .rename_axis("item")
+        .reset_index()
+    )
+
+
+def _hta(pair: str, frame: str) -> pd.DataFrame:
+    path = HTA / pair / f"{frame}.parquet"
+    if not path.exists():
+        return _items(json.loads(path.with_suffix(".json").read_text()))
+    table = pd.read_parquet(path)
+    return table.rename(columns={str(table.columns[0]): "item"})
+
+
+def _items(lists: dict[str, list[Any]]) -> pd.DataFrame:
+    """Make a row for each entry of each list."""
+    rows = [(f"{name}: {item}", name) for name, items in lists.items() for item in items]
+    return pd.DataFrame(rows, columns=["item", "list"])
