@@ -61,7 +61,7 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Tables of the document: its columns, and the frames that each stands for."""
 
-PAIR_TABLE = {
+PAIR_TABLE: dict[str, tuple[str, ...]] = {
     frame.removeprefix("trace_diff_").replace("_", " "): (frame,) for frame in PAIR_FRAMES
 }
 

@@ -39,10 +39,12 @@ OPERATORS = (
 )
 LAUNCHING = (
     "no aten operator around a launch",
-    "SELECT count(*) FROM gpu_ops AS g JOIN runtime_calls AS c ON c.run = g.run AND c.rank = g.rank"
-    " AND c.event_id = g.launch_id JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank"
-    " AND o.tid = c.tid AND o.ts <= c.ts AND o.ts + o.dur >= c.ts + c.dur"
-    " AND starts_with(o.name, 'aten::') WHERE g.run = $run",
+    (
+        "SELECT count(*) FROM gpu_ops AS g JOIN runtime_calls AS c ON c.run = g.run AND c.rank = g.rank"
+        " AND c.event_id = g.launch_id JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank"
+        " AND o.tid = c.tid AND o.ts <= c.ts AND o.ts + o.dur >= c.ts + c.dur"
+        " AND starts_with(o.name, 'aten::') WHERE g.run = $run"
+    ),
 )
 LINEAR = (
     "no aten::linear",
@@ -51,20 +53,26 @@ LINEAR = (
 STEPS = ("no profiler step", "SELECT count(*) FROM steps WHERE run = $run")
 STEP_SPANS = (
     "no profiler step",
-    "SELECT count(*) FROM annotations WHERE run = $run AND contains(name, 'ProfilerStep')"
-    " AND NOT on_gpu",
+    (
+        "SELECT count(*) FROM annotations WHERE run = $run AND contains(name, 'ProfilerStep')"
+        " AND NOT on_gpu"
+    ),
 )
 IN_STEPS = (
     "no operator in a profiler step",
-    "SELECT count(*) FROM cpu_ops AS c JOIN steps AS s ON s.run = c.run AND s.rank = c.rank"
-    " AND c.ts BETWEEN s.ts AND s.ts + s.dur WHERE c.run = $run AND s.step = (SELECT min(step)"
-    " FROM steps WHERE run = $run)",
+    (
+        "SELECT count(*) FROM cpu_ops AS c JOIN steps AS s ON s.run = c.run AND s.rank = c.rank"
+        " AND c.ts BETWEEN s.ts AND s.ts + s.dur WHERE c.run = $run AND s.step = (SELECT min(step)"
+        " FROM steps WHERE run = $run)"
+    ),
 )
 SECOND = (
     "no second profiler step in scope",
-    "SELECT coalesce(max(n), 0) - 1 FROM (SELECT rank, count(DISTINCT step) - count(DISTINCT step)"
-    " FILTER (is_last AND steps_of_run > 1) AS n FROM (SELECT *, (SELECT count(DISTINCT step) FROM"
-    " steps AS o WHERE o.run = $run) AS steps_of_run FROM steps WHERE run = $run) GROUP BY rank)",
+    (
+        "SELECT coalesce(max(n), 0) - 1 FROM (SELECT rank, count(DISTINCT step) - count(DISTINCT step)"
+        " FILTER (is_last AND steps_of_run > 1) AS n FROM (SELECT *, (SELECT count(DISTINCT step) FROM"
+        " steps AS o WHERE o.run = $run) AS steps_of_run FROM steps WHERE run = $run) GROUP BY rank)"
+    ),
 )
 CUPTI = (
     "no CUPTI range",
@@ -73,17 +81,17 @@ CUPTI = (
 RANKS = ("one rank", "SELECT count(DISTINCT rank) - 1 FROM ranks WHERE run = $run")
 IDLE = (
     "no stream with two operations",
-    "SELECT count(*) FROM (SELECT 1 FROM gpu_ops WHERE run = $run AND class != 'sync'"
-    " GROUP BY rank, device, stream HAVING count(*) > 1)",
+    (
+        "SELECT count(*) FROM (SELECT 1 FROM gpu_ops WHERE run = $run AND class != 'sync'"
+        " GROUP BY rank, device, stream HAVING count(*) > 1)"
+    ),
 )
 
 
-def _queue(length: int) -> tuple[str, str]:
-    return (
-        f"no queue of {length:,}",
-        f"SELECT count(*) FROM queue_length_series(runs := [$run]) WHERE queue_length >= {length}",
-    )
-
+QUEUE = (
+    "no queue as long",
+    "SELECT count(*) FROM queue_length_series(runs := [$run]) WHERE queue_length >= $length",
+)
 
 NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
     "temporal_breakdown": (GPU,),
@@ -96,9 +104,9 @@ NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
     "cuda_kernel_launch_stats": (GPU, LINKED),
     "queue_length_summary": (GPU, LINKED),
     "queue_length_time_series": (GPU, LINKED),
-    "time_spent_blocked_on_full_queue_1024": (GPU, LINKED, _queue(1024)),
-    "time_spent_blocked_on_full_queue_100": (GPU, LINKED, _queue(100)),
-    "time_spent_blocked_on_full_queue_4": (GPU, LINKED, _queue(4)),
+    "time_spent_blocked_on_full_queue_1024": (GPU, LINKED, QUEUE),
+    "time_spent_blocked_on_full_queue_100": (GPU, LINKED, QUEUE),
+    "time_spent_blocked_on_full_queue_4": (GPU, LINKED, QUEUE),
     "memory_bw_summary": (GPU, COPYING, COPIES),
     "memory_bw_time_series": (GPU, COPYING),
     "gpu_user_annotation_breakdown": (ON_GPU,),
@@ -126,7 +134,10 @@ def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
     if frame.startswith("critical_path"):
         name = frame.rpartition("_")[0]
     for words, count in NEEDS[name]:
-        ((found,),) = store.sql(count, {"run": job}).rows()
+        about: dict[str, object] = {"run": job}
+        if "$length" in count:
+            about["length"] = int(name.rpartition("_")[2])
+        ((found,),) = store.sql(count, about).rows()
         if found <= 0:
             return words
     raise AssertionError(f"{frame} of {job} has no rows, and nothing that it needs is missing")
