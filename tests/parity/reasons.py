@@ -144,8 +144,8 @@ def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
 
 
 def is_bare_list(job: str) -> bool:
-    """Tell whether the traces are lists of events without metadata, which HTA cannot load."""
-    return all(_text(path).lstrip()[:1] == b"[" for path in (TRACES / job).iterdir())
+    """Tell whether a trace is a list of events without metadata, which HTA cannot load."""
+    return any(_text(path).lstrip()[:1] == b"[" for path in (TRACES / job).iterdir())
 
 
 def _text(path: Path) -> bytes:
