@@ -19,6 +19,9 @@ _TOKEN = re.compile(
     r"|(?P<mark>[{}\[\],:]))"
 )
 _VALUE, _KEY, _COLON, _NEXT = range(4)
+MAX_DEPTH = 100_000
+"""Brackets that are open at a time: each costs memory, and nothing that is meant is so deep."""
+
 NEAR_THE_END = 16
 """A value so close to the end of the text may be cut in two."""
 
@@ -50,7 +53,10 @@ class EngineGrammar:
         end, position = self._scan(start, opened)
         if end > 0:
             return end, False
-        ran_out = position >= len(self._text) - NEAR_THE_END or self._is_cut(position)
+        is_deep = len(opened) > MAX_DEPTH
+        ran_out = not is_deep and (
+            position >= len(self._text) - NEAR_THE_END or self._is_cut(position)
+        )
         self._hopeless.update(dict.fromkeys(opened, ran_out))
         return -1, ran_out
 
@@ -73,6 +79,8 @@ class EngineGrammar:
                 wanted = _VALUE
             elif mark in ("{", "[") and wanted == _VALUE:
                 opened.append(first)
+                if len(opened) > MAX_DEPTH:
+                    return -1, position
                 wanted = _KEY if mark == "{" else _VALUE
             elif mark in ("}", "]") and opened and _closes(text, opened[-1], mark, wanted):
                 opened.pop()

@@ -264,7 +264,7 @@ print(outcome.get("error") or (outcome["event_count"], len(outcome["quarantined"
 @pytest.mark.slow
 @pytest.mark.parametrize("case", IMMENSE)
 def test_memory_and_time_of_one_immense_event(case: str, tmp_path: Path) -> None:
-    """No more than some copies of it, and no more than a minute, with and without an end."""
+    """A minute at most, and some copies of a text; where each byte is a value, 50 bytes for it."""
     before, piece, behind = IMMENSE[case]
     path = tmp_path / "trace.json"
     path.write_bytes(
@@ -285,4 +285,5 @@ def test_memory_and_time_of_one_immense_event(case: str, tmp_path: Path) -> None
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.stdout.strip()
     assert used.ru_utime - earlier.ru_utime < 60, done.stdout
-    assert used.ru_maxrss < 2_500_000, (used.ru_maxrss, done.stdout)
+    bound = 2_500_000 if "text" in case else 5_000_000
+    assert used.ru_maxrss < bound, (used.ru_maxrss, done.stdout)
