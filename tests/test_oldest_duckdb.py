@@ -14,10 +14,11 @@ import hta_sql
 from hta_sql.library import load_library
 from hta_sql.manifest import CATALOG
 from hta_sql.synthetic import JobSpec, write_job
+from tests.cookbook.job import ingest_cookbook
+from tests.cookbook.test_cookbook import QUERIES
+from tests.cookbook.truth import ANSWERS
 
 OLDEST = "duckdb==1.4.*"
-
-pytestmark = pytest.mark.slow
 
 ASK = '''
 import hashlib, json, sys
@@ -47,6 +48,16 @@ def answers(catalog):
 
 print(json.dumps([duckdb.__version__, answers(sys.argv[1])]))
 '''
+
+
+ASK_QUERIES = """
+import json, sys
+import duckdb
+
+with duckdb.connect(sys.argv[1], read_only=True) as con:
+    queries = json.load(sys.stdin)
+    print(json.dumps({name: con.execute(query).fetchall() for name, query in queries.items()}))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +105,20 @@ def test_every_view_and_macro(oldest_python: Path, tmp_path: Path) -> None:
     failed = {name: said for name, (said, digest) in there.items() if not digest}
     assert failed == {}
     assert sum(isinstance(rows, int) and rows > 0 for rows, _ in there.values()) > len(there) // 2
+
+
+def test_the_cookbook(oldest_python: Path, tmp_path: Path) -> None:
+    """Its thirty answers are right there, too."""
+    catalog = ingest_cookbook(tmp_path) / CATALOG
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [oldest_python, "-c", ASK_QUERIES, str(catalog)],
+        input=json.dumps(QUERIES),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    answers = {
+        int(number): list(map(tuple, rows)) for number, rows in json.loads(done.stdout).items()
+    }
+    assert answers == ANSWERS

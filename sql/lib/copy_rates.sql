@@ -35,7 +35,7 @@ WITH
     _copies AS (
         SELECT
             g.*,
-            if(g.dur = 0, zero_counts_as_ns, g.dur) AS counted_dur,
+            CASE WHEN g.dur = 0 THEN zero_counts_as_ns ELSE g.dur END AS counted_dur,
             regexp_extract(g.name, '^(?:hip)?Memcpy ?([A-Z]to[A-Z])', 1) AS direction,
             regexp_extract(g.name, '^Copy(Device|Host)To(Device|Host)', ['a', 'b']) AS ends
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
