@@ -14,3 +14,8 @@ def rank_spans(ranks: Iterable[int]) -> str:
         else:
             runs.append([rank])
     return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write ``1 rank`` or ``1,024 ranks``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

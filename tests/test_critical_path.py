@@ -301,6 +301,8 @@ def test_the_command_answers(
     capsys.readouterr()
     assert main(["critical-path", store, "--faster", "2"]) == 2
     assert "--name" in capsys.readouterr().err
+    assert main(["critical-path", store, "--annotation", "no such name"]) == 1
+    assert "'no such name'" in capsys.readouterr().err
 
 
 def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> None:

@@ -98,7 +98,7 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
             y=alt.Y(
                 "late_count:Q",
                 title="Steps among the last",
-                axis=alt.Axis(tickMinStep=1, format="d"),
+                axis=_counting_axis(int(bars["late_count"].max())),
             ),
             color=_late("is_candidate", "Potential straggler"),
             tooltip=[
@@ -112,6 +112,13 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
     )
     return chart
+
+
+def _counting_axis(most: int) -> alt.Axis:
+    """Put no tick between whole numbers: a few of them would else share a label."""
+    if most <= 10:
+        return alt.Axis(values=list(range(most + 1)), format="d")
+    return alt.Axis(tickMinStep=1, format="d")
 
 
 def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,10 +80,11 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
         f"({last['exposed_communication_pct']:.1f} % of its time), because the others wait for it."
     )
     click.echo("\nTry next:")
+    program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
     for line in (
         "list",
         f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
         f"run {store} comm_comp_overlap",
         f'sql {store} "FROM steps ORDER BY rank, step"',
     ):
-        click.echo(f"  hta-sql {line}")
+        click.echo(f"  {program} {line}")

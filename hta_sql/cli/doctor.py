@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.options import STORE_BESIDE
-from hta_sql.words import rank_spans
+from hta_sql.words import counted, rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.store import TraceStore
@@ -84,7 +84,9 @@ def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
         at = [index for index, _ in rows]
         events = sum(columns["event_count"][index] for index in at)
         ops = sum(columns["gpu_op_count"][index] for index in at)
-        click.echo(f"{run}: {len(at)} ranks, {events:,} events, {ops:,} device operations")
+        click.echo(
+            f"{run}: {counted(len(at), 'rank')}, {events:,} events, {ops:,} device operations"
+        )
         own = [finding for finding in findings if finding["run"] == run]
         if not own:
             click.echo("  nothing to report")

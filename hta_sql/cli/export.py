@@ -8,6 +8,7 @@ import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE
+from hta_sql.words import counted
 
 EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb")
 _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb"}
@@ -56,6 +57,11 @@ def export(
     from hta_sql.exports import Selection  # noqa: PLC0415
     from hta_sql.exports import export as write  # noqa: PLC0415
 
+    if output.suffix.lower() in (".csv", ".parquet") and not output.is_dir():
+        raise click.UsageError(
+            f"{output.suffix[1:]} goes into a folder, a file for each name. One file: "
+            f"hta-sql sql {store} 'FROM NAME' -o {output}"
+        )
     chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
     with hta_sql.open(store) as opened:
         written = write(opened, output, chosen, Selection(names, runs, ranks or ()))
@@ -65,4 +71,6 @@ def export(
                 f"warning: {part.name}: a sheet has no room for {part.left_out:,} of its "
                 f"{part.row_count + part.left_out:,} rows; --format parquet holds all."
             )
-    note(f"Wrote {len(written)} names, {sum(p.row_count for p in written):,} rows to {output}.")
+    note(
+        f"Wrote {counted(len(written), 'name')}, {sum(p.row_count for p in written):,} rows to {output}."
+    )

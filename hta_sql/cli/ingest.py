@@ -10,6 +10,7 @@ import click
 
 from hta_sql.cli.messages import logged, note, rank_progress
 from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, STORE_BESIDE
+from hta_sql.words import counted
 
 if TYPE_CHECKING:
     from hta_sql.ingestion import IngestReport
@@ -121,10 +122,11 @@ def ingest(
 
 
 def _first_analysis(report: IngestReport | None) -> str:
-    """Name what to look at first: MindSpore's summaries hold no GPU activity."""
+    """Name what to look at first: MindSpore's summaries, or a host alone, have no GPU activity."""
     tables = {file.table for result in (report.results if report else ()) for file in result.files}
-    has_events = tables & {"gpu_ops", "cpu_ops"} or "cluster_step_traces" not in tables
-    return "temporal_breakdown" if has_events else "cluster_step_trace"
+    if "gpu_ops" in tables or not tables & {"cpu_ops", "cluster_step_traces"}:
+        return "temporal_breakdown"
+    return "ops_by_name" if "cpu_ops" in tables else "cluster_step_trace"
 
 
 def _store_beside(traces: list[str]) -> Path:
@@ -145,16 +147,14 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     results = report.results
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
+    what = "rank" if len(report.runs) < 2 else "trace"  # a rank has one in each run
     parts = []
     if results:
-        parts.append(f"Read {_count(len(results), 'rank')}, {events:,} events in {seconds:.1f} s")
+        parts.append(f"Read {counted(len(results), what)}, {events:,} events in {seconds:.1f} s")
     if report.unchanged:
-        parts.append(f"{_count(len(report.unchanged), 'rank')} unchanged")
+        parts.append(f"{counted(len(report.unchanged), what)} unchanged")
     if quarantined:
-        parts.append(f"{_count(quarantined, 'damaged span')} put into the table quarantine")
-    runs = f"run {', '.join(report.runs)}" if len(report.runs) < 4 else f"{len(report.runs)} runs"
+        parts.append(f"{counted(quarantined, 'damaged span')} put into the table quarantine")
+    names = f"run{'s' if len(report.runs) > 1 else ''} {', '.join(report.runs)}"
+    runs = names if len(report.runs) < 4 else f"{len(report.runs)} runs"
     return f"{'; '.join(parts) or 'No trace is in this shard'} ({runs}). Next: {follow_up}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -25,7 +25,7 @@ def note(text: str) -> None:
 
 def show_error(text: str) -> None:
     """Say what went wrong; blank lines of the engine's messages are left out."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line.expandtabs(4) for line in text.splitlines() if line.strip()]
     note("error: " + "\n".join(lines))
 
 

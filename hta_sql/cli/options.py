@@ -102,6 +102,17 @@ MEMORY_SIZE = MemorySize()
 STORE = StorePath()
 
 
+def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
+    """Refuse a file that another program would take for what it is not; --format is seen first."""
+    suffix = value.suffix.lower() if value else ""
+    if not suffix or suffix in SUFFIXES or ctx.params.get("format_name"):
+        return value
+    sheets = "; sheets: hta-sql export" if suffix.startswith(".xls") else ""
+    raise click.UsageError(
+        f"-o takes a file that ends in {', '.join(SUFFIXES)}, or --format{sheets}", ctx
+    )
+
+
 def output_options(command: Command) -> Command:
     """Add ``--format``, ``--output`` and ``--limit``."""
     for option in reversed(
@@ -110,6 +121,7 @@ def output_options(command: Command) -> Command:
                 "--format",
                 "format_name",
                 type=click.Choice(FORMATS),
+                is_eager=True,
                 show_default="by the suffix of --output, else table",
                 help="table and markdown are for people (134.511 ms); csv, json, parquet and arrow hold "
                 "exact values.",
@@ -118,6 +130,7 @@ def output_options(command: Command) -> Command:
                 "-o",
                 "--output",
                 type=click.Path(dir_okay=False, path_type=Path),
+                callback=_of_known_suffix,
                 help="Write the data to this file instead of stdout.",
             ),
             click.option(

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENOENT
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -83,6 +84,8 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if not output.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "No such folder", str(output.parent))
     partial = output.with_name(f".{output.name}.partial")
     try:
         with partial.open("wb") as file:

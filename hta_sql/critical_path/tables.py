@@ -40,7 +40,7 @@ def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
     """Return the time of each path by what bounds it, longest first.
 
     Returns:
-        ``run, rank, bound_by`` (empty: dependencies), ``path_ns, path_pct`` (of the path's length;
+        ``run, rank, bound_by`` (dependencies take no time), ``path_ns, path_pct`` (of the path's length;
         NULL for one of no length) and ``edge_count``.
     """
     import pyarrow as pa  # noqa: PLC0415 - only where used
@@ -52,7 +52,7 @@ def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
         for bound, weight in zip(
             path.column("bound_by").to_pylist(), path.column("weight_ns").to_pylist(), strict=True
         ):
-            parts.setdefault(bound or "", []).append(weight)
+            parts.setdefault(bound or "dependencies", []).append(weight)
         length = graph.critical_path_length_ns
         for bound, weights in sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0])):
             share = 100 * sum(weights) / length if length else None

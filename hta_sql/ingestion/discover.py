@@ -2,7 +2,7 @@
 
 The ladder, first that answers: the caller's {rank: path} ▸ ``distributedInfo.rank``
 inside the trace ▸ the file name ▸ the caller's regex ▸ the order of the names,
-with a warning. The caller's regex, where given, goes before the built-in ones.
+with a warning; what one process wrote at several times is one rank. The caller's regex, where given, goes before the built-in ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 
 import fsspec
 
@@ -35,6 +36,9 @@ NAME_PATTERNS = tuple(
         r"^(\d+)\.(?:pt\.trace\.)?json",  # 0.json
     )
 )
+
+TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
+"""How torch's handler names what one process wrote: worker, time in ms or ns."""
 
 
 @dataclass(frozen=True)
@@ -184,13 +188,29 @@ def _by_ladder(
         found.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
     if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
-    taken = {file.rank for file in found}
-    free = (rank for rank in range(len(taken) + len(unknown)) if rank not in taken)
-    for (path, stated), rank in zip(unknown, free, strict=False):
+    return found + _by_order(unknown, {file.rank for file in found})
+
+
+def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceFile]:
+    """Number processes in the order of their files' names, with the ranks that are not taken."""
+    free = (rank for rank in count() if rank not in taken)
+    ranks: dict[str, int] = {}
+    found = []
+    for path, stated in unknown:
+        process = _process(path)
+        rank = ranks[process] if process in ranks else ranks.setdefault(process, next(free))
         found.append(TraceFile(path, rank, "order of names", stated.start_ns, stated=stated))
-        if len(paths) > 1:
-            log.warning("%s does not say its rank; took it as rank %d.", path, rank)
+    if len(ranks) + len(taken) > 1:
+        for file in found:
+            log.warning("%s does not say its rank; took it as rank %d.", file.path, file.rank)
     return found
+
+
+def _process(path: str) -> str:
+    """Name the process that wrote a trace: files that differ in their time only are of one."""
+    folder, _, name = path.rpartition("/")
+    timed = TIMED_NAME.match(name)
+    return f"{folder}/{timed.group(1)}" if timed else path
 
 
 def _rank_in_name(path: str, patterns: tuple[re.Pattern[str], ...]) -> int | None:

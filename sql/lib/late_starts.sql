@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.late_starts(
 --   step        BIGINT       Profiler step; NULL in a run without steps.
 --   device      BIGINT       Device number.
 --   stream      BIGINT       Device stream.
---   channel     VARCHAR      Process group or stream.
+--   channel     VARCHAR      Process group or stream; two numbers where ranks number it differently.
 --   name        VARCHAR      Kernel name.
 --   event_id    BIGINT       event_id of the kernel.
 --   ts          BIGINT [ns]  Start of the kernel.
@@ -88,11 +88,42 @@ WITH
     _kernels AS (
         SELECT
             o.run, o.rank, o.step, o.device, o.stream,
-            coalesce('group ' || o.pg_name, 'stream ' || o.stream) AS channel,
-            o.name, o.event_id, o.ts, o.dur, f.first_ts, f.span, f.step_count
+            o.pg_name, o.name, o.event_id, o.ts, o.dur, f.first_ts, f.span, f.step_count
         FROM _ops AS o
         JOIN _frames AS f ON f.run = o.run
         WHERE o.class = 'communication' AND (NOT last_only OR o.dur * f.step_count >= min_share * f.span)
+    ),
+    -- Each process numbers its streams itself: where all ranks run a kernel on equally many, the first
+    -- of a rank belongs to the first of the others.
+    _streams AS (
+        SELECT
+            k.run, k.rank, k.name, k.stream,
+            row_number() OVER (PARTITION BY k.run, k.rank, k.name ORDER BY k.stream) AS nth,
+            count(*) OVER (PARTITION BY k.run, k.rank, k.name) AS stream_count
+        FROM _kernels AS k
+        WHERE k.pg_name IS NULL AND k.stream IS NOT NULL
+        GROUP BY k.run, k.rank, k.name, k.stream
+    ),
+    _matched AS (
+        SELECT
+            s.run, s.rank, s.name, s.stream,
+            min(s.stream_count) OVER of_name = max(s.stream_count) OVER of_name AS is_even,
+            min(s.stream) OVER of_nth AS low,
+            max(s.stream) OVER of_nth AS high
+        FROM _streams AS s
+        WINDOW of_name AS (PARTITION BY s.run, s.name), of_nth AS (PARTITION BY s.run, s.name, s.nth)
+    ),
+    _channels AS (
+        SELECT
+            k.run, k.rank, k.step, k.device, k.stream,
+            CASE
+                WHEN k.pg_name IS NOT NULL THEN 'group ' || k.pg_name
+                WHEN m.is_even AND m.low < m.high THEN 'stream ' || m.low || ' to ' || m.high
+                ELSE 'stream ' || k.stream
+            END AS channel,
+            k.name, k.event_id, k.ts, k.dur, k.first_ts, k.span, k.step_count
+        FROM _kernels AS k
+        LEFT JOIN _matched AS m ON m.run = k.run AND m.rank = k.rank AND m.name = k.name AND m.stream = k.stream
     ),
     -- Counted from the end of the step, as the first ones may have been launched in the step before.
     _placed AS (
@@ -101,7 +132,7 @@ WITH
             row_number() OVER (
                 PARTITION BY k.run, k.rank, k.step, k.channel, k.name ORDER BY k.ts DESC, k.event_id DESC
             ) AS place
-        FROM _kernels AS k
+        FROM _channels AS k
     ),
     -- Who starts last runs it for a short time: long is what is long on any rank.
     _last AS (

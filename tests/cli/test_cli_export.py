@@ -125,6 +125,12 @@ def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
     cli("export", store, "-o", tmp_path, "--format", "duckdb").fails(1, "is a folder")
 
 
+def test_a_folder_is_not_named_like_a_file(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """Who asks for a.parquet means a file."""
+    cli("export", store, "gpu_ops", "-o", tmp_path / "a.parquet").fails(2, "folder", "hta-sql sql")
+    assert not (tmp_path / "a.parquet").exists()
+
+
 def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
     """From Python, too."""
     with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):

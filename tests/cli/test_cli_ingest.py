@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,3 +86,23 @@ def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
     cli("ingest", traces, "-o", out, "--run", "a/b").fails(1, "Run name 'a/b'")
     cli("ingest", traces, "-o", out, "--rank-regex", "(").fails(1, "regular expression")
     cli("ingest", traces, "-o", one / "sub").fails(1, "Not a directory")
+
+
+def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
+    """Torch's handler names a file host_pid.time: two times are two captures, two processes two ranks."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 5}
+    for name, ts in {"vm_7.1795260889304944636": 1, "vm_7.1795260889533904118": 9}.items():
+        text = json.dumps({"schemaVersion": 1, "traceEvents": [event | {"ts": ts}]})
+        (folder / f"{name}.pt.trace.json").write_text(text)
+    done = cli("ingest", folder)
+    assert done.code == 0
+    assert "does not say its rank" not in done.err
+    assert "Read 2 traces, 2 events" in done.err
+    assert "(runs job, job-capture2)" in done.err
+    assert done.err.endswith(" ops_by_name\n")
+    (folder / "vm_8.1795260889304944636.pt.trace.json").write_text(text)
+    assert cli("ingest", folder).code == 0
+    listed = cli("sql", folder, "SELECT run, rank FROM ranks ORDER BY ALL", "--format", "csv")
+    assert listed.out == "run,rank\njob,0\njob,1\njob-capture2,0\n"

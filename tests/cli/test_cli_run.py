@@ -73,8 +73,13 @@ def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> No
         assert (tmp_path / name).read_bytes().startswith(start)
     assert len(list(tmp_path.iterdir())) == 5
     cli("run", store, "temporal_breakdown", "-o", tmp_path / "no" / "a.csv").fails(
-        1, "No such file"
+        1, "No such folder", str(tmp_path / "no")
     )
+    for name in ("a.xlsx", "a.duckdb"):
+        cli("run", store, "temporal_breakdown", "-o", tmp_path / name).fails(2, ".csv", "--format")
+        assert not (tmp_path / name).exists()
+    sheet = cli("run", store, "temporal_breakdown", "-o", tmp_path / "a.dat", "--format", "csv")
+    assert sheet.code == 0
 
 
 def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:

@@ -151,3 +151,11 @@ def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None
     done = subprocess.run(code, capture_output=True, text=True, check=False)  # noqa: S603
     assert (done.returncode, "read-only mode" in done.stderr) == (1, True)
     cli("sql", store, query).fails(1, "Cannot access file")
+
+
+def test_the_engines_messages_keep_their_layout(cli: Cli, store: Path) -> None:
+    """A tab before a candidate is a tab, not a backslash and a t."""
+    done = cli("sql", store, "FROM temporal_breakdown(ranks := 0)")
+    assert done.code == 1
+    assert "\n    temporal_breakdown(runs VARCHAR[]" in done.err
+    assert "\\t" not in done.err
