@@ -211,7 +211,7 @@ def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None
         (0, "cpu_bound", 25_000, 4),
         (0, "gpu_compute_bound", 25_000, 1),
         (0, "gpu_kernel_launch_overhead", 15_000, 1),
-        (0, "", 0, 1),
+        (0, "dependencies", 0, 1),
     ]
     assert {r["rank"] for r in table} == {0, 3}
     assert path_table(critical_paths(store, ranks=[0])).column("name").to_pylist()[:3] == [
