@@ -94,7 +94,7 @@ def critical_path(
         table = interruptible(
             opened, lambda: _table(critical_paths(opened, of_runs, ranks, **window), wanted)
         )
-    if wanted["annotation"] and not table.num_rows:
+    if wanted["annotation"] and not len(table):
         raise click.ClickException(
             f"No host event of these ranks has {wanted['annotation']!r} in its name, outside of what "
             "is left out: try --include-last-profiler-step."
