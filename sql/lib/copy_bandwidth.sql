@@ -61,13 +61,14 @@ WITH
             PARTITION BY c.run, c.rank, c.device, c.name ORDER BY c.move_ts ROWS UNBOUNDED PRECEDING
         )
     ),
-    -- Nothing running is a bandwidth of 0; something of which nothing is recorded is unknown.
+    -- Nothing running is a bandwidth of 0; something of which nothing is recorded
+    -- is unknown, and so is a sum that 64 bits cannot hold.
     _values AS (
         SELECT
             s.run, s.rank, s.device, s.name, s.move_ts,
             s.running::BIGINT AS running,
-            CASE WHEN s.running = 0 THEN 0 WHEN s.with_recorded > 0 THEN s.recorded END::BIGINT AS recorded,
-            CASE WHEN s.running = 0 THEN 0 WHEN s.with_computed > 0 THEN s.computed END::BIGINT AS computed
+            TRY_CAST(CASE WHEN s.running = 0 THEN 0 WHEN s.with_recorded > 0 THEN s.recorded END AS BIGINT) AS recorded,
+            TRY_CAST(CASE WHEN s.running = 0 THEN 0 WHEN s.with_computed > 0 THEN s.computed END AS BIGINT) AS computed
         FROM _sums AS s
     ),
     _points AS (

@@ -3,7 +3,7 @@
 -- Whole numbers add up and go back to exactly zero; doubles leave residues. The kind is direction
 -- and nothing else, whatever the vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or
 -- Memcpy Unknown. Traces of whole microseconds record a short copy with a duration of 0: it counts
--- with the duration that the caller gives it.
+-- with the duration that the caller gives it. A rate that 64 bits cannot hold is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -55,7 +55,7 @@ SELECT
     c.ts,
     c.counted_dur AS dur,
     c.bytes,
-    round(c.bandwidth_gbps * 1e9)::BIGINT AS recorded_rate,
-    (c.bytes::HUGEINT * 1_000_000_000 // nullif(c.counted_dur, 0))::BIGINT AS computed_rate,
+    TRY_CAST(round(c.bandwidth_gbps * 1e9) AS BIGINT) AS recorded_rate,
+    TRY_CAST(c.bytes::HUGEINT * 1_000_000_000 // nullif(c.counted_dur, 0) AS BIGINT) AS computed_rate,
     c.dur = 0 AS had_no_length
 FROM _copies AS c

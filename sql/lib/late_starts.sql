@@ -119,7 +119,7 @@ WITH
             CASE
                 WHEN k.pg_name IS NOT NULL THEN 'group ' || k.pg_name
                 WHEN m.is_even AND m.low < m.high THEN 'stream ' || m.low || ' to ' || m.high
-                ELSE 'stream ' || k.stream
+                ELSE coalesce('stream ' || k.stream, 'no stream')
             END AS channel,
             k.name, k.event_id, k.ts, k.dur, k.first_ts, k.span, k.step_count
         FROM _kernels AS k

@@ -60,5 +60,5 @@ SELECT
     b.control_sum AS control_sum_ns,
     b.test_sum AS test_sum_ns,
     b.test_sum - b.control_sum AS diff_sum_ns,
-    100 * (b.test_sum - b.control_sum) / nullif(b.control_sum, 0)::DOUBLE AS diff_pct
+    100::DOUBLE * (b.test_sum - b.control_sum) / nullif(b.control_sum, 0)::DOUBLE AS diff_pct
 FROM _both AS b

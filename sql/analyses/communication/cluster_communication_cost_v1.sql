@@ -31,7 +31,7 @@ SELECT
     count(*) AS operator_count,
     sum(c.communication_ns)::BIGINT AS communication_ns,
     sum(c.wait_ns)::BIGINT AS wait_ns,
-    100 * sum(c.wait_ns) / nullif(sum(c.communication_ns) + sum(c.wait_ns), 0)::DOUBLE AS wait_pct
+    100::DOUBLE * sum(c.wait_ns) / nullif(sum(c.communication_ns) + sum(c.wait_ns), 0)::DOUBLE AS wait_pct
 FROM cluster_communication AS c
 WHERE
     c.step IS NOT NULL

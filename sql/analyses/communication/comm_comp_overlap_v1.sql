@@ -41,6 +41,6 @@ SELECT
     t.lane.rank AS rank,
     t.communication_ns,
     t.overlapped_ns,
-    100 * t.overlapped_ns / nullif(t.communication_ns, 0) AS overlap_pct
+    100::DOUBLE * t.overlapped_ns / nullif(t.communication_ns, 0) AS overlap_pct
 FROM times AS t
 ORDER BY run, rank

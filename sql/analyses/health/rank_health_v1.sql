@@ -44,7 +44,7 @@ SELECT
     100 * (h.gpu_op_count - h.unlinked_gpu_op_count) / nullif(h.gpu_op_count, 0) AS linked_pct,
     h.communication_count,
     100 * h.cpu_op_with_shapes_count / nullif(h.cpu_op_count, 0) AS with_shapes_pct,
-    100 * h.unmatched_ns / nullif(h.gpu_ns, 0) AS unmatched_pct,
+    100::DOUBLE * h.unmatched_ns / nullif(h.gpu_ns, 0) AS unmatched_pct,
     h.step_count,
     h.median_step_ns,
     h.lost_count,

@@ -47,6 +47,6 @@ SELECT
     m.lane.rank AS rank,
     m.classes,
     m.busy_ns,
-    100 * m.busy_ns / sum(m.busy_ns) OVER (PARTITION BY m.lane) AS busy_pct
+    100::DOUBLE * m.busy_ns / sum(m.busy_ns) OVER (PARTITION BY m.lane) AS busy_pct
 FROM combinations AS m
 ORDER BY run, rank, m.busy_ns DESC, m.classes

@@ -83,7 +83,7 @@ SELECT
         / nullif(count(*) * (count(*) - 1), 0)
     ) AS std_ns,
     median(o.dur)::DOUBLE AS median_ns,
-    100 * sum(o.dur) / nullif(any_value(l.class_total), 0)::DOUBLE AS class_pct,
+    100::DOUBLE * sum(o.dur) / nullif(any_value(l.class_total), 0)::DOUBLE AS class_pct,
     count(DISTINCT o.name) AS name_count,
     coalesce(sum(o.dur) FILTER (o.class_source = 'default'), 0)::BIGINT AS unmatched_ns
 FROM ops AS o

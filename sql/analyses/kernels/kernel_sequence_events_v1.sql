@@ -67,7 +67,8 @@ WITH
         SELECT r.lane.run AS run, r.lane.rank AS rank, h.event_id, r.sequence_id, r.call_id
         FROM host AS h
         ASOF JOIN roots AS r ON r.lane = h.lane AND r.ts <= h.ts
-        WHERE h.end_ts <= r.end_ts
+        -- What lasts exactly as long as a call and comes before it is around it.
+        WHERE h.end_ts <= r.end_ts AND (h.ts, r.end_ts - h.end_ts, h.event_id) >= (r.ts, 0, r.call_id)
     )
 SELECT i.run, i.rank, i.event_id, i.sequence_id, i.call_id
 FROM inside AS i

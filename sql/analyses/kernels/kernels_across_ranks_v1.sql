@@ -76,13 +76,13 @@ SELECT
     count(*) AS rank_count,
     any_value(r.launches) AS kernel_count,
     any_value(r.total) AS sum_ns,
-    100 * any_value(r.total) / nullif(any_value(r.class_total), 0)::DOUBLE AS class_pct,
+    100::DOUBLE * any_value(r.total) / nullif(any_value(r.class_total), 0)::DOUBLE AS class_pct,
     any_value(r.total) / count(*)::DOUBLE AS mean_rank_ns,
     min(r.rank_total) AS min_rank_ns,
     arg_min(r.rank, {'ns': r.rank_total, 'rank': r.rank}) AS min_rank,
     max(r.rank_total) AS max_rank_ns,
     arg_min(r.rank, {'ns': -r.rank_total, 'rank': r.rank}) AS max_rank,
-    100 * (max(r.rank_total) - min(r.rank_total)) * count(*) / nullif(any_value(r.total), 0)::DOUBLE AS spread_pct
+    100::DOUBLE * (max(r.rank_total) - min(r.rank_total)) * count(*) / nullif(any_value(r.total), 0)::DOUBLE AS spread_pct
 FROM per_rank AS r
 GROUP BY r.run, r.class, r.place, r.name
 ORDER BY r.run, array_position(['computation', 'communication', 'memory'], r.class), r.place

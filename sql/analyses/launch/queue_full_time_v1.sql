@@ -44,7 +44,7 @@ SELECT
     p.device,
     p.stream,
     coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)::BIGINT AS full_ns,
-    100 * coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)
+    100::DOUBLE * coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)
         / nullif(any_value(s.dur), 0)::DOUBLE AS full_pct,
     count(*) FILTER (p.queue_length >= max_queue_length) AS full_count,
     max(p.queue_length) AS max_length

@@ -76,7 +76,7 @@ SELECT
     k.rank,
     o.name AS operator_name,
     k.kernel_sequence,
-    any_value(k.kernel_count) AS kernel_count,
+    k.kernel_count,
     count(*) AS call_count,
     avg(k.launch_ts - o.ts) AS launch_delay_ns,
     avg(k.device_ts - k.launch_ts) AS queue_delay_ns,
@@ -84,5 +84,5 @@ SELECT
     sum(k.device_sum)::BIGINT AS device_sum_ns
 FROM calls AS k
 JOIN operators AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.call_id
-GROUP BY k.run, k.rank, o.name, k.kernel_sequence
-ORDER BY k.run, k.rank, call_count DESC, device_sum_ns DESC, operator_name, k.kernel_sequence
+GROUP BY k.run, k.rank, o.name, k.kernel_sequence, k.kernel_count
+ORDER BY k.run, k.rank, call_count DESC, device_sum_ns DESC, operator_name, k.kernel_sequence, k.kernel_count

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO call_stack_threads_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   tree_id          BIGINT          Number of the tree: a thread, or a main thread with its backward threads.
+--   tree_id          BIGINT          Number of the tree among those asked for: a thread, or a main thread with its backward threads.
 --   thread_id        BIGINT          Number of the thread.
 --   pid              BIGINT          Process id; NULL where the trace has text.
 --   tid              BIGINT          Thread id; NULL where the trace has text.

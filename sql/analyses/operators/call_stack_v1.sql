@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO call_stack_v1(
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   tree_id             BIGINT          Number of the tree: a thread, or a main thread with its backward threads.
+--   tree_id             BIGINT          Number of the tree among those asked for: a thread, or a main thread with its backward threads.
 --   event_id            BIGINT          Position of the event in traceEvents.
 --   table_name          VARCHAR         Table with the rest of it.
 --   name                VARCHAR         Name.

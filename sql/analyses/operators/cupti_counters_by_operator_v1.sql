@@ -103,7 +103,7 @@ WITH RECURSIVE
         SELECT
             m.run, m.rank, m.event_id,
             unnest(json_keys(m.args)) AS counter,
-            unnest(list_transform(json_keys(m.args), lambda k: m.args ->> ('$."' || k || '"'))) AS text
+            unnest(list_transform(json_keys(m.args), lambda k: m.args ->> ('/' || replace(replace(k, '~', '~0'), '/', '~1')))) AS text
         FROM matched AS m
     )
 SELECT

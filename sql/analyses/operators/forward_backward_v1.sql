@@ -47,15 +47,32 @@ WITH
             t.run,
             t.rank,
             t.event_id,
+            t.tree_id,
+            t.position,
+            t.position + t.descendants AS last_position,
             coalesce(sum(CASE WHEN t.table_name = 'gpu_ops' THEN 1 END) OVER subtree, 0) AS kernel_count,
             coalesce(sum(CASE WHEN t.table_name = 'gpu_ops' THEN t.dur END) OVER subtree, 0) AS kernel_ns
         FROM tree AS t
         WINDOW subtree AS (PARTITION BY t.tree_id ORDER BY t.position ROWS BETWEEN CURRENT ROW AND t.descendants FOLLOWING)
     ),
     ops AS (
-        SELECT c.run, c.rank, c.event_id, c.name, c.ts, c.dur, c.step, c.fwd_op_id, c.parent_op_id, b.kernel_count, b.kernel_ns
+        SELECT c.run, c.rank, c.event_id, c.name, c.ts, c.dur, c.step, c.fwd_op_id, b.kernel_count, b.kernel_ns,
+            b.tree_id, b.position, b.last_position
         FROM cpu_ops AS c
         JOIN below AS b ON b.run = c.run AND b.rank = c.rank AND b.event_id = c.event_id
+    ),
+    outermost AS (
+        SELECT o.*
+        FROM ops AS o
+        WHERE o.fwd_op_id IS NOT NULL
+        QUALIFY coalesce(
+            o.position > max(o.last_position) OVER (
+                PARTITION BY o.tree_id, o.fwd_op_id
+                ORDER BY o.position
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ),
+            true
+        )
     ),
     backward AS (
         SELECT
@@ -67,9 +84,7 @@ WITH
             sum(o.dur)::BIGINT AS backward_ns,
             sum(o.kernel_count)::BIGINT AS backward_kernel_count,
             sum(o.kernel_ns)::BIGINT AS backward_kernel_ns
-        FROM ops AS o
-        LEFT JOIN ops AS p ON p.run = o.run AND p.rank = o.rank AND p.event_id = o.parent_op_id
-        WHERE o.fwd_op_id IS NOT NULL AND p.fwd_op_id IS DISTINCT FROM o.fwd_op_id
+        FROM outermost AS o
         GROUP BY o.run, o.rank, o.fwd_op_id
     )
 SELECT

@@ -49,7 +49,7 @@ SELECT
     k.category,
     coalesce(p.gap_count, 0) AS gap_count,
     coalesce(p.idle_ns, 0) AS idle_ns,
-    100 * coalesce(p.idle_ns, 0)
+    100::DOUBLE * coalesce(p.idle_ns, 0)
     / nullif(sum(p.idle_ns) OVER (PARTITION BY s.run, s.rank, s.device, s.stream), 0)::DOUBLE AS idle_pct
 FROM streams AS s
 CROSS JOIN categories AS k

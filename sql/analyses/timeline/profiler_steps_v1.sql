@@ -1,7 +1,7 @@
 -- Profiler steps of each rank: when they start, how long they last, how long the device works in them.
 --
 -- Host steps only: their copies on the device are not steps. By default without the last one, in which
--- profilers stop midway.
+-- profilers stop midway. Where a rank has a number twice, both rows have all of its device operations.
 --
 -- Status: stable
 -- Since: 0.1

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Kernels per run.
+    -- Kernels per run; NULL means every kernel.
     num_kernels BIGINT := 3
 ) AS TABLE
 -- Columns:
@@ -93,7 +93,7 @@ WITH
     longest AS (
         SELECT n.run, n.name
         FROM names AS n
-        QUALIFY row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
+        QUALIFY num_kernels IS NULL OR row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
     ),
     costs AS (
         SELECT t.lane.run AS run, t.lane.rank AS rank, 'exposed_communication' AS cost, NULL::VARCHAR AS subject, t.communication AS ns, NULL::BIGINT AS events
@@ -133,11 +133,11 @@ SELECT
     t.cost,
     t.subject,
     t.ns AS cost_ns,
-    100 * t.ns / nullif(s.total, 0)::DOUBLE AS cost_pct,
+    100::DOUBLE * t.ns / nullif(s.total, 0)::DOUBLE AS cost_pct,
     t.events AS event_count,
     t.worst.rank AS worst_rank,
     t.worst.ns AS worst_rank_ns,
-    100 * t.worst.ns / nullif(t.worst.span, 0)::DOUBLE AS worst_rank_pct,
+    100::DOUBLE * t.worst.ns / nullif(t.worst.span, 0)::DOUBLE AS worst_rank_pct,
     CASE t.cost
         WHEN 'idle_host' THEN 'GPUs wait for the host: it launches the next operation only after everything before it has ended.'
         WHEN 'idle_queued' THEN 'GPUs wait although the next operation is in the queue: for another stream, an event, or the launch itself.'

@@ -2,7 +2,8 @@
 --
 -- Categories are today's names of Kineto: cpu_op, user_annotation, gpu_user_annotation,
 -- python_function, kernel, gpu_memcpy, gpu_memset, cuda_sync; runtime and driver calls and what no
--- table knows keep the category that the trace has. The profiler's own span is left out. A runtime
+-- table knows keep the category that the trace has. The profiler's own span is left out, and so is
+-- what has no category. A runtime
 -- call is linked to the first operation that its correlation id launched, a device operation to the
 -- call that launched it.
 --

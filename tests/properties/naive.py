@@ -1,0 +1,206 @@
+"""Events as analyses see them, worked out one at a time from the events of the files."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.properties.traces import Job
+
+HOST = {
+    "cpu_op": "cpu_ops",
+    "user_annotation": "annotations",
+    "cuda_runtime": "runtime_calls",
+    "cuda_driver": "runtime_calls",
+    "python_function": "python_calls",
+}
+DEVICE = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset", "cuda_sync": "sync"}
+A_SECOND = 1_000_000_000
+
+
+@dataclass(eq=False)
+class Item:
+    """One complete event."""
+
+    run: str
+    rank: int
+    id: int
+    cat: str
+    name: str
+    raw_thread: tuple[Any, Any]
+    ts: int
+    dur: int
+    args: dict[str, Any]
+    parent: Item | None = None
+    launch: Item | None = None
+    step: int | None = None
+    in_last: bool = False
+    suspect: bool = False
+    kernels: list[Item] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        """End."""
+        return self.ts + self.dur
+
+    @property
+    def thread(self) -> tuple[int | None, int | None]:
+        """Process and thread; None for text."""
+        pid, tid = self.raw_thread
+        return (pid if isinstance(pid, int) else None, tid if isinstance(tid, int) else None)
+
+    @property
+    def place(self) -> tuple[str, int, int | None, int | None]:
+        """Run, rank, device, stream."""
+        pid, tid = self.thread
+        return self.run, self.rank, self.args.get("device", pid), self.args.get("stream", tid)
+
+    @property
+    def kind(self) -> str:
+        """What the device did."""
+        return DEVICE[self.cat]
+
+    @property
+    def klass(self) -> str:
+        """What it was for."""
+        if self.cat == "cuda_sync":
+            return "sync"
+        if self.cat != "kernel" or self.name.startswith("Copy"):
+            return "memory"
+        return "communication" if "nccl" in self.name else "computation"
+
+    @property
+    def is_step(self) -> bool:
+        """A profiler step of the host."""
+        return self.cat == "user_annotation" and self.name.startswith("ProfilerStep")
+
+    def above(self) -> Iterator[Item]:
+        """Walk outwards."""
+        item = self.parent
+        while item:
+            yield item
+            item = item.parent
+
+    def around(self, cat: str) -> list[Item]:
+        """Ancestors of a category, the innermost first; steps are no annotations."""
+        return [item for item in self.above() if item.cat == cat and not item.is_step]
+
+
+@dataclass
+class Scope:
+    """What to look at."""
+
+    runs: list[str] | None = None
+    ranks: list[int] | None = None
+    steps: list[int] | None = None
+    include_last_profiler_step: bool = False
+
+    def __contains__(self, item: Item) -> bool:
+        """Whether an event is looked at, its duration aside."""
+        return (
+            self.has_rank(item)
+            and (self.steps is None or item.step in self.steps)
+            and (self.include_last_profiler_step or not item.in_last)
+        )
+
+    def has_rank(self, item: Item) -> bool:
+        """Whether it is of a wanted run and rank."""
+        return (self.runs is None or item.run in self.runs) and (
+            self.ranks is None or item.rank in self.ranks
+        )
+
+
+class World:
+    """All events of a job, linked."""
+
+    def __init__(self, job: Job) -> None:
+        self.items: list[Item] = []
+        self.host: list[Item] = []
+        self.gpu: list[Item] = []
+        self.with_steps: set[str] = set()
+        for run, ranks in job.items():
+            zero = min((e["ts"] for events in ranks.values() for e in events), default=0)
+            steps = {
+                e["name"]
+                for events in ranks.values()
+                for e in events
+                if e["cat"] == "user_annotation" and e["name"].startswith("ProfilerStep")
+            }
+            if steps:
+                self.with_steps.add(run)
+            for rank, events in ranks.items():
+                items = [_item(run, rank, number, e, zero) for number, e in enumerate(events)]
+                self._link(items, len(steps) >= 2)
+
+    def _link(self, items: list[Item], drops_last: bool) -> None:
+        self.items += items
+        host = [item for item in items if item.cat in HOST]
+        gpu = [item for item in items if item.cat in DEVICE]
+        self.host += host
+        self.gpu += gpu
+        _call_tree(host)
+        _launches(host, gpu)
+        windows = _step_windows([item for item in host if item.is_step])
+        last = max((item.ts for item in host if item.is_step), default=None)
+        ends = [item.end for item in items if item.cat == "Trace"]
+        recorded = max([*ends, *(item.ts for item in items)]) if ends else None
+        for item in items:
+            ts = item.launch.ts if item.launch else item.ts
+            item.step = next((n for low, high, n in windows if low <= ts < high), None)
+            item.in_last = drops_last and last is not None and ts >= last
+            item.suspect = item.dur < 0 or (recorded is not None and item.end > recorded + A_SECOND)
+
+    def ops(self, scope: Scope) -> list[Item]:
+        """Device activity that analyses look at."""
+        return [g for g in self.gpu if g in scope and not g.suspect and g.klass != "sync"]
+
+    def hosts(self, scope: Scope, *cats: str) -> list[Item]:
+        """Events on host threads."""
+        return [h for h in self.host if h in scope and (not cats or h.cat in cats)]
+
+
+def _item(run: str, rank: int, number: int, event: dict[str, Any], zero: float) -> Item:
+    where = event["pid"], event["tid"]
+    ts, dur = round((event["ts"] - zero) * 1000), round(event["dur"] * 1000)
+    return Item(run, rank, number, event["cat"], event["name"], where, ts, dur, event["args"])
+
+
+def _call_tree(host: list[Item]) -> None:
+    """The latest started event of the thread that encloses it; equal starts: longer, then order."""
+    done: list[Item] = []
+    for item in sorted(host, key=lambda i: (i.ts, -i.dur, i.id)):
+        around = [p for p in done if p.raw_thread == item.raw_thread and p.end >= item.end]
+        item.parent = around[-1] if around else None
+        done.append(item)
+
+
+def _launches(host: list[Item], gpu: list[Item]) -> None:
+    for op in gpu:
+        calls = [
+            h
+            for h in host
+            if h.cat in ("cuda_runtime", "cuda_driver")
+            and op.args.get("correlation", "none") == h.args["correlation"]
+        ]
+        op.launch = min(calls, key=lambda h: (h.ts, -h.dur, h.id), default=None)
+        if op.launch:
+            op.launch.kernels.append(op)
+
+
+def _step_windows(steps: list[Item]) -> list[tuple[int, int, int]]:
+    ordered = sorted(steps, key=lambda s: (s.ts, s.id))
+    starts = [s.ts for s in ordered[1:]]
+    return [
+        (s.ts, min([s.end, *starts[n : n + 1]]), int(re.findall(r"\d+", s.name)[0]))
+        for n, s in enumerate(ordered)
+    ]
+
+
+def as_json(value: Any) -> str:
+    """JSON as the engine writes it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

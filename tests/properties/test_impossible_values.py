@@ -1,0 +1,44 @@
+"""Values that cannot be true cost themselves, and no analysis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hta_sql.library import load_library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hta_sql.store import TraceStore
+
+
+def copy(ts: float, bandwidth: float, size: int) -> dict[str, Any]:
+    """A copy of 1 us."""
+    args = {"bytes": size, "memory bandwidth (GB/s)": bandwidth}
+    event = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7}
+    return event | {"ts": ts, "dur": 1, "args": args}
+
+
+@pytest.mark.parametrize("name", ["memory_bandwidth_series", "memory_bandwidth_summary"])
+def test_rates_beyond_64_bits_are_unknown(
+    ingest_trace: Callable[..., TraceStore], name: str
+) -> None:
+    """One impossible copy costs itself; the others keep their numbers."""
+    impossible = [copy(5, 1e300, 2**62), copy(9, 9e9, 1000), copy(9, 9e9, 1000)]
+    rows = ingest_trace([copy(0, 2.5, 1000), *impossible]).run(name).arrow().to_pylist()
+    if name == "memory_bandwidth_series":
+        assert [r["bandwidth_gbps"] for r in rows] == [2.5, 0, None, 0, None, 0]
+        assert [r["computed_gbps"] for r in rows] == [1, 0, None, 0, 2, 0]
+    else:
+        assert [(r["copy_count"], r["point_count"], r["max_gbps"]) for r in rows] == [(4, 1, 2.5)]
+
+
+def test_an_operation_at_the_wrong_end_of_the_clock_breaks_no_percentage(
+    ingest_trace: Callable[..., TraceStore],
+) -> None:
+    """A span of half a century, as an operation without a time makes it."""
+    store = ingest_trace([copy(0, 1, 1), copy(1.7e15, 1, 1)])
+    for analysis in load_library().analyses:
+        store.run(analysis.name.rpartition("_v")[0]).rows()

@@ -1,0 +1,229 @@
+"""Analyses against recomputations that are obviously right, on random small jobs."""
+
+from __future__ import annotations
+
+import os
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from tests.properties import answers_device as device
+from tests.properties import answers_host as host
+from tests.properties import answers_tree as tree
+from tests.properties.naive import Scope, World
+from tests.properties.traces import random_job, write_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hta_sql.store import TraceStore
+
+SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "4")))
+"""Jobs to make up; each is looked at through a handful of scopes."""
+
+SCOPES = 4
+
+CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[str, Any]]]]] = {
+    "queue_length_series": ("queue_length_series", {}, device.queue_length_series),
+    "queue_length_summary": ("queue_length_summary", {}, device.queue_length_summary),
+    "queue_full_time": (
+        "queue_full_time",
+        {"max_queue_length": 2},
+        partial(device.queue_full_time, max_queue_length=2),
+    ),
+    "memory_bandwidth_series": ("memory_bandwidth_series", {}, device.memory_bandwidth_series),
+    "memory_bandwidth_summary": ("memory_bandwidth_summary", {}, device.memory_bandwidth_summary),
+    "kernels_across_ranks": (
+        "kernels_across_ranks",
+        {"num_kernels": 2},
+        partial(device.kernels_across_ranks, num_kernels=2),
+    ),
+    "launch_histograms": (
+        "launch_histograms",
+        {"runtime_cutoff_ns": 5000, "launch_delay_cutoff_ns": 3000},
+        device.launch_histograms,
+    ),
+    "top_costs": ("top_costs", {"num_kernels": 0}, tree.top_costs),
+    "profiler_steps": ("profiler_steps", {}, host.profiler_steps),
+    "aten_op_kernels_and_delay": (
+        "aten_op_kernels_and_delay",
+        {},
+        host.aten_op_kernels_and_delay,
+    ),
+    "annotations on the device": (
+        "user_annotation_breakdown",
+        {"num_annotations": 2},
+        partial(host.user_annotation_breakdown, use_gpu_annotation=True, num_annotations=2),
+    ),
+    "annotations on the host": (
+        "user_annotation_breakdown",
+        {"num_annotations": 3, "use_gpu_annotation": False},
+        partial(host.user_annotation_breakdown, use_gpu_annotation=False, num_annotations=3),
+    ),
+    "gpu_kernels_with_user_annotations": (
+        "gpu_kernels_with_user_annotations",
+        {},
+        host.gpu_kernels_with_user_annotations,
+    ),
+    "ops_by_name": ("ops_by_name", {}, host.ops_by_name),
+    "ops_by_name and shapes": (
+        "ops_by_name",
+        {"by_shapes": True},
+        partial(host.ops_by_name, by_shapes=True),
+    ),
+    "frequent_kernel_sequences": (
+        "frequent_kernel_sequences",
+        {"min_pattern_len": 2},
+        host.frequent_kernel_sequences,
+    ),
+    "call_stack": ("call_stack", {"joins_backward": False}, host.call_stack),
+    "kernel_sequence_events": (
+        "kernel_sequence_events",
+        {"min_pattern_len": 1, "top_k": None},
+        tree.kernel_sequence_events,
+    ),
+    "event_stack": (
+        "event_stack",
+        {"event_ids": [*range(0, 90, 3)], "joins_backward": False},
+        partial(tree.event_stack, event_ids=[*range(0, 90, 3)]),
+    ),
+    "forward_backward": ("forward_backward", {}, tree.forward_backward),
+    "gpu_timeline": (
+        "gpu_timeline",
+        {"resolution_ns": 2000},
+        partial(tree.gpu_timeline, resolution_ns=2000),
+    ),
+    "cupti_counters_by_operator": (
+        "cupti_counters_by_operator",
+        {},
+        tree.cupti_counters_by_operator,
+    ),
+    "straggler_metric": ("straggler_metric", {}, tree.straggler_metric),
+    "trace_events": ("trace_events", {}, host.trace_events),
+}
+
+
+@cache
+def world(seed: int) -> World:
+    """The events of a job, linked the slow way."""
+    return World(random_job(seed))
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def job(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[int, TraceStore]]:
+    """Both runs of a job in one store."""
+    folder: Path = tmp_path_factory.mktemp("job")
+    paths = write_job(random_job(request.param), folder)
+    for run, of_run in paths.items():
+        hta_sql.ingest(of_run, folder / "store", run=run).close()
+    with hta_sql.open(folder / "store", threads=1) as store:
+        yield request.param, store
+
+
+def scopes(seed: int) -> list[Scope]:
+    """Everything, the default, and some at random."""
+    rng = Random(seed)
+    found = [Scope(), Scope(include_last_profiler_step=True)]
+    while len(found) < SCOPES:
+        found.append(
+            Scope(
+                rng.choice((None, ["a"], ["b.run-2"])),
+                rng.choice((None, [1], [0, 3])),
+                rng.choice((None, [3], [4, 5])),
+                rng.random() < 0.5,
+            )
+        )
+    return found
+
+
+def comparable(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
+    """Rows as text, doubles to nine digits, in an order of their own."""
+
+    def cell(value: Any) -> Any:
+        return f"{value:.9g}" if isinstance(value, float | int) else value
+
+    return sorted(repr([cell(row[name]) for name in columns]) for row in rows)
+
+
+def found_rows(
+    store: TraceStore, name: str, options: dict[str, Any], scope: Scope
+) -> list[dict[str, Any]]:
+    """What the analysis says."""
+    wanted = {key: value for key, value in vars(scope).items() if value is not None}
+    table = store.run(name, **options, **wanted).arrow()
+    return list(table.to_pylist())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case: str) -> None:
+    """Every row, no other row, every column that was recomputed."""
+    seed, store = job
+    name, options, recompute = CASES[case]
+    for scope in scopes(seed):
+        expected = recompute(world(seed), scope)
+        found = found_rows(store, name, options, scope)
+        if not expected:
+            assert not found, (scope, found)
+            continue
+        columns = list(expected[0])
+        assert comparable(found, columns) == comparable(expected, columns), scope
+
+
+def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
+    """Runs, ranks and steps of each side, and a run against itself."""
+    seed, store = job
+    for runs, ranks, test_ranks, steps in (
+        (["a", "b.run-2"], None, None, None),
+        (["b.run-2"], [0], [1], None),
+        (["b.run-2", "a"], [1, 3], None, [3]),
+    ):
+        control = Scope(runs[:1], ranks, steps)
+        test = Scope(runs[-1:], test_ranks or ranks, steps)
+        expected = host.trace_diff(world(seed), control, test)
+        options: dict[str, Any] = {
+            "runs": runs,
+            "ranks": ranks,
+            "test_ranks": test_ranks,
+            "steps": steps,
+        }
+        found = store.run("trace_diff", **options).arrow().to_pylist()
+        columns = list(expected[0]) if expected else []
+        assert len(found) == len(expected)
+        assert comparable(found, columns) == comparable(expected, columns)
+
+
+def test_critical_path_edges_go_forward_between_two_nodes_an_event(
+    job: tuple[int, TraceStore],
+) -> None:
+    """No cycle, no edge twice, nothing that is no node, no time below zero."""
+    seed, store = job
+    found = store.run("critical_path_nodes", include_last_profiler_step=True).arrow().to_pylist()
+    nodes = {(n["run"], n["rank"], n["node_id"]): n for n in found}
+    scope = Scope(include_last_profiler_step=True)
+    hosts = world(seed).hosts(scope, "cpu_op", "cuda_runtime", "cuda_driver")
+    ops = [op for op in world(seed).ops(scope) if op.launch]
+    events = {(i.run, i.rank, i.id) for i in [*hosts, *ops]}
+    assert {(n["run"], n["rank"], n["event_id"]) for n in found} == events
+    assert len(nodes) == len(found) == 2 * len(events)
+    options = {"include_last_profiler_step": True, "include_launch_edges": True}
+    edges = store.run("critical_path_edges", **options).arrow().to_pylist()
+    keys = [
+        (e["run"], e["rank"], e["begin_node_id"], e["end_node_id"], e["edge_type"]) for e in edges
+    ]
+    assert len(set(keys)) == len(keys)
+    for edge in edges:
+        where = edge["run"], edge["rank"]
+        begin, end = nodes[(*where, edge["begin_node_id"])], nodes[(*where, edge["end_node_id"])]
+        assert edge["begin_node_id"] < edge["end_node_id"]
+        assert begin["ts"] <= end["ts"]
+        assert 0 <= edge["weight_ns"] <= end["ts"] - begin["ts"]
+        assert (begin["event_id"], end["event_id"]) == (
+            edge["begin_event_id"],
+            edge["end_event_id"],
+        )
