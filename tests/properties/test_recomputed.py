@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hta_sql.store import TraceStore
 
-SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "4")))
+SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "3")))
 """Jobs to make up; each is looked at through a handful of scopes."""
 
 SCOPES = 4

@@ -45,6 +45,13 @@ class RankTrace:
             self._steps()
         for _ in range(rng.randrange(40)):
             self._host_event()
+        for twin in rng.sample(self.events, min(3, len(self.events))):
+            where = twin["pid"], twin["tid"]
+            self._add("cpu_op", "aten::mm", where, twin["ts"], twin["dur"], {})
+        self._add("cpu_op", "aten::f", (100, 1), 1, 2, {"Sequence number": 2, "Fwd thread id": 0})
+        for depth, thread in enumerate((1, 0, 1)):
+            args = {"Sequence number": 2 if thread else -1, "Fwd thread id": thread}
+            self._add("cpu_op", "aten::b", (100, 2), 20 + depth, 20 - 2 * depth, args)
         for _ in range(rng.randrange(25)):
             self._launch()
         for _ in range(rng.randrange(8)):
@@ -103,6 +110,9 @@ class RankTrace:
     def _launch(self) -> None:
         self.correlation += 1
         ts, dur, thread = self._ts(), self._dur(), self._thread()
+        if self.rng.random() < 0.3:
+            host = self.rng.choice(self.events)
+            ts, dur, thread = host["ts"], 0, (host["pid"], host["tid"])
         args = {"correlation": self.correlation}
         self._add("cuda_runtime", self.rng.choice(CALLS), thread, ts, dur, args)
         if self.rng.random() < 0.3:
