@@ -45,13 +45,7 @@ class RankTrace:
             self._steps()
         for _ in range(rng.randrange(40)):
             self._host_event()
-        for twin in rng.sample(self.events, min(3, len(self.events))):
-            where = twin["pid"], twin["tid"]
-            self._add("cpu_op", "aten::mm", where, twin["ts"], twin["dur"], {})
-        self._add("cpu_op", "aten::f", (100, 1), 1, 2, {"Sequence number": 2, "Fwd thread id": 0})
-        for depth, thread in enumerate((1, 0, 1)):
-            args = {"Sequence number": 2 if thread else -1, "Fwd thread id": thread}
-            self._add("cpu_op", "aten::b", (100, 2), 20 + depth, 20 - 2 * depth, args)
+        self._twins_and_nests()
         for _ in range(rng.randrange(25)):
             self._launch()
         for _ in range(rng.randrange(8)):
@@ -60,16 +54,30 @@ class RankTrace:
             name = rng.choice((*ANNOTATIONS, "ProfilerStep#1"))
             device, stream = rng.choice((0, 1)), rng.choice((0, 7, -1))
             self._add("gpu_user_annotation", name, (device, stream), self._ts(), self._dur(), {})
+        self._counters()
+        if rng.random() < 0.5:
+            self._add("Trace", "PyTorch Profiler (0)", ("Spans", "x"), 0, 200, {})
+        self._add("overhead", "Overhead", ("x", 0), self._ts(), self._dur(), {})
+        rng.shuffle(self.events)
+
+    def _twins_and_nests(self) -> None:
+        """Events of one extent; backward operators of one forward one, below each other."""
+        for twin in self.rng.sample(self.events, min(3, len(self.events))):
+            where = twin["pid"], twin["tid"]
+            self._add("cpu_op", "aten::mm", where, twin["ts"], twin["dur"], {})
+        self._add("cpu_op", "aten::f", (100, 1), 1, 2, {"Sequence number": 2, "Fwd thread id": 0})
+        for depth, thread in enumerate((1, 0, 1)):
+            args = {"Sequence number": 2 if thread else -1, "Fwd thread id": thread}
+            self._add("cpu_op", "aten::b", (100, 2), 20 + depth, 20 - 2 * depth, args)
+
+    def _counters(self) -> None:
+        rng = self.rng
         for _ in range(rng.randrange(4)):
             counters: Event = {"c.sum": rng.choice((1, 0.5, "n/a")), 'odd "$./~key': 3}
             counters.pop(rng.choice(sorted(counters)))
             if rng.random() < 0.7:
                 counters["correlation"] = rng.randrange(1, 25)
             self._add("cuda_profiler_range", "k", (0, 0), self._ts(), 5, counters)
-        if rng.random() < 0.5:
-            self._add("Trace", "PyTorch Profiler (0)", ("Spans", "x"), 0, 200, {})
-        self._add("overhead", "Overhead", ("x", 0), self._ts(), self._dur(), {})
-        rng.shuffle(self.events)
 
     def _ts(self) -> float:
         return self.rng.randrange(120) / 2
