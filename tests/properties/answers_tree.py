@@ -171,7 +171,9 @@ def straggler_metric(world: World, scope: Scope) -> list[Row]:
         span = max(i.end for i in seen) - first
         places: dict[Any, list[Item]] = {}
         comm = [op for op in of_run if op.klass == "communication"]
-        for key, peers in grouped(comm, lambda o: (o.rank, o.step, channel(o), o.name)).items():
+        for key, peers in grouped(
+            comm, lambda o: (o.rank, o.step, channel(o, comm), o.name)
+        ).items():
             for place, op in zip(count(), sorted(peers, key=lambda o: (-o.ts, -o.id))):
                 places.setdefault((key[2], key[3], place), []).append(op)
         best = None
@@ -201,11 +203,23 @@ def straggler_metric(world: World, scope: Scope) -> list[Row]:
     return rows
 
 
-def channel(op: Item) -> str:
-    """Process group, else stream."""
+def channel(op: Item, peers: list[Item]) -> str:
+    """Process group, else stream: the n-th of each rank, where all have equally many."""
     if group := op.args.get("Process Group Name"):
         return f"group {group}"
-    return "no stream" if op.place[3] is None else f"stream {op.place[3]}"
+    if op.place[3] is None:
+        return "no stream"
+    streams: dict[int, set[int]] = {}
+    for peer in peers:
+        if peer.name == op.name and "Process Group Name" not in peer.args:
+            if peer.place[3] is not None:
+                streams.setdefault(peer.rank, set()).add(peer.place[3])
+    if len({len(found) for found in streams.values()}) == 1:
+        place = sorted(streams[op.rank]).index(op.place[3])
+        matched = [sorted(found)[place] for found in streams.values()]
+        if min(matched) < max(matched):
+            return f"stream {min(matched)} to {max(matched)}"
+    return f"stream {op.place[3]}"
 
 
 def top_costs(world: World, scope: Scope) -> list[Row]:
