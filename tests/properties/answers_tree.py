@@ -172,7 +172,8 @@ def straggler_metric(world: World, scope: Scope) -> list[Row]:
         places: dict[Any, list[Item]] = {}
         comm = [op for op in of_run if op.klass == "communication"]
         for key, peers in grouped(
-            comm, lambda o: (o.rank, o.step, channel(o, comm), o.name)
+            comm,
+            lambda o: (o.rank, o.step, channel(o, comm), o.name),  # noqa: B023 (called in this round)
         ).items():
             for place, op in zip(count(), sorted(peers, key=lambda o: (-o.ts, -o.id))):
                 places.setdefault((key[2], key[3], place), []).append(op)
@@ -211,9 +212,9 @@ def channel(op: Item, peers: list[Item]) -> str:
         return "no stream"
     streams: dict[int, set[int]] = {}
     for peer in peers:
-        if peer.name == op.name and "Process Group Name" not in peer.args:
-            if peer.place[3] is not None:
-                streams.setdefault(peer.rank, set()).add(peer.place[3])
+        is_like = peer.name == op.name and "Process Group Name" not in peer.args
+        if is_like and peer.place[3] is not None:
+            streams.setdefault(peer.rank, set()).add(peer.place[3])
     if len({len(found) for found in streams.values()}) == 1:
         place = sorted(streams[op.rank]).index(op.place[3])
         matched = [sorted(found)[place] for found in streams.values()]
