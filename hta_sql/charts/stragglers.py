@@ -98,7 +98,7 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
             y=alt.Y(
                 "late_count:Q",
                 title="Steps among the last",
-                axis=_counting_axis(int(bars["late_count"].max())),
+                axis=_counting_axis(int(bars["late_count"].fillna(0).max())),
             ),
             color=_late("is_candidate", "Potential straggler"),
             tooltip=[

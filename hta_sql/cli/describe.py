@@ -95,7 +95,9 @@ def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
     kinds = max(len(kind) for _, kind, _ in entries)
     for name, kind, doc in entries:
         head = f"  {name:<{names}}  {kind:<{kinds}}  "
-        first, *rest = textwrap.wrap(doc, max(30, _width() - len(head))) or [""]
+        first, *rest = textwrap.wrap(
+            doc, max(30, _width() - len(head)), break_on_hyphens=False
+        ) or [""]
         yield head + first
         yield from (" " * len(head) + line for line in rest)
 
@@ -103,7 +105,7 @@ def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
 def _wrapped(text: str) -> Iterator[str]:
     for paragraph in text.split("\n\n"):
         yield ""
-        yield from textwrap.wrap(paragraph, _width())
+        yield from textwrap.wrap(paragraph, _width(), break_on_hyphens=False)
 
 
 def _width() -> int:

@@ -17,6 +17,9 @@ from tests.parity.jobs import EXACT, JOBS
 
 pytestmark = pytest.mark.skipif(not JOBS, reason="the expected numbers are not here")
 
+RECOMPUTED = [job for job in JOBS if job != "ascend_level0_2rank"]
+"""The recomputation knows CUDA, ROCm and MTIA; Ascend's device rows are checked in test_ascend.py."""
+
 SCOPES = {"all": True, "default": False}
 SECTIONS = (
     "temporal",
@@ -60,7 +63,7 @@ def brute_force(job: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", RECOMPUTED)
 def test_all_totals_are_exact(
     job: str,
     scope: str,
@@ -75,7 +78,7 @@ def test_all_totals_are_exact(
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", RECOMPUTED)
 def test_the_hundred_longest_kernels_are_exact(
     job: str,
     scope: str,
@@ -91,7 +94,7 @@ def test_the_hundred_longest_kernels_are_exact(
         assert got == want, file
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", RECOMPUTED)
 def test_profiler_steps_are_exact(
     job: str, jobs_store: TraceStore, rank_of_file: dict[tuple[str, str], Key]
 ) -> None:
