@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ from hta_sql.store_files import replacing
 
 if TYPE_CHECKING:
     from hta_sql.store import TraceStore
-
-log = logging.getLogger(__name__)
 
 SHEET_ROWS = 1_048_575
 """Rows of an Excel sheet below its header."""

@@ -169,9 +169,9 @@ class TraceStore(Closing):
         analysis = load_library().find(name, version)
         values = check_parameters(analysis, parameters)
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
-        call = ", ".join(f"{key} := ${key}" for key in values)
+        call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
         return Result(
-            self._execute(f"FROM {analysis.name}({call})", values),
+            self._execute(call, values),
             analysis,
             lambda other: self.run(other, **_taken_by(other, parameters)),
         )

@@ -31,7 +31,6 @@ SQL_TEXT_ALLOWED = {
     "sqltext.py": "the one place where names and literals become SQL, quoted",
     "catalog.py": "DDL over quoted names and paths",
     "template.py": "DDL over the names of the library",
-    "store.py": "the call of an analysis, by the name that the library gives it; values are bound",
 }
 SQL_WORDS = ("SELECT", "WITH", "FROM", "CREATE", "COPY", "INSERT", "UPDATE", "DELETE", "ATTACH")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from enum import Enum
+from typing import ClassVar
 
 import pandas as pd
 
@@ -96,46 +97,37 @@ class OperatorFilter(Filter):
         return choices[self.method]
 
 
-class UnderOperatorFilter(OperatorFilter):
+class _RelatedFilter(OperatorFilter):
+    """An operator filter whose relation to the operator is that of its class."""
+
+    _relation: ClassVar[OperatorFilterMethod]
+
+    def __init__(
+        self,
+        op_name: str,
+        position: int,
+        include_gpu_kernels: bool = False,
+        name_column: str | None = None,
+    ) -> None:
+        super().__init__(op_name, position, self._relation, include_gpu_kernels, name_column)
+
+
+class UnderOperatorFilter(_RelatedFilter):
     """Events that start and end inside the n-th call of an operator, and that call."""
 
-    def __init__(
-        self,
-        op_name: str,
-        position: int,
-        include_gpu_kernels: bool = False,
-        name_column: str | None = None,
-    ) -> None:
-        method = OperatorFilterMethod.Under
-        super().__init__(op_name, position, method, include_gpu_kernels, name_column)
+    _relation = OperatorFilterMethod.Under
 
 
-class AfterOperatorFilter(OperatorFilter):
+class AfterOperatorFilter(_RelatedFilter):
     """Events that start when the n-th call of an operator has ended, or later."""
 
-    def __init__(
-        self,
-        op_name: str,
-        position: int,
-        include_gpu_kernels: bool = False,
-        name_column: str | None = None,
-    ) -> None:
-        method = OperatorFilterMethod.After
-        super().__init__(op_name, position, method, include_gpu_kernels, name_column)
+    _relation = OperatorFilterMethod.After
 
 
-class BeforeOperatorFilter(OperatorFilter):
+class BeforeOperatorFilter(_RelatedFilter):
     """Events that have ended when the n-th call of an operator starts."""
 
-    def __init__(
-        self,
-        op_name: str,
-        position: int,
-        include_gpu_kernels: bool = False,
-        name_column: str | None = None,
-    ) -> None:
-        method = OperatorFilterMethod.Before
-        super().__init__(op_name, position, method, include_gpu_kernels, name_column)
+    _relation = OperatorFilterMethod.Before
 
 
 class CombinedOperatorFilter(Filter):
