@@ -21,7 +21,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.chunks import Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.repair import without_truths
-from hta_sql.ingestion.salvage import Rescued, misleads_engine, rescue
+from hta_sql.ingestion.salvage import Rescued, rescue
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import create_table, insert
 
@@ -178,17 +178,14 @@ def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
 def _arrow(chunk: Chunk, *, is_walked: bool = False) -> pa.RecordBatch:
     """Hand one chunk over, as text and as bytes, without copying either.
 
-    What the engine would misread has no text: it is refused without a parse.
     From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
     """
     content = pa.py_buffer(chunk.text)
     ends = pa.py_buffer(_OFFSETS.pack(0, len(chunk.text)))
-    is_text = is_walked or not misleads_engine(chunk.text)
-    texts = [pa.py_buffer(bytes([is_text])), ends, content]
     return pa.RecordBatch.from_arrays(
         [
             pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(_NUMBER.pack(chunk.number))]),
-            pa.Array.from_buffers(pa.string(), 1, texts),
+            pa.Array.from_buffers(pa.string(), 1, [None, ends, content]),
             pa.Array.from_buffers(pa.binary(), 1, [None, ends, content]),
             pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(bytes([is_walked]))]),
         ],

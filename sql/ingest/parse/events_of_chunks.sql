@@ -3,31 +3,31 @@
 -- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB, is_walked BOOLEAN)` holds comma-separated whole
 -- events, as text and, without a copy, as bytes: a chunk may not even be UTF-8. The bytes of a chunk
 -- that is refused come back in its first row: the caller walks it from event to event, repairs it
--- and parses it again. Refused is what has no text, because the caller doubts it, or is not valid
--- JSON; and unless it was walked, what has an element that is no event: a list or a whole file in
--- place of one hides events. Time becomes
--- exact: JSON decimal microseconds ─▶ DECIMAL(20,3) ─▶ BIGINT nanoseconds, half rounded up, never
--- through a double. `target` is the one place that decides which table an event belongs to.
+-- and parses it again. Refused is what is not valid JSON; and unless it was walked, what has an
+-- element that is no event, because a list or a whole file in place of one hides events, or a time
+-- that is true or false. Time becomes exact: JSON decimal microseconds ─▶ DECIMAL ─▶ BIGINT
+-- nanoseconds, half rounded up, never through a double. `target` is the one place that decides which table an event belongs to.
 WITH
     parsed_chunks AS (
         SELECT
-            c.chunk,
-            c.bytes,
-            c.is_walked,
+            c.*,
             TRY(from_json(
                 '[' || c.text || ']',
-                '[{"ph": "VARCHAR", "cat": "VARCHAR", "name": "VARCHAR", "pid": "VARCHAR", "tid": "VARCHAR", "ts": "DECIMAL(20,3)", "dur": "DECIMAL(20,3)", "id": "VARCHAR", "bp": "VARCHAR", "s": "VARCHAR", "args": "JSON"}]'
+                '[{"ph": "VARCHAR", "cat": "VARCHAR", "name": "VARCHAR", "pid": "VARCHAR", "tid": "VARCHAR", "ts": "DECIMAL(20,3)", "dur": "VARCHAR", "id": "VARCHAR", "bp": "VARCHAR", "s": "VARCHAR", "args": "JSON", "traceEvents": "VARCHAR"}]'
             )) AS events
         FROM chunks AS c
     ),
-    -- Looking into the lists before they are opened is cheap; returning one from a CASE copies it.
+    -- Looking into the lists before they are opened is cheap. The text is searched only where a time
+    -- may be `true` or `false`, which the engine reads as 1 and 0.
     checked_chunks AS (
         SELECT
             p.*,
             CASE
                 WHEN p.events IS NULL THEN true
                 WHEN p.is_walked THEN false
-                ELSE len(list_filter(p.events, lambda e: e.ph IS NULL)) > 0
+                WHEN len(list_filter(p.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL OR e.ts BETWEEN 0 AND 1)) = 0 THEN false
+                WHEN len(list_filter(p.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL)) > 0 THEN true
+                ELSE regexp_matches(p.text, '"ts"\s*:\s*[tf]')
             END AS is_refused
         FROM parsed_chunks AS p
     ),
@@ -35,7 +35,10 @@ WITH
     -- Counted from the first event of the chunk, nearly all times fit 64 bits.
     origins AS (
         SELECT
-            p.*,
+            p.chunk,
+            p.events,
+            p.is_refused,
+            CASE WHEN p.is_refused THEN p.bytes END AS refused_bytes,
             CASE WHEN abs(p.events[1].ts) <= 3e15::DECIMAL(20, 3) THEN p.events[1].ts ELSE 0 END AS origin
         FROM checked_chunks AS p
     ),
@@ -45,11 +48,19 @@ WITH
             p.origin,
             TRY_CAST(p.origin * 1000 AS BIGINT) AS origin_ns,
             p.is_refused,
-            p.bytes,
+            p.refused_bytes,
             unnest(range(coalesce(len(p.events), 1))) AS position,
             -- Padded with NULL where it is the shorter one: the row of a refused chunk.
             unnest(p.events) AS e
         FROM origins AS p
+    ),
+    timed_events AS (
+        SELECT
+            v.*,
+            v.e.ts - v.origin AS since_origin,
+            -- Read as text: the engine takes true for 1. A duration beyond 64 bits is no duration.
+            TRY_CAST(v.e.dur AS DECIMAL(18, 3)) AS dur_us
+        FROM events AS v
     )
 SELECT
     v.chunk,
@@ -62,25 +73,25 @@ SELECT
     -- 9e11 us times 1000 still fit DECIMAL(18,3). The engine may cast a value beside those that CASE chose,
     -- so that no cast may fail.
     CASE
-        WHEN abs(v.e.ts - v.origin) < 9e11::DECIMAL(20, 3) THEN v.origin_ns + (TRY_CAST(v.e.ts - v.origin AS DECIMAL(18, 3)) * 1000)::BIGINT
+        WHEN abs(v.since_origin) < 9e11::DECIMAL(20, 3) THEN v.origin_ns + (TRY_CAST(v.since_origin AS DECIMAL(18, 3)) * 1000)::BIGINT
         ELSE TRY_CAST(v.e.ts * 1000 AS BIGINT)
     END AS ts,
     CASE
-        WHEN abs(v.e.dur) < 9e11::DECIMAL(20, 3) THEN (TRY_CAST(v.e.dur AS DECIMAL(18, 3)) * 1000)::BIGINT
-        ELSE TRY_CAST(v.e.dur * 1000 AS BIGINT)
+        WHEN abs(v.dur_us) < 9e11::DECIMAL(18, 3) THEN (v.dur_us * 1000)::BIGINT
+        ELSE TRY_CAST(TRY_CAST(v.e.dur AS DECIMAL(20, 3)) * 1000 AS BIGINT)
     END AS dur,
     v.e.id AS id,
     v.e.bp AS bp,
     v.e.s AS scope,
     v.e.args AS args,
-    CASE WHEN v.is_refused AND v.position = 0 THEN v.bytes END AS refused_bytes,
+    CASE WHEN v.position = 0 THEN v.refused_bytes END AS refused_bytes,
     CASE
         WHEN v.is_refused THEN 'refused'::event_target
         -- 3e15 us last to 2065, and 1e15 us are 31 years: the end of any event minus the start of
         -- any other fits 64 bits of nanoseconds.
         WHEN v.e.ph IS NULL OR abs(v.e.ts) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
-            WHEN v.e.ts IS NULL OR v.e.dur IS NULL OR abs(v.e.dur) > 1e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
+            WHEN v.e.ts IS NULL OR v.dur_us IS NULL THEN 'quarantine'::event_target
             WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'::event_target
             WHEN v.e.cat = 'python_function' THEN 'python_calls'::event_target
             WHEN v.e.cat IN (
@@ -98,4 +109,4 @@ SELECT
         WHEN v.e.ph = 'C' THEN 'counters'::event_target
         ELSE 'other_events'::event_target
     END AS target
-FROM events AS v
+FROM timed_events AS v
