@@ -1,0 +1,215 @@
+"""Edits that break a rule of the SQL library, and what is said about each.
+
+Rule ─▶ file, its edits (old and new text), and a part of what is then said.
+"""
+
+from __future__ import annotations
+
+ANALYSIS = "analyses/communication/comm_comp_overlap_v1.sql"
+
+
+Edit = tuple[str, str]
+
+
+TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
+    "number without unit": (
+        ANALYSIS,
+        [("communication_ns  BIGINT [ns]  ", "communication_ns  BIGINT       ")],
+        "column communication_ns has no unit: write its unit in brackets behind the type",
+    ),
+    "ratio without unit": (
+        ANALYSIS,
+        [("DOUBLE [%]   overlapped", "DOUBLE       overlapped")],
+        "column overlap_pct has no unit",
+    ),
+    "unit against the name": (
+        ANALYSIS,
+        [("overlapped_ns     BIGINT [ns]  ", "overlapped_ns     BIGINT [us]  ")],
+        "column overlapped_ns has the unit [us], but its name says [ns]",
+    ),
+    "unit that the name hides": (
+        ANALYSIS,
+        [("overlapped_ns", "overlapped")],
+        "column overlapped is in [ns]: call it overlapped_ns",
+    ),
+    "unknown unit": (
+        ANALYSIS,
+        [("DOUBLE [%]   overlapped", "DOUBLE [percent]  overlapped")],
+        "column overlap_pct has the unit [percent]; known are",
+    ),
+    "text with a unit": (
+        ANALYSIS,
+        [("run               VARCHAR      ", "run               VARCHAR [1]  ")],
+        "column run is VARCHAR and has a unit",
+    ),
+    "column documented twice": (
+        ANALYSIS,
+        [("--   rank  ", "--   run   ")],
+        "column run is documented twice",
+    ),
+    "no columns": (
+        "lib/gaps.sql",
+        [("-- Columns:", "-- Returns:")],
+        "it documents no columns; list them under '-- Columns:'",
+    ),
+    "parameter without words": (
+        ANALYSIS,
+        [("    -- Runs to include; NULL means every run.\n", "")],
+        "parameter runs has no words",
+    ),
+    "parameter without default": (
+        ANALYSIS,
+        [("ranks INTEGER[] := NULL", "ranks INTEGER[]")],
+        "parameter ranks needs a type and a default",
+    ),
+    "scope of another type": (
+        ANALYSIS,
+        [("steps BIGINT[] := NULL", "steps INTEGER[] := NULL")],
+        "it does not begin with the parameters runs VARCHAR[] := NULL, ranks INTEGER[] := NULL, steps",
+    ),
+    "scope left out": (
+        ANALYSIS,
+        [
+            (
+                "    -- Profiler steps to include; NULL means every step and what lies outside of steps.\n",
+                "",
+            ),
+            ("    steps BIGINT[] := NULL,\n", ""),
+            ("(runs, ranks, steps,", "(runs, ranks, NULL,"),
+        ],
+        "it does not begin with the parameters",
+    ),
+    "parameter that shadows a column of a table": (
+        ANALYSIS,
+        [
+            (
+                "BOOLEAN := false\n",
+                "BOOLEAN := false,\n    -- Only this stream.\n    stream BIGINT := NULL\n",
+            )
+        ],
+        "parameter stream is also a column of",
+    ),
+    "parameter that shadows a column of its own": (
+        "lib/gaps.sql",
+        [("    spans\n", "    lane\n"), ("query_table(spans)", "query_table(lane)")],
+        "parameter lane is also a column of this file",
+    ),
+    "status": (
+        ANALYSIS,
+        [("-- Status: stable", "-- Status: done")],
+        "Status is 'done'; write stable or experimental",
+    ),
+    "no status": (
+        ANALYSIS,
+        [("-- Status: stable\n", "")],
+        "the header has no line '-- Status: ...'",
+    ),
+    "no since": (ANALYSIS, [("-- Since: 0.1\n", "")], "the header has no line '-- Since: ...'"),
+    "since what": (ANALYSIS, [("-- Since: 0.1", "-- Since: May")], "Since is 'May'"),
+    "no reference": (
+        ANALYSIS,
+        [("-- Reference: HTA get_comm_comp_overlap\n", "")],
+        "the header has no line '-- Reference: ...'",
+    ),
+    "no needs": (
+        ANALYSIS,
+        [("-- Needs: GPU activity\n", "")],
+        "the header has no line '-- Needs: ...'",
+    ),
+    "another name than the file": (
+        ANALYSIS,
+        [("MACRO comm_comp_overlap_v1(", "MACRO communication_overlap_v1(")],
+        "it creates communication_overlap_v1; call the file communication_overlap_v1.sql",
+    ),
+    "two statements": (
+        ANALYSIS,
+        [("ORDER BY run, rank", "ORDER BY run, rank;\nSELECT 1")],
+        "it holds 2 statements; a file is one statement",
+    ),
+    "not SQL": (ANALYSIS, [("FROM times AS t", "FROM times AS")], "the engine cannot parse it"),
+    "CTE with an underscore in an analysis": (
+        ANALYSIS,
+        [("times", "_times")],
+        "CTE _times starts with _; those of lib do",
+    ),
+    "CTE without one in lib": (
+        "lib/gaps.sql",
+        [("_bounds", "bounds")],
+        "CTE bounds could hide a caller's relation of that name; call it _bounds",
+    ),
+    "another analysis": (
+        ANALYSIS,
+        [("FROM times AS t", "FROM times AS t, idle_gaps_v1() AS i")],
+        "it calls idle_gaps_v1; an analysis uses tables and lib, never another analysis",
+    ),
+    "a view of another analysis": (
+        ANALYSIS,
+        [("FROM times AS t", "FROM times AS t, idle_gaps AS i")],
+        "it reads idle_gaps, which is not a table of sql/tables",
+    ),
+    "what views are made of": (
+        ANALYSIS,
+        [("FROM times AS t", "FROM times AS t, stored.gpu_ops AS g")],
+        "it reads stored.gpu_ops, which is not a table of sql/tables",
+    ),
+    "a file": (
+        ANALYSIS,
+        [("FROM times AS t", "FROM times AS t, read_csv('x.csv') AS x")],
+        "it calls read_csv; an analysis uses tables and lib",
+    ),
+    "a launch name": (
+        ANALYSIS,
+        [("ORDER BY run, rank", "WHERE 'cudaLaunchKernel' = t.lane.run\nORDER BY run, rank")],
+        "it contains the launch name 'cudaLaunchKernel'; find launches by correlation",
+    ),
+    "no order": (ANALYSIS, [("\nORDER BY run, rank", "")], "it does not end with an ORDER BY"),
+}
+
+
+ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
+    "documents a column that it does not return": (
+        ANALYSIS,
+        [("-- Columns:\n", "-- Columns:\n--   job               VARCHAR      Job name.\n")],
+        "it documents job, which it does not return",
+    ),
+    "returns a column that it does not document": (
+        ANALYSIS,
+        [("    t.overlapped_ns,\n", "    t.overlapped_ns,\n    1 AS one,\n")],
+        "it returns one INTEGER, which it does not document",
+    ),
+    "returns another type": (
+        ANALYSIS,
+        [("overlapped_ns     BIGINT", "overlapped_ns     INTEGER")],
+        "column overlapped_ns is BIGINT, documented as INTEGER",
+    ),
+    "returns them in another order": (
+        ANALYSIS,
+        [
+            (
+                "    t.communication_ns,\n    t.overlapped_ns,\n",
+                "    t.overlapped_ns,\n    t.communication_ns,\n",
+            )
+        ],
+        "it returns the columns in the order run, rank, overlapped_ns, communication_ns",
+    ),
+    "calls what is not there": (
+        ANALYSIS,
+        [("lib.class_segments('spans')", "lib.class_segments('nothing')")],
+        "the engine refuses it",
+    ),
+    "a table with another type": (
+        "tables/steps.sql",
+        [("is_last   BOOLEAN", "is_last   VARCHAR")],
+        "column is_last is BOOLEAN, documented as VARCHAR",
+    ),
+    "a macro with another type": (
+        "lib/gaps.sql",
+        [("dur   BIGINT [ns]", "dur   DOUBLE [ns]")],
+        "column dur is BIGINT, documented as DOUBLE",
+    ),
+    "a macro that returns more than the table it names": (
+        "lib/scoped_gpu_ops.sql",
+        [("SELECT g.*\n", "SELECT g.*, true AS wanted\n")],
+        "it returns wanted BOOLEAN, which it does not document",
+    ),
+}

@@ -1,0 +1,25 @@
+"""A simulated job, opened as HTA's users open theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hta_sql.synthetic import Job, JobSpec, write_job
+from hta_sql.trace_analysis import TraceAnalysis
+
+SPEC = JobSpec(ranks=2, steps=3, layers=2)
+
+
+@pytest.fixture(scope="session")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job of two ranks and three steps, and the truth about it."""
+    return write_job(tmp_path_factory.mktemp("job") / "traces", SPEC)
+
+
+@pytest.fixture(scope="module")
+def analysis(job: Job) -> Iterator[TraceAnalysis]:
+    """The job, opened."""
+    with TraceAnalysis(trace_dir=job.files[0].parent) as opened:
+        yield opened
