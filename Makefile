@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all test-clients check docs freeze bench fuzz clean
+.PHONY: help environment demo test test-all test-clients check docs freeze bench fuzz deep clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
@@ -19,6 +19,7 @@ help:
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
 	@echo 'make bench     side by side with HolisticTraceAnalysis'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
+	@echo 'make deep      the properties, each with fifty times as many examples'
 	@echo 'make clean     remove the environment and what was generated'
 
 # --group needs pip 25.1; the pip that Python brings along is often older.
@@ -79,6 +80,10 @@ FUZZ_SEED ?=
 fuzz: $(READY)
 	@echo '== fuzz: $(FUZZ_SECONDS) seconds'
 	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+deep: $(READY)
+	@echo '== properties, with many new examples'
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -q -n auto $$(grep -rl 'import examples\|, examples' tests --include='test_*.py')
 
 clean:
 	@echo '== clean'

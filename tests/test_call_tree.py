@@ -24,6 +24,7 @@ from hta_sql.ingestion.call_tree import (
     enclosing_events,
     nearest_ancestor,
 )
+from tests.examples import examples
 
 RUNTIME_CALL = 1
 
@@ -118,7 +119,7 @@ with_kinds = st.lists(
 
 
 @given(spans)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
     """Nested, touching, overlapping and zero-length events on two threads, by chance."""
     ordered = opening_order(events)
@@ -132,7 +133,7 @@ def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event
 
 
 @given(spans, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_depth_and_ancestors_follow_from_the_parents(
     events: list[Event], data: st.DataObject
 ) -> None:
@@ -170,7 +171,7 @@ def rows_of(
 
 
 @given(with_kinds, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
     """Wherever the batches are cut, the rows are those of one batch."""
     ordered = opening_order(events)
@@ -179,7 +180,7 @@ def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObjec
 
 
 @given(with_kinds)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_the_table_names_parent_operator_annotation_and_module(events: list[Event]) -> None:
     """The ids of the nearest ancestors of each kind; a memory event is never one of them."""
     ordered = opening_order(events)
@@ -210,7 +211,7 @@ def test_the_table_names_parent_operator_annotation_and_module(events: list[Even
 
 
 @given(with_kinds, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_the_step_is_the_one_that_it_starts_in(
     events: list[Event], shape: list[tuple[int, int]]
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hta_sql
+from tests.examples import examples
 
 Op = tuple[int, int | None, int, int, int | None]
 """Stream, launch, start, duration [ns] and bytes."""
@@ -86,7 +87,7 @@ def naive_bandwidth(all_ops: list[Op]) -> list[tuple[int, tuple[int, Any, Any]]]
     return changes(values, None)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(ops)
 def test_series_are_what_their_definition_says(all_ops: list[Op]) -> None:
     """Ties, clock skew, missing launches, bytes that are not recorded: the same points."""

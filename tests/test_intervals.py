@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hta_sql.library import load_library
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -201,7 +202,7 @@ def classes_twin(spans: list[Span]) -> list[Row]:
 
 
 both_lanes = pytest.mark.parametrize("lanes", list(LANES))
-many = settings(max_examples=120, deadline=None)
+many = settings(max_examples=examples(120), deadline=None)
 
 
 @both_lanes
@@ -251,7 +252,7 @@ def test_class_segments_know_the_classes_that_run(lanes: str, data: st.DataObjec
 
 @pytest.mark.parametrize("macro", [m for m in MACROS if m != "intersected_intervals"])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject) -> None:
     """Shuffled input gives the same rows."""
     spans = data.draw(spans_of("number"))
@@ -260,7 +261,7 @@ def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject)
 
 
 @given(spans_of("number"), spans_of("number"))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]) -> None:
     """Left with right is right with left."""
     there = ask("intersected_intervals", "number", left, right)

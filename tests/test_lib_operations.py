@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hta_sql.library import load_library
+from tests.examples import examples
 
 MACROS = ("enclosing_intervals", "short_names")
 
@@ -50,7 +51,7 @@ def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
 
 
 @pytest.mark.parametrize("last", [12, 100_000], ids=["cells of one", "cells of many"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.DataObject) -> None:
     """Each pair of a lane in which one lies inside the other, once, and no other."""
@@ -93,7 +94,7 @@ def short_names(names: list[str]) -> dict[str, str]:
     return dict(rows)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet="ab<>()- \n:{", max_size=14), max_size=8))
 def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
     """Balanced or not, whatever the brackets."""

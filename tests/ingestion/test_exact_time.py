@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.ingestion.reading import Reading
+from tests.examples import examples
+from tests.ingestion.ways import Way, rows_by_event, staged
 
 MICROSECONDS = st.one_of(
     st.decimals("0", "3e15", places=3),
@@ -27,18 +25,22 @@ def nanoseconds(microseconds: str) -> int:
     return int((Decimal(microseconds) * 1000).to_integral_value(ROUND_HALF_UP))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(st.lists(MICROSECONDS, min_size=1, max_size=8))
-def test_times_of_one_chunk(read: Callable[..., Reading], times: list[str]) -> None:
+def test_times_of_one_chunk(tmp_path: Path, times: list[str]) -> None:
     """Start and duration of each event are the decimal number that the file says."""
     durations = [time if Decimal(time) <= Decimal("1e15") else "0.5" for time in reversed(times)]
     events = ",".join(
         f'{{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": {ts}, "dur": {dur}}}'
         for ts, dur in zip(times, durations, strict=True)
     )
-    got = read(f'{{"traceEvents": [{events}]}}'.encode())
-    first = min(map(nanoseconds, times))
-    assert [(row["ts"], row["dur"]) for row in got.tables["cpu_ops"]] == [
-        (nanoseconds(ts) - first, nanoseconds(dur))
-        for ts, dur in zip(times, durations, strict=True)
+    path = tmp_path / "trace.json"
+    path.write_text(f'{{"traceEvents": [{events}]}}')
+    rows = rows_by_event(staged(path, Way(is_deep=False)))
+    assert [rows[event_id][6:8] for event_id in range(len(times))] == [
+        (nanoseconds(ts), nanoseconds(dur)) for ts, dur in zip(times, durations, strict=True)
     ]

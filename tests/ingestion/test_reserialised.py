@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import IS_DEEP, examples
 from tests.ingestion.small_trace import EVENTS, HEADER, TRAILER
-from tests.ingestion.ways import Way, staged
+from tests.ingestion.ways import Way, check_nothing_vanished, staged
 
 STYLES = st.fixed_dictionaries(
     {
@@ -29,10 +31,43 @@ WAYS = st.builds(
     memory_limit=st.sampled_from((None, "200MB")),
 )
 relaxed = settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
-    derandomize=True,
+    derandomize=not IS_DEEP,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ("ph", "X", "ts", "traceEvents", "Infinity", '"},{"ph":"X"', "]}", "\\", "1.5")
+    ),
+    st.text(max_size=8),
+)
+NUMBERS = st.one_of(
+    st.integers(-(2**70), 2**70),
+    st.decimals("0", "1e10", places=3).map(float),
+    st.floats(allow_nan=True, allow_infinity=True),
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+CATEGORIES = ("cpu_op", "kernel", "cuda_runtime", "python_function", "user_annotation", "other")
+ANY_EVENT = st.fixed_dictionaries(
+    {},
+    optional={
+        "ph": st.sampled_from("XXXXiCMsf") | VALUES,
+        "cat": st.sampled_from(CATEGORIES) | VALUES,
+        "name": WORDS | VALUES,
+        "pid": NUMBERS | VALUES,
+        "tid": NUMBERS | VALUES,
+        "ts": NUMBERS | VALUES,
+        "dur": NUMBERS | VALUES,
+        "id": NUMBERS | VALUES,
+        "args": st.dictionaries(WORDS, VALUES, max_size=4) | VALUES,
+    },
 )
 
 
@@ -62,6 +97,21 @@ def test_style_and_way_change_nothing(
     assert styled.keys() == plain.keys()
     for table in plain.keys() - {"metadata"}:
         assert styled[table] == plain[table], table
+
+
+@relaxed
+@given(events=st.lists(ANY_EVENT | VALUES, max_size=6), style=STYLES, way=WAYS)
+def test_any_values_are_read_alike_in_every_way(
+    tmp_path: Path, events: list[Any], style: dict[str, Any], way: Way
+) -> None:
+    """What stands in the fields, whatever it is, does not depend on the way to it either."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(json.dumps({**HEADER, "traceEvents": events, **TRAILER}, **style).encode())
+    plain = staged(path, Way())
+    if "error" not in plain:
+        check_nothing_vanished(plain)
+    for other in (replace(way, careful=True), replace(way, careful=False)):
+        assert staged(path, other) == plain
 
 
 @pytest.mark.parametrize(

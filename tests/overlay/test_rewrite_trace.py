@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hta_sql.errors import ParameterError, TraceError
 from hta_sql.overlay import Event, microseconds, output_path, rewrite_trace, trace_event
+from tests.examples import examples
 from tests.ingestion.reading import Reading
 from tests.ingestion.small_trace import EVENTS, HEADER, TRAILER, document
 
@@ -262,7 +263,9 @@ values = st.recursive(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(st.fixed_dictionaries({"ph": st.text(), "args": values}, optional={"name": values})),
