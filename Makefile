@@ -73,6 +73,7 @@ freeze: $(READY)
 bench: $(READY)
 	@echo '== benchmarks: results in benchmarks/work'
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/calls.py
 
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?=

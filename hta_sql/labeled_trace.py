@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hta_sql.closing import Closing
+from hta_sql.common.trace import Trace
 from hta_sql.comparison import Side
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.breakdown_frames import NS
@@ -42,7 +43,7 @@ class LabeledTrace(Closing):
 
     Args:
         label: Name of its columns; default: the name of the run.
-        t: An opened :class:`hta_sql.TraceAnalysis` or :class:`hta_sql.TraceStore`.
+        t: An opened :class:`hta_sql.TraceAnalysis`, its ``t``, or a :class:`hta_sql.TraceStore`.
         trace_dir: Folder of per-rank traces, read as TraceAnalysis reads them; used where ``t`` is
             not given.
         run: Run of the store; default: that of the TraceAnalysis, or the store's only one.
@@ -56,7 +57,7 @@ class LabeledTrace(Closing):
     def __init__(
         self,
         label: str | None = None,
-        t: Job | TraceStore | None = None,
+        t: Job | Trace | TraceStore | None = None,
         trace_dir: str | os.PathLike[str] | None = None,
         *,
         run: str | None = None,
@@ -64,7 +65,7 @@ class LabeledTrace(Closing):
         if t is None and trace_dir is None:
             raise ParameterError("Pass t (a TraceAnalysis or a TraceStore) or trace_dir.")
         self._opened = Job(trace_dir=os.fspath(trace_dir)) if t is None and trace_dir else None
-        source = t or self._opened
+        source = t.job if isinstance(t, Trace) else t or self._opened
         if isinstance(source, Job):
             self.store, chosen = source.store, run or source.run
         else:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from hta_sql.common.trace import Trace
 from hta_sql.comparison import compare
 from hta_sql.errors import ParameterError
 from hta_sql.hta.breakdown_frames import NS
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 CHANGES = ("added", "deleted", "increased", "decreased", "unchanged")
 _SIGNS = {"added": "+", "increased": "+", "deleted": "-", "decreased": "-", "unchanged": "="}
 
-Trace = LabeledTrace | Job | str | os.PathLike[str]
+Given = LabeledTrace | Job | Trace | str | os.PathLike[str]
 
 
 class TraceDiff:
@@ -36,8 +37,8 @@ class TraceDiff:
     @classmethod
     def compare_traces(  # noqa: PLR0917 - HTA's signature
         cls,
-        control: Trace,
-        test: Trace,
+        control: Given,
+        test: Given,
         control_rank: Wanted = None,
         test_rank: Wanted = None,
         control_iteration: Wanted = None,
@@ -48,7 +49,8 @@ class TraceDiff:
         """Compare counts and durations of operators and kernels.
 
         Args:
-            control: What the test is measured against: a LabeledTrace, a TraceAnalysis or a folder.
+            control: What the test is measured against: a LabeledTrace, a TraceAnalysis or its
+                ``t``, or a folder.
             test: What is measured.
             control_rank: Rank or ranks of the control; default: its first.
             test_rank: Rank or ranks of the test; default: its first.
@@ -78,8 +80,8 @@ class TraceDiff:
     @classmethod
     def ops_diff(  # noqa: PLR0917 - HTA's signature
         cls,
-        control: Trace,
-        test: Trace,
+        control: Given,
+        test: Given,
         control_rank: Wanted = None,
         test_rank: Wanted = None,
         control_iteration: Wanted = None,
@@ -115,8 +117,8 @@ class TraceDiff:
     @classmethod
     def _compared(
         cls,
-        control: tuple[Trace, Wanted, Wanted],
-        test: tuple[Trace, Wanted, Wanted],
+        control: tuple[Given, Wanted, Wanted],
+        test: tuple[Given, Wanted, Wanted],
         device_type: DeviceType,
         *,
         use_short_name: bool,
@@ -225,11 +227,11 @@ def _visualize(
         display(chart)
 
 
-def _labeled(trace: Trace, label: str) -> LabeledTrace:
+def _labeled(trace: Given, label: str) -> LabeledTrace:
     if isinstance(trace, LabeledTrace):
         return trace
-    if isinstance(trace, Job):
+    if isinstance(trace, Job | Trace):
         return LabeledTrace(label, t=trace)
     if isinstance(trace, str | os.PathLike):
         return LabeledTrace(label, trace_dir=trace)
-    raise ParameterError(f"{trace!r} is no LabeledTrace, no TraceAnalysis and no folder.")
+    raise ParameterError(f"{trace!r} is no LabeledTrace, no TraceAnalysis, no Trace and no folder.")

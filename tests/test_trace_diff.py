@@ -175,6 +175,17 @@ def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptur
     assert (frame["diff_counts"] == 0).all()
 
 
+def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceStore) -> None:
+    """HTA's TraceDiff takes a Trace, which is what TraceAnalysis has as t."""
+    one = TraceAnalysis(store=store.path, run="one")
+    three = TraceAnalysis(store=store.path, run="three")
+    whole = TraceDiff.compare_traces(one, three)
+    assert len(whole)
+    assert TraceDiff.compare_traces(one.t, three.t).equals(whole)
+    labelled = [LabeledTrace(label, t=job.t) for label, job in (("a", one), ("b", three))]
+    assert [trace.run for trace in labelled] == ["one", "three"]
+
+
 def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
     """Two folders are two stores. ROCm's stream 0 is a stream; without steps all of it counts."""
     folders = []
@@ -227,7 +238,9 @@ def test_what_is_not_there_is_named(
         LabeledTrace(t=store, run="two")
     with pytest.raises(ParameterError, match="Pass t"):
         LabeledTrace("x")
-    with pytest.raises(ParameterError, match="no LabeledTrace, no TraceAnalysis and no folder"):
+    with pytest.raises(
+        ParameterError, match="no LabeledTrace, no TraceAnalysis, no Trace and no folder"
+    ):
         TraceDiff.compare_traces(one, 7)  # type: ignore[arg-type]
     with pytest.raises(RankError, match="No rank 5 in run 'one'; it has: 0"):
         compare(Side(store, "one", ranks=[5]), Side(store, "three"))

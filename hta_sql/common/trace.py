@@ -87,6 +87,11 @@ class Trace(Closing):
         self.is_parsed = True
 
     @property
+    def job(self) -> Job:
+        """The job that the events are of, with its store."""
+        return self._job
+
+    @property
     def symbol_table(self) -> TraceSymbolTable:
         """Numbers of names and categories, in alphabetical order."""
         if self._symbols is None:
