@@ -7,6 +7,7 @@ instant.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -93,6 +94,9 @@ for command in COMMANDS:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    # NumPy's linear algebra, which nothing here calls, starts a thread a core that spins for a while:
+    # a tenth of a second of CPU in each process. Those that are started from here inherit it.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks must not end a command.
         if hasattr(stream, "reconfigure"):
@@ -112,6 +116,4 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _discard_output() -> None:
     """Let the interpreter flush what is left into nothing: the reader has gone."""
-    import os  # noqa: PLC0415
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

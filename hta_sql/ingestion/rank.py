@@ -91,7 +91,7 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
         event_count = events.total()
         link_events(con, job, metadata, event_count)
         place = Place(job.tables, job.run, job.rank, job.writer)
-        files = write_tables(con, place, events + summaries)
+        files = write_tables(con, place, events + summaries, job.threads)
         steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
         clock = "SELECT start_ns, base_time_ns IS NOT NULL FROM rank_frame"
         ((start_ns, has_base_time),) = con.execute(clock).fetchall()
@@ -109,7 +109,8 @@ def _staged(
     limit = max_unpacked_bytes(job.path)
     reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful)
     with reader.stream:
-        events = adopt_ascend_events(con, stage_events(con, reader, strict=job.strict))
+        staged = stage_events(con, reader, strict=job.strict, threads=job.threads)
+        events = adopt_ascend_events(con, staged)
     return events, reader.metadata
 
 
@@ -118,7 +119,8 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an empty database in memory; what does not fit its limit goes to a folder of its own.
 
     Left to itself the engine spills into ``.tmp`` of the current folder, and checkpoints what is
-    nowhere on a disk: a fifth of what a trace of 500 MB costs.
+    nowhere on a disk: a fifth of what a trace of 500 MB costs. Nothing in it is TEMP: that belongs to
+    one connection, and statements run side by side on several.
     """
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": job.threads,

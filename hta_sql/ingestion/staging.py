@@ -12,6 +12,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count, islice
 
 import duckdb
@@ -22,6 +23,7 @@ from hta_sql.ingestion.chunks import Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.repair import without_truths
 from hta_sql.ingestion.salvage import Rescued, rescue
+from hta_sql.ingestion.side_by_side import side_by_side
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import create_table, insert
 
@@ -70,13 +72,18 @@ class DoubtfulCutError(Exception):
 
 
 def stage_events(
-    con: duckdb.DuckDBPyConnection, reader: TraceReader | None, *, strict: bool = False
+    con: duckdb.DuckDBPyConnection,
+    reader: TraceReader | None,
+    *,
+    strict: bool = False,
+    threads: int = 1,
 ) -> Counter[str]:
     """Parse a trace into staged tables.
 
     Args:
         con: An empty in-memory database.
         reader: The trace; None makes the tables of a trace without events.
+        threads: Fill so many tables at once.
         strict: Refuse the trace at the first event that has to be repaired or left out.
 
     Returns:
@@ -97,7 +104,9 @@ def stage_events(
         if first is None and number:
             break
         batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
-        events += _stage_batch(con, batch, reader, events.total(), is_first=number == 0)
+        events += _stage_batch(
+            con, batch, reader, events.total(), is_first=number == 0, threads=threads
+        )
         if strict:
             _refuse_flaws(con, reader)
     if reader and not strict:
@@ -115,6 +124,7 @@ def _stage_batch(
     first_event_id: int,
     *,
     is_first: bool,
+    threads: int,
 ) -> Counter[str]:
     """Parse one batch and bring each event into its table; returns the events by table."""
     _parse(con, map(_arrow, batch), create_table)
@@ -127,11 +137,11 @@ def _stage_batch(
     con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": first_event_id})
     if is_first:
         con.execute(ingest_sql("parse/batch_events"))
-    for table in EXTRACTED:
-        if table in counts:
-            _extract(con, table, into_new=is_first)
-        elif is_first:
-            _create_empty(con, table)
+    largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
+    side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
+    if is_first:
+        absent = [table for table in EXTRACTED if table not in counts]
+        side_by_side(con, threads, _create_empty, absent)
     if "quarantine" in counts or is_refused:
         _quarantine(con, reader)
     if is_refused and reader:

@@ -9,11 +9,13 @@ import tempfile
 import uuid
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
 
 from hta_sql.ingestion.mindspore import CLUSTER_TABLES
+from hta_sql.ingestion.side_by_side import side_by_side
 from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import copy_to_path
@@ -53,47 +55,58 @@ class Place:
 
 
 def write_tables(
-    con: duckdb.DuckDBPyConnection, place: Place, events: Counter[str]
+    con: duckdb.DuckDBPyConnection, place: Place, events: Counter[str], threads: int = 1
 ) -> list[StoredFile]:
-    """Write every table that has rows, each under a new name that nobody else uses.
+    """Write every table that has rows, so many at once, under new names that nobody else uses.
 
     The files are on the disk then; their folders are when the manifest is written.
     """
     if "://" not in place.tables:
-        return _write_local(con, Path(place.tables), place, events)
+        return _write_local(con, Path(place.tables), place, events, threads)
     remote = store_folder(place.tables)
     with tempfile.TemporaryDirectory() as folder:
-        files = _write_local(con, Path(folder), place, events)
+        files = _write_local(con, Path(folder), place, events, threads)
         for file in files:
             remote.put(Path(folder, file.path), file.path)
     return files
 
 
 def _write_local(
-    con: duckdb.DuckDBPyConnection, tables: Path, place: Place, events: Counter[str]
+    con: duckdb.DuckDBPyConnection,
+    tables: Path,
+    place: Place,
+    events: Counter[str],
+    threads: int,
 ) -> list[StoredFile]:
-    written: dict[Path, StoredFile] = {}
-    for table in STORED:
-        # Planning and writing a table costs milliseconds, with rows or without.
-        if table in (*EXTRACTED, *CLUSTER_TABLES) and not events[table]:
-            continue
-        name = f"{place.writer}{uuid.uuid4().hex}"
-        relative = Path(table, f"run={place.run}", f"rank={place.rank}", f"{name}.parquet")
-        (tables / relative).parent.mkdir(parents=True, exist_ok=True)
-        # A dot and another suffix: neither a reader's glob nor a directory scan takes it.
-        partial = (tables / relative).with_name(f".{name}{PARTIAL}")
-        rows = copy_to_parquet(con, ingest_sql(f"store/{table}"), partial)
-        if rows:
-            size = partial.stat().st_size
-            written[partial] = StoredFile(table, relative.as_posix(), rows, size)
-        else:
-            partial.unlink()
+    # Planning and writing a table costs milliseconds, with rows or without.
+    wanted = [t for t in STORED if events[t] or t not in (*EXTRACTED, *CLUSTER_TABLES)]
+    # The leftover arguments are looked for in all events.
+    sizes = {**events, "event_args": events.total()}
+    wanted.sort(key=lambda table: -sizes.get(table, 0))
+    files = side_by_side(con, threads, partial(_write_table, tables=tables, place=place), wanted)
+    written = [file for file in files if file]
     # Flushed together at the end: the first flush takes most of the others along.
-    for partial in written:
-        sync(partial)
-    for partial, file in written.items():
-        partial.replace(tables / file.path)
-    return list(written.values())
+    for unnamed, _ in written:
+        sync(unnamed)
+    for unnamed, file in written:
+        unnamed.replace(tables / file.path)
+    return [file for _, file in written]
+
+
+def _write_table(
+    con: duckdb.DuckDBPyConnection, table: str, *, tables: Path, place: Place
+) -> tuple[Path, StoredFile] | None:
+    """Write one table to a file without its name yet; None: it has no rows."""
+    name = f"{place.writer}{uuid.uuid4().hex}"
+    relative = Path(table, f"run={place.run}", f"rank={place.rank}", f"{name}.parquet")
+    (tables / relative).parent.mkdir(parents=True, exist_ok=True)
+    # A dot and another suffix: neither a reader's glob nor a directory scan takes it.
+    unnamed = (tables / relative).with_name(f".{name}{PARTIAL}")
+    rows = copy_to_parquet(con, ingest_sql(f"store/{table}"), unnamed)
+    if rows:
+        return unnamed, StoredFile(table, relative.as_posix(), rows, unnamed.stat().st_size)
+    unnamed.unlink()
+    return None
 
 
 def copy_to_parquet(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> int:

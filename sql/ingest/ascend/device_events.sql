@@ -9,7 +9,7 @@
 --
 -- pid: process << 10 | row << 5 | device, as the profiler builds it. A collective's stream is the
 -- one that holds its connection id.
-CREATE OR REPLACE TEMP TABLE ascend_device_events AS
+CREATE OR REPLACE TABLE ascend_device_events AS
 WITH
     names AS (
         SELECT o.pid, o.tid, o.name AS kind, o.args ->> '$.name' AS name

@@ -2,5 +2,5 @@
 --
 -- With the kind of host_events: a table that joins only its own kind does so at its own size, and the
 -- engine keeps those few narrow rows at hand instead of its own wide ones.
-CREATE OR REPLACE TEMP TABLE call_tree AS
+CREATE OR REPLACE TABLE call_tree AS
 FROM call_tree_rows

@@ -1,5 +1,5 @@
 -- The rules that name a kernel's class, the user's own file first on equal priority.
-CREATE OR REPLACE TEMP TABLE class_rules AS
+CREATE OR REPLACE TABLE class_rules AS
 SELECT
     r.priority,
     row_number() OVER () AS position,

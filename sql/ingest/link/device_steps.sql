@@ -1,6 +1,6 @@
 -- The profiler step of what has no place in a host call tree: device annotations, and device activity
 -- without a launch in the trace. Everything else has the step of its host event.
-CREATE OR REPLACE TEMP TABLE device_steps AS
+CREATE OR REPLACE TABLE device_steps AS
 WITH
     alone AS (
         SELECT g.event_id, g.ts

@@ -3,7 +3,7 @@
 -- The fwdbwd arrows of the trace decide: an arrow starts at the start of the forward operator and
 -- ends at the start of the backward one. Traces without arrows are joined by autograd's sequence
 -- number: the forward operator of that number on the thread that the backward one names.
-CREATE OR REPLACE TEMP TABLE forward_operators AS
+CREATE OR REPLACE TABLE forward_operators AS
 WITH
     arrows AS (
         SELECT f.flow_id, f.phase, f.pid, f.tid, f.ts

@@ -1,5 +1,5 @@
 -- One row: what is being ingested as what, and the metadata of the trace.
-CREATE OR REPLACE TEMP TABLE job AS
+CREATE OR REPLACE TABLE job AS
 SELECT
     $run::VARCHAR AS run,
     $rank::INTEGER AS rank,

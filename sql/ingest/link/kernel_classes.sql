@@ -2,7 +2,7 @@
 --
 -- first_rule(name), made from `class_rules`, is the first rule that matches, as a chain of constant
 -- expressions: compiled once each, where a join on the regex column compiles one for every pair.
-CREATE OR REPLACE TEMP TABLE kernel_classes AS
+CREATE OR REPLACE TABLE kernel_classes AS
 WITH
     names AS (
         SELECT DISTINCT g.name

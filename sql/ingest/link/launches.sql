@@ -4,7 +4,7 @@
 -- A launch may show twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call
 -- counts, which starts first. One call may launch many kernels (graphs). Its place is looked up here:
 -- a join of device activity with the whole call tree copies the wide rows, not the narrow ones.
-CREATE OR REPLACE TEMP TABLE launches AS
+CREATE OR REPLACE TABLE launches AS
 WITH
     wanted AS (
         SELECT DISTINCT g.correlation

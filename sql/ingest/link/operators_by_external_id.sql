@@ -1,5 +1,5 @@
 -- The host operator behind each external id, for device activity without a launch in the trace.
-CREATE OR REPLACE TEMP TABLE operators_by_external_id AS
+CREATE OR REPLACE TABLE operators_by_external_id AS
 WITH
     wanted AS (
         SELECT DISTINCT g.external_id

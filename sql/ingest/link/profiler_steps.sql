@@ -1,5 +1,5 @@
 -- Host profiler steps: any ProfilerStep#N that is not a device-side annotation.
-CREATE OR REPLACE TEMP TABLE profiler_steps AS
+CREATE OR REPLACE TABLE profiler_steps AS
 WITH
     candidates AS (
         SELECT a.event_id, a.ts, a.dur, a.pid, a.tid, a.name

@@ -1,5 +1,5 @@
 -- What the reader and the parser set aside or repaired; filled batch by batch.
-CREATE OR REPLACE TEMP TABLE quarantined (
+CREATE OR REPLACE TABLE quarantined (
     event_id BIGINT,
     byte_offset BIGINT,
     byte_count BIGINT,

@@ -3,7 +3,7 @@
 -- Complete events decide (the profiler's own span among them); a trace without any falls back to
 -- its other events; NULL without any. The recording ends with the profiler's span or the last
 -- start of anything, whichever is later; NULL where the trace has no such span.
-CREATE OR REPLACE TEMP TABLE rank_clock AS
+CREATE OR REPLACE TABLE rank_clock AS
 WITH
     complete_events AS (
         SELECT min(e.ts) AS first_ts, max(e.ts) AS last_start_ts, max(e.ts + e.dur) AS last_ts

@@ -2,7 +2,7 @@
 --
 -- start_ns adds baseTimeNanoseconds where the trace has one and is then Unix time. A base that is
 -- no time between 1970 and 2065 counts as none; the metadata keep it.
-CREATE OR REPLACE TEMP TABLE rank_frame AS
+CREATE OR REPLACE TABLE rank_frame AS
 WITH
     clock AS (
         SELECT TRY_CAST(m.metadata ->> '$.baseTimeNanoseconds' AS BIGINT) AS stated

@@ -1,7 +1,7 @@
 -- Profiler steps as windows that do not overlap: an event belongs to the step that started last
 -- before it, if that step has not ended. Host events look theirs up while the call tree is built: a
 -- range join for each table cost a tenth of the whole ingest.
-CREATE OR REPLACE TEMP TABLE step_windows AS
+CREATE OR REPLACE TABLE step_windows AS
 SELECT
     p.step,
     p.ts,

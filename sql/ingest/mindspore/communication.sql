@@ -1,7 +1,7 @@
 -- One row per communication operator and step: when it ran (step trace) and what it cost (HCCL).
 --
 -- Names are `stream_<stream>_<position>_<kind>-op<number>`.
-CREATE OR REPLACE TEMP TABLE staged_cluster_communication AS
+CREATE OR REPLACE TABLE staged_cluster_communication AS
 WITH
     traced AS (
         SELECT unnest(from_json(w.step_trace, '["MAP(VARCHAR, VARCHAR)"]')) AS r

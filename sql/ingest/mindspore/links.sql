@@ -1,7 +1,7 @@
 -- One row per link, step and communication operator; operator NULL: all operators of the step.
 --
 -- A link is `<source>-<destination>`, then its type ─▶ [ms, KB (1000 bytes), KB/s].
-CREATE OR REPLACE TEMP TABLE staged_cluster_links AS
+CREATE OR REPLACE TABLE staged_cluster_links AS
 WITH
     rows_of_hccl AS (
         SELECT unnest(from_json(w.hccl, '["MAP(VARCHAR, VARCHAR)"]')) AS r

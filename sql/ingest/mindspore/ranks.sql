@@ -1,5 +1,5 @@
 -- One row: what is said of the whole rank; none without any of these files.
-CREATE OR REPLACE TEMP TABLE staged_cluster_ranks AS
+CREATE OR REPLACE TABLE staged_cluster_ranks AS
 SELECT
     w.parallel_mode,
     w.stage_count,

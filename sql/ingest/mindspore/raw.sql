@@ -1,7 +1,7 @@
 -- One row: the files of one rank of a MindSpore cluster, as JSON; NULL: there is no such file.
 --
 -- The CSV files come as lists of objects: column name ─▶ text.
-CREATE OR REPLACE TEMP TABLE mindspore_raw AS
+CREATE OR REPLACE TABLE mindspore_raw AS
 SELECT
     $step_trace::JSON AS step_trace,
     $analysis::JSON AS analysis,

@@ -1,7 +1,7 @@
 -- One row per step, and one of step NULL for the mean that the recorder wrote.
 --
 -- The rows of the analysis file have no number: the n-th is step n, the last one the mean.
-CREATE OR REPLACE TEMP TABLE staged_cluster_step_traces AS
+CREATE OR REPLACE TABLE staged_cluster_step_traces AS
 WITH
     traced AS (
         SELECT unnest(from_json(w.step_trace, '["MAP(VARCHAR, VARCHAR)"]')) AS r

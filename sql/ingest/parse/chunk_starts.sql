@@ -1,5 +1,5 @@
 -- Events before each chunk of the batch; $first_event_id counts those of earlier batches.
-CREATE OR REPLACE TEMP TABLE chunk_starts AS
+CREATE OR REPLACE TABLE chunk_starts AS
 SELECT
     p.chunk,
     count(*) AS event_count,

@@ -5,7 +5,7 @@
 -- engine prints it: compact, numbers as they were written, so that only rows with a point or a
 -- negative exponent pay for the regular expression. `whole_keys` are the keys, as alternatives of
 -- one. Text that holds a whole number is that number; with a point or an e in it, it stays text.
-CREATE OR REPLACE TEMP MACRO exact_args(args, whole_keys) AS
+CREATE OR REPLACE MACRO exact_args(args, whole_keys) AS
     CASE
         WHEN contains(args, '.') OR contains(args, 'e-') OR contains(args, 'E-') OR contains(args, 'true') OR contains(args, 'false')
             THEN regexp_replace(

@@ -1,5 +1,5 @@
 -- Spans of refused chunks that the salvage could not read or had to change, of one batch.
-CREATE OR REPLACE TEMP TABLE flaws (
+CREATE OR REPLACE TABLE flaws (
     chunk BIGINT,
     position BIGINT,
     byte_offset BIGINT,

@@ -1,5 +1,5 @@
 -- Events that cannot be placed in time, until their place in the file is known; filled batch by batch.
-CREATE OR REPLACE TEMP TABLE set_aside (
+CREATE OR REPLACE TABLE set_aside (
     event_id BIGINT,
     chunk BIGINT,
     position BIGINT,
