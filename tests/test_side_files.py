@@ -201,7 +201,7 @@ def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not MEMORY.exists(), reason="the public files are not beside the repository")
-def test_a_real_memory_timeline() -> None:
+def test_a35_a_real_memory_timeline() -> None:
     """The numbers that HTA's own test has."""
     times, sizes = MemoryAnalysis(MEMORY)._process_raw_events()
     assert len(times) == len(sizes) == 7721

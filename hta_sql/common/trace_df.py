@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from hta_sql.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.errors import ParameterError
 
 __all__ = [
     "find_events_by_name_patterns_using_decoded_names",
@@ -15,7 +16,15 @@ __all__ = [
 
 
 def get_iterations(df: pd.DataFrame) -> list[int]:
-    """List the profiler steps in a frame."""
+    """List the profiler steps in a frame.
+
+    Raises:
+        ParameterError: The frame has no column ``iteration`` of numbers.
+    """
+    if "iteration" not in df or not pd.api.types.is_numeric_dtype(df["iteration"]):
+        raise ParameterError(
+            "The frame has no column 'iteration' of numbers; take Trace.get_trace."
+        )
     return sorted(int(step) for step in df["iteration"].unique() if step >= 0)
 
 

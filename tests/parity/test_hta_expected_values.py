@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hta_sql import TraceAnalysis, TraceStore
+from hta_sql.common.trace_file import create_rank_to_trace_dict
 from hta_sql.hta.counters import TimeSeriesTypes
 from tests.parity.jobs import TRACES
 
@@ -89,7 +90,7 @@ def test_a4_kernels_with_annotations(analysis: Callable[[str], TraceAnalysis]) -
         ("A29", "hta_amd_trace", "ProfilerStep", 0),
     ],
 )
-def test_a5_critical_paths_are_found(
+def test_a5_a27_a28_a29_critical_paths_are_found(
     analysis: Callable[[str], TraceAnalysis],
     number: str,
     job: str,
@@ -130,7 +131,7 @@ def test_a16_trace_with_counters(analysis: Callable[[str], TraceAnalysis], tmp_p
     }
 
 
-def test_a17_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]) -> None:
+def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]) -> None:
     """A18 too: four kinds of copies, six streams."""
     job = analysis("hta_negative_queue_length")
     assert (job.get_memory_bw_time_series()[0]["memory_bw_gbps"] >= 0).all()
@@ -164,14 +165,69 @@ def test_a20_counters_of_the_device_by_operator(
     ]
 
 
+def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
+    """21 kernels; the arguments of the longest."""
+    rows = (
+        jobs_store.sql(
+            "SELECT * FROM gpu_ops WHERE run = 'hta_nccl_parser_config' AND kind = 'kernel' "
+            "AND contains(name, 'ncclKernel') ORDER BY dur DESC"
+        )
+        .arrow()
+        .to_pylist()
+    )
+    assert len(rows) == 21
+    expected = {"collective": "allreduce", "in_elems": 2049000, "out_elems": 2049000}
+    expected |= {"in_split_sizes": "[]", "out_split_sizes": "[]", "pg_name": "0"}
+    expected |= {"pg_desc": "default_pg", "pg_ranks": "[0, 1]"}
+    assert {column: rows[0][column] for column in expected} == expected
+
+
+def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
+    """One operator says its backend and hash; what no column holds is in event_args."""
+    rows = jobs_store.sql(
+        "SELECT o.name, a.args->>'kernel_backend', a.args->>'kernel_hash' FROM event_args AS a "
+        "JOIN cpu_ops AS o USING (run, rank, event_id) "
+        "WHERE o.run = 'hta_triton_example' AND a.args->>'kernel_backend' <> ''"
+    ).rows()
+    digest = "cqaokwf2bph4egogzevc22vluasiyuui4i54zpemp6knbsggfbuu"
+    assert rows == [("triton_poi_fused_add_cos_sin_0", "triton", digest)]
+
+
+def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> None:
+    """HTA's start is that of the first event that it keeps; ours of the first in the trace."""
+    job = analysis("hta_triton_example")
+    start = job.t.get_trace_start_unixtime_ns(0)
+    kept = job.store.run("trace_events", runs=[job.run], include_last_profiler_step=True)
+    first = min(kept.arrow().column("ts").to_pylist())
+    assert start == 2413668742269099 + 1727743122000000000
+    assert start + first == 2413669096090100 + 1727743122000000000
+
+
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the public traces are not here")
 @pytest.mark.parametrize(
-    ("number", "job", "rank"),
-    [("A44", "hta_rank_unavailable", 0), ("A44", "hta_distributed_info_unavailable", 0)],
+    ("job", "rank"),
+    [("hta_rank_unavailable", 0), ("hta_distributed_info_unavailable", 0)],
 )
 def test_a44_ranks_of_traces_that_do_not_say(
-    analysis: Callable[[str], TraceAnalysis], number: str, job: str, rank: int
+    analysis: Callable[[str], TraceAnalysis], job: str, rank: int
 ) -> None:
     """Rank 0, as HTA gives them."""
     opened = analysis(job)
-    assert opened.store.ranks(opened.run) == [rank], number
+    assert opened.store.ranks(opened.run) == [rank]
+
+
+def test_a44_a_list_of_files(tmp_path: Path) -> None:
+    """The rank that a file states, however it is listed."""
+    path = tmp_path / "trace.json"
+    path.write_text('{"distributedInfo": {"rank": 1}, "traceEvents": []}', encoding="utf-8")
+    assert create_rank_to_trace_dict([str(path)]) == (True, {1: str(path)})
+
+
+def test_a45_metadata(analysis: Callable[[str], TraceAnalysis]) -> None:
+    """What stands beside the events, the process groups too (HTA's test expects none of them)."""
+    metadata = analysis("hta_cpu_only").t.meta_data[34]
+    assert (metadata["schemaVersion"], metadata["deviceProperties"]) == (1, [])
+    info = metadata["distributedInfo"]
+    assert (info["backend"], info["rank"], info["world_size"]) == ("gloo", 34, 300)
+    assert info["pg_count"] == 10
+    assert len(info["pg_config"]) == 11

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,7 +41,7 @@ def trace_of(tmp_path: Path) -> Iterator[Callable[[str], Trace]]:
         trace.close()
 
 
-def test_filters(trace_of: Callable[[str], Trace]) -> None:
+def test_a39_a40_a41_filters(trace_of: Callable[[str], Trace]) -> None:
     """Rows of one rank that HTA's filters keep (times there are the file's)."""
     trace = trace_of("hta_trace_filter")
     trace.decode_symbol_ids(use_shorten_name=False)
@@ -59,7 +61,7 @@ def test_filters(trace_of: Callable[[str], Trace]) -> None:
     assert len(forward(FirstIterationFilter()(frame))) == 146
 
 
-def test_syncs_are_on_the_device(trace_of: Callable[[str], Trace]) -> None:
+def test_a42_syncs_are_on_the_device(trace_of: Callable[[str], Trace]) -> None:
     """Event Sync and Context Sync have no stream, and are device activity all the same."""
     trace = trace_of("hta_cp_event_sync")
     frame, symbols = trace.get_trace(trace.get_ranks()[0]), trace.symbol_table
@@ -82,14 +84,42 @@ def test_timeline(trace_of: Callable[[str], Trace]) -> None:
     }
 
 
-def test_call_graph(trace_of: Callable[[str], Trace]) -> None:
+def test_a43_call_graph(trace_of: Callable[[str], Trace]) -> None:
     """The chain of a kernel of the backward thread goes up to the step of the main thread."""
     graph = CallGraph(trace_of("hta_call_stack"))
+    assert len(graph.trace_data.get_trace(graph.ranks[0])) == 7
     assert graph.mapping["label"].tolist() == ["main", "bwd"]
     assert set(graph.mapping["stack_root"]) == {-3914}
+    graph.trace_data.decode_symbol_ids()
     stack = graph.get_stack_of_node(5)
     assert list(stack["index"]) == [0, 1, 2, 3, 4, 6, 5]
+    assert list(stack["parent"]) == [-3914, 0, 1, 2, 3, 4, 6]
     assert list(stack["depth"]) == list(range(7))
     assert list(stack["height"]) == list(range(6, -1, -1))
     assert set(stack["num_kernels"]) == {1}
     assert set(stack["kernel_span"]) == {45.0}
+    assert list(stack["s_name"])[:-1] == [
+        "ProfilerStep#552",
+        "## backward ##",
+        "autograd::engine::evaluate_function: AddmmBackward0",
+        "AddmmBackward0",
+        "aten::mm",
+        "cudaLaunchKernel",
+    ]
+    assert "cutlass" in stack["s_name"].iloc[-1]
+
+
+def test_a43_without_the_annotation(tmp_path: Path) -> None:
+    """Without ``## backward ##`` the autograd operator is below the step."""
+    if not TRACES.is_dir():
+        pytest.skip("the public traces are not beside the repository")
+    (path,) = (TRACES / "hta_call_stack").iterdir()
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    for event in content["traceEvents"]:
+        if event.get("name") == "## backward ##":
+            event["name"] = "something else"
+            event["dur"] = 0
+    (tmp_path / "trace.json").write_text(json.dumps(content), encoding="utf-8")
+    with Trace(trace_dir=str(tmp_path)) as trace:
+        stack = CallGraph(trace).get_stack_of_node(5)
+        assert list(stack["index"]) == [0, 2, 3, 4, 6, 5]

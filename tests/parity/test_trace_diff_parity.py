@@ -12,10 +12,23 @@ from tests.parity.pairs import labeled
 pytestmark = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
 
-def test_the_numbers_of_htas_own_tests(jobs_store: TraceStore) -> None:
-    """Iteration 1010 of rank 1: 6 host events and 1 kernel, against 8 and none."""
+IN_THE_ITERATION = (1, 1, 1010, 1010)
+"""Rank and iteration of both sides."""
+
+
+def test_a31_ranks_iterations_and_events(jobs_store: TraceStore) -> None:
+    """Rank 1, two iterations; six host events and one of the device in the second."""
     base, test = labeled(jobs_store, "pair_trace_compare")
-    chosen = (base, test, 1, 1, 1010, 1010)
+    for side in (base, test):
+        assert side.ranks() == [1]
+        assert side.iterations() == [1009, 1010]
+    assert len(base.extract_ops(1, 1010, DeviceType.CPU)) == 6
+    assert len(base.extract_ops(1, 1010, DeviceType.GPU)) == 1
+
+
+def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
+    """How often, and how long."""
+    base, _ = labeled(jobs_store, "pair_trace_compare")
     summary = base.get_ops_summary(base.extract_ops(1, 1010, DeviceType.CPU))
     rows = summary[["name", "counts", "total_duration"]].itertuples(index=False, name=None)
     assert sorted(rows) == [
@@ -26,11 +39,20 @@ def test_the_numbers_of_htas_own_tests(jobs_store: TraceStore) -> None:
         ("cudaLaunchKernel", 1, 4),
         ("nccl:all_reduce", 1, 67),
     ]
-    assert len(base.extract_ops(1, 1010, DeviceType.GPU)) == 1
+
+
+def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
+    """Host: 5 as often, 3 more, 1 less; device: 1 less."""
+    chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     host = TraceDiff.compare_traces(*chosen, DeviceType.CPU, use_short_name=True)
     assert host["counts_change_categories"].value_counts().to_dict() == {"=": 5, "+": 3, "-": 1}
     device = TraceDiff.compare_traces(*chosen, DeviceType.GPU, use_short_name=True)
     assert list(device["counts_change_categories"]) == ["-"]
+
+
+def test_a34_operators_that_came_and_went(jobs_store: TraceStore) -> None:
+    """By name."""
+    chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     assert TraceDiff.ops_diff(*chosen, DeviceType.CPU) == {
         "added": ["AddmmBackward0", "All2All_Pooled_Req", "CatBackward0"],
         "deleted": ["nccl:all_reduce"],

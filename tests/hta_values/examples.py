@@ -1,0 +1,61 @@
+"""Small traces from a few words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hta_sql.common.trace import Trace
+from hta_sql.common.trace_call_graph import CallGraph
+
+Event = dict[str, Any]
+
+THREAD = 5
+
+
+def host(name: str, ts: float, dur: float = 1, cat: str = "cpu_op", **args: Any) -> Event:
+    """An event of the host [µs]."""
+    place = {"pid": 1, "tid": THREAD, "ts": ts, "dur": dur}
+    return {"ph": "X", "cat": cat, "name": name, **place, "args": args}
+
+
+def device(
+    name: str, ts: float, dur: float = 1, cat: str = "kernel", tid: int = 7, **args: Any
+) -> Event:
+    """An operation of the device [µs], on stream 7 unless told."""
+    place = {"pid": 0, "tid": tid, "ts": ts, "dur": dur}
+    return {"ph": "X", "cat": cat, "name": name, **place, "args": {"stream": 7, **args}}
+
+
+def tree(starts: list[int], durations: list[int]) -> list[Event]:
+    """Operators of one thread [µs]."""
+    spans = zip(starts, durations, strict=True)
+    return [host(f"op{n}", start, duration) for n, (start, duration) in enumerate(spans)]
+
+
+def write(folder: Path, events: list[Event], **about: Any) -> Trace:
+    """Write a trace and open it, every step of it."""
+    path = folder / "trace.json"
+    path.write_text(json.dumps({**about, "traceEvents": events}), encoding="utf-8")
+    return Trace({0: str(path)})
+
+
+def frame_of(trace: Trace, *, with_stacks: bool = False) -> pd.DataFrame:
+    """Return the frame of rank 0; the root of a thread, which is minus its number, is -1."""
+    if with_stacks:
+        CallGraph(trace)
+        frame = trace.get_trace(0)
+        return frame.assign(parent=frame["parent"].replace(-THREAD, -1))
+    return trace.get_trace(0)
+
+
+def overlapping(trace: Trace, table: str) -> list[int]:
+    """List the events of a table that overlap another of their thread without lying inside."""
+    query = (
+        "SELECT t.event_id FROM query_table($table) AS t WHERE t.overlaps "
+        "AND list_contains($runs, t.run) AND list_contains($ranks, t.rank)"
+    )
+    return sorted(trace.sql(query, 0, {"table": table})["event_id"])

@@ -1,0 +1,287 @@
+"""C1 to C19: what HTA's own tests expect of small examples, whatever the program.
+
+Where ours is another answer, the docstring has HTA's and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from hta_sql import TraceStore
+from hta_sql.common.timeline import simplify_name
+from hta_sql.common.trace_df import find_op_occurrence, get_iterations
+from hta_sql.common.trace_filter import IterationIndexFilter
+from hta_sql.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.errors import ParameterError
+from hta_sql.hta.names import shorten_name
+from tests.hta_values.examples import Event, device, frame_of, host, overlapping, tree, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hta_sql.common.trace import Trace
+
+SUBMIT = "runFunction - job_prep_and_submit_for_execution"
+
+Reading = Callable[..., "Trace"]
+
+
+def test_c1_linked_events(reading: Reading) -> None:
+    """-1 without a correlation id, 0 where the partner is not there, else its index."""
+    events = [
+        host("first", 0),
+        host("launch", 1, cat="cuda_runtime", correlation=15),
+        host("wait", 2, cat="cuda_runtime", correlation=16),
+        host("lost", 3, cat="cuda_runtime", correlation=22),
+        host("op", 4),
+        device("Event Sync", 5, cat="cuda_sync", correlation=15, stream=-1),
+        device("Context Sync", 6, cat="cuda_sync", correlation=16, stream=-1),
+        device("k", 7, correlation=30),
+        device("k", 8),
+    ]
+    linked = frame_of(reading(events))["index_correlation"].tolist()
+    assert linked == [-1, 5, 6, 0, -1, 1, 2, 0, -1]
+
+
+def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
+    """By name; what runs on the host has none (HTA: OTHER)."""
+    store = ingest_trace(
+        [
+            host("cudaDeviceSynchronize", 0, cat="cuda_runtime"),
+            device("nccl:all_reduce", 1),
+            device("Memcpy DtoH (Device)", 2, cat="gpu_memcpy"),
+            device("custom_gemm_kernel", 3),
+        ]
+    )
+    assert store.sql("SELECT name, class FROM gpu_ops ORDER BY event_id").rows() == [
+        ("nccl:all_reduce", "communication"),
+        ("Memcpy DtoH (Device)", "memory"),
+        ("custom_gemm_kernel", "computation"),
+    ]
+
+
+def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
+    """What a copy is called in the bandwidth series."""
+    names = ["Memcpy DtoH (Device)", "Memcpy HtoD (Pinned)", "Memset (Device)", "custom_dma_op"]
+    store = ingest_trace(
+        [device(name, ts, cat="gpu_memcpy", bytes=1) for ts, name in enumerate(names)]
+    )
+    rows = store.sql("SELECT DISTINCT name FROM memory_bandwidth_series() ORDER BY name").rows()
+    assert [name for (name,) in rows] == [
+        *("Memcpy DtoH", "Memcpy HtoD", "Memcpy Unknown", "Memset"),
+    ]
+
+
+def test_c4_streams_that_are_no_numbers(reading: Reading) -> None:
+    """Text of a number is the number; else the row has the stream of its lane, or none (-1)."""
+    events = [device("k", ts, stream=s) for ts, s in enumerate([1, "2", None, "abc"])]
+    for event in events[2:]:
+        event["tid"] = "no number"
+    assert frame_of(reading(events))["stream"].tolist() == [1, 2, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("a<int>(b)", "a"),
+        (
+            "void at::native::vectorized_elementwise_kernel<4, at::native::F<float>>(int, char*)",
+            "at::native::vectorized_elementwise_kernel",
+        ),
+        ("Memcpy DtoD (Device -> Device)", "Memcpy DtoD (Device -> Device)"),
+    ],
+)
+def test_c5_short_names(name: str, short: str) -> None:
+    """Without template and call arguments and return type."""
+    assert shorten_name(name) == short
+
+
+@pytest.mark.parametrize(
+    ("name", "simple"),
+    [
+        ("autograd::engine::evaluate_function: TBackward0", "autograd::TBackward0"),
+        (
+            "void permute_pooled_embs_kernel<float>(float const*, long const*)",
+            "permute_pooled_embs_kernel<float>",
+        ),
+        ("## qat ##", "## qat ##"),
+        ("x" * 60, "x" * 42 + "..."),
+    ],
+)
+def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
+    """At most 45 letters."""
+    assert simplify_name(name) == simple
+
+
+@pytest.mark.parametrize(
+    ("backend", "call", "kind"),
+    [
+        ("mtia:hccl", None, "MTIA"),
+        (None, "cudaLaunchKernel", "NVIDIA GPU"),
+        (None, "hipLaunchKernel", "AMD GPU"),
+        (None, SUBMIT, "MTIA"),
+        (None, None, "UNKNOWN GPU"),
+    ],
+)
+def test_c7_kinds_of_devices(
+    reading: Reading, backend: str | None, call: str | None, kind: str
+) -> None:
+    """By the backend, else by the names of calls."""
+    events = [host(call, 0, cat="cuda_runtime") if call else host("op", 0)]
+    about = {"backend": backend} if backend else {}
+    assert reading(events, distributedInfo={"rank": 0, **about}).get_device_type() == kind
+
+
+def test_c8_call_stack(reading: Reading) -> None:
+    """Parents, depths and heights.
+
+    The last event, 16 to 19, starts in one that ends at 18 and so is not inside it: its parent is
+    the one around both, and it is marked. HTA's stack says that it is inside (parent 7, depth 2,
+    heights 3 and 2 for 6 and 7; Q58).
+    """
+    trace = reading(tree([0, 1, 3, 3, 7, 8, 10, 12, 16], [10, 5, 2, 1, 3, 1, 11, 6, 3]))
+    frame = frame_of(trace, with_stacks=True)
+    assert frame["parent"].tolist() == [-1, 0, 1, 2, 0, 4, -1, 6, 6]
+    assert frame["depth"].tolist() == [0, 1, 2, 3, 1, 2, 0, 1, 1]
+    assert frame["height"].tolist() == [4, 3, 2, 1, 2, 1, 2, 1, 1]
+    assert overlapping(trace, "cpu_ops") == [8]
+
+
+@pytest.mark.parametrize(
+    ("starts", "durations", "parents"),
+    [
+        pytest.param([0, 0, 5, 5], [10, 5, 1, 5], [-1, 0, 3, 0], id="c9"),
+        pytest.param([0, 0, 4, 5], [0, 5, 0, 0], [1, -1, 1, 1], id="c10"),
+        pytest.param(
+            [55, 61, 62, 85, 86, 86, 90, 91],
+            [0, 15, 0, 1, 0, 0, 225181, 0],
+            [-1, -1, 1, -1, 3, 4, -1, 6],
+            id="c11",
+        ),
+    ],
+)
+def test_c9_c10_c11_ties(
+    reading: Reading, starts: list[int], durations: list[int], parents: list[int]
+) -> None:
+    """The longer one is around; no duration at an edge is inside, and inside its like before it."""
+    frame = frame_of(reading(tree(starts, durations)), with_stacks=True)
+    assert frame["parent"].tolist() == parents
+
+
+def test_c12_kernels_of_an_operator(reading: Reading) -> None:
+    """Two kernels, 7 µs, from 5 to 15."""
+    events = [
+        host("op", 0, 20),
+        host("cudaLaunchKernel", 1, cat="cuda_runtime", correlation=1),
+        host("cudaLaunchKernel", 3, cat="cuda_runtime", correlation=2),
+        device("k", 5, 4, correlation=1),
+        device("k", 12, 3, correlation=2),
+    ]
+    op = frame_of(reading(events), with_stacks=True).loc[0]
+    columns = ["num_kernels", "kernel_dur_sum", "first_kernel_start", "last_kernel_end"]
+    assert list(op[[*columns, "kernel_span"]]) == [2, 7, 5, 15, 10]
+
+
+def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
+    """They keep what was recorded (HTA trims them to 15, 10, 8, 6 and 5).
+
+    Those that end behind an earlier one, of time and not only of id, are marked: 4 to 14 and 6 to 26.
+    """
+    events: list[Event] = []
+    spans = zip([0, 2, 4, 6, 7], [15, 10, 10, 20, 8], [None, 0, 1, 2, 2], strict=True)
+    for number, (start, duration, parent) in enumerate(spans):
+        about = {"Python id": number, "Python parent id": parent}
+        events.append(host(f"f{number}", start, duration, cat="python_function", **about))
+    trace = reading(events)
+    assert frame_of(trace)["dur"].tolist() == [15, 10, 10, 20, 8]
+    assert overlapping(trace, "python_calls") == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("index", "kept"),
+    [(1, {551}), ([1, 2, 3], {551, 552, 553}), (-1, set()), (5, set())],
+)
+def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> None:
+    """The n-th iteration, from 0; -1 stands for what is outside of iterations and is never one."""
+    frame = pd.DataFrame({"iteration": [-1, *range(550, 555)]})
+    assert set(IterationIndexFilter(index)(frame)["iteration"]) == kept
+    outside = frame.assign(iteration=-1)
+    assert len(IterationIndexFilter(index)(outside)) == len(outside)
+
+
+def test_c15_iterations() -> None:
+    """Sorted and distinct; what is no number is refused."""
+    for steps, listed in (([1, 2, 3, 3, 4], [1, 2, 3, 4]), ([-1, 1, 2, 3], [1, 2, 3])):
+        assert get_iterations(pd.DataFrame({"iteration": steps})) == listed
+    assert get_iterations(pd.DataFrame({"iteration": [-1, -1]})) == []
+    for wrong in (pd.DataFrame({"iteration": ["1"]}), pd.DataFrame({"ts": [1]})):
+        with pytest.raises(ParameterError, match="iteration"):
+            get_iterations(wrong)
+
+
+def test_c16_occurrences() -> None:
+    """By start; -1 is the last one."""
+    frame = pd.DataFrame(
+        {"s_name": ["op1", "op2", "op1", "op1"], "ts": [500, 50, 100, 300], "index": range(4)}
+    )
+    for position, index in ((1, 3), (-1, 0)):
+        found, row = find_op_occurrence(frame, "op1", position)
+        assert (found, row["index"]) == (True, index)
+    found, row = find_op_occurrence(frame, "op3", 0)
+    assert (found, row.empty) == (False, True)
+
+
+def test_c17_symbols() -> None:
+    """Those that contain a text."""
+    table = TraceSymbolTable(["a", "b", "c", "b1", "b2", "b3", "a1"])
+    assert set(table.find_matched_symbols(["b"])) == {"b", "b1", "b2", "b3"}
+    assert table.find_matched_symbols(["b."]) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "kept"),
+    [
+        ([{"ph": "M", "name": "process_name", "pid": 1}], 0),
+        ([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": t, "dur": 1} for t in (0, 2)], 2),
+        ([host("a", 0), host("b", 2) | {"cat": None}, host("c", 4) | {"dur": None}], 1),
+    ],
+)  # fmt: skip
+def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int) -> None:
+    """Complete events with a category and a duration; arguments are not needed."""
+    assert len(frame_of(reading(events))) == kept
+
+
+def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
+    """Their stream is that of the lane, their step the one that they start in."""
+    events = [
+        *(host(f"ProfilerStep#{n}", 50 * n - 50, 50, cat="user_annotation") for n in (1, 2, 3)),
+        host(SUBMIT, 5, cat="mtia_runtime", correlation=1),
+        device("k", 70, 5, cat="mtia_ccp_events", stream=3, correlation=1),
+        *(device("dma_request", ts, 5, cat="mtia_ccp_events", tid=105) for ts in (20, 60)),
+        device("dma_request", 120, 5, cat="mtia_ccp_events", tid=106, stream=9),
+    ]
+    for event in events[5:7]:
+        del event["args"]["stream"]
+    frame = frame_of(reading(events, distributedInfo={"backend": "mtia:hccl", "rank": 0}))
+    assert frame.loc[4:, ["stream", "iteration"]].to_numpy().tolist() == [
+        [3, 1],
+        [105, 1],
+        [105, 2],
+        [9, 3],
+    ]
+
+
+@pytest.fixture
+def reading(tmp_path: Path, request: pytest.FixtureRequest) -> Reading:
+    """Read events as a Trace that closes itself: ``reading(events, distributedInfo={...})``."""
+
+    def read(events: list[Event], **about: Any) -> Trace:
+        trace = write(tmp_path, events, **about)
+        request.addfinalizer(trace.close)
+        return trace
+
+    return read

@@ -1,0 +1,139 @@
+"""A6 to A14: what HTA's own tests expect of MTIA, by their number in the list of them.
+
+The trace of A6 to A13, mtia_trace_single_rank, is not public. A trace of eleven events has the same
+situation for each of them: two streams, commands that a runFunction submits, a copy, a wait on the
+device. HTA was run on it too: where it says something else, the docstring has its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from hta_sql import TraceAnalysis, TraceStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MUL = "customized_fba_mul_const-dtype_Float"
+
+
+@pytest.fixture
+def mtia(trace_path: Callable[[str], Path], tmp_path: Path) -> Iterator[TraceAnalysis]:
+    """Two multiplications on stream 1, a copy and a merge on stream 102."""
+    trace = {0: str(trace_path("mtia_commands.json"))}
+    with TraceAnalysis(trace, store=tmp_path / "mtia.store") as opened:
+        yield opened
+
+
+def rows(frame: pd.DataFrame | None, *columns: str) -> list[tuple[Any, ...]]:
+    """Some columns of a frame as tuples."""
+    assert frame is not None
+    return list(frame[list(columns)].itertuples(index=False, name=None))
+
+
+def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
+    """30 to 100 µs, of which 35 computing and 10 copying; HTA adds the wait of 8 µs (Q19)."""
+    (row,) = mtia.get_temporal_breakdown().to_dict("records")
+    assert row == {
+        "rank": 0,
+        "idle_time(us)": 25.0,
+        "compute_time(us)": 35.0,
+        "non_compute_time(us)": 10.0,
+        "kernel_time(us)": 70.0,
+        "idle_time_pctg": 35.71,
+        "compute_time_pctg": 50.0,
+        "non_compute_time_pctg": 14.29,
+    }
+
+
+def test_a7_kernel_breakdown(mtia: TraceAnalysis) -> None:
+    """Computation first; the copy is a dma_request (HTA lists event_wait as computation, Q19)."""
+    types, kernels = mtia.get_gpu_kernel_breakdown(include_memory_kernels=True)
+    assert rows(types, "kernel_type", "sum") == [("COMPUTATION", 35.0), ("MEMORY", 10.0)]
+    assert rows(kernels, "kernel_type", "name", "sum (us)") == [
+        ("COMPUTATION", MUL, 30.0),
+        ("COMPUTATION", "merge", 5.0),
+        ("MEMORY", "dma_request", 10.0),
+    ]
+
+
+def test_a8_queue_lengths(mtia: TraceAnalysis) -> None:
+    """Both streams go up and down twice (HTA does not know the launch of the copy, Q37)."""
+    summary = mtia.get_queue_length_summary([0])
+    assert summary is not None
+    assert list(summary.index) == [(0, 1), (0, 102)]
+    values = [4, 0.5, pytest.approx(0.57735, abs=1e-5), 0, 0, 0.5, 1, 1]
+    assert summary.to_numpy().tolist() == [values, values]
+
+
+def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
+    """A row for each stream, of 100 µs; HTA keeps the last one (Q33), of 95 µs (Q18)."""
+    blocked = mtia.get_time_spent_blocked_on_full_queue(
+        mtia.get_queue_length_time_series([0]), max_queue_length=1
+    )
+    columns = (
+        "stream",
+        "duration_at_max_queue_length",
+        "relative_duration_at_max_queue_length",
+    )
+    assert rows(blocked, *columns) == [(1, 33.0, 0.33), (102, 25.0, 0.25)]
+
+
+def test_a10_idle_time(mtia: TraceAnalysis) -> None:
+    """A launch after the end of the work before, and one before it; ratios of a stream make 1."""
+    idle, stats = mtia.get_idle_time_breakdown(ranks=[0], show_idle_interval_stats=True)
+    assert rows(idle, "stream", "idle_category", "idle_time", "idle_time_ratio") == [
+        (1, "host_wait", 10.0, 1.0),
+        (1, "other", 0.0, 0.0),
+        (102, "kernel_wait", 5.0, 1.0),
+        (102, "other", 0.0, 0.0),
+    ]
+    assert stats is not None
+    assert rows(stats, "stream", "count", "mean")[0] == (1, 1, 10.0)
+
+
+def test_a11_launches(mtia: TraceAnalysis) -> None:
+    """A command that starts before its call returns has no delay."""
+    launches = mtia.get_cuda_kernel_launch_stats()[0].set_index("correlation")
+    assert list(launches.loc[4]) == [12.0, 5.0, 0.0]
+    assert list(launches.loc[2]) == [4.0, 10.0, 4.0]
+
+
+def test_a12_operators_and_their_delays(mtia: TraceAnalysis) -> None:
+    """From the operator to its launch 5 and 2 µs, from there to the command 25 and 8."""
+    frame = mtia.get_aten_op_kernels_and_delay(
+        sort_by=["occurrence_count", "avg_aten_op_launch_delay"]
+    )[0]
+    assert [tuple(row) for row in frame.itertuples(index=False, name=None)] == [
+        ("aten::mul", MUL, 2, 3.5, 16.5)
+    ]
+
+
+def test_a13_frames_of_mtia(mtia: TraceAnalysis, jobs_store: TraceStore) -> None:
+    """The device is known, times start at 0, host rows have no stream, launches are linked."""
+    assert mtia.t.get_device_type() == "MTIA"
+    with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as real:
+        for trace in (mtia.t, real.t):
+            trace.decode_symbol_ids(use_shorten_name=False)
+            frame = trace.get_trace(trace.get_ranks()[0])
+            assert (frame["ts"] >= 0).all()
+            assert (frame["stream"][frame["s_cat"].isin(["cpu_op", "mtia_runtime"])] <= 0).all()
+            on_device = frame[frame["stream"] >= 0]
+            assert (on_device["s_name"] == "dma_request").any()
+            assert (on_device["correlation"] > 0).any()
+
+
+def test_a14_inference_has_no_steps(jobs_store: TraceStore) -> None:
+    """Without steps, leaving out the last one leaves out nothing."""
+    with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as job:
+        assert job.get_profiler_steps() == []
+        assert job.t.get_iterations() == []
+        job.t.align_and_filter_trace(include_last_profiler_step=False)
+        rows = len(job.t.get_trace(0))
+        job.t.align_and_filter_trace(include_last_profiler_step=True)
+        assert rows == len(job.t.get_trace(0)) == 10346 + 1696 + 1313 + 823
