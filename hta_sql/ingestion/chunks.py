@@ -12,9 +12,11 @@ import json
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError
+from hta_sql.ingestion.grammar import may_be_too_deep
 from hta_sql.ingestion.metadata import (
     SPACE_AND_COMMA,
     closes_the_list,
@@ -22,6 +24,7 @@ from hta_sql.ingestion.metadata import (
     read_keys,
 )
 from hta_sql.ingestion.salvage import EXCERPT_BYTES, walk
+from hta_sql.ingestion.too_long import READ_BYTES, pass_over
 from hta_sql.ingestion.unpack import UnpackedStream
 
 CHUNK_BYTES = 256 << 10
@@ -34,8 +37,12 @@ HEADER_LIMIT_BYTES = 64 << 20
 TRAILER_LIMIT_BYTES = 16 << 20
 """What follows the event list is read to here, where the fast way did not find its end."""
 
-MAX_EVENT_BYTES = 128 << 20
-"""No event is longer: text without a boundary for so long is not a trace."""
+MAX_EVENT_BYTES = 16 << 20
+"""A longer event goes to quarantine: the lists and objects in it could take forty times its size.
+Those of PyTorch stay below 1 MB."""
+
+TOO_LONG = f"longer than {MAX_EVENT_BYTES >> 20} MB"
+"""What quarantine says of such an event."""
 
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
@@ -59,6 +66,8 @@ class Chunk:
     number: int
     byte_offset: int
     text: bytes
+    is_doubted: bool = False
+    """The engine may read it otherwise than it is meant: to be walked from event to event."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +88,14 @@ class TraceReader:
     Attributes:
         stream: The JSON bytes, decompressed.
         name: What errors call the file.
-        chunk_bytes: Size of a chunk before it is cut at the last event inside.
+        chunk_bytes: Size of a chunk before it is cut at the last event inside; 2 MB at most.
         max_bytes: Stop with an error behind so many bytes; None: never.
         careful: Cut where a walk from event to event ends, not at a separator. Separators
             also stand in lists inside an event; what they cut there does not parse.
         metadata: The top-level keys beside the events; complete after the iteration.
         problems: What was wrong with the file as a whole; complete after the iteration.
         offsets: Where each chunk started in the (decompressed) file.
+        too_long: Chunk ─▶ bytes of the event that it stands for, of which it is only the start.
         is_done: The iteration is complete.
         header: What stands before the first event, the bracket included.
         trailer: What stands behind the last event, the bracket included; complete after the
@@ -100,12 +110,17 @@ class TraceReader:
     metadata: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
+    too_long: dict[int, int] = field(default_factory=dict)
     is_done: bool = False
     header: bytes = b""
     trailer: bytes = b""
     _separators: list[bytes] = field(default_factory=list)
     _offset: int = 0
     _bytes_read: int = 0
+
+    def __post_init__(self) -> None:
+        """Keep the chunks so small that none holds an event that is too long."""
+        self.chunk_bytes = min(self.chunk_bytes, MAX_EVENT_BYTES // 8)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in file order."""
@@ -141,19 +156,22 @@ class TraceReader:
         """Cut where events are known to end; returns the rest, from the end of the list on."""
         brackets = 0
         is_stray = False
-        while block := self._read(len(buffer)):
+        # No more is needed than tells whether an event is too long.
+        while block := self._read(min(len(buffer), MAX_EVENT_BYTES - len(buffer))):
             buffer = buffer + block if buffer else self._strip(block)
             # Behind so many brackets that do not end the list, none cuts it any more.
-            known = len(buffer) if brackets >= MAX_TRAILER_BRACKETS else int(is_stray)
-            cut = self._end_of_whole_events(buffer, stray_before=known)
-            if cut > 0:
-                buffer = yield from self._cut(buffer, cut)
+            while True:
+                known = len(buffer) if brackets >= MAX_TRAILER_BRACKETS else int(is_stray)
+                cut, is_too_long = self._end_of_whole_events(buffer, stray_before=known)
+                if cut > 0:
+                    buffer = yield from self._cut(buffer, cut)
+                elif is_too_long:
+                    buffer = yield from self._pass_over(buffer)
+                else:
+                    break
                 is_stray = False
-            elif len(buffer) > MAX_EVENT_BYTES:
-                raise TraceFormatError(
-                    f"{self.name}: no end of an event in {MAX_EVENT_BYTES >> 20} MB from byte "
-                    f"{self._offset} on; this is not a Kineto trace."
-                )
+                if len(buffer) <= MAX_EVENT_BYTES:
+                    break
             if buffer.startswith(b"]") and not is_stray and brackets < MAX_TRAILER_BRACKETS:
                 brackets += 1
                 while len(buffer) < TRAILER_LIMIT_BYTES and (block := self._read(len(buffer))):
@@ -168,9 +186,18 @@ class TraceReader:
         self._offset += cut
         return self._strip(buffer[cut:])
 
-    def _chunk(self, text: bytes) -> Chunk:
+    def _pass_over(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
+        """Yield only the start of an event that is too long; returns what follows it."""
+        passed = pass_over(buffer, partial(self._read, READ_BYTES), MAX_EVENT_BYTES)
+        self.too_long[len(self.offsets)] = passed.byte_count
+        yield self._chunk(buffer[:EXCERPT_BYTES], is_doubted=True)
+        self._offset += passed.byte_count + passed.gap
+        return self._strip(passed.rest)
+
+    def _chunk(self, text: bytes, *, is_doubted: bool = False) -> Chunk:
         self.offsets.append(self._offset)
-        return Chunk(len(self.offsets) - 1, self._offset, text)
+        is_doubted = is_doubted or may_be_too_deep(text)
+        return Chunk(len(self.offsets) - 1, self._offset, text, is_doubted)
 
     def _read(self, at_least: int = 0) -> bytes:
         """Read a block; a compressed stream that breaks off ends there, and is noted.
@@ -179,7 +206,7 @@ class TraceReader:
         double, so that the copies of its start cost no more than the event.
         """
         try:
-            block = self.stream.read(max(self.chunk_bytes, at_least))
+            block = self.stream.read(min(max(self.chunk_bytes, at_least), MAX_EVENT_BYTES))
         except (EOFError, OSError, ValueError) as error:
             self._note_end(f"the file cannot be read further: {error}")
             return b""
@@ -263,21 +290,27 @@ class TraceReader:
         last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
         return last + 1 if last >= 0 else -1
 
-    def _end_of_whole_events(self, buffer: bytes, *, stray_before: int) -> int:
+    def _end_of_whole_events(self, buffer: bytes, *, stray_before: int) -> tuple[int, bool]:
         """Position behind the last event that ends in the buffer whatever follows, or of a bracket.
 
         A closing bracket is reported first, unless it is one of those known to be stray.
+
+        Returns:
+            The position, and whether an event that is too long stands there.
         """
         end = 0
         for span in walk(buffer, is_partial=True):
             if span.is_bracket and span.start >= stray_before:
-                return span.start
+                return span.start, False
+            reach = len(buffer) if span.is_open else span.end
+            if len(buffer[span.start : reach].rstrip(SPACE_AND_COMMA)) > MAX_EVENT_BYTES:
+                return span.start, True
             if span.is_open:
                 break
             # By itself, a word that an event follows without a comma would be an element.
             if not span.problem or buffer.startswith(b"{", span.start):
                 end = span.end
-        return end
+        return end, False
 
     def _strip(self, buffer: bytes) -> bytes:
         """Drop what stands between two events."""

@@ -19,11 +19,17 @@ _TOKEN = re.compile(
     r"|(?P<mark>[{}\[\],:]))"
 )
 _VALUE, _KEY, _COLON, _NEXT = range(4)
-MAX_DEPTH = 100_000
-"""Brackets that are open at a time: each costs memory, and nothing that is meant is so deep."""
+MAX_DEPTH = 1_000_000
+"""Brackets that are open at a time: each costs memory, and nothing that is meant is so deep. The
+engine has no limit, so that whoever hands it text looks first; text that is shorter needs none."""
 
 NEAR_THE_END = 16
 """A value so close to the end of the text may be cut in two."""
+
+
+def may_be_too_deep(text: bytes) -> bool:
+    """Say whether so many brackets open in a text that they may be open at a time."""
+    return len(text) > MAX_DEPTH and text.count(b"[") + text.count(b"{") > MAX_DEPTH
 
 
 class EngineGrammar:

@@ -93,6 +93,13 @@ class Rescued:
     text: bytes | None
     reason: str | None
     is_doubtful: bool = False
+    is_start_of: int = 0
+    """Bytes of the span, where it is too long and `source` is only its start."""
+
+    @property
+    def byte_count(self) -> int:
+        """Bytes of the span."""
+        return self.is_start_of or len(self.source)
 
     @property
     def excerpt(self) -> str:
@@ -110,6 +117,11 @@ def rescue(text: bytes) -> list[Rescued]:
     # One look at the whole text spares one at each of its healthy events.
     is_unicode = is_valid_unicode(text)
     return [_rescued(text, span, is_unicode=is_unicode) for span in walk(text)]
+
+
+def too_long(start: bytes, byte_count: int, reason: str) -> Rescued:
+    """Give up an event of which only the start is known."""
+    return Rescued(0, start, None, reason, is_start_of=byte_count)
 
 
 def _rescued(text: bytes, span: Span, *, is_unicode: bool) -> Rescued:

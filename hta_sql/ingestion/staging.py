@@ -19,10 +19,10 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.chunks import Chunk, TraceReader
+from hta_sql.ingestion.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.repair import without_truths
-from hta_sql.ingestion.salvage import Rescued, rescue
+from hta_sql.ingestion.salvage import Rescued, rescue, too_long
 from hta_sql.ingestion.side_by_side import side_by_side
 from hta_sql.sqlfiles import ingest_sql
 from hta_sql.sqltext import create_table, insert
@@ -47,6 +47,9 @@ batches are dear (8 MB: a quarter more CPU); large ones hold more parsed events.
 
 RESCUED_AT_ONCE = 16
 """Refused chunks in memory as Python objects: about 50 MB."""
+
+FLAWS_AT_ONCE = 1000
+"""Bound as one parameter each costs 2 KB in the engine."""
 
 MAX_BROKEN = 1_000_000
 """Give up a file with so many more broken events than whole ones. Each costs some 50 us in Python:
@@ -188,14 +191,16 @@ def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
 def _arrow(chunk: Chunk, *, is_walked: bool = False) -> pa.RecordBatch:
     """Hand one chunk over, as text and as bytes, without copying either.
 
+    What is doubted has no text: it is refused without a parse.
     From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
     """
     content = pa.py_buffer(chunk.text)
     ends = pa.py_buffer(_OFFSETS.pack(0, len(chunk.text)))
+    no_text = pa.py_buffer(b"\0") if chunk.is_doubted else None
     return pa.RecordBatch.from_arrays(
         [
             pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(_NUMBER.pack(chunk.number))]),
-            pa.Array.from_buffers(pa.string(), 1, [None, ends, content]),
+            pa.Array.from_buffers(pa.string(), 1, [no_text, ends, content]),
             pa.Array.from_buffers(pa.binary(), 1, [None, ends, content]),
             pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(bytes([is_walked]))]),
         ],
@@ -243,7 +248,8 @@ def _rescue(
 ) -> None:
     spans_of = {}
     for chunk, text in refused:
-        spans_of[chunk] = rescue(text)
+        size = reader.too_long.get(chunk)
+        spans_of[chunk] = [too_long(text, size, TOO_LONG)] if size else rescue(text)
         # The last chunk ends where the list ends or the file: that is no cut of the reader.
         is_last = reader.is_done and chunk == len(reader.offsets) - 1
         if not (reader.careful or is_last) and any(s.is_doubtful for s in spans_of[chunk]):
@@ -255,12 +261,12 @@ def _rescue(
         spans_of[chunk] = _accepted(con, spans_of[chunk])
     if again:
         _parse_walked(con, (_joined(chunk, spans_of[chunk]) for chunk in again))
-    flaws = [
+    flaws = (
         {
             "chunk": chunk,
             "position": position,
             "byte_offset": reader.offsets[chunk] + span.start,
-            "byte_count": len(span.source),
+            "byte_count": span.byte_count,
             "is_lost": span.text is None,
             "reason": span.reason,
             "excerpt": span.excerpt,
@@ -268,8 +274,9 @@ def _rescue(
         for chunk, spans in spans_of.items()
         for position, span in enumerate(spans)
         if span.reason
-    ]
-    con.execute(ingest_sql("parse/add_flaws"), {"flaws": flaws})
+    )
+    while some := list(islice(flaws, FLAWS_AT_ONCE)):
+        con.execute(ingest_sql("parse/add_flaws"), {"flaws": some})
 
 
 def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:

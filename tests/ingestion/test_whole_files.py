@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import resource
-import subprocess
-import sys
 import time
 from itertools import zip_longest
 from pathlib import Path
@@ -240,50 +237,3 @@ def test_the_limit_of_broken_events_is_that_of_every_way(whole: int, tmp_path: P
         ]
     assert all(error == errors[0] for error in errors), errors
     assert (errors[0] is None) == (whole > 0), errors
-
-
-IMMENSE = {
-    "a text of 100 MB": (
-        event(args='{"x": "')[:-1],
-        b"y",
-        b'"}}',
-    ),
-    "a text of 100 MB without an end": (b'{"ph": "X", "name": "', b"y", b""),
-    "100 MB of brackets": (b"", b"[", b""),
-    "100 MB of numbers": (b'{"ph": "X", "args": [', b"1,", b"1]}"),
-}
-SCRIPT = """
-import sys
-from pathlib import Path
-from tests.ingestion.ways import Way, staged
-outcome = staged(Path(sys.argv[1]), Way(is_deep=False))
-print(outcome.get("error") or (outcome["event_count"], len(outcome["quarantined"])))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", IMMENSE)
-def test_memory_and_time_of_one_immense_event(case: str, tmp_path: Path) -> None:
-    """A minute at most, and some copies of a text; where each byte is a value, 50 bytes for it."""
-    before, piece, behind = IMMENSE[case]
-    path = tmp_path / "trace.json"
-    path.write_bytes(
-        HEAD
-        + event()
-        + b", "
-        + before
-        + piece * ((100 << 20) // len(piece))
-        + behind
-        + b", "
-        + event()
-        + END
-    )
-    earlier = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True
-    )
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.stdout.strip()
-    assert used.ru_utime - earlier.ru_utime < 60, done.stdout
-    bound = 2_500_000 if "text" in case else 5_000_000
-    assert used.ru_maxrss < bound, (used.ru_maxrss, done.stdout)
