@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW quarantine AS
 --   byte_offset  BIGINT [bytes]  Offset in the (decompressed) file, where known.
 --   byte_count   BIGINT [bytes]  Length of the bad span, where known.
 --   is_lost      BOOLEAN         The event is in no other table; false: it was repaired and kept.
---   reason       VARCHAR         What is wrong.
+--   reason       VARCHAR         What is wrong. Events longer than 16 MB or a million brackets deep are not read.
 --   excerpt      VARCHAR         Start of the bad span.
 SELECT
     x.run,
