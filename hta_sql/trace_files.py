@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceError, TraceFormatError, TraceNotFoundError
-from hta_sql.ingestion.chunks import TraceReader
+from hta_sql.ingestion.chunks import TOO_LONG, TraceReader
 from hta_sql.ingestion.discover import discover, peek
 from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.overlay.places import replacing
@@ -91,6 +91,10 @@ def trace_events(file_path: str) -> Iterator[dict[str, Any]]:
     reader = TraceReader(open_trace(file_path), file_path, max_bytes=limit, careful=True)
     with reader.stream:
         for chunk in reader:
+            if chunk.is_start_of:
+                raise TraceFormatError(
+                    f"{file_path!r} is broken behind byte {chunk.byte_offset}: {TOO_LONG}."
+                )
             try:
                 yield from json.loads(b"[" + chunk.text.strip(b", \t\r\n") + b"]")
             except ValueError as error:

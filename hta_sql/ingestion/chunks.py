@@ -68,6 +68,8 @@ class Chunk:
     text: bytes
     is_doubted: bool = False
     """The engine may read it otherwise than it is meant: to be walked from event to event."""
+    is_start_of: int = 0
+    """Bytes of the event that it stands for, where that is too long and this is only its start."""
 
 
 @dataclass(frozen=True)
@@ -190,14 +192,14 @@ class TraceReader:
         """Yield only the start of an event that is too long; returns what follows it."""
         passed = pass_over(buffer, partial(self._read, READ_BYTES), MAX_EVENT_BYTES)
         self.too_long[len(self.offsets)] = passed.byte_count
-        yield self._chunk(buffer[:EXCERPT_BYTES], is_doubted=True)
+        yield self._chunk(buffer[:EXCERPT_BYTES], is_start_of=passed.byte_count)
         self._offset += passed.byte_count + passed.gap
         return self._strip(passed.rest)
 
-    def _chunk(self, text: bytes, *, is_doubted: bool = False) -> Chunk:
+    def _chunk(self, text: bytes, *, is_start_of: int = 0) -> Chunk:
         self.offsets.append(self._offset)
-        is_doubted = is_doubted or may_be_too_deep(text)
-        return Chunk(len(self.offsets) - 1, self._offset, text, is_doubted)
+        is_doubted = is_start_of > 0 or may_be_too_deep(text)
+        return Chunk(len(self.offsets) - 1, self._offset, text, is_doubted, is_start_of)
 
     def _read(self, at_least: int = 0) -> bytes:
         """Read a block; a compressed stream that breaks off ends there, and is noted.

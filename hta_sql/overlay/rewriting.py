@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Any, BinaryIO, NoReturn
 
 from hta_sql.errors import ParameterError, TraceError
-from hta_sql.ingestion.chunks import Chunk, TraceReader
+from hta_sql.ingestion.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.ingestion.repair import STRING
-from hta_sql.ingestion.salvage import Rescued, hides_events, rescue
+from hta_sql.ingestion.salvage import Rescued, hides_events, rescue, too_long
 from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.overlay.events import Event
 from hta_sql.overlay.places import replacing
@@ -165,6 +165,9 @@ def _texts(
     chunk: Chunk, change: Change | None, report: Rewritten, *, is_whole: bool
 ) -> Iterator[bytes]:
     """Yield what to write for a chunk: as it stands where possible, else event by event."""
+    if chunk.is_start_of:
+        yield from _rescued(chunk, change, report, is_whole=is_whole)
+        return
     try:
         text = chunk.text.decode("utf-8").strip(", \t\r\n")
         if change is None:
@@ -199,7 +202,8 @@ def _values(text: str) -> Iterator[tuple[str, Any]]:
 def _rescued(
     chunk: Chunk, change: Change | None, report: Rewritten, *, is_whole: bool
 ) -> Iterator[bytes]:
-    spans = rescue(chunk.text)
+    size = chunk.is_start_of
+    spans = [too_long(chunk.text, size, TOO_LONG)] if size else rescue(chunk.text)
     if not is_whole and any(span.is_doubtful for span in spans):
         raise _DoubtfulCutError
     for span in spans:
