@@ -26,9 +26,11 @@ from hta_sql.machine import cache_folder
 from hta_sql.manifest import (
     CATALOG,
     RELATIVE_CATALOG,
+    UPGRADE,
     Manifest,
     Store,
     digest_of,
+    is_newer_version,
     manifest_bytes,
     parse_manifest,
 )
@@ -179,10 +181,11 @@ def split_by_schema(
     readable = [entry for entry in manifest.entries if entry.schema == schema]
     left_out = sorted({entry.run for entry in manifest.entries if entry.schema != schema})
     if left_out and not readable:
+        again = f"Ingest its traces again: hta-sql ingest TRACES -o {folder.root}"
         raise StoreVersionError(
             f"{folder.root!r} was written with other table definitions (by hta_sql "
-            f"{manifest.writer}; this is {__version__}). Ingest its traces again: "
-            f"hta-sql ingest TRACES -o {folder.root}"
+            f"{manifest.writer}; this is {__version__}). "
+            f"{UPGRADE if is_newer_version(manifest.writer) else again}"
         )
     return Manifest(readable, manifest.writer), left_out
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -25,6 +26,8 @@ found from the working directory or through the engine's ``file_search_path``.""
 TABLES = "tables"
 FORMAT = "hta_sql store"
 SCHEMA_VERSION = 1
+
+UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
 
 Store = str | os.PathLike[str] | StoreFolder
 
@@ -142,10 +145,20 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
             "Ingest the traces again, into a new store."
         ) from error
+    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
     raise StoreVersionError(
         f"{folder.root!r} has schema version {version}, this hta_sql ({__version__}) reads "
-        f"version {SCHEMA_VERSION}. Ingest the traces again, into a new store."
+        f"version {SCHEMA_VERSION}. {UPGRADE if is_newer else 'Ingest the traces again, into a new store.'}"
     )
+
+
+def is_newer_version(version: str) -> bool:
+    """Say whether a version of hta_sql came after this one; what is no version did not."""
+
+    def numbers(text: str) -> list[int]:
+        return [int(part) for part in re.findall(r"\d+", text.partition("+")[0])]
+
+    return numbers(version) > numbers(__version__)
 
 
 def entry_from(values: dict[str, Any]) -> RankEntry:

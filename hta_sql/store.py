@@ -144,8 +144,8 @@ class TraceStore(Closing):
         ((runs,),) = self._con.execute("SELECT left_out FROM stored.store_info").fetchall()
         if runs:
             log.warning(
-                "%s: left out runs that were written with other table definitions; ingest their "
-                "traces again: %s.",
+                "%s: left out runs that were written with other table definitions; upgrade hta_sql "
+                "if a newer one wrote them, else ingest their traces again: %s.",
                 self._folder.root,
                 runs,
             )

@@ -15,6 +15,7 @@ from hta_sql.cli.options import STORE_BESIDE
 from hta_sql.words import counted, rank_spans
 
 if TYPE_CHECKING:
+    from hta_sql.display import Rows
     from hta_sql.store import TraceStore
 
 SEVERITIES = ("error", "warning", "note")
@@ -30,6 +31,14 @@ SEVERITIES = ("error", "warning", "note")
     help="Exit with code 1 if there is a finding of this severity or a worse one.",
 )
 @click.option(
+    "--argument-types",
+    "level",
+    type=click.Choice(["minimal", "standard", "complete", "off"]),
+    default="standard",
+    show_default=True,
+    help="Arguments of TRACES whose types are checked; each file is read once more for it.",
+)
+@click.option(
     "--format",
     "format_name",
     type=click.Choice(["text", "json"]),
@@ -38,15 +47,18 @@ SEVERITIES = ("error", "warning", "note")
     help="text for people, json (the analysis `findings`) for programs.",
 )
 @click.pass_context
-def doctor(ctx: click.Context, *, traces: str, fail_on: str, format_name: str) -> None:
+def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_name: str) -> None:
     """Examine a STORE, or TRACES that are not ingested yet (they are read into a temporary store).
 
     Each finding says what it limits and which profiler option or command helps. The rules are the
-    analysis `findings`; the counts behind them are `rank_health`.
+    analysis `findings`; the counts behind them are `rank_health`. Of TRACES the types of the
+    arguments are checked as well, as `hta_sql.utils.validate_trace` does.
     """
-    with _opened(traces) as store:
-        result = store.run("findings")
-        findings = [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
+    with _opened(traces) as (store, is_new):
+        result: Rows = store.run("findings")
+        if is_new and level != "off":
+            result = _with_argument_types(result, store, level)
+        findings = result.arrow().to_pylist()
         if format_name == "json":
             from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
@@ -59,20 +71,52 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, format_name: str) -
 
 
 @contextmanager
-def _opened(traces: str) -> Iterator[TraceStore]:
+def _opened(traces: str) -> Iterator[tuple[TraceStore, bool]]:
+    """Open the store, or one of the traces; and whether that was made for it."""
     import hta_sql  # noqa: PLC0415
 
     folder = Path(traces)
     for store in (folder, folder / STORE_BESIDE):
         if (store / "manifest.json").exists():
             with hta_sql.TraceStore(store) as opened:
-                yield opened
+                yield opened, False
             return
     with (
         tempfile.TemporaryDirectory(prefix="hta_sql_doctor_") as temporary,
         hta_sql.ingest(traces, temporary) as opened,
     ):
-        yield opened
+        yield opened, True
+
+
+def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
+    """Add a row for each rank with arguments of a wrong type."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    from hta_sql.cli.output import TableRows  # noqa: PLC0415
+    from hta_sql.utils.validate_trace import validate_trace_format  # noqa: PLC0415
+
+    table, found = findings.arrow(), []
+    for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
+        # What cannot be read at all has findings of its own.
+        _, errors = validate_trace_format(source, level)
+        wrong = list(errors.get("type_violations", {}).values())
+        wrong += [errors["args_data_type"]] if "args_data_type" in errors else []
+        if wrong:
+            found.append(
+                {
+                    "run": run,
+                    "rank": rank,
+                    "severity": "warning",
+                    "finding": "argument_types",
+                    "value": float(len(wrong)),
+                    "message": f"Arguments are of another type than PyTorch writes: {wrong[0]}.",
+                    "limits": "What cannot be converted is NULL in its column; event_args has it.",
+                    "remedy": "FROM event_args; write the arguments as torch.profiler does.",
+                }
+            )
+    return TableRows(
+        pa.concat_tables([table, pa.Table.from_pylist(found, table.schema)]), findings.analysis
+    )
 
 
 def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:

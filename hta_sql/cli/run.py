@@ -29,6 +29,17 @@ class AnalysisCommand(click.Command):
             name = positionals[0]
             if not Path(name).exists() and not {"-h", "--help"} & set(args):
                 raise click.UsageError(f"No store given: hta-sql run STORE {name}", ctx)
+        elif (
+            name is not None
+            and name not in known
+            and positionals[0] in known
+            and not Path(positionals[0]).exists()
+        ):
+            raise click.UsageError(
+                f"{positionals[0]!r} is the analysis, which comes behind the store: "
+                f"hta-sql run {name} {positionals[0]}",
+                ctx,
+            )
         if name is not None:
             ctx.meta[_ANALYSIS] = library.find(name, version)
             ctx.meta[HELP_COMMAND] = f"{ctx.command_path} STORE {name}"

@@ -33,6 +33,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   communication_count              BIGINT [count]  Those that communicate.
 --   communication_with_seq_count     BIGINT [count]  Those of them with a sequence number.
 --   communication_with_group_count   BIGINT [count]  Those of them with a process group.
+--   hccl_count                       BIGINT [count]  Those of them that are Ascend's.
 --   suspected_communication_count    BIGINT [count]  Kernels of a communication call that no rule knows.
 --   suspected_communication_example  VARCHAR         Name of one of them, the first in the alphabet.
 --   gpu_ns                           BIGINT [ns]     Duration of all device activity that can be true.
@@ -62,6 +63,7 @@ WITH
             count(*) FILTER (g.class = 'communication') AS communication_count,
             count(*) FILTER (g.class = 'communication' AND g.seq IS NOT NULL) AS communication_with_seq_count,
             count(*) FILTER (g.class = 'communication' AND g.pg_name IS NOT NULL) AS communication_with_group_count,
+            count(*) FILTER (g.class = 'communication' AND regexp_matches(g.name, '^(hcom_|hccl)', 'i')) AS hccl_count,
             count(*) FILTER (g.is_suspect) AS suspect_count,
             coalesce(sum(g.dur) FILTER (g.is_suspect), 0)::BIGINT AS suspect_ns,
             coalesce(sum(g.dur) FILTER (g.class <> 'sync' AND NOT g.is_suspect), 0)::BIGINT AS gpu_ns,
@@ -166,6 +168,7 @@ SELECT
     coalesce(g.communication_count, 0) AS communication_count,
     coalesce(g.communication_with_seq_count, 0) AS communication_with_seq_count,
     coalesce(g.communication_with_group_count, 0) AS communication_with_group_count,
+    coalesce(g.hccl_count, 0) AS hccl_count,
     coalesce(u.kernel_count, 0) AS suspected_communication_count,
     u.example AS suspected_communication_example,
     coalesce(g.gpu_ns, 0) AS gpu_ns,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fsspec.implementations.local import LocalFileOpener
 
 import hta_sql
 from hta_sql.ingestion import fingerprints
@@ -17,6 +18,8 @@ from hta_sql.manifest import read_manifest
 from hta_sql.store_files import store_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.safety.conftest import WriteTraces
 
 
@@ -50,14 +53,40 @@ def test_no_trace_is_read_and_nothing_written(
     assert state_of(folder / "job.store") == before
 
 
-def test_it_takes_a_tenth_of_a_second(folder: Path) -> None:
-    """The best of five; other tests run beside this one."""
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        hta_sql.ingest(folder, folder / "job.store").close()
-        times.append(time.perf_counter() - started)
-    assert min(times) < 0.1
+def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
+    """CPU time, which does not depend on what else the machine does."""
+    started = time.process_time()
+    ingest().close()
+    return time.process_time() - started
+
+
+def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
+    """0.05 s instead of 1.4, in one process; the best of five."""
+    store = folder / "job.store"
+    anew = seconds_of(lambda: hta_sql.ingest(folder, store, force=True, jobs=1))
+    again = min(seconds_of(lambda: hta_sql.ingest(folder, store)) for _ in range(5))
+    assert again < anew / 10
+
+
+def test_only_the_ends_of_a_trace_are_read(
+    write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it is: 128 KB of each of two."""
+    traces = write_traces({0: 100.0, 1: 101.0}, events=5000)
+    hta_sql.ingest(traces, traces / "job.store").close()
+    sizes: list[int] = []
+    read = LocalFileOpener.read
+
+    def counted(opener: LocalFileOpener, *size: int) -> bytes:
+        content: bytes = read(opener, *size)
+        if Path(opener.path).parent == traces:
+            sizes.append(len(content))
+        return content
+
+    monkeypatch.setattr(LocalFileOpener, "read", counted)
+    hta_sql.ingest(traces, traces / "job.store").close()
+    assert sizes == [fingerprints.ENDS_BYTES] * 4
+    assert sum(sizes) < sum(path.stat().st_size for path in traces.glob("*.json")) / 5
 
 
 def test_a_changed_file_is_read_and_the_others_are_not(

@@ -65,3 +65,17 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
     (store / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(hta_sql.StoreVersionError, match="Ingest the traces again"):
         hta_sql.open(store)
+
+
+@pytest.mark.parametrize("key", ["schema_version", "writer"])
+def test_a_store_of_a_newer_version(key: str, tmp_path: Path, write_traces: WriteTraces) -> None:
+    """Whoever wrote it can read it: the remedy is to upgrade."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    age(store, "traces")
+    manifest = json.loads((store / MANIFEST).read_text())
+    manifest[key] = {"schema_version": 2, "writer": "0.10.0"}[key]
+    (store / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
+        hta_sql.open(store)
+    assert "again" not in str(raised.value)

@@ -121,13 +121,21 @@ WITH
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_process_groups', h.communication_count,
             'Communication kernels do not say their process group.',
-            'Collectives are matched between ranks by order alone.', 'PyTorch 2.4 or newer records it for NCCL.'
+            'Collectives are matched between ranks by order alone.',
+            CASE
+                WHEN h.hccl_count > 0 THEN 'None: Ascend''s profiler does not write it into trace_view.json.'
+                ELSE 'PyTorch 2.4 or newer records it for NCCL.'
+            END
         FROM health AS h
         WHERE h.communication_count > 0 AND h.communication_with_group_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_sequence_numbers', h.communication_count,
             'Communication kernels have no sequence number.',
-            'Collectives are matched between ranks by order.', 'Newer PyTorch records Seq.'
+            'Collectives are matched between ranks by order.',
+            CASE
+                WHEN h.hccl_count > 0 THEN 'None: Ascend''s profiler does not write it into trace_view.json.'
+                ELSE 'Newer PyTorch records Seq.'
+            END
         FROM health AS h
         WHERE h.communication_count > 0 AND h.communication_with_seq_count = 0
         UNION ALL

@@ -1,0 +1,42 @@
+"""hta-sql doctor: of traces it also checks what their arguments are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hta_sql
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def traces_in(folder: Path) -> Path:
+    """Two ranks, of which one has a stream that is no number."""
+    for rank, stream in enumerate((7, "default")):
+        kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 1}
+        events = [{**kernel, "args": {"stream": stream}}]
+        trace = {"distributedInfo": {"rank": rank}, "traceEvents": events}
+        (folder / f"{rank}.json").write_text(json.dumps(trace))
+    return folder
+
+
+def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
+    """The first value of a wrong type is named, as a warning of its rank."""
+    traces = traces_in(tmp_path)
+    done = cli("doctor", traces, "--format", "json", "--fail-on", "never")
+    (found,) = [row for row in json.loads(done.out) if row["finding"] == "argument_types"]
+    assert (found["rank"], found["severity"], found["value"]) == (1, "warning", 1.0)
+    assert "key=stream: value='default' type=str; expect_type=integer (event 0)" in found["message"]
+    text = cli("doctor", traces, "--fail-on", "never").out
+    assert "argument_types (rank 1)" in text
+    assert "warning  argument_types" not in cli("doctor", traces, "--argument-types", "off").out
+    assert cli("doctor", traces, "--fail-on", "warning").code == 1
+
+
+def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
+    """They may be gone."""
+    traces = traces_in(tmp_path)
+    hta_sql.ingest(traces, tmp_path / "job.store").close()
+    assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
