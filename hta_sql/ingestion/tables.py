@@ -31,6 +31,10 @@ STORED = (
 
 ROW_GROUP_ROWS = 122_880
 
+MANY_EVENTS = 1_000_000
+"""Beyond it the tables have row groups for every core, and are written one after the other: two
+sorts at once take twice the memory, and 14 million events then no longer fit 600 MiB."""
+
 
 @dataclass(frozen=True)
 class StoredFile:
@@ -57,7 +61,7 @@ class Place:
 def write_tables(
     con: duckdb.DuckDBPyConnection, place: Place, events: Counter[str], threads: int = 1
 ) -> list[StoredFile]:
-    """Write every table that has rows, so many at once, under new names that nobody else uses.
+    """Write every table that has rows, up to so many at once, under new names of their own.
 
     The files are on the disk then; their folders are when the manifest is written.
     """
@@ -83,7 +87,8 @@ def _write_local(
     # The leftover arguments are looked for in all events.
     sizes = {**events, "event_args": events.total()}
     wanted.sort(key=lambda table: -sizes.get(table, 0))
-    files = side_by_side(con, threads, partial(_write_table, tables=tables, place=place), wanted)
+    at_once = threads if events.total() < MANY_EVENTS else 1
+    files = side_by_side(con, at_once, partial(_write_table, tables=tables, place=place), wanted)
     written = [file for file in files if file]
     # Flushed together at the end: the first flush takes most of the others along.
     for unnamed, _ in written:
