@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+# A member of an object whose value has no object or list of its own kind inside, with the comma
+# behind it: nearly all that a trace has. The text is known to be JSON, so this may be lax.
+_MEMBER = re.compile(
+    rf"\s*({_STRING})\s*:\s*({_STRING}|[^\s\",{{}}\[\]]+"
+    rf"|\{{[^\"{{}}]*(?:{_STRING}[^\"{{}}]*)*\}}|\[[^\"\[\]]*(?:{_STRING}[^\"\[\]]*)*\])\s*(?:,\s*)?",
+    re.DOTALL,
+)
 _decoder = json.JSONDecoder()
+_encoder = json.JSONEncoder(allow_nan=False)
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One event of a trace.
 
     Attributes:
@@ -84,6 +91,11 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield each key of a JSON object and where its value stands; of equal keys the last counts."""
     position = _skip(text, 1)
     while text[position] != "}":
+        if member := _MEMBER.match(text, position):
+            written, position = member.group(1), member.end()
+            key = written[1:-1] if "\\" not in written else _decoder.decode(written)
+            yield key, member.span(2)
+            continue
         key, position = _decoder.raw_decode(text, position)
         start = _skip(text, _skip(text, position) + 1)
         _, end = _decoder.raw_decode(text, start)
@@ -99,4 +111,4 @@ def _skip(text: str, position: int) -> int:
 
 def _dumped(value: Any) -> str:
     # In ASCII: half a surrogate pair in a name cannot be UTF-8.
-    return json.dumps(value, allow_nan=False)
+    return _encoder.encode(value)

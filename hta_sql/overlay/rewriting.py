@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO, NoReturn
 
 from hta_sql.errors import ParameterError, TraceError
@@ -28,6 +28,9 @@ MAX_NOTES = 1000
 """Lost events that the written file names; the report counts all of them."""
 
 NOTES_KEY = "hta_sql"
+
+EXTRA_EVENTS_A_WRITE = 1000
+"""A write of its own for each event costs more than its compression."""
 
 _COMMA = re.compile(r"[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
 # What the engine reads and JSON does not know: a comma too many, nan and inf in any case.
@@ -127,18 +130,19 @@ def _rewrite(
         separator = b"\n"
         for chunk, is_last in _with_last(chain([first] if first else [], chunks)):
             is_whole = careful or (is_last and reader.is_done)
-            for text in _texts(chunk, change, report, is_whole=is_whole):
-                out.write(separator + text)
+            if texts := _texts(chunk, change, report, is_whole=is_whole):
+                out.write(separator + b",\n".join(texts))
                 separator = b",\n"
         if expect_events is not None and report.events != expect_events:
             raise TraceError(
                 f"{source!r} has {report.events} events, {expect_events} when it was ingested. "
                 "Ingest it again."
             )
-        for event in extra_events() if extra_events else ():
-            out.write(separator + event)
+        extra = iter(extra_events() if extra_events else ())
+        while texts := list(islice(extra, EXTRA_EVENTS_A_WRITE)):
+            out.write(separator + b",\n".join(texts))
             separator = b",\n"
-            report.added += 1
+            report.added += len(texts)
         _write_trailer(out, reader, known, report)
     if report.lost_count:
         log.warning(
@@ -163,28 +167,24 @@ def _with_last(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, bool]]:
 
 def _texts(
     chunk: Chunk, change: Change | None, report: Rewritten, *, is_whole: bool
-) -> Iterator[bytes]:
-    """Yield what to write for a chunk: as it stands where possible, else event by event."""
+) -> list[bytes]:
+    """Return what to write for a chunk: as it stands where possible, else event by event."""
     if chunk.is_start_of:
-        yield from _rescued(chunk, change, report, is_whole=is_whole)
-        return
+        return _rescued(chunk, change, report, is_whole=is_whole)
     try:
         text = chunk.text.decode("utf-8").strip(", \t\r\n")
         if change is None:
             elements = _decoder.decode(f"[{text}]")
             if not hides_events(chunk.text, elements):
                 report.events += len(elements)
-                if elements:
-                    yield text.encode("utf-8")
-                return
+                return [text.encode("utf-8")] if elements else []
         spans = list(_values(text))
     except (ValueError, RecursionError):
         spans = None
     if spans is None or hides_events(chunk.text, (fields for _, fields in spans)):
-        yield from _rescued(chunk, change, report, is_whole=is_whole)
-        return
-    for source, fields in spans:
-        yield from _changed(source.encode("utf-8"), fields, change, report)
+        return _rescued(chunk, change, report, is_whole=is_whole)
+    texts = (_changed(source.encode("utf-8"), fields, change, report) for source, fields in spans)
+    return [text for text in texts if text is not None]
 
 
 def _values(text: str) -> Iterator[tuple[str, Any]]:
@@ -201,35 +201,37 @@ def _values(text: str) -> Iterator[tuple[str, Any]]:
 
 def _rescued(
     chunk: Chunk, change: Change | None, report: Rewritten, *, is_whole: bool
-) -> Iterator[bytes]:
+) -> list[bytes]:
     size = chunk.is_start_of
     spans = [too_long(chunk.text, size, TOO_LONG)] if size else rescue(chunk.text)
     if not is_whole and any(span.is_doubtful for span in spans):
         raise _DoubtfulCutError
+    texts: list[bytes] = []
     for span in spans:
         text, fields = _as_json(span)
         if text is not None:
             report.repaired += text != span.source
-            yield from _changed(text, fields, change, report)
+            if (new := _changed(text, fields, change, report)) is not None:
+                texts.append(new)
             continue
         report.lost_count += 1
         if len(report.lost) < MAX_NOTES:
             where = {"event_id": report.events, "byte_offset": chunk.byte_offset + span.start}
             report.lost.append({**where, "reason": span.reason, "excerpt": span.excerpt})
         report.events += 1
+    return texts
 
 
-def _changed(text: bytes, fields: Any, change: Change | None, report: Rewritten) -> Iterator[bytes]:
+def _changed(text: bytes, fields: Any, change: Change | None, report: Rewritten) -> bytes | None:
     event_id, report.events = report.events, report.events + 1
     if change is None or not isinstance(fields, dict):
-        yield text
-        return
+        return text
     new = change(Event(event_id, text, fields))
     if new is None:
         report.dropped += 1
-        return
-    report.changed += new != text
-    yield new
+    else:
+        report.changed += new is not text and new != text
+    return new
 
 
 def _as_json(span: Rescued) -> tuple[bytes | None, Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hta_sql.overlay.events import Event, trace_event
 from hta_sql.overlay.places import output_path
 from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
@@ -82,17 +80,17 @@ class _Marking:
         names: list[str] | None,
         first_ts: int,
     ) -> None:
-        self._ids = events["event_id"].to_numpy(np.int64)
-        self._sequences = events["sequence_id"].to_numpy(np.int64)
+        ids, sequences = events["event_id"].tolist(), events["sequence_id"].tolist()
+        self._sequence_of = dict(zip(ids, sequences, strict=True))
         self._patterns = patterns
         self._numbers = None if names is None else {name: str(n) for n, name in enumerate(names)}
         self._first_ts = first_ts
         self._is_told = False
 
     def __call__(self, event: Event) -> bytes:
-        place = int(np.searchsorted(self._ids, event.event_id))
-        if place < len(self._ids) and self._ids[place] == event.event_id:
-            return event.with_args(Patterns=self._patterns[int(self._sequences[place])])
+        sequence = self._sequence_of.get(event.event_id)
+        if sequence is not None:
+            return event.with_args(Patterns=self._patterns[sequence])
         if self._numbers is None or event.fields.get("ph") != "X":
             return event.text
         name = event.fields.get("name")
