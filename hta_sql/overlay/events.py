@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-# A member of an object whose value has no object or list of its own kind inside, with the comma
-# behind it: nearly all that a trace has. The text is known to be JSON, so this may be lax.
-_MEMBER = re.compile(
-    rf"\s*({_STRING})\s*:\s*({_STRING}|[^\s\",{{}}\[\]]+"
-    rf"|\{{[^\"{{}}]*(?:{_STRING}[^\"{{}}]*)*\}}|\[[^\"\[\]]*(?:{_STRING}[^\"\[\]]*)*\])\s*(?:,\s*)?",
+# What follows a key, where no object is in an object and no list in a list: nearly all that a
+# trace has. The text is known to be JSON, so this may be lax.
+_VALUE = re.compile(
+    rf"\s*:\s*({_STRING}|[^\s\",{{}}\[\]]+"
+    rf"|\{{[^\"{{}}]*(?:{_STRING}[^\"{{}}]*)*\}}|\[[^\"\[\]]*(?:{_STRING}[^\"\[\]]*)*\])",
     re.DOTALL,
 )
 _decoder = json.JSONDecoder()
@@ -35,17 +35,18 @@ class Event(NamedTuple):
 
     def replace(self, **fields: Any) -> bytes:
         """Return the text with fields set; all others stay as they were written."""
-        return _with_members(self.text.decode("utf-8"), fields).encode("utf-8")
+        return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
 
     def with_args(self, **args: Any) -> bytes:
         """Return the text with arguments set; all others stay as they were written."""
         text = self.text.decode("utf-8")
-        where = dict(_members(text)).get("args")
-        old = text[slice(*where)] if where else "{}"
-        new = _with_members(old if old.startswith("{") else "{}", args)
-        if where:
-            return f"{text[: where[0]]}{new}{text[where[1] :]}".encode()
-        return _inserted(text, f'"args": {new}').encode("utf-8")
+        if "args" not in self.fields:
+            return _inserted(text, f'"args": {_dumped(args)}').encode("utf-8")
+        start, end = _place(text, "args")
+        known = self.fields["args"]
+        old = text[start:end] if isinstance(known, dict) else "{}"
+        new = _with_members(old, known if isinstance(known, dict) else {}, args)
+        return f"{text[:start]}{new}{text[end:]}".encode()
 
 
 def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields: Any) -> bytes:
@@ -71,12 +72,18 @@ def microseconds(ns: int) -> str:
     return f"{'-' if ns < 0 else ''}{whole}.{part:03d}"
 
 
-def _with_members(text: str, values: Mapping[str, Any]) -> str:
-    """Set members of a JSON object, in place where it has them, else behind the last one."""
-    known = dict(_members(text))
-    replaced = sorted((known[key], _dumped(values[key])) for key in values if key in known)
-    for (start, end), value in reversed(replaced):
-        text = f"{text[:start]}{value}{text[end:]}"
+def _with_members(text: str, known: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Set members of a JSON object, in place where it has them, else behind the last one.
+
+    Args:
+        text: The object.
+        known: Its members, parsed.
+        values: What to set.
+    """
+    for key, value in values.items():
+        if key in known:
+            start, end = _place(text, key)
+            text = f"{text[:start]}{_dumped(value)}{text[end:]}"
     added = {key: value for key, value in values.items() if key not in known}
     return _inserted(text, _dumped(added)[1:-1]) if added else text
 
@@ -87,15 +94,23 @@ def _inserted(text: str, members: str) -> str:
     return f"{head}{'' if head.endswith('{') else ', '}{members}}}"
 
 
+def _place(text: str, key: str) -> tuple[int, int]:
+    """Find the value of a member that an object has."""
+    # Without a backslash a quote is the end of a text, so that a key which stands there once is
+    # the member itself: not a part of a text, and not in an object inside.
+    quoted = _dumped(key)
+    at = text.find(quoted)
+    if at >= 0 and "\\" not in text and text.find(quoted, at + 1) < 0:
+        value = _VALUE.match(text, at + len(quoted))
+        if value:
+            return value.span(1)
+    return dict(_members(text))[key]
+
+
 def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield each key of a JSON object and where its value stands; of equal keys the last counts."""
     position = _skip(text, 1)
     while text[position] != "}":
-        if member := _MEMBER.match(text, position):
-            written, position = member.group(1), member.end()
-            key = written[1:-1] if "\\" not in written else _decoder.decode(written)
-            yield key, member.span(2)
-            continue
         key, position = _decoder.raw_decode(text, position)
         start = _skip(text, _skip(text, position) + 1)
         _, end = _decoder.raw_decode(text, start)

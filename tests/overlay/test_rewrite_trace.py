@@ -96,10 +96,18 @@ def test_an_argument_is_set_without_touching_a_digit() -> None:
         '{"args": null, "x": "}"}': '{"args": {"a": 1}, "x": "}"}',
         "{}": '{"args": {"a": 1}}',
         '{"name": "a\\"}b"}': '{"name": "a\\"}b", "args": {"a": 1}}',
+        '{"name": "args", "args": 1}': '{"name": "args", "args": {"a": 1}}',
+        '{"name": "\\"args\\":1", "args": 1}': '{"name": "\\"args\\":1", "args": {"a": 1}}',
+        '{"\\u0061rgs": {}, "x": {"args": 1}}': '{"\\u0061rgs": {"a": 1}, "x": {"args": 1}}',
+        '{"args": 1, "args": {"b": 2}}': '{"args": 1, "args": {"b": 2, "a": 1}}',
+        '{"args": {"b": {"a": 0}, "c": [[{"a": 3}]]}}': (
+            '{"args": {"b": {"a": 0}, "c": [[{"a": 3}]], "a": 1}}'
+        ),
+        '{"args": {"b": {"a": 0}, "a": [[1], {"a": 3}]}}': '{"args": {"b": {"a": 0}, "a": 1}}',
     }.items():
         event = Event(0, before.encode(), json.loads(before))
         assert event.with_args(a=1).decode() == after
-    event = Event(0, b'{"name": "k", "ts": 1.10}', {})
+    event = Event(0, b'{"name": "k", "ts": 1.10}', {"name": "k", "ts": 1.1})
     assert event.replace(name="\udc00", pid=3) == b'{"name": "\\udc00", "ts": 1.10, "pid": 3}'
 
 
