@@ -20,6 +20,17 @@ _decoder = json.JSONDecoder()
 _encoder = json.JSONEncoder(allow_nan=False)
 
 
+class Json(str):
+    """A value that is JSON text already: what many events get is written once."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, value: Any) -> Json:
+        """Write a value."""
+        return cls(_encoder.encode(value))
+
+
 class Event(NamedTuple):
     """One event of a trace.
 
@@ -41,7 +52,7 @@ class Event(NamedTuple):
         """Return the text with arguments set; all others stay as they were written."""
         text = self.text.decode("utf-8")
         if "args" not in self.fields:
-            return _inserted(text, f'"args": {_dumped(args)}').encode("utf-8")
+            return _inserted(text, f'"args": {{{_listed(args)}}}').encode("utf-8")
         start, end = _place(text, "args")
         known = self.fields["args"]
         old = text[start:end] if isinstance(known, dict) else "{}"
@@ -85,7 +96,11 @@ def _with_members(text: str, known: Mapping[str, Any], values: Mapping[str, Any]
             start, end = _place(text, key)
             text = f"{text[:start]}{_dumped(value)}{text[end:]}"
     added = {key: value for key, value in values.items() if key not in known}
-    return _inserted(text, _dumped(added)[1:-1]) if added else text
+    return _inserted(text, _listed(added)) if added else text
+
+
+def _listed(members: Mapping[str, Any]) -> str:
+    return ", ".join(f"{_dumped(key)}: {_dumped(value)}" for key, value in members.items())
 
 
 def _inserted(text: str, members: str) -> str:
@@ -126,4 +141,4 @@ def _skip(text: str, position: int) -> int:
 
 def _dumped(value: Any) -> str:
     # In ASCII: half a surrogate pair in a name cannot be UTF-8.
-    return _encoder.encode(value)
+    return value if isinstance(value, Json) else _encoder.encode(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.overlay.events import Event, trace_event
+from hta_sql.overlay.events import Event, Json, trace_event
 from hta_sql.overlay.places import output_path
 from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
 
@@ -82,7 +82,7 @@ class _Marking:
     ) -> None:
         ids, sequences = events["event_id"].tolist(), events["sequence_id"].tolist()
         self._sequence_of = dict(zip(ids, sequences, strict=True))
-        self._patterns = patterns
+        self._patterns = {sequence: Json.of(known) for sequence, known in patterns.items()}
         self._numbers = None if names is None else {name: str(n) for n, name in enumerate(names)}
         self._first_ts = first_ts
         self._is_told = False
