@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
-from hta_sql.errors import QueryError, RankError
-from hta_sql.library import load_library
-from hta_sql.result import Result
+from hta_sql.errors import RankError
 
 if TYPE_CHECKING:
+    from hta_sql.result import Result
     from hta_sql.store import TraceStore
 
-DIFFERENCE = "ops_difference"
 _DIFFERENCE_OF = (
     "SELECT $control AS control_run, $test AS test_run, d.* "
     "FROM lib.ops_difference('control_ops', 'test_ops') AS d "
@@ -75,16 +71,10 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
         RankError: No such run or rank.
         ParameterError: An unknown parameter, or a value of the wrong type.
     """
-    library = load_library()
-    definition = next(macro for macro in library.macros if macro.name == DIFFERENCE)
     sides = {"control_ops": control.ops(**parameters), "test_ops": test.ops(**parameters)}
-    with duckdb.connect(":memory:", config={"threads": 1}) as con:
-        try:
-            con.execute("CREATE SCHEMA lib")
-            con.execute(definition.text)
-            for name, ops in sides.items():
-                con.register(name, ops.arrow())
-            rows = con.sql(_DIFFERENCE_OF, params={"control": control.run, "test": test.run})
-            return Result(rows, library.find("trace_diff"))
-        except duckdb.Error as error:
-            raise QueryError(str(error)) from error
+    return control.store.run_over(
+        "trace_diff",
+        _DIFFERENCE_OF,
+        {name: ops.arrow() for name, ops in sides.items()},
+        {"control": control.run, "test": test.run},
+    )

@@ -33,6 +33,8 @@ from hta_sql.template import Config
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import pyarrow as pa
+
     from hta_sql.ingestion import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
@@ -189,6 +191,34 @@ class TraceStore(Closing):
         if self._sandbox:
             self._sandbox.check(query)
         return Result(self._execute(query, parameters))
+
+    def run_over(
+        self,
+        name: str,
+        query: str,
+        tables: Mapping[str, pa.Table],
+        parameters: Mapping[str, Any],
+    ) -> Result:
+        """Compute what an analysis returns from tables that may come from elsewhere.
+
+        Args:
+            name: The analysis whose columns the query has.
+            query: SQL that is ours, of the store's macros and these tables.
+            tables: Name in the query ─▶ table.
+            parameters: Values for ``$name`` in the query.
+
+        Raises:
+            QueryError: The engine failed.
+        """
+        analysis = load_library().find(name)
+        # Names that no other query sees.
+        with self._con.cursor() as con:
+            try:
+                for table_name, table in tables.items():
+                    con.register(table_name, table)
+                return Result(con.sql(query, params=dict(parameters)), analysis)
+            except duckdb.Error as error:
+                raise QueryError(str(error)) from error
 
     def table(
         self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
