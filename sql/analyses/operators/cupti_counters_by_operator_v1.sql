@@ -55,6 +55,8 @@ WITH RECURSIVE
         FROM runtime_calls AS c
         WHERE
             regexp_matches(lower(c.name), 'launch.*kernel')
+            -- Few jobs have ranges: without, nothing is read.
+            AND (c.run, c.rank) IN (SELECT (r.run, r.rank) FROM ranges AS r)
             AND (runs IS NULL OR list_contains(runs, c.run))
             AND (ranks IS NULL OR list_contains(ranks, c.rank))
         QUALIFY row_number() OVER (
@@ -91,12 +93,16 @@ WITH RECURSIVE
         SELECT a.run, a.rank, a.event_id, c.parent_op_id, a.height + 1
         FROM around AS a
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
-        WHERE c.parent_op_id IS NOT NULL
+        WHERE
+            c.parent_op_id IS NOT NULL
+            AND (runs IS NULL OR list_contains(runs, c.run))
+            AND (ranks IS NULL OR list_contains(ranks, c.rank))
     ),
     stacks AS (
         SELECT a.run, a.rank, a.event_id, list(c.name ORDER BY a.height DESC) AS op_names
         FROM around AS a
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
+        WHERE (runs IS NULL OR list_contains(runs, c.run)) AND (ranks IS NULL OR list_contains(ranks, c.rank))
         GROUP BY a.run, a.rank, a.event_id
     ),
     counted AS (
