@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
 import pytest
+import vl_convert
 
 from hta_sql import charts
 from hta_sql.charts import page, style
@@ -162,6 +164,33 @@ def test_hostile_names_are_text_in_every_format(
         assert "&lt;/script&gt;&lt;img" in text
     elif suffix == ".json":
         assert "onerror" in json.dumps(json.loads(content))
+
+
+def test_the_scripts_of_a_page_are_put_together_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept in the cache under their version; what is broken there is made again."""
+    monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
+    made: list[str] = []
+
+    def make(snippet: str) -> str:
+        made.append(snippet)
+        return "let ä = 1; // </script>"
+
+    monkeypatch.setattr(vl_convert, "javascript_bundle", make)
+    fresh = page.bundle.__wrapped__
+    assert fresh() == "{let ä = 1; // <\\/script>\n}"
+    assert fresh() == "{let ä = 1; // <\\/script>\n}"
+    assert len(made) == 1
+    (kept,) = (tmp_path / "scripts").iterdir()
+    assert version("vl-convert-python") in kept.name
+    for broken in (kept.read_bytes()[:-3], b"", b"\xff\xff"):
+        kept.write_bytes(broken)
+        assert fresh() == "{let ä = 1; // <\\/script>\n}"
+    assert len(made) == 4
+    monkeypatch.setattr(page, "cache_folder", lambda: tmp_path / "no" / kept.name)
+    (tmp_path / "no").write_text("a file where a folder should be")
+    assert fresh().startswith("{let")
 
 
 def test_a_page_reaches_nothing_outside() -> None:

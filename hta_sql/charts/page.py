@@ -12,11 +12,17 @@ import base64
 import hashlib
 import html
 import json
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import vl_convert
+
+from hta_sql._version import __version__
+from hta_sql.machine import cache_folder
+from hta_sql.store_files import replacing
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _ASSETS = Path(__file__).parent / "assets"
@@ -87,10 +93,23 @@ def script_json(value: Any) -> str:
 def bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, out of the installed package.
 
-    In a block, since its short names would be those of the whole page.
+    In a block, since its short names would be those of the whole page. The package puts them
+    together anew each time, which takes a second and a half, so the script is kept in the user's
+    cache: under both versions, the package's and ours, and with its own hash in front.
     """
+    maker = hashlib.sha256(f"{__version__} {_GLOBALS}".encode()).hexdigest()[:16]
+    kept = cache_folder() / "scripts" / f"vega-{version('vl-convert-python')}-{maker}.js"
+    with suppress(OSError, UnicodeError):
+        known, _, script = kept.read_bytes().decode("utf-8").partition("\n")
+        if known == f"// {_hash(script)}":
+            return script
     text = str(vl_convert.javascript_bundle(_GLOBALS))
-    return "{" + text.replace("</script", "<\\/script") + "\n}"
+    script = "{" + text.replace("</script", "<\\/script") + "\n}"
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(kept) as partial:
+            partial.write_bytes(f"// {_hash(script)}\n{script}".encode())
+    return script
 
 
 @cache
