@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import NamedTuple
 
 import pandas as pd
 
+from hta_sql.common.types import DeviceType
 from hta_sql.hta.call_walk import Walk, root_of
 
 __all__ = ["CallStackGraph", "CallStackIdentity", "CallStackNode", "DeviceType"]
 
 NON_EXISTENT_NODE_INDEX = -2
 NULL_NODE_INDEX = -1
-
-
-class DeviceType(Enum):
-    """Where an event ran."""
-
-    UNKNOWN = 0
-    CPU = 1
-    GPU = 2
-    ALL = 3
 
 
 class CallStackIdentity(NamedTuple):
