@@ -7,15 +7,22 @@ each such difference.
 
 from __future__ import annotations
 
+from hta_sql.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
 from hta_sql.hta.breakdowns import Breakdowns
 from hta_sql.hta.counters import Counters, TimeSeriesTypes
 from hta_sql.hta.critical_path import CriticalPath
 from hta_sql.hta.cupti import Cupti
+from hta_sql.hta.job import DEFAULT_TRACE_DIR
 from hta_sql.hta.operators import Operators
 from hta_sql.hta.stragglers import Stragglers
 from hta_sql.hta.traces import Traces
 
-__all__ = ["TimeSeriesTypes", "TraceAnalysis"]
+__all__ = [
+    "CUDA_MAX_LAUNCH_QUEUE_PER_STREAM",
+    "DEFAULT_TRACE_DIR",
+    "TimeSeriesTypes",
+    "TraceAnalysis",
+]
 
 
 class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, Traces):

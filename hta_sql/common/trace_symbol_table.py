@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import os
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -184,7 +184,7 @@ class TraceSymbolTable:
             ParameterError: A symbol has no number here; add the symbols of the other table first.
         """
         for column in ("cat", "name"):
-            texts = old_symbol_table._texts(df[column])  # noqa: SLF001 - its own class
+            texts = old_symbol_table._texts(df[column])
             if unknown := sorted(set(texts) - self.sym_index.keys()):
                 raise ParameterError(f"{unknown[0]!r} has no number here: add_symbols first.")
             df[column] = texts.map(self.sym_index).astype("int64")

@@ -38,11 +38,11 @@ class CPNode:
         is_blocking: The event is a call that waits for the device.
     """
 
-    idx: int
-    ev_idx: int
-    ts: float
-    is_start: bool
-    is_blocking: bool
+    idx: int = -1
+    ev_idx: int = -1
+    ts: float = 0
+    is_start: bool = False
+    is_blocking: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,12 @@ from enum import Flag, auto
 
 import pandas as pd
 
+from hta_sql.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
 from hta_sql.hta import counter_frames
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import show
 
 log = logging.getLogger(__name__)
-
-MAX_QUEUE_LENGTH = 1024
-"""HTA's default; recorded queues are full at 1,022."""
 
 
 class TimeSeriesTypes(Flag):
@@ -87,7 +85,7 @@ class Counters(Job):
     def get_time_spent_blocked_on_full_queue(
         self,
         queue_length_dict: Mapping[int, pd.DataFrame],
-        max_queue_length: int = MAX_QUEUE_LENGTH,
+        max_queue_length: int = CUDA_MAX_LAUNCH_QUEUE_PER_STREAM,
         *,
         visualize: bool | None = None,
     ) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hta_sql.critical_path import CPGraph, critical_path
@@ -92,6 +92,8 @@ class CriticalPath(Job):
         output_dir: str | os.PathLike[str],
         only_show_critical_events: bool = True,
         show_all_edges: bool = False,
+        *,
+        edge_types_to_viz: Collection[CPEdgeType] | None = None,
     ) -> str:
         """Write the trace with the path drawn in, to be opened in Perfetto or Chrome.
 
@@ -108,6 +110,8 @@ class CriticalPath(Job):
                 waits of the path; not used where only critical events are shown. Launch edges
                 without time are drawn where the environment says
                 ``CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE=1``.
+            edge_types_to_viz: Edges of the path to draw where not all are; default: dependencies,
+                launch delays and waits.
 
         Returns:
             Path of the file: ``overlaid_critical_path_<trace>.json.gz``.
@@ -120,6 +124,7 @@ class CriticalPath(Job):
         from hta_sql.overlay.critical_path import overlay_critical_path  # noqa: PLC0415 - where wanted
 
         graph = critical_path_graph
+        drawn = DRAWN if edge_types_to_viz is None else edge_types_to_viz
         if (graph.run, graph.rank) != (self.run, rank):
             raise RankError(
                 f"The graph is of rank {graph.rank} of {graph.run!r}, not of rank {rank} of "
@@ -128,7 +133,9 @@ class CriticalPath(Job):
         written = overlay_critical_path(
             self.store,
             graph,
-            _drawn(graph, everything=show_all_edges and not only_show_critical_events),
+            _drawn(graph)
+            if show_all_edges and not only_show_critical_events
+            else [edge for edge in graph.critical_path_edges if edge.type in drawn],
             folder=output_dir,
             only_critical=only_show_critical_events,
         )
@@ -149,9 +156,7 @@ class CriticalPath(Job):
             )
 
 
-def _drawn(graph: CPGraph, *, everything: bool) -> list[CPEdge]:
-    if not everything:
-        return [edge for edge in graph.critical_path_edges if edge.type in DRAWN]
+def _drawn(graph: CPGraph) -> list[CPEdge]:
     edges = [graph.edges.edge(at) for at in range(len(graph.edges))]
     if os.environ.get(SHOW_LAUNCH_EDGES) == "1":
         return edges

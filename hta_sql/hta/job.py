@@ -74,6 +74,18 @@ class Job(Closing):
         other._scope = {**self._scope, **scope}  # noqa: SLF001 - its own class
         return other
 
+    @classmethod
+    def over(cls: type[_Job], job: Job, ranks: Iterable[int]) -> _Job:  # noqa: PYI019 - likewise
+        """Return an object of this class over the store, run and scope of a job.
+
+        Args:
+            job: An open job; it stays the owner of its store.
+            ranks: Ranks to look at, of those of the job.
+        """
+        made = cls.__new__(cls)
+        vars(made).update({**vars(job), "_ranks": sorted(set(job.ranks).intersection(ranks))})
+        return made
+
     def close(self) -> None:
         """Close the store."""
         self.store.close()
