@@ -41,6 +41,7 @@ WHOLE_RANKS = {
     "findings_v1": "says what is wrong with a capture, which is not a matter of one step",
     "rank_health_v1": "likewise",
     "device_type_v1": "is the same in every step",
+    "event_arguments_v1": "arguments belong to events; what has an event says in which step it is",
 }
 """Analyses that take runs and ranks only ─▶ why."""
 
