@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from hta_sql.closing import Closing
+from hta_sql.common.trace_df import get_cpu_gpu_correlation
 from hta_sql.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
+from hta_sql.configs.parser_config import ParserConfig
 from hta_sql.errors import RankError, TraceFormatError
+from hta_sql.hta.argument_frames import add_arguments, wanted_arguments
+from hta_sql.hta.breakdown_frames import NS
+from hta_sql.hta.chrome_events import (
+    PHASE_COUNTER,
+    PHASE_FLOW_END,
+    PHASE_FLOW_START,
+    counter_events,
+    flow_event,
+    trace_event_timestamp_to_unixtime_ns,
+)
 from hta_sql.hta.event_frames import trace_frame
 from hta_sql.hta.job import DEFAULT_TRACE_DIR, Job
 from hta_sql.trace_files import (
@@ -24,14 +35,20 @@ from hta_sql.trace_files import (
 )
 
 __all__ = [
+    "DEFAULT_TRACE_DIR",
+    "PHASE_COUNTER",
+    "PHASE_FLOW_END",
+    "PHASE_FLOW_START",
     "Trace",
     "create_rank_to_trace_dict",
     "create_rank_to_trace_dict_from_dir",
+    "get_cpu_gpu_correlation",
     "get_trace_files",
+    "parse_trace_file",
+    "trace_event_timestamp_to_unixtime_ns",
     "update_trace_rank",
 ]
 
-log = logging.getLogger(__name__)
 
 SYMBOLS = """
 SELECT DISTINCT unnest([e.name, e.category]) AS symbol
@@ -40,7 +57,7 @@ ORDER BY symbol
 """
 
 RANKS = """
-SELECT r.rank, r.source, r.start_ns, r.base_time_ns, r.metadata
+SELECT r.rank, r.source, r.start_ns, r.base_time_ns, r.first_ts - r.offset_ns AS zero_ns, r.metadata
 FROM ranks AS r
 WHERE r.run = $run
 ORDER BY r.rank
@@ -55,7 +72,8 @@ class Trace(Closing):
     Args:
         trace_files: ``{rank: path}``, or a list of paths.
         trace_dir: Folder of per-rank traces, used where ``trace_files`` is not given.
-        parser_config: Not used: every argument of every event is in the store.
+        parser_config: Which further arguments become columns; default: that of
+            :meth:`ParserConfig.get_default_cfg`.
         job: A job that is open already; used in place of the files.
 
     Attributes:
@@ -73,12 +91,13 @@ class Trace(Closing):
         self,
         trace_files: Mapping[int, str] | Iterable[str] | None = None,
         trace_dir: str = DEFAULT_TRACE_DIR,
-        parser_config: Any = None,  # noqa: ARG002 - HTA's parameter
+        parser_config: ParserConfig | None = None,
         *,
         job: Job | None = None,
     ) -> None:
         self._job = job or Job(trace_files, trace_dir, include_last_profiler_step=True)
         self._owns_job = job is None
+        self.parser_config = parser_config or ParserConfig.get_default_cfg()
         self._frames: dict[int, pd.DataFrame] = {}
         self._symbols: TraceSymbolTable | None = None
         rows = self._job.store.sql(RANKS, {"run": self._job.run}).arrow().to_pylist()
@@ -125,6 +144,25 @@ class Trace(Closing):
         self._job = self._job.scoped(include_last_profiler_step=bool(include_last_profiler_step))
         self._frames.clear()
 
+    def parse_single_rank(self, rank: int) -> None:
+        """Make the frame of a rank now; an unknown rank is passed over, as in HTA."""
+        if rank in self._about:
+            self.get_trace(rank)
+
+    def parse_multiple_ranks(
+        self,
+        ranks: list[int],
+        use_multiprocessing: bool = True,  # noqa: ARG002 - ingest decides
+        use_memory_profiling: bool = True,  # noqa: ARG002 - memory is bounded
+    ) -> None:
+        """Keep some ranks; the traces are in the store already.
+
+        Raises:
+            RankError: No such rank.
+        """
+        self._about = {rank: self._about[self._checked(rank)] for rank in sorted(set(ranks))}
+        self.trace_files = {rank: self.trace_files[rank] for rank in self._about}
+
     def load_traces(
         self,
         include_last_profiler_step: bool | None = False,
@@ -149,6 +187,7 @@ class Trace(Closing):
         if rank not in self._frames:
             table = self._job.result("trace_events", [rank]).arrow()
             self._frames[rank] = trace_frame(table, self.symbol_table)
+            self._add_arguments(rank, self._frames[rank])
         return self._frames[rank]
 
     def get_all_traces(self) -> dict[int, pd.DataFrame]:
@@ -182,6 +221,23 @@ class Trace(Closing):
                 "clock. PyTorch 2.3 and later write it."
             )
         return int(about["start_ns"])
+
+    @property
+    def min_ts(self) -> float:
+        """What time 0 of the frames is in the traces' own clock [µs]."""
+        zeros = [about["zero_ns"] for about in self._about.values() if about["zero_ns"] is not None]
+        return min(zeros, default=0) / NS
+
+    def convert_time_series_to_events(
+        self, series: pd.DataFrame, counter_name: str, counter_col: str
+    ) -> list[dict[str, Any]]:
+        """Make counter events of a series; see :func:`hta_sql.hta.chrome_events.counter_events`.
+
+        :meth:`hta_sql.TraceAnalysis.generate_trace_with_counters` writes traces with counters.
+        """
+        return counter_events(series, counter_name, counter_col, self.min_ts)
+
+    flow_event = staticmethod(flow_event)
 
     def get_device_type(self) -> str:
         """Return ``NVIDIA GPU``, ``AMD GPU``, ``MTIA`` or ``UNKNOWN GPU``, by the first rank."""
@@ -230,6 +286,17 @@ class Trace(Closing):
         if self._owns_job:
             self._job.close()
 
+    def _add_arguments(self, rank: int, frame: pd.DataFrame) -> None:
+        config = self.parser_config
+        specs = None if config.parse_all_args else wanted_arguments(config, frame)
+        if specs == []:
+            return
+        names = None if specs is None else [spec.raw_name for spec in specs]
+        found = self._job.store.run(
+            "event_arguments", runs=[self._job.run], ranks=[rank], arguments=names
+        )
+        add_arguments(frame, found.arrow(), specs)
+
     def _first_rank(self) -> int:
         return self.get_ranks()[0] if self._about else -1
 
@@ -237,3 +304,25 @@ class Trace(Closing):
         if rank not in self._about:
             raise RankError(f"No rank {rank} in this trace; it has: {self.get_ranks()}.")
         return rank
+
+
+def parse_trace_file(
+    trace_file_path: str, cfg: ParserConfig | None = None
+) -> tuple[dict[str, Any], pd.DataFrame, TraceSymbolTable]:
+    """Read one trace.
+
+    Args:
+        trace_file_path: The trace, compressed or not.
+        cfg: Which further arguments become columns.
+
+    Returns:
+        The keys of the file beside its events; the frame, as :meth:`Trace.get_trace` returns it,
+        with ``ts`` since the first event; and what its numbers stand for.
+
+    Raises:
+        TraceNotFoundError: There is no such file.
+        TraceError: It cannot be read.
+    """
+    with Trace([trace_file_path], parser_config=cfg) as trace:
+        rank = trace.get_ranks()[0]
+        return trace.meta_data[rank], trace.get_trace(rank), trace.symbol_table

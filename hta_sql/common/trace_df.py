@@ -11,6 +11,7 @@ __all__ = [
     "find_events_by_name_patterns_using_decoded_names",
     "find_events_by_name_patterns_using_symbol_table",
     "find_op_occurrence",
+    "get_cpu_gpu_correlation",
     "get_iterations",
 ]
 
@@ -60,3 +61,10 @@ def find_events_by_name_patterns_using_decoded_names(
     for pattern in list_name_patterns:
         found |= df[name_column].str.match(pattern)
     return df.loc[found, "index"]
+
+
+def get_cpu_gpu_correlation(df: pd.DataFrame) -> pd.DataFrame:
+    """List device activity with the call that launched it: ``gpu_index, cpu_index``."""
+    linked = df[(df["stream"] >= 0) & (df["index_correlation"] > 0)]
+    columns = {"gpu_index": linked["index"], "cpu_index": linked["index_correlation"]}
+    return pd.DataFrame(columns).reset_index(drop=True)
