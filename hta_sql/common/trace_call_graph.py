@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from hta_sql.common.frame_trace import FrameTrace
 from hta_sql.common.trace import Trace
 from hta_sql.common.trace_call_stack import CallStackGraph, CallStackIdentity
+from hta_sql.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.call_walk import COLUMNS, Walk, root_of
 
@@ -42,7 +44,7 @@ class CallGraph:
 
     stack_columns: ClassVar[list[str]] = list(COLUMNS)
 
-    def __init__(self, trace: Trace, ranks: list[int] | None = None) -> None:
+    def __init__(self, trace: Trace | FrameTrace, ranks: list[int] | None = None) -> None:
         self.trace_data = trace
         self.ranks = [r for r in trace.get_ranks() if not ranks or r in ranks]
         if not self.ranks:
@@ -62,6 +64,25 @@ class CallGraph:
         self.mapping = pd.DataFrame(rows, columns=columns)
         self.mapping["count"] = self.mapping.groupby(["rank", "stack_root"]).cumcount() + 1
         self._rank = self.ranks[0]
+
+    @staticmethod
+    def from_dataframe(
+        df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None, rank: int = -1
+    ) -> CallGraph:
+        """Make the call trees of the events of a frame, say of a part of a trace.
+
+        Args:
+            df: Events; see :class:`hta_sql.common.frame_trace.FrameTrace`. The frame stays as it is.
+            symbol_table: What numbers in ``name`` and ``cat`` stand for.
+            rank: Rank that the events are taken for.
+
+        Returns:
+            The graph; ``graph.trace_data.get_trace(rank)`` has the columns that it adds.
+
+        Raises:
+            ParameterError: A column is missing, or names are numbers without a symbol table.
+        """
+        return CallGraph(FrameTrace(df, symbol_table, rank))
 
     def get_call_stacks(
         self,
