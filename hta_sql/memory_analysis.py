@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,21 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-__all__ = ["MemoryAnalysis"]
+__all__ = ["Category", "MemoryAnalysis"]
 
 log = logging.getLogger(__name__)
+
+
+class Category(Enum):
+    """What memory is for, as torch's memory profiler says."""
+
+    INPUT = 1
+    TEMPORARY = 2
+    ACTIVATION = 3
+    GRADIENT = 4
+    AUTOGRAD_DETAIL = 5
+    PARAMETER = 6
+    OPTIMIZER_STATE = 7
 
 
 class MemoryAnalysis:

@@ -10,6 +10,7 @@ import pytest
 
 from hta_sql import charts
 from hta_sql.analyzers.timeline import (
+    plot_timeline,
     plot_timeline_gpu_kernels_from_trace,
     prepare_timeline_gpu_events,
 )
@@ -18,14 +19,18 @@ from hta_sql.charts.frame_timeline import MAX_EVENTS
 from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
 from hta_sql.common.timeline import (
     EventType,
+    PlotFormat,
     Timeline,
     TimelinePlotSetting,
     align_module_with_kernels,
-    event_type,
+    auto_detect_setting,
+    get_fig_name_from_fig_title,
+    get_fig_title_from_fig_name,
     plot_events_timeline,
     prepare_timeline_events,
     simplify_name,
 )
+from hta_sql.common.timeline_settings import event_type_of
 from hta_sql.common.trace import Trace
 from hta_sql.common.trace_call_graph import CallGraph
 from hta_sql.common.trace_filter import GPUKernelFilter
@@ -56,6 +61,12 @@ def rows(chart: Any) -> list[dict[str, Any]]:
     spec = chart.to_dict()
     found: list[dict[str, Any]] = next(iter(spec["datasets"].values()))
     return found
+
+
+def prepared_ranks(trace: Trace) -> pd.DataFrame:
+    """Device activity of both ranks."""
+    both = pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
+    return prepare_timeline_gpu_events(both, trace.symbol_table)
 
 
 def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
@@ -132,9 +143,9 @@ def test_lanes(trace: Trace) -> None:
 def test_kinds_of_frames(trace: Trace) -> None:
     """By their streams."""
     frame = trace.get_trace(0)
-    assert event_type(frame) is EventType.AllEvents
-    assert event_type(frame[frame["stream"] == -1]) is EventType.CPUEvents
-    assert event_type(frame[frame["stream"] != -1]) is EventType.GPUEvents
+    assert event_type_of(frame) is EventType.AllEvents
+    assert event_type_of(frame[frame["stream"] == -1]) is EventType.CPUEvents
+    assert event_type_of(frame[frame["stream"] != -1]) is EventType.GPUEvents
 
 
 def test_timeline(trace: Trace, tmp_path: Path) -> None:
@@ -168,7 +179,41 @@ def test_the_longest_events_are_drawn() -> None:
     events = pd.DataFrame({"ts": range(count), "dur": range(count), "name": "op", "stream": 7})
     chart = plot_events_timeline("Many", prepare_timeline_events(events))
     assert len(rows(chart)) == MAX_EVENTS
+    assert not isinstance(chart, str)
     assert "5,000 of 5,010" in str(chart.to_dict()["title"])
+
+
+def test_settings(trace: Trace, tmp_path: Path) -> None:
+    """A frame says what its lanes are told apart by, or the user does; a page, a file or a chart."""
+    frame, symbols = trace.get_trace(0), trace.symbol_table
+    setting = TimelinePlotSetting()
+    auto_detect_setting(frame, setting)
+    assert setting.event_type is EventType.AllEvents
+    assert setting.multi_streams
+    assert not setting.multi_ranks
+    by_rank = TimelinePlotSetting(auto_detect=False, multi_ranks=True, multi_streams=False)
+    device = frame[frame["stream"] >= 0].assign(rank=0)
+    assert set(prepare_timeline_events(device, by_rank, symbols)["task"]) == {"rank 000"}
+    host = frame[frame["tid"] == 200]
+    by_thread = TimelinePlotSetting(compress_threads=False)
+    lanes = prepare_timeline_events(host, by_thread, symbols)["task"]
+    assert set(lanes) == {f"tid 200 cpu level {depth:03d}" for depth in (0, 2, 3, 4)}
+    assert by_thread == TimelinePlotSetting(compress_threads=False)
+    page = Timeline(device, symbols, setting=TimelinePlotSetting(plot_format=PlotFormat.HTML)).plot(
+        "Kernels"
+    )
+    assert isinstance(page, str)
+    assert "<title>Kernels" in page
+    to_file = Timeline(device, symbols, setting=TimelinePlotSetting(plot_format=PlotFormat.File))
+    with pytest.raises(ParameterError, match="output_image_path"):
+        to_file.plot("Kernels")
+    to_file.plot("Kernels", str(tmp_path / "kernels.svg"))
+    assert (tmp_path / "kernels.svg").stat().st_size > 1000
+    assert Timeline.is_timeline_events(to_file.timeline_events, setting)
+    assert get_fig_title_from_fig_name("step_3-kernels") == "Step 3 Kernels"
+    assert get_fig_name_from_fig_title("Step 3  Kernels") == "step_3_kernels"
+    drawn = plot_timeline("Two", prepared_ranks(trace), ranks=[1])
+    assert {bar["task"] for bar in rows(drawn)} == {"rank 1 stream 7", "rank 1 stream 8"}
 
 
 @pytest.mark.parametrize(

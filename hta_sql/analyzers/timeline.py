@@ -67,9 +67,18 @@ def prepare_timeline_gpu_events(  # noqa: PLR0917 - HTA's signature
     return events.sort_values(["rank", "stream", "ts"], kind="stable")
 
 
-def plot_timeline(title: str, df: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw events that :func:`prepare_timeline_gpu_events` made."""
-    return plot_events_timeline(title, df.drop(columns="name").rename(columns={"label": "name"}))
+def plot_timeline(
+    title: str, events: pd.DataFrame, ranks: list[int] | None = None
+) -> alt.TopLevelMixin | str:
+    """Draw events that :func:`prepare_timeline_gpu_events` made.
+
+    Args:
+        title: Title of the chart.
+        events: The events.
+        ranks: Ranks to draw; default: all.
+    """
+    shown = events if ranks is None else events[events["rank"].isin(ranks)]
+    return plot_events_timeline(title, shown.drop(columns="name").rename(columns={"label": "name"}))
 
 
 def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
@@ -80,7 +89,7 @@ def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
     iterations: list[int] | None = None,
     streams: list[int] | None = None,
     duration_threshold: int = 1000,
-) -> alt.TopLevelMixin:
+) -> alt.TopLevelMixin | str:
     """Draw the device activity of a frame; see :func:`prepare_timeline_gpu_events`."""
     events = prepare_timeline_gpu_events(
         df, symbol_table, ranks, iterations, streams, duration_threshold
@@ -95,7 +104,7 @@ def plot_timeline_gpu_kernels_from_trace(  # noqa: PLR0917 - HTA's signature
     iterations: list[int] | None = None,
     streams: list[int] | None = None,
     duration_threshold: int = 1000,
-) -> alt.TopLevelMixin:
+) -> alt.TopLevelMixin | str:
     """Draw the device activity of a trace; see :func:`prepare_timeline_gpu_events`."""
     chosen = [rank for rank in trace_data.get_ranks() if ranks is None or rank in ranks]
     frames = [trace_data.get_trace(rank).assign(rank=rank) for rank in chosen]

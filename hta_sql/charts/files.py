@@ -78,6 +78,15 @@ def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == ".json":
         return json.dumps(spec, indent=1).encode()
+    return _page(spec, title).encode()
+
+
+def page_of(chart: alt.TopLevelMixin, title: str = "Chart") -> str:
+    """Return a page with a chart, which needs no network, as text."""
+    return _page(spec_of(chart), title)
+
+
+def _page(spec: dict[str, Any], title: str) -> str:
     page = Page(title)
     page.add(chart_place("chart", spec))
-    return page.text().encode()
+    return page.text()

@@ -6,13 +6,22 @@ For device activity alone, :meth:`hta_sql.TraceStore.run` with ``gpu_timeline`` 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from hta_sql.common.timeline_settings import (
+    ANNOTATION_STREAM,
+    HOST_STREAM,
+    EventType,
+    PlotFormat,
+    TimelinePlotSetting,
+    auto_detect_setting,
+    get_fig_name_from_fig_title,
+    get_fig_title_from_fig_name,
+)
 from hta_sql.common.trace_df import (
     find_events_by_name_patterns_using_decoded_names,
     find_events_by_name_patterns_using_symbol_table,
@@ -25,65 +34,41 @@ if TYPE_CHECKING:
     import altair as alt
 
 __all__ = [
+    "AnnotationStreamID",
+    "CPUStreamID",
+    "DefaultCallStackHoverColumns",
+    "DefaultHoverColumns",
+    "DefaultMustHaveColumns",
+    "DefaultTaskLabelColumns",
+    "DefaultTimelinePlotSetting",
     "EventType",
+    "PlotFormat",
     "Timeline",
     "TimelinePlotSetting",
     "align_module_with_kernels",
+    "auto_detect_setting",
+    "get_fig_name_from_fig_title",
+    "get_fig_title_from_fig_name",
     "plot_events_timeline",
     "prepare_timeline_events",
 ]
 
-HOST_STREAM = -1
-ANNOTATION_STREAM = -2
-"""Where align_module_with_kernels puts calls; HTA's 0 is a real stream on ROCm."""
 HOVER_COLUMNS = ["trace", "rank", "iteration", "stream", "cat", "index"]
-_LABEL_COLUMNS = ["stream", "rank", "trace", "depth"]
+_LABEL_COLUMNS = ["stream", "rank", "trace", "depth", "tid"]
 _KEPT = re.compile(r"(^##.+##$)|(^<.+>$)|(^Mem\w+(\s+\w+)?\s+\(.+\)$)")
 _NAME = re.compile(r"^(void\s+)?([\w_:.#\s<>,]+)(\(.+\))?")
 
 
-class EventType(Enum):
-    """What a frame has events of."""
-
-    GPUEvents = 0
-    CPUEvents = 1
-    AllEvents = 2
-
-
-@dataclass(frozen=True)
-class TimelinePlotSetting:
-    """How a timeline looks.
-
-    Attributes:
-        x_start_column: Column that starts are written to.
-        x_end_column: Column that ends are written to.
-        task_column: Column that lanes are written to.
-        color_column: Column that colours go by.
-        task_height: Height of a lane [pixels].
-        amplify_short_events: Draw short events longer, so that they can be seen.
-        short_events_display_duration: Length that they get [µs].
-        use_global_time: Keep times as they are; else the first event starts at 0.
-    """
-
-    x_start_column: str = "calibrated_start_global"
-    x_end_column: str = "calibrated_end_global"
-    task_column: str = "task"
-    color_column: str = "name"
-    task_height: int = 30
-    amplify_short_events: bool = True
-    short_events_display_duration: int = 1000
-    use_global_time: bool = False
-
-
-DEFAULT_SETTING = TimelinePlotSetting()
-
-
-def event_type(events: pd.DataFrame) -> EventType:
-    """Say whether a frame has device activity, host events or both."""
-    on_host = events["stream"] == HOST_STREAM if "stream" in events else pd.Series([True])
-    if on_host.all():
-        return EventType.CPUEvents
-    return EventType.AllEvents if on_host.any() else EventType.GPUEvents
+AnnotationStreamID = ANNOTATION_STREAM
+CPUStreamID = HOST_STREAM
+DefaultHoverColumns = HOVER_COLUMNS
+DefaultMustHaveColumns = ["name", "ts", "dur"]
+DefaultTaskLabelColumns = ["stream", "rank", "trace", "depth"]
+DefaultTimelinePlotSetting = TimelinePlotSetting()
+DefaultCallStackHoverColumns = [
+    *("name", "cat", "index", "ts", "dur", "rank", "stream", "height", "depth", "tid"),
+    "index_correlation",
+]
 
 
 def simplify_name(name: str, max_length: int = 45) -> str:
@@ -99,7 +84,7 @@ def simplify_name(name: str, max_length: int = 45) -> str:
 
 def prepare_timeline_events(
     df: pd.DataFrame,
-    setting: TimelinePlotSetting = DEFAULT_SETTING,
+    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
     symbol_table: TraceSymbolTable | None = None,
     hover_columns: list[str] | None = None,
 ) -> pd.DataFrame:
@@ -125,7 +110,9 @@ def prepare_timeline_events(
     shortest = setting.short_events_display_duration if setting.amplify_short_events else 0
     events[setting.x_start_column] = events["ts"] + origin
     events[setting.x_end_column] = events["ts"] + origin + events["dur"].clip(lower=shortest)
-    events[setting.task_column] = _lanes(events)
+    detected = replace(setting)
+    auto_detect_setting(events, detected)
+    events[setting.task_column] = _lanes(events, detected)
     return events.sort_values([setting.task_column, "ts"], kind="stable")
 
 
@@ -171,10 +158,10 @@ def align_module_with_kernels(
 def plot_events_timeline(
     title: str,
     events: pd.DataFrame,
-    setting: TimelinePlotSetting = DEFAULT_SETTING,
+    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
     hover_columns: list[str] | None = None,
     output_image_path: str | None = None,
-) -> alt.TopLevelMixin:
+) -> alt.TopLevelMixin | str:
     """Draw events that :func:`prepare_timeline_events` made.
 
     Args:
@@ -185,12 +172,16 @@ def plot_events_timeline(
         output_image_path: Save it there: ``.html`` (which opens offline), ``.png`` or ``.svg``.
 
     Returns:
-        The chart; a notebook shows it.
+        The chart, which a notebook shows; its page as text where the setting asks for HTML.
 
     Raises:
-        ParameterError: The frame does not have the columns.
+        ParameterError: The frame does not have the columns, or the setting asks for a file without
+            a path.
     """
+    if setting.plot_format is PlotFormat.File and not output_image_path:
+        raise ParameterError("The setting asks for a file: give output_image_path.")
     from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
+    from hta_sql.charts.files import page_of  # noqa: PLC0415
     from hta_sql.charts.frame_timeline import frame_timeline  # noqa: PLC0415
     from hta_sql.charts.style import themed  # noqa: PLC0415
 
@@ -210,6 +201,8 @@ def plot_events_timeline(
     chart = themed(frame_timeline(renamed, title, hover, setting.task_height))
     if output_image_path:
         save(chart, Path(output_image_path))
+    if setting.plot_format is PlotFormat.HTML:
+        return page_of(chart, title)
     return chart
 
 
@@ -229,32 +222,60 @@ class Timeline:
         timeline_events: pd.DataFrame,
         symbol_table: TraceSymbolTable,
         filter_func: Filter | None = None,
-        setting: TimelinePlotSetting = DEFAULT_SETTING,
+        setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
         hover_columns: list[str] | None = None,
     ) -> None:
+        self.symbol_table = symbol_table
         self.setting = setting
         self.hover_columns = hover_columns or HOVER_COLUMNS
-        made = {setting.task_column, setting.x_start_column, setting.x_end_column}
         self.timeline_events = timeline_events
-        if not made <= set(timeline_events.columns):
-            chosen = filter_func(timeline_events, symbol_table) if filter_func else timeline_events
-            self.timeline_events = prepare_timeline_events(
-                chosen, setting, symbol_table, self.hover_columns
-            )
+        self.prepare(filter_func)
 
-    def plot(self, title: str, save_path: str | None = None) -> alt.TopLevelMixin:
+    @staticmethod
+    def is_timeline_events(df: pd.DataFrame, setting: TimelinePlotSetting) -> bool:
+        """Say whether a frame has starts, ends and lanes already."""
+        made = {setting.task_column, setting.x_start_column, setting.x_end_column}
+        return made <= set(df.columns)
+
+    def prepare(self, filter_func: Filter | None = None) -> None:
+        """Choose events and give them start, end and lane, unless they have them.
+
+        Args:
+            filter_func: Which of them to show; default: all.
+        """
+        events = self.timeline_events
+        if self.is_timeline_events(events, self.setting):
+            return
+        chosen = filter_func(events, self.symbol_table) if filter_func else events
+        self.timeline_events = prepare_timeline_events(
+            chosen, self.setting, self.symbol_table, self.hover_columns
+        )
+
+    def plot(self, title: str, save_path: str | None = None) -> alt.TopLevelMixin | str:
         """Draw it; see :func:`plot_events_timeline`."""
         return plot_events_timeline(
             title, self.timeline_events, self.setting, self.hover_columns, save_path
         )
 
 
-def _lanes(events: pd.DataFrame) -> pd.Series:
-    """Name the lane of each event by what tells it apart: trace, rank, stream or depth."""
+def _lanes(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
+    """Name the lane of each event by what tells it apart: trace, rank, stream, thread or depth."""
     words = pd.Series([""] * len(events), index=events.index)
-    for column, width in (("trace", 0), ("rank", 3)):
-        if column in events and len(set(events[column])) > 1:
+    for column, width, tells in (
+        ("trace", 0, setting.multi_traces),
+        ("rank", 3, setting.multi_ranks),
+    ):
+        if tells and column in events:
             words += [f"{column} {str(value).zfill(width)} " for value in events[column]]
+    if (
+        setting.event_type is EventType.CPUEvents
+        and "tid" in events
+        and not setting.compress_threads
+    ):
+        words += [f"tid {tid} " for tid in events["tid"]]
+    one_lane = setting.event_type is EventType.GPUEvents and not setting.multi_streams
+    if one_lane and words.ne("").all() and not setting.auto_detect:
+        return words.str.rstrip()
     streams = events.get("stream", pd.Series(HOST_STREAM, index=events.index))
     depths = events.get("depth", pd.Series(-1, index=events.index))
     return words + [_lane(int(s), int(d)) for s, d in zip(streams, depths, strict=True)]

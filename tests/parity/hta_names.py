@@ -1,0 +1,91 @@
+"""Writes hta_names.csv: the public names of HTA. Run it with a Python that has HTA.
+
+    python tests/parity/hta_names.py
+
+A name is public where nothing in it begins with an underscore. A parameter is ``name`` or
+``name=default``; a default whose text differs from run to run is ``...``.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+LIST = Path(__file__).with_suffix(".csv")
+PACKAGE = "hta"
+SKIPPED_MODULES = ("hta.utils.test_utils",)
+NO_API = {"logger", "annotations", "perf_counter", "cmp_to_key", "TYPE_CHECKING"}
+"""What modules have because of how they are written."""
+
+Row = tuple[str, str, str]
+
+
+def rows() -> Iterator[Row]:
+    """Yield name, kind and parameters of everything public, without the name of the package."""
+    package = importlib.import_module(PACKAGE)
+    for found in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
+        if found.name not in SKIPPED_MODULES:
+            module = importlib.import_module(found.name)
+            yield found.name.removeprefix(f"{PACKAGE}."), "module", ""
+            yield from _of_module(module, found.name.removeprefix(f"{PACKAGE}."))
+
+
+def _of_module(module: ModuleType, path: str) -> Iterator[Row]:
+    for name, value in sorted(vars(module).items()):
+        if name.startswith("_") or name in NO_API or inspect.ismodule(value):
+            continue
+        own = getattr(value, "__module__", None) == module.__name__
+        if inspect.isclass(value):
+            if own:
+                yield from _of_class(value, f"{path}.{name}")
+        elif inspect.isfunction(value):
+            if own:
+                yield f"{path}.{name}", "function", parameters(value)
+        elif getattr(value, "__module__", "") != "typing":
+            yield f"{path}.{name}", "data", ""
+
+
+def _of_class(value: type, path: str) -> Iterator[Row]:
+    is_enum = hasattr(value, "__members__")
+    yield path, "class", "" if is_enum else parameters(value)
+    fields = {field.name for field in dataclasses.fields(value)} if _is_dataclass(value) else set()
+    for name in sorted({*dir(value), *fields}):
+        owner = next((base for base in value.__mro__ if name in vars(base)), value)
+        if name.startswith("_") or not owner.__module__.startswith(PACKAGE):
+            continue
+        raw = inspect.getattr_static(value, name, None)
+        if inspect.isfunction(raw) or isinstance(raw, staticmethod | classmethod):
+            yield f"{path}.{name}", "method", parameters(getattr(value, name))
+        elif not inspect.isclass(raw):
+            yield f"{path}.{name}", "property" if isinstance(raw, property) else "data", ""
+
+
+def parameters(function: Any) -> str:
+    """Write the parameters of a function in one line."""
+    found = inspect.signature(function).parameters.values()
+    return " ".join(_parameter(p) for p in found if p.name != "self")
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    if parameter.default is parameter.empty:
+        return parameter.name
+    text = repr(parameter.default)
+    return f"{parameter.name}={text if len(text) < 40 and ' ' not in text else '...'}"
+
+
+def _is_dataclass(value: type) -> bool:
+    return dataclasses.is_dataclass(value)
+
+
+if __name__ == "__main__":
+    with LIST.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["name", "kind", "parameters"])
+        writer.writerows(rows())
