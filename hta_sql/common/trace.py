@@ -267,11 +267,6 @@ class Trace(Closing):
         for frame in self.get_all_traces().values():
             decode_symbol_id_to_symbol_name(frame, self.symbol_table, use_shorten_name)
 
-    @property
-    def job(self) -> Job:
-        """The run of a store that the frames come from, in the scope of this trace."""
-        return self._job
-
     def run(self, name: str, rank: int, **parameters: Any) -> pd.DataFrame:
         """Run an analysis on one rank, in the scope of this trace; returns its own columns."""
         return self._job.result(name, [self._checked(rank)], **parameters).df()
