@@ -62,7 +62,8 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
         control: What the test is measured against.
         test: What is measured.
         **parameters: Those of the analysis ``ops_by_name`` behind its scope, and
-            ``include_last_profiler_step``.
+            ``include_last_profiler_step``. ``by_step_number`` is false by default, as in
+            ``trace_diff``.
 
     Returns:
         The columns of the analysis ``trace_diff``, what changed most in duration first.
@@ -71,7 +72,8 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
         RankError: No such run or rank.
         ParameterError: An unknown parameter, or a value of the wrong type.
     """
-    sides = {"control_ops": control.ops(**parameters), "test_ops": test.ops(**parameters)}
+    chosen = {"by_step_number": False, **parameters}
+    sides = {"control_ops": control.ops(**chosen), "test_ops": test.ops(**chosen)}
     return control.store.run_over(
         "trace_diff",
         _DIFFERENCE_OF,

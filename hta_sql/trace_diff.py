@@ -45,6 +45,8 @@ class TraceDiff:
         test_iteration: Wanted = None,
         device_type: DeviceType = DeviceType.ALL,
         use_short_name: bool = False,
+        *,
+        by_step_number: bool = True,
     ) -> pd.DataFrame:
         """Compare counts and durations of operators and kernels.
 
@@ -58,6 +60,8 @@ class TraceDiff:
             test_iteration: Profiler step or steps of the test; default: its first.
             device_type: Compare what runs on the host, on the device, or both.
             use_short_name: Compare by names without template arguments, parameters and types.
+            by_step_number: Whether ``ProfilerStep#3`` and ``ProfilerStep#8`` are two names, as in
+                HTA; False makes one row of all steps, ``ProfilerStep``.
 
         Returns:
             Indexed by ``name`` or ``short_name``, sorted: ``<control>_counts,
@@ -74,6 +78,7 @@ class TraceDiff:
             (test, test_rank, test_iteration),
             device_type,
             use_short_name=use_short_name,
+            by_step_number=by_step_number,
         )
         return frame
 
@@ -87,6 +92,8 @@ class TraceDiff:
         control_iteration: Wanted = None,
         test_iteration: Wanted = None,
         device_type: DeviceType = DeviceType.ALL,
+        *,
+        by_step_number: bool = True,
     ) -> dict[str, list[str]]:
         """Say which operators and kernels came, went, or run more or less often.
 
@@ -98,6 +105,7 @@ class TraceDiff:
             control_iteration: Profiler step or steps of the control.
             test_iteration: Profiler step or steps of the test.
             device_type: What runs on the host, on the device, or both.
+            by_step_number: Whether steps of other numbers are other names.
 
         Returns:
             ``added, deleted, increased, decreased, unchanged``, each a sorted list of names.
@@ -111,6 +119,7 @@ class TraceDiff:
             (test, test_rank, test_iteration),
             device_type,
             use_short_name=False,
+            by_step_number=by_step_number,
         )
         return {change: list(frame.index[changes == change]) for change in CHANGES}
 
@@ -122,6 +131,7 @@ class TraceDiff:
         device_type: DeviceType,
         *,
         use_short_name: bool,
+        by_step_number: bool,
     ) -> tuple[pd.DataFrame, pd.Series[Any]]:
         first, second = _labeled(control[0], "Control"), _labeled(test[0], "Test")
         try:
@@ -132,6 +142,7 @@ class TraceDiff:
                 only_side=SIDES[device_type],
                 by_short_name=use_short_name,
                 by_category=False,
+                by_step_number=by_step_number,
             ).df()
         finally:
             for given, opened in ((control[0], first), (test[0], second)):

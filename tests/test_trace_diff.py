@@ -65,8 +65,9 @@ def three(store: TraceStore) -> LabeledTrace:
     ],
 )
 def test_methods_take_htas_parameters(method: object, parameters: list[str]) -> None:
-    """Names and order of the parameters are HTA's."""
-    assert list(inspect.signature(method).parameters) == parameters  # type: ignore[arg-type]
+    """Names and order of the parameters are HTA's; what else there is has to be named."""
+    found = inspect.signature(method).parameters  # type: ignore[arg-type]
+    assert [p.name for p in found.values() if p.kind is not p.KEYWORD_ONLY] == parameters
 
 
 def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: TraceStore) -> None:
@@ -164,6 +165,13 @@ def test_names_come_and_go(one: LabeledTrace) -> None:
         one, one, control_iteration=2, test_iteration=1, device_type=DeviceType.CPU
     )
     assert back["increased"] == changes["decreased"]
+    folded = TraceDiff.ops_diff(
+        one, one, test_iteration=2, device_type=DeviceType.CPU, by_step_number=False
+    )
+    assert folded["added"] == []
+    assert folded["unchanged"] == ["ProfilerStep", "outer"]
+    steps = TraceDiff.compare_traces(one, one, test_iteration=2, by_step_number=False)
+    assert list(steps.loc["ProfilerStep"])[:4] == [1, 200.0, 1, 100.0]
 
 
 def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptureFixture) -> None:

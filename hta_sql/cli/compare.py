@@ -60,6 +60,11 @@ STORE_RUN = StoreRun()
 @click.option(
     "--by-shapes", is_flag=True, help="Operators with other input shapes are another operation."
 )
+@click.option(
+    "--by-step-number",
+    is_flag=True,
+    help="ProfilerStep#3 and ProfilerStep#8 are two operations; else all steps are one.",
+)
 @output_options
 @click.option(
     "--chart",

@@ -10,13 +10,15 @@ CREATE OR REPLACE MACRO lib.summed_ops(
     -- Whether operators with other input shapes are another operation.
     by_shapes,
     -- Whether equal names of another side or category are another operation.
-    by_category
+    by_category,
+    -- Whether profiler steps of other numbers are another operation; else all are ProfilerStep.
+    by_step_number
 ) AS TABLE
 -- Columns:
 --   lane      ANY             The grouping key.
 --   side      VARCHAR         host or device; NULL where categories are not told apart.
 --   category  VARCHAR         Category; likewise.
---   name      VARCHAR         Name, or short name.
+--   name      VARCHAR         Name, or short name; ProfilerStep for all steps.
 --   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
 --   op_count  BIGINT [count]  Operations.
 --   sum_ns    BIGINT [ns]     Total duration.
@@ -41,7 +43,11 @@ SELECT
     s.lane AS lane,
     s.side AS side,
     s.category AS category,
-    CASE WHEN by_short_name THEN n.short_name ELSE s.name END AS name,
+    CASE
+        WHEN NOT by_step_number AND regexp_full_match(s.name, 'ProfilerStep\s*#\s*\d+') THEN 'ProfilerStep'
+        WHEN by_short_name THEN n.short_name
+        ELSE s.name
+    END AS name,
     s.shapes AS shapes,
     sum(s.op_count)::BIGINT AS op_count,
     sum(s.sum_ns)::BIGINT AS sum_ns,

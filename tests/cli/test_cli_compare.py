@@ -51,6 +51,18 @@ def test_compare_chooses_ranks_steps_and_sides(cli: Cli, runs: Path) -> None:
     assert "note:" not in done.err
 
 
+def test_compare_folds_steps(cli: Cli, runs: Path) -> None:
+    """Steps of other numbers are one row, unless they are asked for by number."""
+    call = ("compare", f"{runs}:base", f"{runs}:base", "--steps", "1", "--test-steps", "2")
+    for options, steps in (
+        ((), {"ProfilerStep": -100000}),
+        (("--by-step-number",), {"ProfilerStep#1": -200000, "ProfilerStep#2": 100000}),
+    ):
+        done = cli(*call, "--include-last-profiler-step", *options, *JSON)
+        rows = {row["name"]: row["diff_sum_ns"] for row in json.loads(done.out)}
+        assert {n: ns for n, ns in rows.items() if n.startswith("Profiler")} == steps
+
+
 def test_compare_takes_two_stores_and_their_only_runs(
     cli: Cli, runs: Path, store: Path, tmp_path: Path
 ) -> None:

@@ -2,7 +2,9 @@
 --
 -- The first of the runs is the control, the second the test; a run may stand against itself, other
 -- ranks or steps of it. All wanted ranks and steps of a side are added up: choose equally many of
--- both. What changed most in duration comes first.
+-- both. What changed most in duration comes first. Two captures never have the same steps, so that
+-- ProfilerStep#3 of one and ProfilerStep#8 of the other are one row, ProfilerStep, unless
+-- by_step_number tells them apart, as HTA does.
 --
 -- Status: stable
 -- Since: 0.1
@@ -28,7 +30,9 @@ CREATE OR REPLACE MACRO trace_diff_v1(
     -- Whether operators with other input shapes are another operation.
     by_shapes BOOLEAN := false,
     -- Whether equal names of another side or category are another operation.
-    by_category BOOLEAN := true
+    by_category BOOLEAN := true,
+    -- Whether profiler steps of other numbers are another operation; else all are ProfilerStep.
+    by_step_number BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   control_run     VARCHAR         Run of the control.
@@ -76,7 +80,7 @@ WITH
             AND (coalesce(test_steps, steps) IS NULL OR list_contains(coalesce(test_steps, steps), o.step))
     ),
     summed AS (
-        SELECT s.* FROM lib.summed_ops('of_both', by_short_name, by_shapes, by_category) AS s
+        SELECT s.* FROM lib.summed_ops('of_both', by_short_name, by_shapes, by_category, by_step_number) AS s
     ),
     control AS (
         SELECT s.* FROM summed AS s WHERE s.lane = 'control'

@@ -24,7 +24,9 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
     -- Whether operators with other input shapes are another operation.
     by_shapes BOOLEAN := false,
     -- Whether equal names of another side or category are another operation.
-    by_category BOOLEAN := true
+    by_category BOOLEAN := true,
+    -- Whether profiler steps of other numbers are another operation; else all are ProfilerStep.
+    by_step_number BOOLEAN := true
 ) AS TABLE
 -- Columns:
 --   run       VARCHAR         Run name.
@@ -55,5 +57,5 @@ SELECT
     s.min_ns,
     s.max_ns,
     s.sum_ns / s.op_count AS mean_ns
-FROM lib.summed_ops('operations', by_short_name, by_shapes, by_category) AS s
+FROM lib.summed_ops('operations', by_short_name, by_shapes, by_category, by_step_number) AS s
 ORDER BY run, s.sum_ns DESC, s.side, s.category, s.name, s.shapes
