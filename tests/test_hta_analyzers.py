@@ -200,6 +200,8 @@ def test_call_graph_of_a_frame(tmp_path: Path) -> None:
     assert_frame_equal(graph.trace_data.get_trace(3)[columns], frame[columns])
     assert graph.mapping.drop(columns="rank").equals(whole.mapping.drop(columns="rank"))
     assert "depth" not in part
+    graph.trace_data.decode_symbol_ids()
+    assert graph.trace_data.get_trace(3)["s_name"].iloc[0] == "ProfilerStep#1"
     late = part[part["ts"] >= 5].assign(index=lambda f: f["index"] + 100).reset_index(drop=True)
     symbols.decode_df(late, create_new_columns=False)
     above = CallGraph.from_dataframe(late)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from hta_sql.common.trace_filter import text_columns
-from hta_sql.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.breakdown_frames import NS
 from hta_sql.hta.job import Job
@@ -89,6 +89,14 @@ class FrameTrace:
         if rank != self._rank:
             raise RankError(f"No rank {rank} in this frame; it is of rank {self._rank}.")
         return self._frame
+
+    def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:
+        """Add ``s_name`` and ``s_cat`` to the frame, where names are numbers.
+
+        Args:
+            use_shorten_name: Leave out template and call arguments, and return types.
+        """
+        decode_symbol_id_to_symbol_name(self._frame, self.symbol_table, use_shorten_name)
 
     def run(self, name: str, rank: int) -> pd.DataFrame:
         """Return ``call_stack`` or ``call_stack_threads`` of the frame, with its numbers of events."""

@@ -67,7 +67,10 @@ def annotation_times(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def annotated_kernels(table: pd.DataFrame, *, names: bool, short: bool) -> pd.DataFrame:
-    """Frame of ``get_gpu_kernels_with_user_annotations``."""
+    """Frame of ``get_gpu_kernels_with_user_annotations``.
+
+    Kernels and copies wait for nothing and have no inputs: those columns of HTA hold its defaults.
+    """
     start = table["start_ns"] / NS
     frame = pd.DataFrame(
         {
@@ -79,9 +82,17 @@ def annotated_kernels(table: pd.DataFrame, *, names: bool, short: bool) -> pd.Da
             "ts": start,
             "dur": table["dur_ns"] / NS,
             "stream": table["stream"],
-            "correlation": table["correlation"],
-            "index_correlation": table["launch_id"],
-            "iteration": table["step"],
+            "correlation": table["correlation"].fillna(-1).astype("int64"),
+            "bytes": table["bytes"].fillna(-1).astype("int64"),
+            "memory_bw_gbps": table["bandwidth_gbps"].astype(float).fillna(0),
+            **dict.fromkeys(("wait_on_stream", "wait_on_cuda_event_record_corr_id"), -1),
+            **dict.fromkeys(("input_dims", "input_type", "input_strides"), "-1"),
+            "external_id": table["external_id"].fillna(-1).astype("int64"),
+            "index_correlation": table["launch_id"]
+            .fillna(0)
+            .mask(table["correlation"].isna(), -1)
+            .astype("int64"),
+            "iteration": table["step"].fillna(-1).astype("int64"),
             "end": (table["start_ns"] + table["dur_ns"]) / NS,
             "user_annotation": table["annotation"],
             "annotation_path": table["annotation_path"],

@@ -230,8 +230,11 @@ class Operators(Job):
 
         Returns:
             One row per op, by start: ``index (event_id), cat, name, pid, tid, ts, dur, stream,
-            correlation, index_correlation (event_id of the launch), iteration, end,
-            user_annotation, annotation_path``; times in µs. ``user_annotation`` is the name, None
+            correlation, bytes, memory_bw_gbps (-1 and 0 where none is recorded), wait_on_stream,
+            wait_on_cuda_event_record_corr_id, input_dims, input_type, input_strides (kernels and
+            copies have none: -1), external_id, index_correlation (event_id of the launch),
+            iteration, end, user_annotation, annotation_path``; times in µs. Names and categories
+            are text, with ``expand_names`` and without. ``user_annotation`` is the name, None
             where there is no annotation (``s_user_annotation``: an empty text);
             ``annotation_path`` has all annotations around it. None where nothing is annotated.
 

@@ -45,7 +45,7 @@ def instants(job: TraceAnalysis) -> set[int]:
 
 
 def overlay(
-    job: TraceAnalysis, graph: CPGraph, folder: Path, **options: bool
+    job: TraceAnalysis, graph: CPGraph, folder: Path, **options: Any
 ) -> list[dict[str, Any]]:
     """The events of the trace with the path drawn in."""
     path = job.overlay_critical_path_analysis(0, graph, folder, **options)

@@ -20,24 +20,27 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run              VARCHAR      Run name.
---   rank             INTEGER      Rank of the process.
---   event_id         BIGINT       Position of the op in traceEvents.
---   name             VARCHAR      Name of the op.
---   short_name       VARCHAR      Name without template arguments, parameters and return type.
---   kind             VARCHAR      kernel, memcpy or memset.
---   class            VARCHAR      computation, communication or memory.
---   device           BIGINT       Device number.
---   stream           BIGINT       Device stream.
---   correlation      BIGINT       Correlation id.
---   launch_id        BIGINT       event_id of the call that launched it; NULL where that is not in the trace.
---   step             BIGINT       Profiler step of the launch; NULL outside of steps.
---   start_ns         BIGINT [ns]  Start since the run's first event.
---   dur_ns           BIGINT [ns]  Duration.
---   annotation_id    BIGINT       event_id of the annotation; NULL where there is none.
---   annotation       VARCHAR      Its name.
---   annotation_path  VARCHAR      Names of all annotations around it, the outermost first, joined by ' / '.
---   found_by         VARCHAR      launch or span; NULL where there is no annotation.
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   event_id         BIGINT          Position of the op in traceEvents.
+--   name             VARCHAR         Name of the op.
+--   short_name       VARCHAR         Name without template arguments, parameters and return type.
+--   kind             VARCHAR         kernel, memcpy or memset.
+--   class            VARCHAR         computation, communication or memory.
+--   device           BIGINT          Device number.
+--   stream           BIGINT          Device stream.
+--   correlation      BIGINT          Correlation id.
+--   launch_id        BIGINT          event_id of the call that launched it; NULL where that is not in the trace.
+--   step             BIGINT          Profiler step of the launch; NULL outside of steps.
+--   start_ns         BIGINT [ns]     Start since the run's first event.
+--   dur_ns           BIGINT [ns]     Duration.
+--   annotation_id    BIGINT          event_id of the annotation; NULL where there is none.
+--   annotation       VARCHAR         Its name.
+--   annotation_path  VARCHAR         Names of all annotations around it, the outermost first, joined by ' / '.
+--   found_by         VARCHAR         launch or span; NULL where there is no annotation.
+--   bytes            BIGINT [bytes]  Bytes copied or set.
+--   bandwidth_gbps   DOUBLE [GB/s]   Bandwidth as recorded.
+--   external_id      BIGINT          External id: that of the operator that launched it.
 WITH RECURSIVE
     ops AS (
         SELECT g.*
@@ -113,7 +116,10 @@ SELECT
     coalesce(o.annotation_id, s.annotation_id) AS annotation_id,
     coalesce(l.annotation, s.annotation) AS annotation,
     coalesce(l.annotation_path, s.annotation_path) AS annotation_path,
-    CASE WHEN o.annotation_id IS NOT NULL THEN 'launch' WHEN s.annotation_id IS NOT NULL THEN 'span' END AS found_by
+    CASE WHEN o.annotation_id IS NOT NULL THEN 'launch' WHEN s.annotation_id IS NOT NULL THEN 'span' END AS found_by,
+    o.bytes,
+    o.bandwidth_gbps,
+    o.external_id
 FROM ops AS o
 JOIN lib.short_names('names') AS n ON n.name = o.name
 LEFT JOIN by_launch AS l ON l.run = o.run AND l.rank = o.rank AND l.event_id = o.annotation_id
