@@ -5,11 +5,13 @@ The jobs and the numbers lie beside the repository; where they are not there, th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from hta_sql import TraceStore
+from hta_sql.common.trace import Trace
 from tests.parity.jobs import EXACT, TRACES, ingest_jobs
 
 
@@ -22,3 +24,21 @@ def jobs_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
     ingest_jobs(folder)
     with TraceStore(folder) as store:
         yield store
+
+
+@pytest.fixture
+def trace_of(tmp_path: Path) -> Iterator[Callable[[str], Trace]]:
+    """A public job, read into a store of its own."""
+    opened = []
+
+    def read(job: str) -> Trace:
+        if not TRACES.is_dir():
+            pytest.skip("the public traces are not beside the repository")
+        for path in (TRACES / job).iterdir():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+        opened.append(Trace(trace_dir=str(tmp_path)))
+        return opened[-1]
+
+    yield read
+    for trace in opened:
+        trace.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -21,24 +21,6 @@ from hta_sql.common.trace_filter import (
 )
 from hta_sql.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
 from tests.parity.jobs import TRACES
-
-
-@pytest.fixture
-def trace_of(tmp_path: Path) -> Iterator[Callable[[str], Trace]]:
-    """A public job, read into a store of its own."""
-    opened = []
-
-    def read(job: str) -> Trace:
-        if not TRACES.is_dir():
-            pytest.skip("the public traces are not beside the repository")
-        for path in (TRACES / job).iterdir():
-            (tmp_path / path.name).write_bytes(path.read_bytes())
-        opened.append(Trace(trace_dir=str(tmp_path)))
-        return opened[-1]
-
-    yield read
-    for trace in opened:
-        trace.close()
 
 
 def test_a39_a40_a41_filters(trace_of: Callable[[str], Trace]) -> None:

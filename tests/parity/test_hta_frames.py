@@ -1,0 +1,108 @@
+"""Frames, symbol tables and call graphs say what HTA 0.5.0 says of the same public traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pandas.testing import assert_frame_equal
+
+from hta_sql.analyzers.breakdown_analysis import BreakdownAnalysis
+from hta_sql.common.trace import Trace, get_cpu_gpu_correlation
+from hta_sql.common.trace_call_graph import CallGraph
+from hta_sql.configs.parser_config import ParserConfig
+
+TraceOf = Callable[[str], Trace]
+
+ARGUMENTS = {
+    "registers_per_thread": 209373,
+    "est_occupancy": 91532,
+    "shared_memory": 170756496,
+    "cbid": -11813,
+    "sequence": 8631304,
+    "in_msg_nelems": 1548741888,
+    "group_size": 896,
+    "fwd_thread_id": -11042,
+    "ev_idx": 40047823,
+    "context": -5979,
+    "queued": -8896,
+}
+"""Sums over operators and kernels of rank 0 of nanogpt_8rank_h100, as HTA parses ARGS_COMPLETE."""
+
+ANNOTATED = {
+    "dur": 1438.279,
+    "correlation": 6310448,
+    "bytes": 2752311,
+    "memory_bw_gbps": 1425.31694847125,
+    "wait_on_stream": -245,
+    "external_id": 271587,
+    "index_correlation": 714448,
+    "iteration": 1470,
+}
+"""Sums over what HTA returns for rank 0 of megatron_tp2_v100."""
+
+
+def test_arguments(trace_of: TraceOf) -> None:
+    """Columns of all arguments that HTA knows; every cell was equal, these are their sums."""
+    trace = trace_of("nanogpt_8rank_h100")
+    complete = Trace(job=trace.job, parser_config=ParserConfig(ParserConfig.ARGS_COMPLETE))
+    frame, symbols = complete.get_trace(0), complete.symbol_table
+    categories = [symbols.sym_index[name] for name in ("cpu_op", "kernel")]
+    chosen = frame[frame["cat"].isin(categories)]
+    assert len(chosen) == 11813
+    assert {column: int(chosen[column].sum()) for column in ARGUMENTS} == ARGUMENTS
+    assert chosen["warps_per_sm"].sum() == pytest.approx(673556.021129, abs=1e-6)
+    texts = chosen[["grid", "block", "concrete_inputs", "kernel_backend"]].astype(str)
+    assert texts.nunique().tolist() == [45, 10, 569, 2]
+
+
+def test_symbol_table(trace_of: TraceOf) -> None:
+    """Groups of symbols; every call that launched something is found (HTA: 2,682 of them, Q37)."""
+    trace = trace_of("nanogpt_8rank_h100")
+    symbols, frame = trace.symbol_table, trace.get_trace(0)
+
+    def names(numbers: list[int]) -> set[str]:
+        return set(symbols.get_symbol_names(numbers).values())
+
+    assert names(symbols.get_gpu_kernel_cat_ids()) == {"kernel", "gpu_memcpy", "gpu_memset"}
+    assert names(symbols.get_cpu_event_cat_ids()) == {
+        *("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
+    }
+    assert names(symbols.get_kernel_launch_ids()) == {
+        *("cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernel", "cudaLaunchKernelExC")
+    }
+    assert (len(symbols.get_profiler_step_ids()), len(symbols.get_memory_name_ids())) == (4, 3)
+    assert len(frame.query(symbols.get_operator_or_cuda_runtime_query())) == 14155
+    launches = frame.query(symbols.get_runtime_launch_events_query())
+    on_device = frame[frame["cat"].isin(symbols.get_gpu_kernel_cat_ids())]
+    assert set(launches["index"]) == set(get_cpu_gpu_correlation(on_device)["cpu_index"])
+
+
+def test_duration(trace_of: TraceOf) -> None:
+    """HTA leaves out how long the last event lasts (Q18): 1,513.998 of 13,336,315.805 µs."""
+    trace = trace_of("hta_triton_example")
+    frame = trace.get_trace(trace.get_ranks()[0])
+    assert round(frame["ts"].max() - frame["ts"].min(), 3) == 1513.998
+    assert trace.get_trace_duration() == 13336315.805
+
+
+def test_call_graph_of_a_frame(trace_of: TraceOf) -> None:
+    """The same trees as those of the trace."""
+    trace = trace_of("hta_trace_filter")
+    part = trace.get_trace(1).copy()
+    whole = CallGraph(trace, [1])
+    graph = CallGraph.from_dataframe(part, trace.symbol_table, rank=1)
+    assert graph.mapping.equals(whole.mapping)
+    columns = CallGraph.stack_columns
+    ours, theirs = (g.trace_data.get_trace(1)[columns] for g in (graph, whole))
+    assert_frame_equal(ours, theirs, check_exact=False, atol=1e-6)
+
+
+def test_annotated_kernels(trace_of: TraceOf) -> None:
+    """All of HTA's columns, 245 rows, and the sums of what is recorded."""
+    trace = trace_of("megatron_tp2_v100")
+    frame = BreakdownAnalysis.get_gpu_kernels_with_user_annotations(trace, 0)
+    assert frame is not None
+    assert len(frame) == 245
+    assert {c: frame[c].sum() for c in ANNOTATED} == pytest.approx(ANNOTATED, abs=1e-6)
+    assert set(frame["input_dims"]) == {"-1"}
