@@ -8,7 +8,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernels_with_user_annotations
--- Needs: GPU activity and user annotations (record_function)
+-- Needs: GPU activity; without user annotations (record_function) their columns are NULL
 CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

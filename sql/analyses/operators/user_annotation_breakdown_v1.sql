@@ -11,7 +11,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_user_annotation_breakdown
--- Needs: user annotations (record_function); for the device, GPU activity
+-- Needs: user annotations (record_function) with copies on the device, which older profilers do not write; without copies, use_gpu_annotation := false looks at the host
 CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
