@@ -17,9 +17,8 @@ import pandas as pd
 
 from hta_sql import TraceStore
 from tests.parity.hta_answers import FRAMES, KEY_OF_PAIRS, KEYS, chosen, hta_frame
-from tests.parity.jobs import HTA
 from tests.parity.our_answers import our_frames
-from tests.parity.reasons import is_bare_list, reason_of_nothing
+from tests.parity.reasons import reason_of_nothing
 
 FLOAT_US = 0.0005
 """HTA computes in float64 microseconds: half a nanosecond is its noise, not a difference."""
@@ -45,8 +44,8 @@ class Line:
 
     ``kind``: equal; value (both have the row, the values differ); hta_only and ours_only (rows
     that one of them has, column ``*``); none (neither has any: ``digest`` is the reason); hta_crash
-    and hta_not_run (nothing to compare with: ``cells`` are ours, and where there are none
-    ``digest`` is the reason).
+    (nothing to compare with: ``cells`` are ours, and where there are none ``digest`` is the
+    reason).
     """
 
     job: str
@@ -86,10 +85,7 @@ def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) 
             ((zero,),) = store.sql(ZERO, {"run": job}).rows()
             ours = ours.assign(ts=(ours["ts"] * 1000 - zero) / 1000)
         return compare(job, frame, ours, hta)
-    kind = "none"
-    if hta is None:
-        loads = (HTA / job).exists() or is_bare_list(job)
-        kind = "hta_crash" if loads else "hta_not_run"
+    kind = "none" if hta is not None else "hta_crash"
     reason = "" if len(ours) else reason_of_nothing(store, job, frame)
     return [Line(job, frame, "*", kind, ours.size, reason, "", "")]
 

@@ -73,7 +73,6 @@ Made by `python -m tests.parity.hta_comparison` from `tests/parity/known_differe
 - **Q6, gap0, ...**: the causes of all cells that differ; all others are equal.
 - **answered**: HTA crashes, or cannot load the trace (a bare JSON list), and hta_sql returns a result.
 - **none: ...**: neither has a row, because the trace has nothing of the kind. The tests count it.
-- **not run: ...**: HTA was not run; hta_sql returns a result or says the same.
 """
 
 
@@ -128,12 +127,12 @@ def _figures(cells: dict[tuple[str, str], list[Line]], jobs: list[str]) -> str:
         for analyses in TABLES.values()
         for frames in analyses.values()
     )
-    named = {word: said[word] for word in ("equal", "answered", "none", "not run")}
+    named = {word: said[word] for word in ("equal", "answered", "none")}
     differing = sum(said.values()) - sum(named.values())
     return (
         f"{sum(said.values())} cells: {named['equal']} equal, {differing} differ by a known cause, "
         f"{named['answered']} answered where HTA crashes, {named['none']} without anything of the "
-        f"kind, {named['not run']} not run.\n"
+        "kind.\n"
     )
 
 
@@ -142,8 +141,6 @@ def verdict(job: str, frames: tuple[str, ...], cells: dict[tuple[str, str], list
     lines = [line for frame in frames for line in cells[job, frame]]
     kinds = {line.kind for line in lines}
     reasons = sorted({line.digest for line in lines if line.kind in WITHOUT and line.digest})
-    if "hta_not_run" in kinds:
-        return "not run: no device activity"
     if "hta_crash" in kinds:
         return f"none: {', '.join(reasons)}" if reasons else "answered"
     if "none" in kinds:
@@ -152,5 +149,5 @@ def verdict(job: str, frames: tuple[str, ...], cells: dict[tuple[str, str], list
     return ", ".join(causes) or "equal"
 
 
-WITHOUT = {"none", "hta_crash", "hta_not_run"}
+WITHOUT = {"none", "hta_crash"}
 """Kinds of lines whose digest is a reason."""

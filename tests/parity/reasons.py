@@ -151,9 +151,3 @@ def is_bare_list(job: str) -> bool:
 def _text(path: Path) -> bytes:
     text = path.read_bytes()
     return gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
-
-
-def has_device_activity(job: str) -> bool:
-    """Tell whether any trace of the job has a kernel, copy or memset, as its text says."""
-    kinds = (b'"kernel"', b'"gpu_memcpy"', b'"gpu_memset"')
-    return any(kind in _text(path) for path in (TRACES / job).iterdir() for kind in kinds)

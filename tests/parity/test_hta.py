@@ -11,12 +11,13 @@ import re
 import pytest
 
 from hta_sql import TraceStore
+from tests.parity import hta_on_cpu_only
 from tests.parity.comparison import lines_of_job
 from tests.parity.hta_answers import FRAMES
 from tests.parity.jobs import HTA, JOBS
 from tests.parity.ledger import CAUSES, MATRIX, TABLES, document, read_ledger
 from tests.parity.pairs import PAIR_FRAMES, PAIRS, lines_of_pair
-from tests.parity.reasons import has_device_activity, is_bare_list
+from tests.parity.reasons import is_bare_list
 
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
@@ -48,12 +49,10 @@ def test_the_ledger_covers_every_job_and_frame() -> None:
 
 
 @needs_numbers
-def test_what_hta_was_not_run_on_or_cannot_load_is_what_the_document_says() -> None:
-    """Jobs without HTA's answers: a bare list of events, or no device activity."""
+def test_what_hta_cannot_load_is_what_the_document_says() -> None:
+    """Jobs without a frame of HTA's are bare lists of events."""
     for job in JOBS:
-        if not (HTA / job).exists():
-            assert is_bare_list(job) or not has_device_activity(job), job
-        else:
+        if job != hta_on_cpu_only.JOB:
             assert is_bare_list(job) == (not list((HTA / job).glob("*.parquet"))), job
 
 

@@ -1,0 +1,106 @@
+"""That a cell differs from HTA's for the causes that the ledger names is shown, not said.
+
+The frame is computed again in plain Python from the raw trace. With the causes as quirks it is HTA's
+frame; without any it differs from HTA's in the cells that the ledger lists, so it is ours; and
+without one of them it is not HTA's: each is needed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from hta_sql import TraceStore
+from tests.parity import plain_time
+from tests.parity.comparison import Line, compare
+from tests.parity.hta_answers import KEYS, hta_frame
+from tests.parity.jobs import HTA
+from tests.parity.ledger import read_ledger
+from tests.parity.plain_time import Answer, Classes
+from tests.parity.plain_trace import Causes, Job, read_job
+
+needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
+
+PLAIN: dict[str, Callable[[Job, Causes, Classes], Answer]] = {
+    "temporal_breakdown": plain_time.temporal,
+    "incl_last_temporal_breakdown": plain_time.whole_temporal,
+    "comm_comp_overlap": plain_time.overlap,
+    "gpu_kernel_breakdown_all_types": plain_time.kernel_types,
+    "gpu_kernel_breakdown_all_kernels": plain_time.kernels,
+    "idle_time_breakdown": plain_time.idle,
+    "idle_time_interval_stats": plain_time.idle,
+}
+
+
+def differing() -> dict[tuple[str, str], list[Line]]:
+    """Lines of the ledger that have causes, by job and frame."""
+    found: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for line in read_ledger():
+        if line.causes and line.frame in PLAIN:
+            found[line.job, line.frame].append(line)
+    return found
+
+
+DIFFERING = differing()
+
+LARGE = {"nanogpt_8rank_h100", "sam_fast_a100", "xdit_sd35_mi300x"}
+"""Jobs that take plain Python more than a few seconds."""
+
+CASES = [
+    pytest.param(job, frame, marks=[pytest.mark.slow] if job in LARGE else [])
+    for job, frame in DIFFERING
+]
+
+
+def causes_of(lines: list[Line]) -> Causes:
+    """All causes of a frame."""
+    return frozenset(cause for line in lines for cause in line.causes.split())
+
+
+def plain(job: str, frame: str, causes: Causes, classes: Classes) -> pd.DataFrame:
+    """The frame in plain Python."""
+    answer = PLAIN[frame](read_job(job, floats="Q6" in causes), causes, classes)
+    keys = KEYS[frame]
+    return pd.DataFrame([dict(zip(keys, key, strict=True)) | row for key, row in answer.items()])
+
+
+def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tuple[object, ...]]:
+    """What of it is not HTA's: column, kind, cells and the digest of their keys."""
+    hta = hta_frame(job, frame)
+    assert hta is not None
+    ours = plain(job, frame, causes, classes)
+    lines = compare(job, frame, ours, hta[[c for c in hta.columns if c in ours.columns]])
+    return [line.fact[2:] for line in lines if line.kind != "equal"]
+
+
+@pytest.fixture(scope="module")
+def classes(jobs_store: TraceStore) -> Callable[[str], Classes]:
+    """Our class of each device event of a job."""
+
+    def read(job: str) -> Classes:
+        query = "SELECT rank, event_id, class FROM gpu_ops WHERE run = $run"
+        found: Classes = defaultdict(dict)
+        for rank, event, kind in jobs_store.sql(query, {"run": job}).rows():
+            found[rank][event] = kind
+        return found
+
+    return read
+
+
+@needs_numbers
+@pytest.mark.parametrize(("job", "frame"), CASES)
+def test_the_causes_explain_the_difference(
+    job: str, frame: str, classes: Callable[[str], Classes]
+) -> None:
+    """All of them give HTA's numbers, none of them ours, and one less neither."""
+    lines, known = DIFFERING[job, frame], classes(job)
+    causes = causes_of(lines)
+    assert unequal(job, frame, causes, known) == []
+    shown = set(plain(job, frame, frozenset(), known).columns) | {"*"}
+    listed = [line.fact[2:] for line in lines if line.column in shown]
+    assert sorted(unequal(job, frame, frozenset(), known)) == sorted(listed)
+    for cause in causes:
+        assert unequal(job, frame, causes - {cause}, known), f"{cause} changes nothing"
