@@ -32,6 +32,7 @@ from hta_sql.ingestion.discover import list_trace_paths  # noqa: E402
 EVENTS, RANKS = 57_600, 8
 """Of the synthetic job: 130 MB of JSON."""
 OPERATOR = "autograd::engine"
+ENGINES = {"hta_sql": "ours", "HTA": "hta"}
 LIMITS = {"calls": 1 / 10, "calls with opening or loading": 1 / 25}
 """What we promise: our time by HTA's."""
 
@@ -81,7 +82,7 @@ def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
 
 def _sums(outcome: Outcome, unit: str) -> dict[str, tuple[float, float]]:
     """Add up ours and HTA's, over the calls that both answer."""
-    engines = ("ours", "hta")
+    engines = ENGINES.values()
     both = [n for n in CALLS if not any(f"{engine}.{n}" in outcome.errors for engine in engines)]
 
     def summed(names: list[str]) -> tuple[float, float]:
@@ -112,7 +113,8 @@ def _table(outcome: Outcome) -> str:
         for unit in ("wall_s", "cpu_s"):
             ours, theirs = (outcome.median(f"{engine}.{name}.{unit}") for engine in ("ours", "hta"))
             cells += _cells(ours, theirs)
-        lines.append(f"{name:42}{cells}")
+        raised = [who for who, key in ENGINES.items() if f"{key}.{name}" in outcome.errors]
+        lines.append(f"{name:42}{cells}" + "".join(f"  {who} raises" for who in raised))
     for what, (ours, theirs) in _sums(outcome, "wall_s").items():
         verdict = "PASS" if ours <= LIMITS[what] * theirs else "FAIL"
         cpu = _cells(*_sums(outcome, "cpu_s")[what])

@@ -20,23 +20,27 @@ def in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
+def is_wanted(visualize: bool | None) -> bool:
+    """Say whether a chart is shown: True: always; False: never; None: in a notebook only."""
+    return in_notebook() if visualize is None else visualize
+
+
 def show(result: Result, visualize: bool | None, store: Path, **options: Any) -> None:
     """Show the chart of an analysis, if wanted.
 
     Args:
         result: Result of an analysis that has a chart.
-        visualize: True: always; False: never; None: in a notebook only.
+        visualize: See :func:`is_wanted`.
         store: In a script the chart is saved as ``charts/<analysis>.html`` in this folder, and
             its path is logged. The file needs no network.
         **options: Options of the figure.
     """
-    notebook = in_notebook()
-    if not (notebook if visualize is None else visualize):
+    if not is_wanted(visualize):
         return
     from hta_sql.charts import draw, save  # noqa: PLC0415 - altair only where a chart is wanted
 
     chart = draw(result, **options)
-    if notebook:
+    if in_notebook():
         from IPython.display import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
             display,
         )

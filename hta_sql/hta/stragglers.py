@@ -11,7 +11,7 @@ import pandas as pd
 from hta_sql.errors import ParameterError
 from hta_sql.hta.breakdown_frames import NS
 from hta_sql.hta.job import Job
-from hta_sql.hta.showing import show
+from hta_sql.hta.showing import is_wanted, show
 
 log = logging.getLogger(__name__)
 
@@ -58,20 +58,19 @@ class Stragglers(Job):
         """
         candidates = max(1, num_candidates)
         steps = self._known_steps(profiler_steps)
-        result = self._result(
-            "potential_stragglers", self._ranks, steps=steps, num_candidates=candidates
-        )
+        about = {"steps": steps, "num_candidates": candidates}
+        result = self._result("potential_stragglers", self._ranks, **about)
         show(result, visualize, self.store.path)
-        metric = self._result(
-            "straggler_metric", self._ranks, steps=steps, num_candidates=candidates
-        )
-        show(metric, visualize, self.store.path)
+        metric = None
+        if straggler_identification_impl is not None or is_wanted(visualize):
+            metric = self._result("straggler_metric", self._ranks, **about)
+            show(metric, visualize, self.store.path)
         table = result.df()
         if table["is_candidate"].isna().all():
             reasons = ", ".join(sorted(set(table["reason"].dropna())))
             log.warning("Cannot tell stragglers: %s.", reasons or "there are no ranks")
             return []
-        if straggler_identification_impl is not None:
+        if straggler_identification_impl is not None and metric is not None:
             frame = _metric_frame(metric.df())
             counts = straggler_identification_impl(frame, None, candidates, bool(visualize))
             ordered = counts.sort_values(ascending=False, kind="stable")
