@@ -306,3 +306,18 @@ def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
     charts.save(both, tmp_path / "chart.json")
     params = json.loads((tmp_path / "chart.json").read_text())["params"]
     assert [parameter["select"]["zoom"] for parameter in params] == [style.ZOOM] * 2
+
+
+def test_labels_of_runs_with_long_names_stay_apart() -> None:
+    stem = "an_experiment_with_a_name_that_no_axis_has_room_for"
+
+    assert style.short_runs(["base", "test", "base"]) == {"base": "base", "test": "test"}
+    assert style.short_runs([f"{stem}_base", f"{stem}_test"]) == {
+        f"{stem}_base": "an_experimen…om_for_base",
+        f"{stem}_test": "an_experimen…om_for_test",
+    }
+    # Only the middle differs: the common stem goes.
+    assert style.short_runs([f"{stem}_1_{stem}", f"{stem}_2_{stem}"]) == {
+        f"{stem}_1_{stem}": "…1_an_experi…as_room_for",
+        f"{stem}_2_{stem}": "…2_an_experi…as_room_for",
+    }

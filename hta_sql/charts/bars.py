@@ -80,7 +80,7 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
     longest = float(table["whole"].max()) if len(table) else 0
     panels = []
     for number, percent in enumerate(wanted):
-        axis = alt.Axis(labelLimit=260) if number == 0 else None
+        axis = alt.Axis(labelLimit=260, maxExtent=300) if number == 0 else None
         y = alt.Y("lane:N", sort=names, title=stack.lane if number == 0 else None, axis=axis)
         x = _measure(stack, unit, percent=percent)
         bars = (

@@ -49,6 +49,7 @@ def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
         "Operations waiting",
         "Queue length of each rank / device / stream",
         NEUTRAL_COLOUR,
+        axis=alt.Axis(format=",d", tickMinStep=1),
     )
 
 
@@ -91,7 +92,13 @@ def queue_full_time(table: pd.DataFrame) -> alt.Chart:
         .mark_bar(color=NEUTRAL_COLOUR)
         .encode(
             x=x,
-            y=alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%")),
+            y=alt.Y(
+                "share:Q",
+                title="Share of the observed time",
+                axis=alt.Axis(format="%"),
+                # Without any share the axis would have no length.
+                scale=alt.Scale() if table["full_ns"].any() else alt.Scale(domain=[0, 1]),
+            ),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank / device / stream"),
                 alt.Tooltip("share:Q", title="Share", format=".2%"),
@@ -150,7 +157,13 @@ def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _series(
-    table: pd.DataFrame, value: str, title: str, heading: str, colour: str
+    table: pd.DataFrame,
+    value: str,
+    title: str,
+    heading: str,
+    colour: str,
+    *,
+    axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
     peaks = table.groupby("lane", sort=False)[value].max()
     shown = list(peaks.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN])
@@ -169,7 +182,7 @@ def _series(
         .mark_area(interpolate="step-after", color=colour, opacity=0.75, line={"color": colour})
         .encode(
             x=alt.X("time:Q", title=f"Time [{unit}]"),
-            y=alt.Y("value:Q", title=title),
+            y=alt.Y("value:Q", title=title, axis=axis or alt.Axis()),
             tooltip=[
                 alt.Tooltip("lane:N"),
                 alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),

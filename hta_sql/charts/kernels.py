@@ -14,6 +14,7 @@ from hta_sql.charts.style import (
     duration_text,
     duration_unit,
     headed,
+    label_angle,
     labels,
     lane_names,
     order,
@@ -236,7 +237,10 @@ def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.
         .mark_rect(stroke="white", strokeWidth=1)
         .encode(
             x=alt.X(
-                "lane:N", title="Rank", sort=lanes, axis=alt.Axis(labelAngle=0, labelOverlap=True)
+                "lane:N",
+                title="Rank",
+                sort=lanes,
+                axis=alt.Axis(labelAngle=label_angle(lanes, step), labelOverlap=True),
             ),
             y=alt.Y(
                 "short:N",

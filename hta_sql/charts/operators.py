@@ -187,14 +187,13 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         top: Operations per panel.
     """
     sides = table["side"].fillna("host and device")
+    named = table.assign(lane=lane_names(table, "name"))
     panels: list[alt.Chart] = []
     for side in dict.fromkeys(sides):
-        rows = table[sides == side].head(top)
+        rows = named[sides == side].nlargest(top, "sum_ns")
         size, unit = duration_unit(float(rows["sum_ns"].max()))
-        lanes = lane_names(rows, "name")
         rows = rows.assign(
-            lane=lanes,
-            short=labels(_distinct(lanes)),
+            short=labels(_distinct(list(rows["lane"]))),
             time=rows["sum_ns"] / size,
         )
         panels.append(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
 
-from hta_sql.cells import cut_column, cut_middle, printable, time_text
+from hta_sql.cells import CUT, cut_column, cut_middle, printable, time_text
 
 # Okabe and Ito's palette: told apart with every kind of colour blindness, and in grey.
 CLASS_COLOURS = {
@@ -40,6 +41,12 @@ DARK = frozenset({"#0072B2", "#D55E00", "#009E73", "#000000", OUTLIER_COLOUR})
 WIDTH = 640
 RUNS = 6
 """So many runs get panels of their own; a note says how many there are."""
+
+LETTER = 6
+"""Pixels of one, of an axis label."""
+
+RUN_LENGTH = 24
+"""Characters of a run's name in a label."""
 
 MANY = 40
 """From this many ranks on, bars share a fixed width instead of having one each."""
@@ -205,19 +212,46 @@ def order(palette: dict[str, str], table: pd.DataFrame) -> list[int]:
 def lanes(table: pd.DataFrame, key: str = "lane", title: str = "Rank") -> tuple[alt.X, Any]:
     """Place bars along x: the axis, and the width of the chart."""
     names = list(dict.fromkeys(table[key]))
-    axis = alt.Axis(labelAngle=0 if len(names) <= MANY else -90, labelOverlap=True)
-    width = alt.Step(max(14, min(70, WIDTH // max(1, len(names))))) if len(names) <= MANY else WIDTH
+    step = max(14, min(70, WIDTH // max(1, len(names))))
+    angle = label_angle(names, step) if len(names) <= MANY else -90
+    axis = alt.Axis(labelAngle=angle, labelOverlap=True)
+    width = alt.Step(step) if len(names) <= MANY else WIDTH
     # A list to sort by becomes nested conditions: a browser's stack ends before 4,096 of them.
     return alt.X(
         f"{key}:N", title=title, sort=names if len(names) <= MANY else None, axis=axis
     ), width
 
 
+def label_angle(names: Iterable[str], step: int) -> int:
+    """Turn labels along x that would cover each other, each having so many pixels [degrees]."""
+    longest = max((len(name) for name in names), default=0)
+    return 0 if longest * LETTER <= step else -40
+
+
 def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
     """Name lanes by the columns that tell them apart: the run only where there are several."""
-    keys = [key for key in ("run", *columns) if key != "run" or len(set(table["run"])) > 1]
-    rows = table[keys].itertuples(index=False, name=None)
+    shown = table[list(columns)]
+    if len(set(table["run"])) > 1:
+        runs = table["run"].map(short_runs(table["run"]))
+        shown = pd.concat([runs, shown], axis=1)
+    rows = shown.itertuples(index=False, name=None)
     return [" / ".join(str(value) for value in row) for row in rows]
+
+
+def short_runs(runs: Iterable[str]) -> dict[str, str]:
+    """Shorten the names of runs, without making two of them equal: labels have little room.
+
+    Runs are often named by a long stem and a few characters of their own.
+    """
+    names = list(dict.fromkeys(runs))
+    stem = len(os.path.commonprefix(names))  # noqa: RUF071 - these are no paths
+    for short in (
+        [cut_middle(name, RUN_LENGTH) for name in names],
+        [CUT + cut_middle(name[stem:], RUN_LENGTH - 1) for name in names],
+    ):
+        if len(set(short)) == len(names):
+            return dict(zip(names, short, strict=True))
+    return {name: f"{cut_middle(name, RUN_LENGTH)} #{at}" for at, name in enumerate(names, 1)}
 
 
 def duration_unit(longest_ns: float) -> tuple[float, str]:
