@@ -309,6 +309,7 @@ def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
 
 
 def test_labels_of_runs_with_long_names_stay_apart() -> None:
+    """A stem that all runs share is cut, or left out, before what tells them apart."""
     stem = "an_experiment_with_a_name_that_no_axis_has_room_for"
 
     assert style.short_runs(["base", "test", "base"]) == {"base": "base", "test": "test"}
