@@ -111,13 +111,18 @@ def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
     return ops + [(g, "device", g.kind) for g in gpu if scope.steps is None or g.launch]
 
 
-def ops_by_name(world: World, scope: Scope, *, by_shapes: bool = False) -> list[Row]:
+def ops_by_name(
+    world: World, scope: Scope, *, by_shapes: bool = False, by_step_number: bool = True
+) -> list[Row]:
     """Counted and added up."""
     totals: dict[Any, list[int]] = {}
     for item, side, category in all_ops(world, scope):
         dims = item.args.get("Input Dims") if by_shapes else None
         shapes = None if dims is None else as_json(dims)
-        totals.setdefault((item.run, side, category, item.name, shapes), []).append(item.dur)
+        name = item.name
+        if not by_step_number and name.startswith("ProfilerStep#"):
+            name = "ProfilerStep"
+        totals.setdefault((item.run, side, category, name, shapes), []).append(item.dur)
     return [
         dict(zip(("run", "side", "category", "name", "shapes"), key, strict=True))
         | {"op_count": len(ns), "sum_ns": sum(ns), "min_ns": min(ns), "max_ns": max(ns)}
@@ -125,11 +130,13 @@ def ops_by_name(world: World, scope: Scope, *, by_shapes: bool = False) -> list[
     ]
 
 
-def trace_diff(world: World, control: Scope, test: Scope) -> list[Row]:
+def trace_diff(
+    world: World, control: Scope, test: Scope, *, by_step_number: bool = False
+) -> list[Row]:
     """The one less the other."""
     sides = []
     for scope in (control, test):
-        rows = ops_by_name(world, scope)
+        rows = ops_by_name(world, scope, by_step_number=by_step_number)
         sides.append({(r["side"], r["category"], r["name"]): r for r in rows})
     none = {"op_count": 0, "sum_ns": 0}
     return [

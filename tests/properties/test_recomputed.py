@@ -178,19 +178,21 @@ def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
     """Runs, ranks and steps of each side, and a run against itself."""
     seed, store = job
-    for runs, ranks, test_ranks, steps in (
-        (["a", "b.run-2"], None, None, None),
-        (["b.run-2"], [0], [1], None),
-        (["b.run-2", "a"], [1, 3], None, [3]),
+    for runs, ranks, test_ranks, steps, by_number in (
+        (["a", "b.run-2"], None, None, None, False),
+        (["a", "b.run-2"], None, None, None, True),
+        (["b.run-2"], [0], [1], None, False),
+        (["b.run-2", "a"], [1, 3], None, [3], False),
     ):
         control = Scope(runs[:1], ranks, steps)
         test = Scope(runs[-1:], test_ranks or ranks, steps)
-        expected = host.trace_diff(world(seed), control, test)
+        expected = host.trace_diff(world(seed), control, test, by_step_number=by_number)
         options: dict[str, Any] = {
             "runs": runs,
             "ranks": ranks,
             "test_ranks": test_ranks,
             "steps": steps,
+            "by_step_number": by_number,
         }
         found = store.run("trace_diff", **options).arrow().to_pylist()
         columns = list(expected[0]) if expected else []
