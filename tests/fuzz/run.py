@@ -19,7 +19,10 @@ from tests.fuzz.mutations import mutated, seeds
 from tests.fuzz.properties import check_walk, check_ways_agree
 
 DEADLINE_S = 60
-"""An input of 64 KB that takes longer hangs, even on a machine that does much else."""
+"""An input of 64 KB that takes more CPU hangs."""
+
+STANDSTILL_S = 600
+"""Likewise one that takes so long without it, even on a machine that does much else."""
 
 WALKS = 30
 """Inputs that are only walked for each one that is ingested: that costs a hundredth."""
@@ -31,13 +34,15 @@ log = logging.getLogger("fuzz")
 def fuzz(seconds: float, seed: int) -> int:
     """Break traces until the time is up or a property breaks; returns the exit code."""
     random, wholes, inputs = Random(seed), seeds(), 0
-    signal.signal(signal.SIGALRM, _too_long)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, _too_long)
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         while time.monotonic() < end:
             text = b""
-            signal.alarm(DEADLINE_S)
+            signal.alarm(STANDSTILL_S)
+            signal.setitimer(signal.ITIMER_PROF, DEADLINE_S)
             try:
                 for _ in range(WALKS):
                     text = mutated(random, wholes)
@@ -49,6 +54,7 @@ def fuzz(seconds: float, seed: int) -> int:
                 return 1
             finally:
                 signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
             inputs += 1
     log.info("seed %d: %d inputs ingested, %d walked", seed, inputs, inputs * WALKS)
     return 0
@@ -62,7 +68,7 @@ def _kept(text: bytes, seed: int) -> Path:
 
 
 def _too_long(*_: object) -> None:
-    raise TimeoutError(f"an input took more than {DEADLINE_S} s")
+    raise TimeoutError(f"an input took more than {DEADLINE_S} s of CPU or {STANDSTILL_S} s")
 
 
 if __name__ == "__main__":
