@@ -12,7 +12,7 @@ import pytest
 
 from hta_sql import TraceStore
 from hta_sql.common.trace import Trace
-from tests.parity.jobs import EXACT, TRACES, ingest_jobs
+from tests.parity.jobs import EXACT, TRACES, files_of, ingest_jobs
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def trace_of(tmp_path: Path) -> Iterator[Callable[[str], Trace]]:
     def read(job: str) -> Trace:
         if not TRACES.is_dir():
             pytest.skip("the public traces are not beside the repository")
-        for path in (TRACES / job).iterdir():
+        for path in files_of(job):
             (tmp_path / path.name).write_bytes(path.read_bytes())
         opened.append(Trace(trace_dir=str(tmp_path)))
         return opened[-1]

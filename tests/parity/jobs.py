@@ -16,6 +16,11 @@ JOBS = sorted(path.stem for path in EXACT.glob("*.json"))
 """Every job that was recomputed by brute force; empty where the folder is absent."""
 
 
+def files_of(job: str) -> list[Path]:
+    """List the traces of a job; a store that somebody opened beside them is none."""
+    return sorted(path for path in (TRACES / job).iterdir() if path.is_file())
+
+
 def ingest_jobs(store: Path) -> None:
     """Ingest every job as a run of its own name; one catalog at the end, not one a job."""
     for job in JOBS:

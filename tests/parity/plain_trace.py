@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from tests.parity.jobs import TRACES
+from tests.parity.jobs import files_of
 
 Causes = frozenset[str]
 
@@ -84,7 +84,7 @@ class Job:
 def read_job(name: str, *, floats: bool) -> Job:
     """Read the traces of a job, times as float64 microseconds (Q6) or exact nanoseconds."""
     ranks: dict[int, list[Row]] = {}
-    for place, path in enumerate(sorted((TRACES / name).iterdir())):
+    for place, path in enumerate(files_of(name)):
         trace = _load(path)
         rank = (trace.get("distributedInfo") or {}).get("rank", place)
         ranks[int(rank)] = _rows(trace["traceEvents"], floats=floats)

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 from hta_sql import TraceStore
-from tests.parity.jobs import TRACES
+from tests.parity.jobs import files_of
 
 GPU = ("no device activity", "SELECT count(*) FROM gpu_ops WHERE run = $run AND class != 'sync'")
 LINKED = (
@@ -145,7 +145,7 @@ def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
 
 def is_bare_list(job: str) -> bool:
     """Tell whether a trace is a list of events without metadata, which HTA cannot load."""
-    return any(_text(path).lstrip()[:1] == b"[" for path in (TRACES / job).iterdir())
+    return any(_text(path).lstrip()[:1] == b"[" for path in files_of(job))
 
 
 def _text(path: Path) -> bytes:

@@ -20,7 +20,7 @@ from hta_sql.common.trace_filter import (
     TimeRangeFilter,
 )
 from hta_sql.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
-from tests.parity.jobs import TRACES
+from tests.parity.jobs import TRACES, files_of
 
 
 def test_a39_a40_a41_filters(trace_of: Callable[[str], Trace]) -> None:
@@ -95,7 +95,7 @@ def test_a43_without_the_annotation(tmp_path: Path) -> None:
     """Without ``## backward ##`` the autograd operator is below the step."""
     if not TRACES.is_dir():
         pytest.skip("the public traces are not beside the repository")
-    (path,) = (TRACES / "hta_call_stack").iterdir()
+    (path,) = files_of("hta_call_stack")
     content = json.loads(gzip.decompress(path.read_bytes()))
     for event in content["traceEvents"]:
         if event.get("name") == "## backward ##":
