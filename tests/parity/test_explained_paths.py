@@ -110,7 +110,10 @@ def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, 
 @pytest.mark.slow
 @pytest.mark.parametrize(("job", "name"), CASES)
 def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceStore) -> None:
-    """All of them give HTA's length, none of them ours, and one less neither."""
+    """All of them give HTA's length, none of them ours, and one less neither.
+
+    HTA adds up thousands of floats in an order of its own: a nanosecond is its noise.
+    """
     frame = hta_frame(job, f"{name}_length")
     assert frame is not None
     hta = dict(zip(map(int, frame["rank"]), map(float, frame["cp_weight"]), strict=True))
@@ -121,7 +124,7 @@ def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceSto
 
     def is_htas(causes: Causes) -> bool:
         found = lengths(job, name, causes, lanes)
-        return all(abs(found[rank] - length) < FLOAT_US for rank, length in hta.items())
+        return all(abs(found[rank] - length) < 2 * FLOAT_US for rank, length in hta.items())
 
     assert is_htas(causes)
     for cause in causes:
