@@ -33,7 +33,6 @@ _WORD_OR_STRING = re.compile(
 _MAYBE_ENGINE_ONLY = re.compile(rb",\s*[}\]]|nan|inf", re.IGNORECASE)
 _MAYBE_WORD = re.compile(rb"N/A|n/a|None|undefined|True|False")
 _MAYBE_LOOSE = re.compile(rb"[:,\[\s-]0\d")
-_MAYBE_TRUTH = re.compile(rb'"(?:ts|dur)"\s*:\s*(?:true|false)')
 _MEANING = {b"True": b"true", b"False": b"false"}
 _LOOSE_NUMBER_OR_STRING = re.compile(STRING + rb"|(?<=[:,\[\s-])(?<![eE]-)(0+)(?=\d)", re.DOTALL)
 # What the engine reads and Python does not: a comma too many, nan and inf in any case.
@@ -43,9 +42,6 @@ _ENGINE_ONLY = re.compile(
 )
 # Numbers stay text: their value does not matter here, and Python refuses long ones.
 _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
-_pairs = json.JSONDecoder(
-    strict=False, parse_int=len, parse_float=len, object_pairs_hook=lambda pairs: pairs
-)
 
 
 def strictly(text: bytes) -> tuple[bytes, str | None]:
@@ -97,24 +93,6 @@ def as_python_reads(text: bytes) -> bytes:
         return b"0" if found.group(2) else found.group()
 
     return _ENGINE_ONLY.sub(plain, text) if _MAYBE_ENGINE_ONLY.search(text) else text
-
-
-def without_truths(text: bytes) -> bytes:
-    """Say null, in front of it all, where a time is true or false: the engine reads 1 and 0.
-
-    The engine takes the first of two keys. The rest of the event stays as it is written.
-    """
-    if not _MAYBE_TRUTH.search(text):
-        return text
-    try:
-        pairs = _pairs.decode(as_python_reads(text).decode("utf-8", errors="replace"))
-    except (ValueError, RecursionError):
-        return text
-    values = dict(reversed(pairs)) if isinstance(pairs, list) else {}
-    untrue = b"".join(
-        b'"%s": null, ' % key.encode() for key in ("ts", "dur") if isinstance(values.get(key), bool)
-    )
-    return b"{" + untrue + text[1:] if untrue else text
 
 
 def _decoded(text: bytes) -> dict[str, object] | None:

@@ -21,7 +21,6 @@ import pyarrow as pa
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
-from hta_sql.ingestion.repair import without_truths
 from hta_sql.ingestion.salvage import Rescued, rescue, too_long
 from hta_sql.ingestion.side_by_side import side_by_side
 from hta_sql.sqlfiles import ingest_sql
@@ -286,7 +285,7 @@ def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
 
 
 def _joined(chunk: int, spans: list[Rescued]) -> Chunk:
-    texts = (without_truths(span.text) if span.text else PLACEHOLDER for span in spans)
+    texts = (span.text or PLACEHOLDER for span in spans)
     return Chunk(chunk, 0, b",".join(texts))
 
 

@@ -73,6 +73,7 @@ def event(**changed: str) -> bytes:
 
 def _kept_as_they_stand() -> Iterator[tuple[str, bytes]]:
     yield "keys twice, the first counts", event(args='{}, "name": "other"')
+    yield "times twice, a truth second", event(ts='5.25, "ts": true', dur='1.0, "dur": false')
     yield "ts as text", event(ts='"5.25"')
     yield "dur as text", event(dur='"1.0"')
     yield "ts with an exponent", event(ts="525e-2")
@@ -162,6 +163,13 @@ def _set_aside() -> Iterator[tuple[str, bytes, str]]:
     for value in ("true", "false"):
         yield f"ts is {value}", event(ts=value), NO_TS
         yield f"dur is {value}", event(dur=value), NO_DUR
+    yield "ts is a truth first", event(ts='true, "ts": 5.25'), NO_TS
+    yield "dur is a truth first", event(dur='true, "dur": 1.0'), NO_DUR
+    yield (
+        "ts is a truth under an escaped key",
+        event(ts="true").replace(b'"ts"', rb'"\u0074s"'),
+        NO_TS,
+    )
     yield "ts beyond a decimal", event(ts="18446744073709551616"), NO_TS
     yield "ts of an unset clock", event(ts="9223372036854775.807"), TOO_FAR
     yield (

@@ -4,9 +4,9 @@
 -- events, as text and, without a copy, as bytes: a chunk may not even be UTF-8. The bytes of a chunk
 -- that is refused come back in its first row: the caller walks it from event to event, repairs it
 -- and parses it again. Refused is what is not valid JSON; and unless it was walked, what has an
--- element that is no event, because a list or a whole file in place of one hides events, or a time
--- that is true or false. Time becomes exact: JSON decimal microseconds ─▶ DECIMAL ─▶ BIGINT
--- nanoseconds, half rounded up, never through a double. `target` is the one place that decides which table an event belongs to.
+-- element that is no event: a list or a whole file in place of one hides events. Time becomes
+-- exact: JSON decimal microseconds ─▶ DECIMAL ─▶ BIGINT nanoseconds, half rounded up, never
+-- through a double. `target` is the one place that decides which table an event belongs to.
 WITH
     parsed_chunks AS (
         SELECT
@@ -17,19 +17,29 @@ WITH
             )) AS events
         FROM chunks AS c
     ),
-    -- Looking into the lists before they are opened is cheap. The text is searched only where a time
-    -- may be `true` or `false`, which the engine reads as 1 and 0.
-    checked_chunks AS (
+    -- One look into the lists before they are opened is cheap, two are not.
+    suspected_chunks AS (
         SELECT
             p.*,
-            CASE
-                WHEN p.events IS NULL THEN true
-                WHEN p.is_walked THEN false
-                WHEN len(list_filter(p.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL OR e.ts BETWEEN 0 AND 1)) = 0 THEN false
-                WHEN len(list_filter(p.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL)) > 0 THEN true
-                ELSE regexp_matches(p.text, '"ts"\s*:\s*[tf]')
-            END AS is_refused
+            len(list_filter(p.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL OR e.ts BETWEEN 0 AND 1)) > 0 AS is_suspect
         FROM parsed_chunks AS p
+    ),
+    checked_chunks AS (
+        SELECT
+            s.*,
+            CASE
+                WHEN s.events IS NULL THEN true
+                WHEN s.is_walked OR NOT s.is_suspect THEN false
+                ELSE len(list_filter(s.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL)) > 0
+            END AS is_refused,
+            -- The engine reads 1 and 0 where a time is true or false: only as text they differ.
+            CASE
+                WHEN s.is_suspect THEN list_transform(
+                    TRY(from_json('[' || s.text || ']', '[{"ts": "VARCHAR"}]')),
+                    lambda e: e.ts IN ('true', 'false')
+                )
+            END AS truths
+        FROM suspected_chunks AS s
     ),
     -- DECIMAL(20,3) fills 128 bits, and multiplying and casting those costs a tenth of the parse.
     -- Counted from the first event of the chunk, nearly all times fit 64 bits.
@@ -37,6 +47,7 @@ WITH
         SELECT
             p.chunk,
             p.events,
+            p.truths,
             p.is_refused,
             CASE WHEN p.is_refused THEN p.bytes END AS refused_bytes,
             CASE WHEN abs(p.events[1].ts) <= 3e15::DECIMAL(20, 3) THEN p.events[1].ts ELSE 0 END AS origin
@@ -51,13 +62,15 @@ WITH
             p.refused_bytes,
             unnest(range(coalesce(len(p.events), 1))) AS position,
             -- Padded with NULL where it is the shorter one: the row of a refused chunk.
-            unnest(p.events) AS e
+            unnest(p.events) AS e,
+            unnest(p.truths) AS is_truth
         FROM origins AS p
     ),
     timed_events AS (
         SELECT
             v.*,
-            v.e.ts - v.origin AS since_origin,
+            CASE WHEN v.is_truth IS NOT true THEN v.e.ts END AS ts_us,
+            ts_us - v.origin AS since_origin,
             -- Read as text: the engine takes true for 1. A duration beyond 64 bits is no duration.
             TRY_CAST(v.e.dur AS DECIMAL(18, 3)) AS dur_us
         FROM events AS v
@@ -74,7 +87,7 @@ SELECT
     -- so that no cast may fail.
     CASE
         WHEN abs(v.since_origin) < 9e11::DECIMAL(20, 3) THEN v.origin_ns + (TRY_CAST(v.since_origin AS DECIMAL(18, 3)) * 1000)::BIGINT
-        ELSE TRY_CAST(v.e.ts * 1000 AS BIGINT)
+        ELSE TRY_CAST(v.ts_us * 1000 AS BIGINT)
     END AS ts,
     CASE
         WHEN abs(v.dur_us) < 9e11::DECIMAL(18, 3) THEN (v.dur_us * 1000)::BIGINT
@@ -87,11 +100,11 @@ SELECT
     CASE WHEN v.position = 0 THEN v.refused_bytes END AS refused_bytes,
     CASE
         WHEN v.is_refused THEN 'refused'::event_target
-        -- 3e15 us last to 2065, and 1e15 us are 31 years: the end of any event minus the start of
+        -- 3e15 us last to 2065, and less than 1e15 us are 31 years: the end of any event minus the start of
         -- any other fits 64 bits of nanoseconds.
-        WHEN v.e.ph IS NULL OR abs(v.e.ts) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
+        WHEN v.e.ph IS NULL OR abs(v.ts_us) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
-            WHEN v.e.ts IS NULL OR v.dur_us IS NULL THEN 'quarantine'::event_target
+            WHEN v.ts_us IS NULL OR v.dur_us IS NULL THEN 'quarantine'::event_target
             WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'::event_target
             WHEN v.e.cat = 'python_function' THEN 'python_calls'::event_target
             WHEN v.e.cat IN (
@@ -103,7 +116,7 @@ SELECT
             WHEN v.e.cat IN ('user_annotation', 'gpu_user_annotation') THEN 'annotations'::event_target
             ELSE 'other_events'::event_target
         END
-        WHEN v.e.ph <> 'M' AND v.e.ts IS NULL THEN 'quarantine'::event_target
+        WHEN v.e.ph <> 'M' AND v.ts_us IS NULL THEN 'quarantine'::event_target
         WHEN v.e.ph IN ('s', 't', 'f') THEN 'flows'::event_target
         WHEN v.e.ph IN ('i', 'I') AND v.e.name = '[memory]' THEN 'memory_events'::event_target
         WHEN v.e.ph = 'C' THEN 'counters'::event_target
