@@ -152,4 +152,4 @@ def first_match_macro(name: str, rules: Iterable[tuple[int, str]]) -> str:
         f"WHEN regexp_matches(value, {literal(regex)}, 'i') THEN {int(number)}"
         for number, regex in rules
     )
-    return f"CREATE OR REPLACE TEMP MACRO {name}(value) AS\nCASE\n{branches}\nEND"
+    return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{branches}\nEND"

@@ -11,4 +11,4 @@ SELECT
     x.value
 FROM staged_counters AS x
 CROSS JOIN rank_frame AS j
-ORDER BY x.event_id
+ORDER BY x.event_id, x.series
