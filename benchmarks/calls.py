@@ -22,7 +22,7 @@ from typing import Any
 # Run as a script: the repository itself is what is measured.
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from benchmarks.jobs import BenchmarkJob, find_jobs  # noqa: E402
+from benchmarks.jobs import BenchmarkJob, add_job_options, find_jobs  # noqa: E402
 from benchmarks.measure import run_worker  # noqa: E402
 from benchmarks.peers import WORK, peers_python  # noqa: E402
 from benchmarks.rounds import Outcome  # noqa: E402
@@ -131,20 +131,11 @@ def _cells(ours: float | None, theirs: float | None) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--traces", nargs="+", default=[], metavar="FOLDER_OR_JOB",
-        help="folders of traces, or names of jobs in ../shared/traces",
-    )  # fmt: skip
-    parser.add_argument(
-        "--size", type=int, action="append", default=[], metavar="EVENTS",
-        help="a synthetic job of so many events per rank; may be repeated",
-    )  # fmt: skip
-    parser.add_argument("--ranks", type=int, default=RANKS, help="ranks of a synthetic job")
+    add_job_options(parser, ranks=RANKS)
     parser.add_argument(
         "--all-ranks", action="store_true",
         help="ask for all ranks, not for the first one, where a method takes ranks",
     )  # fmt: skip
-    parser.add_argument("--repeat", type=int, default=3, help="rounds; the median is reported")
     parser.add_argument("--targets", action="store_true", help="exit 1 where one is missed")
     return parser.parse_args()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,25 @@ class BenchmarkJob:
     name: str
     traces: Path
     file_bytes: int
+
+
+def add_job_options(parser: argparse.ArgumentParser, *, ranks: int) -> None:
+    """Add the options that say what is measured and how often.
+
+    Args:
+        parser: Parser of a benchmark.
+        ranks: Ranks of a synthetic job, where nothing else is said.
+    """
+    parser.add_argument(
+        "--traces", nargs="+", default=[], metavar="FOLDER_OR_JOB",
+        help="folders of traces, or names of jobs in ../shared/traces",
+    )  # fmt: skip
+    parser.add_argument(
+        "--size", type=int, action="append", default=[], metavar="EVENTS",
+        help="a synthetic job of so many events per rank; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--ranks", type=int, default=ranks, help="ranks of a synthetic job")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds; the median is reported")
 
 
 def find_jobs(wanted: list[str], sizes: list[int], ranks: int) -> list[BenchmarkJob]:

@@ -21,7 +21,7 @@ from pathlib import Path
 # Run as a script: the repository itself is what is measured.
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from benchmarks.jobs import find_jobs  # noqa: E402
+from benchmarks.jobs import add_job_options, find_jobs  # noqa: E402
 from benchmarks.peers import WORK, peers_python, versions  # noqa: E402
 from benchmarks.report import as_json, markdown_report, targets_report, text_report  # noqa: E402
 from benchmarks.rounds import measure_job  # noqa: E402
@@ -63,16 +63,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--traces", nargs="+", default=[], metavar="FOLDER_OR_JOB",
-        help="folders of traces, or names of jobs in ../shared/traces",
-    )  # fmt: skip
-    parser.add_argument(
-        "--size", type=int, action="append", default=[], metavar="EVENTS",
-        help="a synthetic job of so many events per rank; may be repeated",
-    )  # fmt: skip
-    parser.add_argument("--ranks", type=int, default=1, help="ranks of a synthetic job")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds; the median is reported")
+    add_job_options(parser, ranks=1)
     parser.add_argument("--without-hta", action="store_true", help="measure ourselves and parsers")
     parser.add_argument("--markdown", action="store_true", help="print the table of the README")
     parser.add_argument(
