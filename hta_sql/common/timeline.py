@@ -14,7 +14,6 @@ import pandas as pd
 
 from hta_sql.common.timeline_settings import (
     ANNOTATION_STREAM,
-    HOST_STREAM,
     EventType,
     PlotFormat,
     TimelinePlotSetting,
@@ -28,6 +27,7 @@ from hta_sql.common.trace_df import (
 )
 from hta_sql.common.trace_filter import Filter, text_columns
 from hta_sql.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.common.types import HOST_STREAM
 from hta_sql.errors import ParameterError
 
 if TYPE_CHECKING:

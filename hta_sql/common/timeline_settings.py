@@ -8,6 +8,8 @@ from enum import Enum
 
 import pandas as pd
 
+from hta_sql.common.types import HOST_STREAM
+
 __all__ = [
     "EventType",
     "PlotFormat",
@@ -18,7 +20,6 @@ __all__ = [
     "get_fig_title_from_fig_name",
 ]
 
-HOST_STREAM = -1
 ANNOTATION_STREAM = -2
 """Where align_module_with_kernels puts calls; HTA's 0 is a real stream on ROCm."""
 

@@ -65,9 +65,9 @@ class CallGraph:
         self.mapping["count"] = self.mapping.groupby(["rank", "stack_root"]).cumcount() + 1
         self._rank = self.ranks[0]
 
-    @staticmethod
+    @classmethod
     def from_dataframe(
-        df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None, rank: int = -1
+        cls, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None, rank: int = -1
     ) -> CallGraph:
         """Make the call trees of the events of a frame, say of a part of a trace.
 
@@ -82,7 +82,7 @@ class CallGraph:
         Raises:
             ParameterError: A column is missing, or names are numbers without a symbol table.
         """
-        return CallGraph(FrameTrace(df, symbol_table, rank))
+        return cls(FrameTrace(df, symbol_table, rank))
 
     def get_call_stacks(
         self,
