@@ -66,7 +66,8 @@ class FrameTrace:
             path = Path(folder) / "frame.json"
             with path.open("w", encoding="utf-8") as file:
                 file.write('{"traceEvents": [\n')
-                file.write(",\n".join(_events(self._ordered, *texts)))
+                for number, event in enumerate(_events(self._ordered, *texts)):
+                    file.write(f",\n{event}" if number else event)
                 file.write("\n]}\n")
             with Job(
                 {0: str(path)}, include_last_profiler_step=True, store=f"{folder}/store"
@@ -106,9 +107,9 @@ class FrameTrace:
         for column in _TIMES:
             if column in table:
                 table[column] += self._zero
+        known = dict(enumerate(self._ordered["index"].tolist()))
         for column in _EVENT_IDS:
             if column in table:
-                known = dict(enumerate(self._ordered["index"].tolist()))
                 table[column] = table[column].map(known)
         return table
 

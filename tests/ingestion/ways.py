@@ -73,7 +73,7 @@ def _staged(path: Path, way: Way) -> Outcome:
         stream = open_trace(str(path))
         reader = TraceReader(stream, str(path), way.chunk_bytes, way.max_bytes, careful=way.careful)
         with reader.stream:
-            events: Counter[str] = stage_events(con, reader)
+            events: Counter[str] = stage_events(con, reader, threads=way.threads)
         tables = [table for table in EXTRACTED if events[table]]
         outcome: Outcome = {table: _rows(con, f"staged_{table}") for table in tables}
         outcome["quarantined"] = _rows(con, "quarantined")
@@ -84,7 +84,7 @@ def _staged(path: Path, way: Way) -> Outcome:
 
 def _keep_as_parsed(con: duckdb.DuckDBPyConnection, table: str, **_: object) -> None:
     con.execute(
-        f"CREATE TEMP TABLE IF NOT EXISTS staged_{table} AS "  # noqa: S608 - one of our tables
+        f"CREATE TABLE IF NOT EXISTS staged_{table} AS "  # noqa: S608 - one of our tables
         "SELECT * EXCLUDE (chunk, position) FROM batch_events LIMIT 0"
     )
     con.execute(
