@@ -79,8 +79,8 @@ def read_trace(file_path: str) -> dict[str, Any]:
     return trace
 
 
-def trace_events(file_path: str) -> Iterator[dict[str, Any]]:
-    """Yield the events of a trace as Python objects; memory does not grow with the file.
+def trace_events(file_path: str) -> Iterator[Any]:
+    """Yield what is in traceEvents as Python objects; memory does not grow with the file.
 
     Raises:
         TraceNotFoundError: There is no such file.
@@ -97,7 +97,7 @@ def trace_events(file_path: str) -> Iterator[dict[str, Any]]:
                 )
             try:
                 yield from json.loads(b"[" + chunk.text.strip(b", \t\r\n") + b"]")
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise TraceFormatError(
                     f"{file_path!r} is broken behind byte {chunk.byte_offset}: {error}."
                 ) from error

@@ -54,6 +54,24 @@ def test_types(tmp_path: Path) -> None:
     }
 
 
+def test_violations_of_one_event(tmp_path: Path) -> None:
+    """They stand in the order of the trace; long values are cut."""
+    wrong = {"stream": "7", "dtype": 1, "correlation": "c", "device": "x" * 1000, "bytes": "b"}
+    found = validate_trace_format(trace(tmp_path, wrong))[1]["type_violations"]
+    assert list(found) == [name for name in wrong if name in found]
+    assert len(found) > 3
+    assert all(len(text) < 200 for text in found.values())
+
+
+def test_what_is_no_event(tmp_path: Path) -> None:
+    """It is named, and what stands behind it is checked all the same."""
+    path = Path(trace(tmp_path, {"stream": 7}, {"stream": "7"}))
+    path.write_text(path.read_text().replace("}}, ", "}}, null, 5, ", 1))
+    ok, errors = validate_trace_format(str(path))
+    assert (ok, errors["trace_data_error"]) == (False, "not an event: None (event 1)")
+    assert "(event 3)" in errors["type_violations"]["stream"]
+
+
 def test_unknown_arguments(tmp_path: Path) -> None:
     """They are counted where they are asked for; what is beyond the level counts as unknown."""
     path = trace(tmp_path, {"mine": 1, "stream": 7}, {"mine": 2, "cbid": 3})
@@ -79,6 +97,7 @@ def test_arguments_that_are_none(tmp_path: Path) -> None:
         ('{"traceEvents": [{"ph": "X"}', "trace_read_error"),
         ('{"events": []}', "trace_data_error"),
         ("[1, 2]", "trace_data_error"),
+        ('{"traceEvents": [' + "[" * 100_000 + "]" * 100_000 + "]}", "trace_read_error"),
     ],
 )
 def test_what_cannot_be_read(tmp_path: Path, text: str, key: str) -> None:

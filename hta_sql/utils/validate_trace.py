@@ -58,14 +58,22 @@ def validate_trace_format(
     violations: dict[str, str] = {}
     try:
         for number, event in enumerate(trace_events(trace_file_path)):
+            if not isinstance(event, dict):
+                errors.setdefault(
+                    "trace_data_error", f"not an event: {event!r:.80} (event {number})"
+                )
+                continue
             args = event.get("args", {})
             if not isinstance(args, dict):
-                errors["args_data_type"] = f"args is not a dict: {args} (event {number})"
+                errors.setdefault(
+                    "args_data_type", f"args is not a dict: {args!s:.80} (event {number})"
+                )
                 continue
             skipped.update(args.keys() - types.keys())
-            for name in args.keys() & types.keys():
-                value, expected = args[name], types[name]
-                if value is not None and not isinstance(value, _TYPES[expected]):
+            # In the order of the trace: whoever shows the first violation always shows the same.
+            for name, value in args.items():
+                expected = types.get(name)
+                if expected and value is not None and not isinstance(value, _TYPES[expected]):
                     violations.setdefault(name, _violation(number, name, value, expected))
     except TraceError as error:
         message = str(error)
@@ -115,7 +123,7 @@ def _checked(level: str) -> str:
 
 
 def _violation(number: int, name: str, value: object, expected: str) -> str:
-    return f"key={name}: value={value!r} type={type(value).__name__}; expect_type={expected} (event {number})"
+    return f"key={name}: value={value!r:.80} type={type(value).__name__}; expect_type={expected} (event {number})"
 
 
 @cache
