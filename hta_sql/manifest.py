@@ -113,6 +113,9 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
         return folder.read(MANIFEST)
     except (FileNotFoundError, NotADirectoryError) as error:
         hint = f"Make one with: hta-sql ingest TRACES -o {folder.root}"
+        if os.path.exists(folder.root):  # noqa: PTH110 - a path or a URL
+            # Most likely the traces themselves: a store is not to be mixed with them.
+            hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
         if folder.files("shards"):
             hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
         raise StoreNotFoundError(

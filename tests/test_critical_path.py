@@ -203,6 +203,56 @@ def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., Trace
         empty.summary()
 
 
+def step(number: int, ts: int) -> dict[str, Any]:
+    """A profiler step of 100 µs."""
+    about = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}"}
+    return {**about, "pid": 1, "tid": 1, "ts": ts, "dur": 100}
+
+
+def test_windows_say_why_they_have_no_path(
+    ingest_trace: Callable[..., TraceStore], caplog: pytest.LogCaptureFixture
+) -> None:
+    """No operator in the window, no such event, the event left out, no such instance: told apart."""
+    operator = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}
+    operators = [{**operator, "ts": ts, "dur": 10} for ts in (150, 450)]
+    steps = [step(1, 0), step(2, 110), step(3, 300)]
+    path = ingest_trace([*steps, *operators]).path
+    left_out = "by steps, or by include_last_profiler_step=False"
+    with TraceAnalysis(store=path) as job:
+        found = job.critical_path_analysis(0, "ProfilerStep", 0)
+        assert found is not None
+        assert (found[0].critical_path_nodes, found[1]) == ([], False)
+        assert caplog.messages == ["Rank 0 has no host operator in the window: there is no path."]
+        caplog.clear()
+        found = job.critical_path_analysis(0, "ProfilerStep", 1)
+        assert found is not None
+        assert found[1]
+        assert job.critical_path_analysis(0, "nowhere", 0) is None
+        assert job.critical_path_analysis(0, "ProfilerStep#3", 0) is None
+        assert caplog.messages == [
+            "Rank 0 has no host event with 'nowhere' in the name.",
+            f"Rank 0 has 1 host event(s) with 'ProfilerStep#3' in the name, all left out: {left_out}.",
+        ]
+        with pytest.raises(ParameterError) as error:
+            job.critical_path_analysis(0, "ProfilerStep", 2)
+        assert str(error.value) == (
+            "There is no instance 2. Rank 0 has 2 host event(s) with 'ProfilerStep' in the name, "
+            f"numbered from 0 in order of time; 1 more left out: {left_out}."
+        )
+
+
+def test_the_command_says_why_there_is_no_path(
+    ingest_trace: Callable[..., TraceStore], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A window without operators, and steps without any."""
+    store = str(ingest_trace([step(1, 0)]).path)
+    assert main(["critical-path", store, "--annotation", "ProfilerStep"]) == 1
+    assert "no host operator of these ranks starts within 'Prof" in capsys.readouterr().err
+    assert main(["critical-path", store, "--steps", "7", "--include-last-profiler-step"]) == 1
+    assert capsys.readouterr().err.endswith("starts in these steps.\n")
+    assert main(["critical-path", store]) == 0
+
+
 def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None:
     """One row per rank and bound, longest first; an empty rank has none."""
     store = ingest_trace({0: "path_stream_sync.json", 1: "no_events.json", 3: "path_overlap.json"})

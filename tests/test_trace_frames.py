@@ -115,6 +115,21 @@ def test_times(trace: Trace) -> None:
         trace.get_trace_start_unixtime_ns(1)
 
 
+def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
+    """In floats 0.4 - 0.1 is 0.30000000000000004."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 0.3}
+    found = {}
+    for rank, ts in enumerate((0, 0.1)):
+        path = tmp_path / f"rank{rank}.json"
+        path.write_text(json.dumps({"traceEvents": [{**event, "ts": ts}]}))
+        found[rank] = str(path)
+    trace = Trace(trace_files=found)
+    trace.parse_traces()
+    frame = trace.get_trace(1)
+    assert float(frame["end"].max() - frame["ts"].min()) != 0.3
+    assert trace.get_trace_duration(1) == 0.3
+
+
 def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
     """Each rank's own first event (HTA: the first event of all ranks)."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}

@@ -94,15 +94,26 @@ def critical_path(
         table = interruptible(
             opened, lambda: _table(critical_paths(opened, of_runs, ranks, **window), wanted)
         )
-    if wanted["annotation"] and not len(table):
-        raise click.ClickException(
-            f"No host event of these ranks has {wanted['annotation']!r} in its name, outside of what "
-            "is left out: try --include-last-profiler-step."
-        )
+    if not len(table):
+        _explain_nothing(wanted)
     if chart:
         _draw(table, chart)
     if output or not chart:
         send(TableRows(table), format_name, output, limit)
+
+
+def _explain_nothing(wanted: dict[str, Any]) -> None:
+    where = [f"within {named!r}" for named in (wanted["annotation"],) if named]
+    where += ["in these steps"] if wanted["steps"] else []
+    if where:
+        remedy = (
+            ""
+            if wanted["include_last_profiler_step"]
+            else " The last profiler step is left out without --include-last-profiler-step."
+        )
+        raise click.ClickException(
+            f"There is no path: no host operator of these ranks starts {', '.join(where)}.{remedy}"
+        )
 
 
 def _check(wanted: dict[str, Any]) -> None:

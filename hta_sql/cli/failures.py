@@ -48,9 +48,10 @@ def failure_of(error: Exception) -> Failure | None:
 
 def _usage_message(error: click.UsageError) -> str:
     message = error.format_message().replace(". (Did", " (Did").rstrip(".")
+    end = "" if message.endswith("?") else "."
     context = error.ctx
     command = context.meta.get(HELP_COMMAND, context.command_path) if context else "hta-sql"
-    return f"{message}. See: {command} --help"
+    return f"{message}{end} See: {command} --help"
 
 
 def _system_message(error: OSError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,7 @@ def sql(
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
         _start_terminal_client(store)
         return
+    _check_order(store, query)
     text = _query_text(query, file)
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
@@ -119,6 +121,15 @@ def _start_terminal_client(store: Path) -> None:
     )
     if ended.returncode:
         raise click.exceptions.Exit(1)
+
+
+def _check_order(store: Path, query: str | None) -> None:
+    # os.path: a query is no path, and may be too long for one.
+    if query and not store.exists() and os.path.isdir(query):  # noqa: PTH112 - as said
+        raise click.UsageError(
+            f"{str(store)!r} is the query, which comes behind the store: "
+            f"hta-sql sql {query} {shlex.quote(str(store))}"
+        )
 
 
 def _query_text(query: str | None, file: IO[str] | None) -> str:

@@ -205,7 +205,8 @@ class Trace(Closing):
     def get_trace_duration(self, rank: int | None = None) -> float:
         """Return the time from a rank's first start to its last end [µs]; default: the first rank."""
         frame = self.get_trace(self._first_rank() if rank is None else rank)
-        return float(frame["end"].max() - frame["ts"].min())
+        # Nanoseconds are three digits; the difference of two floats has more.
+        return round(float(frame["end"].max() - frame["ts"].min()), 3)
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
         """Return the Unix time of a rank's own first event [ns].

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType
 from hta_sql.critical_path.graph import CPGraph, CPNode, WhatIf
 from hta_sql.critical_path.saved import restore_cpgraph
+from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def critical_path(
             ``data_load_names``, ``include_launch_edges``, ``infer_syncs``.
 
     Returns:
-        The graph with its path (``critical_path_nodes`` is empty where the window holds nothing);
-        None where no host event has the wanted name.
+        The graph with its path (``critical_path_nodes`` is empty where no operator starts in the
+        window); None where no host event of the scope has the wanted name.
 
     Raises:
         RankError: No such run or rank.
@@ -72,14 +73,13 @@ def critical_path(
     scope = {"runs": [wanted], "ranks": [rank], **parameters}
     window = {k: v for k, v in scope.items() if k not in {"include_launch_edges", "infer_syncs"}}
     nodes = store.run("critical_path_nodes", **window).arrow()
-    if not len(nodes) and parameters.get("annotation"):
-        anywhere = {**window, "first_instance": 0, "last_instance": 2**62}
-        if not len(store.run("critical_path_nodes", **anywhere)):
+    if not len(nodes) and (annotation := parameters.get("annotation")):
+        kept = {k: v for k, v in window.items() if k in {"steps", "include_last_profiler_step"}}
+        windows = count_windows(store, wanted, rank, annotation, **kept)
+        if not windows.in_scope:
             return None
-        raise ParameterError(
-            f"Rank {rank} has no operators in instance {parameters.get('first_instance', 0)} of "
-            f"{parameters['annotation']!r}. Instances are numbered from 0, in order of time."
-        )
+        if (first := parameters.get("first_instance", 0)) >= windows.in_scope:
+            raise ParameterError(f"There is no instance {first}. {windows}")
     edges = store.run("critical_path_edges", **scope).arrow()
     ids = sorted({event for event in edges.column("event_id").to_pylist() if event is not None})
     events = store.sql(EVENTS, {"run": wanted, "rank": rank, "ids": ids}).arrow()

@@ -9,6 +9,7 @@ from typing import Any
 
 from hta_sql.critical_path import CPGraph, critical_path
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType
+from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.job import Job
 
@@ -53,7 +54,8 @@ class CriticalPath(Job):
                 does.
 
         Returns:
-            The graph, and whether it has a path; None where no host event has such a name.
+            The graph, and whether it has a path (no operator in the window: no path); None where no
+            host event has such a name.
 
         Raises:
             RankError: No such rank.
@@ -81,8 +83,11 @@ class CriticalPath(Job):
             infer_syncs=infer_syncs,
         )
         if graph is None:
-            log.error("Rank %d has no host event with %r in its name.", rank, annotation)
+            within = {"include_last_profiler_step": self._scope["include_last_profiler_step"]}
+            log.error("%s", count_windows(self.store, self.run, wanted, annotation or "", **within))
             return None
+        if not graph.critical_path_nodes:
+            log.error("Rank %d has no host operator in the window: there is no path.", rank)
         return graph, bool(graph.critical_path_nodes)
 
     def overlay_critical_path_analysis(
@@ -143,11 +148,12 @@ class CriticalPath(Job):
 
     def _warn_of_missing_syncs(self, rank: int, *, infer_syncs: bool) -> None:
         about: dict[str, Any] = {"run": self.run, "rank": rank}
-        ((count,),) = self.store.sql(
-            "SELECT count(*) FROM gpu_ops WHERE run = $run AND rank = $rank AND class = 'sync'",
+        ((syncs, others),) = self.store.sql(
+            "SELECT count(*) FILTER (class = 'sync'), count(*) FILTER (class <> 'sync') "
+            "FROM gpu_ops WHERE run = $run AND rank = $rank",
             about,
         ).rows()
-        if not count:
+        if others and not syncs:  # without a device nothing waits for one
             log.warning(
                 "Rank %d has no records of synchronisation: waits are %s. Profile with "
                 "enable_cuda_sync_events=True.",

@@ -40,3 +40,12 @@ def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
     traces = traces_in(tmp_path)
     hta_sql.ingest(traces, tmp_path / "job.store").close()
     assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
+
+
+def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
+    """A name with a byte that is not UTF-8."""
+    event = b'{"ph": "X", "cat": "cpu_op", "name": "a\xff", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    (tmp_path / "rank0.json").write_bytes(b'{"traceEvents": [' + event + b"]}")
+    done = cli("doctor", tmp_path, "--format", "json", "--fail-on", "never")
+    (found,) = [row for row in json.loads(done.out) if row["finding"] == "repaired_events"]
+    assert found["message"] == "1 events were repaired; the first: bytes that are not UTF-8."

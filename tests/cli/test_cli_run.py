@@ -8,10 +8,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pyarrow.parquet as pq
 
 import hta_sql
 from hta_sql.cli.analysis_options import option_name, scan
+from hta_sql.cli.failures import failure_of
 from hta_sql.cli.run import run as run_command
 from hta_sql.library import load_library
 
@@ -92,6 +94,17 @@ def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
     cli("run", store, "temporal_breakdown", "--chart", tmp_path / "a.doc").fails(2, ".html")
 
 
+def test_a_question_ends_a_usage_message() -> None:
+    """A full stop ends all others."""
+    for said, shown in (
+        ("No such option. Did you mean '--a'?", "'--a'?"),
+        ("No option", "option."),
+    ):
+        found = failure_of(click.UsageError(said))
+        assert found is not None
+        assert found.message.endswith(f"{shown} See: hta-sql --help")
+
+
 def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
     """Each names the thing and the remedy."""
     name = "temporal_breakdown"
@@ -104,7 +117,8 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
     cli("run", store, "idle_gaps", "--kernel-wait-below-ns", "soon").fails(
         2, "--kernel-wait", "soon"
     )
-    cli("run", tmp_path, name).fails(1, "No store at", "hta-sql ingest")
+    cli("run", tmp_path / "no", name).fails(1, "No store at", f"ingest TRACES -o {tmp_path}/no")
+    cli("run", tmp_path, name).fails(1, "No store at", f"hta-sql ingest {tmp_path} -o STORE")
     cli("run", name).fails(2, f"No store given: hta-sql run STORE {name}")
     swapped = (
         f"'{name}' is the analysis, which comes behind the store: hta-sql run job.store {name}"

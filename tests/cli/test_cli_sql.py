@@ -71,6 +71,13 @@ def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
     assert "Traceback" not in done.err
 
 
+def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
+    """Turned round, ready to be copied."""
+    swapped = f"hta-sql sql {store} 'SELECT 1'. See: "
+    cli("sql", "SELECT 1", store).fails(2, "comes behind the store", swapped)
+    cli("sql", "SELECT 1", "FROM runs").fails(1, "No store at")
+
+
 def attacks(store: Path, outside: Path) -> list[str]:
     """Queries that would write, or read what is not in the store."""
     inside = f"COPY (SELECT 1) TO '{store}/stolen.csv'"

@@ -59,7 +59,7 @@ WITH
         WHERE h.lost_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'repaired_events', h.repaired_count,
-            format('{} events were repaired; the first: {}.', h.repaired_count, h.first_repair),
+            format('{} events were repaired; the first: {}.', h.repaired_count, regexp_replace(h.first_repair, '^repaired: ', '')),
             'Their names may differ from what was meant.',
             'FROM quarantine WHERE NOT is_lost'
         FROM health AS h

@@ -1,0 +1,86 @@
+"""Windows of the critical path: how many host events span one, and what to say of one without a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hta_sql.store import TraceStore
+
+__all__ = ["Windows", "count_windows"]
+
+# Host events as lib.critical_path_events has them, before its scope and within it.
+WINDOWS = """
+WITH
+    host AS (
+        SELECT c.run, c.rank, c.name, c.step, c.in_last_step FROM cpu_ops AS c
+        UNION ALL
+        SELECT r.run, r.rank, r.name, r.step, r.in_last_step FROM runtime_calls AS r
+        UNION ALL
+        SELECT a.run, a.rank, a.name, a.step, a.in_last_step FROM annotations AS a WHERE NOT a.on_gpu
+        UNION ALL
+        SELECT p.run, p.rank, p.name, p.step, p.in_last_step FROM python_calls AS p
+    )
+SELECT
+    count(*),
+    count(*) FILTER (
+        ($include_last_profiler_step OR NOT h.in_last_step)
+        AND ($steps::BIGINT[] IS NULL OR list_contains($steps::BIGINT[], h.step))
+    )
+FROM host AS h
+WHERE h.run = $run AND h.rank = $rank AND contains(h.name, $annotation)
+"""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Host events of a rank with some text in their name: in the trace, and in the scope."""
+
+    rank: int
+    annotation: str
+    in_trace: int
+    in_scope: int
+
+    def __str__(self) -> str:
+        named = f"with {self.annotation!r} in the name"
+        left_out = self.in_trace - self.in_scope
+        why = "by steps, or by include_last_profiler_step=False"
+        if not self.in_trace:
+            return f"Rank {self.rank} has no host event {named}."
+        if not self.in_scope:
+            return f"Rank {self.rank} has {left_out} host event(s) {named}, all left out: {why}."
+        more = f"; {left_out} more left out: {why}" if left_out else ""
+        return (
+            f"Rank {self.rank} has {self.in_scope} host event(s) {named}, numbered from 0 in order "
+            f"of time{more}."
+        )
+
+
+def count_windows(
+    store: TraceStore,
+    run: str,
+    rank: int,
+    annotation: str,
+    *,
+    steps: Iterable[int] | None = None,
+    include_last_profiler_step: bool = False,
+) -> Windows:
+    """Count the host events of a rank with a text in their name.
+
+    Args:
+        store: An open store.
+        run: Its run.
+        rank: Rank to look at.
+        annotation: The text.
+        steps: Profiler steps of the scope; default: all.
+        include_last_profiler_step: Whether the last step is in the scope.
+    """
+    scope = {
+        "steps": None if steps is None else list(steps),
+        "include_last_profiler_step": include_last_profiler_step,
+    }
+    wanted = {"run": run, "rank": rank, "annotation": annotation}
+    ((in_trace, in_scope),) = store.sql(WINDOWS, {**wanted, **scope}).rows()
+    return Windows(rank, annotation, in_trace, in_scope)
