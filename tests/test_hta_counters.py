@@ -229,6 +229,14 @@ def test_another_suffix_is_taken_with_a_warning(
     assert written == {0: str(tmp_path / "rank0_with_counters.json.gz")}
 
 
+def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
+    """A text, as on the command line, is told what there is."""
+    wanted: Any = "queue"
+    with pytest.raises(ParameterError, match=r"TimeSeriesTypes\.QUEUE_LENGTH.* not 'queue'"):
+        copies.generate_trace_with_counters(wanted, output_dir=tmp_path)
+    assert list(tmp_path.glob("*.gz")) == []
+
+
 def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
     """Its events are not those of the store any more; nothing is written."""
     source = tmp_path / "rank0.json"

@@ -152,7 +152,7 @@ def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Pa
 
 
 def test_nothing_found_is_an_empty_frame_and_no_trace(
-    analysis: TraceAnalysis, tmp_path: Path
+    analysis: TraceAnalysis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As HTA's columns, without rows."""
     out = tmp_path / "out"
@@ -161,6 +161,7 @@ def test_nothing_found_is_an_empty_frame_and_no_trace(
     assert frame.empty
     assert "pattern" in frame
     assert list(out.iterdir()) == []
+    assert "with 'aten::clone' in its name launched 3 or more kernels and copies" in caplog.text
     assert len(analysis.get_frequent_cuda_kernel_sequences("aten::linear", None)) == 1
 
 

@@ -10,6 +10,7 @@ from enum import Flag, auto
 import pandas as pd
 
 from hta_sql.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
+from hta_sql.errors import ParameterError
 from hta_sql.hta import counter_frames
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import show
@@ -171,6 +172,7 @@ class Counters(Job):
             ``{rank: path}``, gzip. HTA returns nothing.
 
         Raises:
+            ParameterError: ``time_series`` is no :class:`TimeSeriesTypes`.
             RankError: No such rank.
             TraceError: A trace is gone or has changed, or a result cannot be written.
         """
@@ -186,6 +188,11 @@ class Counters(Job):
             )
         wanted = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
         if time_series is not None:
+            if not isinstance(time_series, TimeSeriesTypes):
+                raise ParameterError(
+                    "time_series is TimeSeriesTypes.QUEUE_LENGTH, TimeSeriesTypes.MEMCPY_BANDWIDTH, "
+                    f"or both with |, not {time_series!r}."
+                )
             wanted = time_series
         names = {TimeSeriesTypes.QUEUE_LENGTH: "queue", TimeSeriesTypes.MEMCPY_BANDWIDTH: "memory"}
         series = [name for flag, name in names.items() if flag in wanted]

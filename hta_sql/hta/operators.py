@@ -70,7 +70,8 @@ class Operators(Job):
         frame = frames.sequences(result.df())
         if frame.empty:
             log.warning(
-                "Nothing named like %r launched %d or more on rank %d; no trace was written.",
+                "Nothing with %r in its name launched %d or more kernels and copies "
+                "(min_pattern_len) on rank %d; no trace was written.",
                 operator_name,
                 min_pattern_len,
                 rank,
