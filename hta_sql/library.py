@@ -21,6 +21,7 @@ _VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
 _PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
 _COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
+_CALLED = re.compile(r"\blib\.(\w+)\(")
 _FACT = re.compile(r"^(Status|Since|Reference|Needs|Changed): (.+)$")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
 
@@ -158,16 +159,17 @@ def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
 
 def _lib_order(paths: list[Path]) -> list[Path]:
     """A macro that calls another one comes behind it: the engine binds on creation."""
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    by_name = {path.stem: path for path in paths}
+    called = {
+        path: _CALLED.findall(_without_comments(path.read_text(encoding="utf-8"))) for path in paths
+    }
     ordered: list[Path] = []
 
     def place(path: Path) -> None:
         if path in ordered:
             return
-        body = _without_comments(texts[path])
-        for other in paths:
-            if other is not path and re.search(rf"\blib\.{other.stem}\(", body):
-                place(other)
+        for name in sorted(set(called[path]) & by_name.keys() - {path.stem}):
+            place(by_name[name])
         ordered.append(path)
 
     for path in paths:
