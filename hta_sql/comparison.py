@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import RankError
+from hta_sql.parameters import narrowing
 
 if TYPE_CHECKING:
     from hta_sql.result import Result
@@ -79,4 +80,11 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
         _DIFFERENCE_OF,
         {name: ops.arrow() for name, ops in sides.items()},
         {"control": control.run, "test": test.run},
+        given=narrowing(
+            {
+                "ranks": control.ranks or test.ranks,
+                "steps": control.steps or test.steps,
+                **parameters,
+            }
+        ),
     )

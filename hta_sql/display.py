@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Protocol
@@ -35,6 +35,10 @@ class Rows(Protocol):
     @property
     def analysis(self) -> SqlObject | None:
         """The analysis that the rows come from; it knows their units."""
+
+    @property
+    def given(self) -> Sequence[str]:
+        """Parameters that the caller gave, each of which may be why there are no rows."""
 
     def arrow(self) -> pa.Table:
         """Return the rows."""
@@ -156,11 +160,7 @@ def _aligned(text: str, column: TextColumn, width: int) -> str:
 def _footer(result: Rows, shown: int, hidden: list[str], remedy: str) -> list[str]:
     """Say what the table does not show, or why it is empty."""
     if not len(result):
-        analysis = result.analysis
-        needs = analysis.facts.get("Needs") if analysis else None
-        return [
-            f"No rows. {analysis.base_name} needs: {needs}." if analysis and needs else "No rows."
-        ]
+        return [_reason_for_none(result)]
     cut = []
     if shown < len(result):
         cut.append(f"{shown:,} of {len(result):,} rows")
@@ -168,6 +168,20 @@ def _footer(result: Rows, shown: int, hidden: list[str], remedy: str) -> list[st
         names = ", ".join(hidden[:NAMED_COLUMNS]) + (", ..." if len(hidden) > NAMED_COLUMNS else "")
         cut.append(f"no room for {names}")
     return ["", f"({'; '.join([*cut, *([remedy] if remedy else [])])})"] if cut else []
+
+
+def _reason_for_none(result: Rows) -> str:
+    """What was asked for goes before what a trace may lack: it is the likelier cause."""
+    analysis = result.analysis
+    needs = analysis.facts.get("Needs") if analysis else None
+    given = " or ".join(result.given)
+    return " ".join(
+        [
+            "No rows.",
+            *([f"What was given as {given} may have left nothing."] if given else []),
+            *([f"{analysis.base_name} needs: {needs}."] if analysis and needs else []),
+        ]
+    )
 
 
 def _words(name: str) -> list[str]:

@@ -63,3 +63,10 @@ def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise ParameterError(f"{analysis}: {name} takes {_WORDS[kind]}, not {value!r}.")
     return value
+
+
+def narrowing(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the parameters that choose some of the rows; a switch says how they are counted."""
+    return tuple(
+        name for name, value in given.items() if value is not None and not isinstance(value, bool)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ class Result:
 
     Attributes:
         analysis: The analysis that it comes from; None for ad-hoc SQL.
+        given: Names of the parameters that it was narrowed by.
     """
 
     def __init__(
@@ -29,8 +30,10 @@ class Result:
         relation: duckdb.DuckDBPyRelation | None,
         analysis: SqlObject | None = None,
         run: Callable[[str], Result] | None = None,
+        given: Iterable[str] = (),
     ) -> None:
         self.analysis = analysis
+        self.given = tuple(given)
         self._run = run
         try:
             self._table = None if relation is None else _narrow(relation.to_arrow_table())

@@ -24,7 +24,7 @@ from hta_sql.ingestion.locks import store_lock
 from hta_sql.library import Library, SqlObject, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.manifest import CATALOG
-from hta_sql.parameters import check_parameters
+from hta_sql.parameters import check_parameters, narrowing
 from hta_sql.result import Result
 from hta_sql.sandbox import Sandbox
 from hta_sql.store_files import store_folder
@@ -176,6 +176,7 @@ class TraceStore(Closing):
             self._execute(call, values),
             analysis,
             lambda other: self.run(other, **_taken_by(other, parameters)),
+            narrowing(parameters),
         )
 
     def sql(self, query: str, parameters: Mapping[str, Any] | list[Any] | None = None) -> Result:
@@ -198,6 +199,7 @@ class TraceStore(Closing):
         query: str,
         tables: Mapping[str, pa.Table],
         parameters: Mapping[str, Any],
+        given: Iterable[str] = (),
     ) -> Result:
         """Compute what an analysis returns from tables that may come from elsewhere.
 
@@ -206,6 +208,7 @@ class TraceStore(Closing):
             query: SQL that is ours, of the store's macros and these tables.
             tables: Name in the query ─▶ table.
             parameters: Values for ``$name`` in the query.
+            given: Names of the parameters that the caller narrowed it by.
 
         Raises:
             QueryError: The engine failed.
@@ -216,7 +219,7 @@ class TraceStore(Closing):
             try:
                 for table_name, table in tables.items():
                     con.register(table_name, table)
-                return Result(con.sql(query, params=dict(parameters)), analysis)
+                return Result(con.sql(query, params=dict(parameters)), analysis, given=given)
             except duckdb.Error as error:
                 raise QueryError(str(error)) from error
 

@@ -120,6 +120,8 @@ def compare(
         send_chart(result, chart)
     if output or not chart:
         send(result, format_name, output, limit)
+        if len(result) and output is None and format_name in (None, "table"):
+            note("change is by counts alone, diff_pct by duration.")
 
 
 def _run(store: Any, run: str | None) -> str:

@@ -83,7 +83,9 @@ def ingest(
     """Read Kineto traces into a store.
 
     TRACES are files, folders (searched recursively), globs or fsspec URLs; .json, .json.gz or
-    .json.zst. All of one call are one run. Files that the store already holds and that did not
+    .json.zst. All of one call are one run, as the ranks of one job are; a second file of a rank is
+    a further capture, NAME-capture2. Jobs to compare are read one call each: hta-sql ingest FOLDER
+    --run NAME -o STORE. Files that the store already holds and that did not
     change are skipped. Nothing is visible to readers before all of it is. Traces of Ascend devices
     (trace_view.json) and MindSpore's cluster data (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv
     and what belongs to them) are read likewise.

@@ -33,6 +33,7 @@ class TableRows:
 
     table: pa.Table
     analysis: SqlObject | None = None
+    given: tuple[str, ...] = ()
 
     def arrow(self) -> pa.Table:
         """Return the rows."""

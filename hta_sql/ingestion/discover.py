@@ -233,7 +233,28 @@ def _number_captures(found: list[TraceFile]) -> list[TraceFile]:
                 "Rank %d has %d files; each is a capture of its own and becomes a run: %s.",
                 rank,
                 len(files),
-                ", ".join(file.path.rsplit("/", 1)[-1] for file in files),
+                ", ".join(_told_apart([file.path for file in files])),
             )
         numbered += [replace(file, capture=number) for number, file in enumerate(files)]
+    if any(len({_folder(file.path) for file in files}) > 1 for files in by_rank.values()):
+        log.warning(
+            "Files of one rank are in several folders. If each folder is a job of its own, make "
+            "each a run that is named after it: hta-sql ingest FOLDER --run NAME -o STORE, once "
+            "per folder.",
+        )
     return sorted(numbered, key=lambda file: (file.capture, file.rank))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _told_apart(paths: list[str]) -> list[str]:
+    """Leave out the folders that all of the paths have in common."""
+    folders = [_folder(path).split("/") for path in paths]
+    common = 0
+    for parts in zip(*folders, strict=False):
+        if len(set(parts)) > 1:
+            break
+        common += 1
+    return ["/".join(path.split("/")[common:]) for path in paths]

@@ -24,6 +24,7 @@ class _Cut:
 
     def __init__(self, table: pa.Table, analysis: SqlObject | None) -> None:
         self.analysis = analysis
+        self.given: tuple[str, ...] = ()
         self._table = table
 
     def arrow(self) -> pa.Table:

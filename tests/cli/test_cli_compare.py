@@ -82,3 +82,19 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
     cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not STORE:RUN")
     cli("compare", f"{runs}:base", f"{runs}:more", "--test-ranks", "7").fails(1, "No rank 7")
+
+
+def test_compare_says_what_change_is_of(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    """Equally many that take longer are unchanged by count: a note beside the table alone."""
+    call = ("compare", f"{runs}:base", f"{runs}:more")
+    note = "change is by counts alone, diff_pct by duration."
+    assert note in cli(*call).err
+    assert note not in cli(*call, *JSON).err
+    assert note not in cli(*call, "-o", tmp_path / "diff.csv").err
+
+
+def test_compare_of_nothing_says_what_was_asked_for(cli: Cli, runs: Path) -> None:
+    """Steps that there are not come before what the analysis needs."""
+    done = cli("compare", f"{runs}:base", f"{runs}:base", "--steps", "99", "--only-side", "device")
+    assert "No rows. What was given as steps or only_side may have left nothing." in done.out
+    assert "change is" not in done.err

@@ -46,7 +46,11 @@ def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyP
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
     """An empty table is an answer with a reason."""
     done = cli("run", store, "temporal_breakdown", "--steps", "99")
-    assert done.out.endswith("No rows. temporal_breakdown needs: GPU activity.\n")
+    reason = "What was given as steps may have left nothing."
+    needs = "temporal_breakdown needs: GPU activity."
+    assert done.out.endswith(f"No rows. {reason} {needs}\n")
+    done = cli("run", store, "profiler_steps")
+    assert done.out.endswith("No rows. profiler_steps needs: profiler steps (prof.step()).\n")
     for name, text in {"csv": "a\n", "json": "[]\n", "markdown": "| a |\n| ---: |\n"}.items():
         done = cli("sql", store, "SELECT 1 AS a WHERE false", "--format", name)
         assert (done.code, done.out) == (0, text)

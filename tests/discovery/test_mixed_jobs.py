@@ -39,6 +39,7 @@ def ingest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Ingest:
         folder = tmp_path / "job"
         folder.mkdir()
         for name, content in traces.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(json.dumps(content))
         with caplog.at_level(logging.WARNING):
             return hta_sql.ingest(folder, tmp_path / "job.store")
@@ -124,3 +125,26 @@ def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) 
     }
     ingest(healthy).close()
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """Files of one rank that differ in their folder alone are told apart, and how to part them."""
+    folders = {f"{job}/rank0.json": trace(0, ts=ts) for job, ts in (("A", 10), ("B", 5000))}
+    ingest(folders).close()
+    assert said(caplog, "Rank 0 has 2 files").endswith(": A/rank0.json, B/rank0.json.")
+    assert "hta-sql ingest FOLDER --run NAME -o STORE" in said(caplog, "several folders")
+
+
+@pytest.mark.parametrize(
+    "traces",
+    [
+        {"a.json": trace(0, ts=10), "b.json": trace(0, ts=5000)},
+        {"n0/a.json": trace(0, world_size=2), "n1/b.json": trace(1, world_size=2)},
+    ],
+)
+def test_one_job_says_nothing_of_folders(
+    ingest: Ingest, caplog: pytest.LogCaptureFixture, traces: dict[str, dict[str, Any]]
+) -> None:
+    """One folder with two captures, or a folder for each rank."""
+    ingest(traces).close()
+    assert "several folders" not in caplog.text

@@ -41,14 +41,14 @@ CREATE OR REPLACE MACRO trace_diff_v1(
 --   category        VARCHAR         Category as of ops_by_name; likewise.
 --   name            VARCHAR         Name, or short name.
 --   shapes          VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
---   change          VARCHAR         By counts: added, deleted, increased, decreased or unchanged.
+--   change          VARCHAR         By counts, not by duration: added, deleted, increased, decreased or unchanged.
 --   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
 --   test_count      BIGINT [count]  Operations of the test; likewise.
 --   diff_count      BIGINT [count]  Test less control.
 --   control_sum_ns  BIGINT [ns]     Their duration in the control.
 --   test_sum_ns     BIGINT [ns]     Their duration in the test.
 --   diff_sum_ns     BIGINT [ns]     Test less control.
---   diff_pct        DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+--   diff_pct        DOUBLE [%]      Test less control in duration, of the control; NULL where that is 0.
 WITH
     known AS (
         SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r
