@@ -141,7 +141,31 @@ def cut_column(texts: list[str], width: int) -> list[str]:
         for short, same in candidates.items():
             if len(same) == 1 and short not in taken:
                 shortened[same[0]] = short
+    left = sorted({text for text in texts if text not in shortened})
+    for text, short in _around_differences(left, width).items():
+        if short not in shortened.values():
+            shortened[text] = short
     return [shortened.get(text) or cut_middle(text, width) for text in texts]
+
+
+def _around_differences(texts: list[str], width: int) -> dict[str, str]:
+    """Shorten sorted texts to their heads and what is round the first difference to a neighbour."""
+    head = max(1, width // 3)
+    room = width - head - 1
+    short = {}
+    for at, text in enumerate(texts):
+        neighbours = texts[max(0, at - 1) : at] + texts[at + 1 : at + 2]
+        same = max((_same_start(text, other) for other in neighbours), default=0)
+        start = max(head, min(same - room // 3, len(text) - room))
+        ending = text[start:]
+        behind = ending if len(ending) <= room else ending[: room - 1] + CUT
+        short[text] = cut_middle(text[:head] + CUT + behind, width)
+    return short
+
+
+def _same_start(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def text_width(text: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Protocol
 
-from hta_sql.cells import CUT, cell_text, column_unit, cut_column, text_width
+from hta_sql.cells import CUT, cell_text, column_unit, cut_column, cut_middle, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PLAIN_WIDTH = 200
 """Width where the output is no terminal and COLUMNS is not set."""
 
-NARROW_TEXT = 20
+NARROW_TEXT = 28
 """A column of texts is not cut below this; rather, columns are left out."""
 
 NAMED_COLUMNS = 12
@@ -98,12 +98,17 @@ def print_table(
         remedy: How the caller's user gets the rest; printed where something is cut.
     """
     file = file or sys.stdout
+    room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     columns = text_columns(result, max_rows)
-    kept, widths = fit(columns, width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns)
-    for line in _lines(kept, widths, cut=len(kept) < len(columns)):
+    varying, same = part_constant(columns, room)
+    kept, widths = fit(varying, room)
+    for line in _lines(kept, widths, cut=len(kept) < len(varying)):
         file.write(line.rstrip() + "\n")
     shown = len(columns[0].cells) if columns else 0
-    for line in _footer(result, shown, [c.name for c in columns[len(kept) :]], remedy):
+    if same:
+        told = "; ".join(f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in same)
+        file.write(f"\n(in each of these rows: {told})\n")
+    for line in _footer(result, shown, [c.name for c in varying[len(kept) :]], remedy):
         file.write(line + "\n")
 
 
@@ -117,6 +122,21 @@ def text_columns(result: Rows, max_rows: int = 0) -> list[TextColumn]:
         cells = [cell_text(value, unit) for value in column.to_pylist()]
         written.append(TextColumn(cell_text(field.name), cells, _is_number(field.type)))
     return written
+
+
+def part_constant(
+    columns: list[TextColumn], width: int
+) -> tuple[list[TextColumn], list[TextColumn]]:
+    """Part columns of texts that say the same in each row from the others, where room is short.
+
+    Returns:
+        The columns of the table, and those that are said once below it.
+    """
+    same = [c for c in columns if not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1]
+    has_room = _line_width([column.width for column in columns]) <= width
+    if has_room or len(same) == len(columns):
+        return columns, []
+    return [c for c in columns if c not in same], same
 
 
 def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[int]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.messages import note
+from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, output_options
 
 if TYPE_CHECKING:
     from hta_sql.comparison import Side
+    from hta_sql.store import TraceStore
 
 SIDES = ("host", "device")
 
@@ -88,28 +90,28 @@ def compare(
     """Say what changed from the first run to the second, what changed most first.
 
     Operators, calls and kernels are compared by name: how often and how long they run. Both runs
-    may be in one store or in two; with other ranks or steps a run may stand against itself.
+    may be in one store or in two; with other ranks or steps a run may stand against itself. In
+    place of a store a folder of traces or a trace may be given, which is read into a temporary one.
 
     \b
     hta-sql compare job.store:base job.store:tuned --only-side device --by-short-name
     hta-sql compare job.store:base job.store:base --steps 3 --test-steps 4
+    hta-sql compare traces/base traces/tuned
     """  # noqa: D301 - click's mark for lines that stay as they are
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql import comparison  # noqa: PLC0415
+    from hta_sql import comparison  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import check_chart, send, send_chart  # noqa: PLC0415
 
     if chart:
         check_chart(chart)
     with ExitStack() as opened:
-        first = opened.enter_context(hta_sql.TraceStore(control[0]))
-        same = test[0] == control[0]
-        second = first if same else opened.enter_context(hta_sql.TraceStore(test[0]))
+        first = opened.enter_context(_store(control[0]))
+        second = first if test[0] == control[0] else opened.enter_context(_store(test[0]))
         sides = (
-            comparison.Side(first, _run(first, control[1]), ranks, steps),
+            comparison.Side(first, _run(first, *control), ranks, steps),
             comparison.Side(
                 second,
-                _run(second, test[1]),
+                _run(second, *test),
                 ranks if test_ranks is None else test_ranks,
                 steps if test_steps is None else test_steps,
             ),
@@ -124,13 +126,31 @@ def compare(
             note("change is by counts alone, diff_pct by duration.")
 
 
-def _run(store: Any, run: str | None) -> str:
+@contextmanager
+def _store(path: Path) -> Iterator[TraceStore]:
+    """Open a store; what is there and is none is read into a temporary one."""
+    import hta_sql  # noqa: PLC0415
+
+    if not path.exists() or (path / "manifest.json").exists():
+        with hta_sql.TraceStore(path) as store:
+            yield store
+        return
+    from hta_sql.cli.reading import opened_or_read  # noqa: PLC0415
+
+    with ExitStack() as opened:
+        with logged(verbose=False):
+            store, _ = opened.enter_context(opened_or_read(str(path)))
+        note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
+        yield store
+
+
+def _run(store: TraceStore, path: Path, run: str | None) -> str:
     runs: list[str] = store.runs()
     if run is None and len(runs) == 1:
         return runs[0]
     if run not in runs:
         wanted = f"has no run {run!r}" if run else "has several runs"
-        raise click.UsageError(f"{store.path} {wanted}; name one: {', '.join(runs)}")
+        raise click.UsageError(f"{path} {wanted}; name one: {', '.join(runs)}")
     return run
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import STORE_BESIDE
+from hta_sql.cli.reading import opened_or_read
 from hta_sql.words import counted, rank_spans
 
 if TYPE_CHECKING:
@@ -54,7 +51,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
     analysis `findings`; the counts behind them are `rank_health`. Of TRACES the types of the
     arguments are checked as well, as `hta_sql.utils.validate_trace` does.
     """
-    with _opened(traces) as (store, is_new):
+    with opened_or_read(traces) as (store, is_new):
         result: Rows = store.run("findings")
         if is_new and level != "off":
             result = _with_argument_types(result, store, level)
@@ -68,24 +65,6 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
     failing = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if any(finding["severity"] in failing for finding in findings):
         ctx.exit(1)
-
-
-@contextmanager
-def _opened(traces: str) -> Iterator[tuple[TraceStore, bool]]:
-    """Open the store, or one of the traces; and whether that was made for it."""
-    import hta_sql  # noqa: PLC0415
-
-    folder = Path(traces)
-    for store in (folder, folder / STORE_BESIDE):
-        if (store / "manifest.json").exists():
-            with hta_sql.TraceStore(store) as opened:
-                yield opened, False
-            return
-    with (
-        tempfile.TemporaryDirectory(prefix="hta_sql_doctor_") as temporary,
-        hta_sql.ingest(traces, temporary) as opened,
-    ):
-        yield opened, True
 
 
 def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:

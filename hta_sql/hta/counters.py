@@ -14,6 +14,7 @@ from hta_sql.errors import ParameterError
 from hta_sql.hta import counter_frames
 from hta_sql.hta.job import Job
 from hta_sql.hta.showing import show
+from hta_sql.words import rank_spans
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._result("queue_length_series", wanted)
+        result = self._told("queue_length_series", wanted)
         show(result, visualize, self.store.path)
         return counter_frames.queue_series(result.df(), wanted)
 
@@ -67,7 +68,7 @@ class Counters(Job):
         Raises:
             RankError: No such rank.
         """
-        result = self._result("queue_length_summary", self._default_ranks(ranks))
+        result = self._told("queue_length_summary", self._default_ranks(ranks))
         return counter_frames.queue_summary(result.df())
 
     def get_queue_length_summary_from_time_series(
@@ -131,7 +132,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._result("memory_bandwidth_series", wanted)
+        result = self._told("memory_bandwidth_series", wanted)
         show(result, visualize, self.store.path)
         return counter_frames.bandwidth_series(result.df(), wanted)
 
@@ -148,8 +149,12 @@ class Counters(Job):
         Raises:
             RankError: No such rank.
         """
-        result = self._result("memory_bandwidth_summary", self._default_ranks(ranks))
-        return counter_frames.bandwidth_summary(result.df())
+        wanted = self._default_ranks(ranks)
+        result = self._told("memory_bandwidth_summary", wanted)
+        frame = counter_frames.bandwidth_summary(result.df())
+        if frame is None and len(result):
+            log.warning("No copy or memset of rank %s has a bandwidth.", rank_spans(wanted))
+        return frame
 
     def generate_trace_with_counters(
         self,

@@ -13,6 +13,7 @@ from hta_sql.closing import Closing
 from hta_sql.errors import RankError
 from hta_sql.result import Result
 from hta_sql.trace_places import lost_sources, selected, store_beside
+from hta_sql.words import rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.store import TraceStore
@@ -95,6 +96,19 @@ class Job(Closing):
 
     def _result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
         return self.store.run(name, ranks=ranks, **self._scope, **parameters)
+
+    def _told(self, name: str, ranks: list[int], **parameters: Any) -> Result:
+        """Run an analysis, and say what it needs where it finds nothing."""
+        result = self._result(name, ranks, **parameters)
+        if result.analysis and not len(result):
+            log.warning(
+                "%s finds nothing in rank%s %s; it needs: %s.",
+                result.analysis.base_name,
+                "s" if len(ranks) > 1 else "",
+                rank_spans(ranks),
+                result.analysis.facts.get("Needs", "nothing more than a trace"),
+            )
+        return result
 
     def _default_ranks(self, ranks: list[int] | None) -> list[int]:
         if not ranks:

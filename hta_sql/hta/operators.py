@@ -149,7 +149,7 @@ class Operators(Job):
             raise ParameterError(
                 f"sort_by names {unknown[0]!r}; the columns are: {', '.join(frames.ATEN_COLUMNS)}."
             )
-        result = self._result("aten_op_kernels_and_delay", wanted)
+        result = self._told("aten_op_kernels_and_delay", wanted)
         show(result, None, self.store.path)
         return frames.aten_ops(result.df(), wanted, keys)
 

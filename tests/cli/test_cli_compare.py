@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,3 +99,23 @@ def test_compare_of_nothing_says_what_was_asked_for(cli: Cli, runs: Path) -> Non
     done = cli("compare", f"{runs}:base", f"{runs}:base", "--steps", "99", "--only-side", "device")
     assert "No rows. What was given as steps or only_side may have left nothing." in done.out
     assert "change is" not in done.err
+
+
+def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
+    """Folders of traces, and a store with one, are compared as their stores are; nothing is left."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shutil.copy(TRACES / "annotated_operators.json", tmp_path / name / "rank0.json")
+    done = cli("compare", tmp_path / "one", tmp_path / "two", *JSON)
+    assert done.code == 0
+    assert f"{tmp_path / 'one'} was read for this once" in done.err
+    rows = json.loads(done.out)
+    assert {(row["control_run"], row["test_run"]) for row in rows} == {("one", "two")}
+    base = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *JSON).out)
+    assert [row["control_sum_ns"] for row in rows] == [row["control_sum_ns"] for row in base]
+    mixed = cli("compare", f"{runs}:base", tmp_path / "two" / "rank0.json", *JSON)
+    assert {row["test_run"] for row in json.loads(mixed.out)} == {"rank0"}
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["rank0.json"] * 2
+    (tmp_path / "empty").mkdir()
+    cli("compare", tmp_path / "empty", tmp_path / "one").fails(1, "No traces in")
+    cli("compare", tmp_path / "none", tmp_path / "one").fails(1, "none")

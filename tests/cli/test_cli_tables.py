@@ -36,11 +36,27 @@ def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyP
     """No line is wider than COLUMNS, and what is not shown is named."""
     for width in (40, 80, 120, 1000):
         monkeypatch.setenv("COLUMNS", str(width))
-        table = cli("run", store, "temporal_breakdown").out.split("\n(")[0]
+        out = cli("run", store, "temporal_breakdown").out
+        table = out.split("\n(")[0]
         assert max(map(len, table.splitlines())) <= width
-        assert "job" in table
+        assert "job" in out
         text = cli("sql", store, "FROM gpu_ops").out
         assert ("no room for" in text) == (width < 1000)
+
+
+def test_what_is_the_same_in_each_row_makes_room(
+    cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text that never changes is said once, below the table, where columns would be left out."""
+    query = "SELECT 'job' AS run, range AS number, NULL::VARCHAR AS shapes FROM range(2)"
+    wide = cli("sql", store, query).out
+    monkeypatch.setenv("COLUMNS", "12")
+    narrow = cli("sql", store, query).out
+    assert wide.splitlines()[0].split() == ["run", "number", "shapes"]
+    assert narrow.splitlines()[0].split() == ["number"]
+    assert "\n(in each of these rows: run: job; shapes: –)\n" in narrow  # noqa: RUF001 - the dash that stands for NULL
+    one = cli("sql", store, query.replace("range(2)", "range(1)")).out
+    assert one.splitlines()[0].split()[0] == "run"
 
 
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
@@ -97,5 +113,12 @@ def test_cut_names_stay_different() -> None:
     cut = cut_column(names, 20)
     assert len(set(cut)) == 2
     assert all(len(text) <= 20 for text in cut)
+    long = [f"void head{'x' * 40}, {width}ul, {'y' * 60}" for width in (2, 5, 7)]
+    cut = cut_column([*names, *long, long[0]], 28)
+    assert len(set(cut)) == 5
+    assert cut[-1] == cut[2]
+    assert all(len(text) <= 28 for text in cut)
+    assert [text[0] for text in cut[2:5]] == ["v", "v", "v"]
+    assert all(f"{width}ul" in text for width, text in zip((2, 5, 7), cut[2:], strict=False))
     assert cut_column(["漢字" * 10], 9) == ["漢字…漢字"]
     assert spans([3, 0, 1, 7]) == "0-1,3,7"

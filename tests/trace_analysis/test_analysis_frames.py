@@ -277,3 +277,44 @@ def test_the_first_rank_stands_for_a_missing_rank_zero(tmp_path: Path) -> None:
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         frame, _ = analysis.get_idle_time_breakdown()
     assert set(frame["rank"]) == {3}
+
+
+def test_a_job_without_gpus_says_what_is_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Empty frames and None come with a reason; a job with a GPU gets none."""
+    event = kernel(0, 1) | {"cat": "cpu_op", "args": {}}
+    folder = write_trace(tmp_path / "cpu", "0.json", [event]).parent
+    calls = {
+        "get_temporal_breakdown": "temporal_breakdown",
+        "get_gpu_kernel_breakdown": "gpu_kernel_types",
+        "get_idle_time_breakdown": "idle_time_breakdown",
+        "get_comm_comp_overlap": "comm_comp_overlap",
+        "get_cuda_kernel_launch_stats": "cuda_kernel_launch_stats",
+        "get_queue_length_time_series": "queue_length_series",
+        "get_queue_length_summary": "queue_length_summary",
+        "get_memory_bw_time_series": "memory_bandwidth_series",
+        "get_memory_bw_summary": "memory_bandwidth_summary",
+        "get_aten_op_kernels_and_delay": "aten_op_kernels_and_delay",
+    }
+    with TraceAnalysis(trace_dir=folder) as analysis:
+        for method, name in calls.items():
+            caplog.clear()
+            getattr(analysis, method)()
+            (record,) = caplog.records
+            assert record.message.startswith(f"{name} finds nothing in rank 0; it needs: GPU act")
+    caplog.clear()
+    folder = write_trace(tmp_path / "gpu", "0.json", [kernel(0, 1)]).parent
+    with TraceAnalysis(trace_dir=folder) as analysis:
+        analysis.get_gpu_kernel_breakdown()
+        analysis.get_temporal_breakdown()
+    assert "finds nothing" not in caplog.text
+
+
+def test_a_copy_without_bandwidth_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """None where copies ran whose bandwidth is not recorded has a reason of its own."""
+    copy = kernel(0, 1) | {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)"}
+    folder = write_trace(tmp_path / "job", "0.json", [copy]).parent
+    with TraceAnalysis(trace_dir=folder) as analysis:
+        assert analysis.get_memory_bw_summary() is None
+    assert "No copy or memset of rank 0 has a bandwidth." in caplog.text
