@@ -142,9 +142,11 @@ def cut_column(texts: list[str], width: int) -> list[str]:
             if len(same) == 1 and short not in taken:
                 shortened[same[0]] = short
     left = sorted({text for text in texts if text not in shortened})
+    taken = set(shortened.values())
     for text, short in _around_differences(left, width).items():
-        if short not in shortened.values():
+        if short not in taken:
             shortened[text] = short
+            taken.add(short)
     return [shortened.get(text) or cut_middle(text, width) for text in texts]
 
 
