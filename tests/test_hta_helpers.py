@@ -290,6 +290,17 @@ def test_arguments_become_columns(tmp_path: Path) -> None:
     assert "mine" not in everything
 
 
+def test_arguments_of_one_column_name_have_a_column_each(tmp_path: Path) -> None:
+    """Neither is dropped: the second has a 2 behind its name."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 1}
+    path = tmp_path / "rank0.json"
+    path.write_text(json.dumps({"traceEvents": [{**event, "args": {"x y": 1, "x_y": 2}}]}))
+    with Trace([str(path)], parser_config=ParserConfig(parse_all_args=True)) as trace:
+        frame = trace.get_trace(0)
+    assert frame["x_y"].tolist() == [1]
+    assert frame["x_y_2"].tolist() == [2]
+
+
 def test_times_on_the_clock() -> None:
     """All digits of a Decimal count; a float has what it has."""
     about = {"baseTimeNanoseconds": 1_700_000_000_000_000_000}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,19 +35,25 @@ def add_arguments(
         frame: Frame of a rank, indexed by event.
         table: Columns of the analysis ``event_arguments`` of the rank.
         specs: Arguments and their columns; None: every argument of the table that no column of the
-            frame is for, under the name that :meth:`ParserConfig.transform_arg_name` gives.
+            frame is for, under the name that :meth:`ParserConfig.transform_arg_name` gives; of two
+            that it gives the same name, the second has a 2 behind it.
     """
     rows = table.select(["event_id", "argument", "value_json"]).to_pandas()
     values = {str(name): group for name, group in rows.groupby("argument")}
-    if specs is None:
-        known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values()}
-        specs = [
-            known.get(name) or ParserConfig.make_attribute_spec(name, _first(group))
-            for name, group in sorted(values.items())
-        ]
-    for spec in specs:
+    for spec in _specs_of(values) if specs is None else specs:
         if spec.name not in frame:
             frame[spec.name] = _column(frame.index, values.get(spec.raw_name), spec)
+
+
+def _specs_of(values: dict[str, pd.DataFrame]) -> Iterator[AttributeSpec]:
+    """Describe the arguments that occur, each with a column of its own."""
+    known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values()}
+    taken: Counter[str] = Counter()
+    for name, group in sorted(values.items()):
+        spec = known.get(name) or ParserConfig.make_attribute_spec(name, _first(group))
+        taken[spec.name] += 1
+        count = taken[spec.name]
+        yield spec if count == 1 else spec._replace(name=f"{spec.name}_{count}")
 
 
 def _first(group: pd.DataFrame) -> object:
