@@ -115,3 +115,17 @@ def test_no_file_and_no_level(tmp_path: Path) -> None:
     assert (ok, type(errors["trace_read_error"])) == (False, TraceNotFoundError)
     with pytest.raises(ParameterError, match="minimal, standard, complete"):
         validate_trace_format("x.json", "default")
+
+
+def test_what_is_wrong_before_a_broken_event_is_told_too(tmp_path: Path) -> None:
+    """A broken event ends the reading, which goes by 256 KB, not what was found before."""
+    path = tmp_path / "trace.json"
+    event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"stream": "7"}}
+    wrong = ", ".join([json.dumps(event)] * 10_000)
+    path.write_text(f'{{"traceEvents": [{wrong}, {{"ph": "X", "args": }}]}}')
+
+    ok, errors = validate_trace_format(str(path))
+
+    assert not ok
+    assert list(errors) == ["trace_read_error", "type_violations"]
+    assert list(errors["type_violations"]) == ["stream"]

@@ -79,7 +79,8 @@ def validate_trace_format(
         message = str(error)
         if "no traceEvents" in message or "without trace events" in message:
             return False, {"trace_data_error": message}
-        return False, {"trace_read_error": error}
+        # What was wrong up to there is wrong all the same.
+        errors["trace_read_error"] = error
     if skipped and not ignore_missing_arguments:
         errors["skipped_arguments"] = dict(skipped)
     if violations:
