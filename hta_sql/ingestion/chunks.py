@@ -18,9 +18,11 @@ from typing import Any, BinaryIO
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.grammar import may_be_too_deep
 from hta_sql.ingestion.metadata import (
+    MAX_TRAILER_BRACKETS,
     SPACE_AND_COMMA,
     closes_the_list,
     follows_the_list,
+    last_brackets,
     read_keys,
 )
 from hta_sql.ingestion.salvage import EXCERPT_BYTES, walk
@@ -46,9 +48,6 @@ TOO_LONG = f"longer than {MAX_EVENT_BYTES >> 20} MB"
 
 RESNIFF_CHUNKS = 4
 """Learn another separator when this many chunks went by without one."""
-
-MAX_TRAILER_BRACKETS = 64
-"""Closing brackets to try as the end of a broken list; trailers hold a few short lists."""
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
@@ -333,11 +332,7 @@ class TraceReader:
                 if closes_the_list(buffer[span.start + 1 :]):
                     return span.start
         if span and span.problem and span.text is None and span.end == len(buffer):
-            bracket = len(buffer)
-            for _ in range(MAX_TRAILER_BRACKETS):
-                bracket = buffer.rfind(b"]", span.start, bracket)
-                if bracket < 0:
-                    break
+            for bracket in last_brackets(buffer, span.start):
                 if follows_the_list(buffer[bracket + 1 :]):
                     return bracket
         self._note(b"", "the event list has no end: the file is cut off", ahead=len(buffer))

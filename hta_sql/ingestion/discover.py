@@ -2,7 +2,8 @@
 
 The ladder, first that answers: the caller's {rank: path} ▸ ``distributedInfo.rank``
 inside the trace ▸ the file name ▸ the caller's regex ▸ the order of the names,
-with a warning; what one process wrote at several times is one rank. The caller's regex, where given, goes before the built-in ones.
+with a warning; what one process wrote at several times is one rank. The caller's
+regex, where given, goes before the built-in ones.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hta_sql.ingestion.repair import strictly
@@ -11,6 +12,9 @@ from hta_sql.ingestion.repair import strictly
 SPACE_AND_COMMA = b" \t\r\n,"
 EVENTS_KEY = "traceEvents"
 A_FIELD_OF_EVENTS = b'"ph"'
+
+MAX_TRAILER_BRACKETS = 64
+"""Closing brackets to try as the end of a broken list; trailers hold a few short lists."""
 
 _KEY = re.compile(r'[\s,]*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
@@ -52,6 +56,16 @@ def closes_the_list(rest: bytes) -> bool:
     if stripped in (b"", b"}") or A_FIELD_OF_EVENTS not in stripped:
         return True
     return follows_the_list(stripped)
+
+
+def last_brackets(text: bytes, start: int = 0) -> Iterator[int]:
+    """Yield where the last closing brackets stand, the very last first: one may end the list."""
+    bracket = len(text)
+    for _ in range(MAX_TRAILER_BRACKETS):
+        bracket = text.rfind(b"]", start, bracket)
+        if bracket < 0:
+            return
+        yield bracket
 
 
 def follows_the_list(rest: bytes) -> bool:

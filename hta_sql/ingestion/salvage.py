@@ -14,12 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from hta_sql.ingestion.grammar import ENGINE_ONLY, NEAR_THE_END, EngineGrammar
-from hta_sql.ingestion.repair import (
-    STRING,
-    is_valid_unicode,
-    repaired,
-    strictly,
-)
+from hta_sql.ingestion.repair import STRING, is_valid_unicode, repaired, strictly
 
 EXCERPT_BYTES = 200
 

@@ -85,8 +85,8 @@ def stage_events(
     Args:
         con: An empty in-memory database.
         reader: The trace; None makes the tables of a trace without events.
-        threads: Fill so many tables at once.
         strict: Refuse the trace at the first event that has to be repaired or left out.
+        threads: Fill so many tables at once.
 
     Returns:
         Number of events by the table that they went to, those that were lost included.
@@ -285,8 +285,7 @@ def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
 
 
 def _joined(chunk: int, spans: list[Rescued]) -> Chunk:
-    texts = (span.text or PLACEHOLDER for span in spans)
-    return Chunk(chunk, 0, b",".join(texts))
+    return Chunk(chunk, 0, b",".join(span.text or PLACEHOLDER for span in spans))
 
 
 def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Rescued]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hta_sql.ingestion.metadata import SPACE_AND_COMMA, follows_the_list
+from hta_sql.ingestion.metadata import SPACE_AND_COMMA, follows_the_list, last_brackets
 
 READ_BYTES = 1 << 20
 OVERLAP_BYTES = 2 << 10
@@ -20,9 +20,6 @@ OVERLAP_BYTES = 2 << 10
 
 TAIL_BYTES = 64 << 10
 """Of a file that ends inside of the event: the end of its list is looked for in so much."""
-
-MAX_BRACKETS = 64
-"""Closing brackets to try as the end of the list."""
 
 _NEXT_EVENT = re.compile(
     rb'[,}\[\]]\s{0,64}(?=\{[^{}\[\]]{0,1000}?"ph"\s{0,8}:\s{0,8}"[A-Za-z]")', re.DOTALL
@@ -74,11 +71,7 @@ def _passed(buffer: bytes, end: int, done: int) -> Passed:
 
 def _end_of_list(tail: bytes) -> int:
     """Position of the last bracket that the rest of a whole file follows, or the end."""
-    bracket = len(tail)
-    for _ in range(MAX_BRACKETS):
-        bracket = tail.rfind(b"]", 0, bracket)
-        if bracket < 0:
-            break
+    for bracket in last_brackets(tail):
         trailer = tail[bracket + 1 :]
         if trailer.rstrip().endswith(b"}") and follows_the_list(trailer):
             return bracket
