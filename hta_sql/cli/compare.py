@@ -130,17 +130,16 @@ def compare(
 def _store(path: Path) -> Iterator[TraceStore]:
     """Open a store; what is there and is none is read into a temporary one."""
     import hta_sql  # noqa: PLC0415
-
-    if not path.exists() or (path / "manifest.json").exists():
-        with hta_sql.TraceStore(path) as store:
-            yield store
-        return
     from hta_sql.cli.reading import opened_or_read  # noqa: PLC0415
 
     with ExitStack() as opened:
-        with logged(verbose=False):
-            store, _ = opened.enter_context(opened_or_read(str(path)))
-        note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
+        if path.exists():
+            with logged(verbose=False):
+                store, is_new = opened.enter_context(opened_or_read(str(path)))
+            if is_new:
+                note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
+        else:
+            store = opened.enter_context(hta_sql.TraceStore(path))
         yield store
 
 

@@ -119,3 +119,12 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cli("compare", tmp_path / "empty", tmp_path / "one").fails(1, "No traces in")
     cli("compare", tmp_path / "none", tmp_path / "one").fails(1, "none")
+
+
+def test_compare_opens_the_store_beside_traces(cli: Cli, tmp_path: Path) -> None:
+    """A folder that was ingested is not read again, and nobody says so."""
+    shutil.copy(TRACES / "annotated_operators.json", tmp_path / "rank0.json")
+    assert cli("ingest", tmp_path).code == 0
+    done = cli("compare", tmp_path, tmp_path, *JSON)
+    assert done.code == 0
+    assert "was read for this once" not in done.err
