@@ -53,6 +53,18 @@ def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
     return f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
 
 
+def parquet_view(table: str, paths: Iterable[str]) -> str:
+    """Build the view of a stored table, of the Parquet files of its ranks.
+
+    Every file is named: a list beats a glob in speed, and never shows half a write.
+    """
+    return (
+        f"CREATE OR REPLACE VIEW stored.{identifier(table)} AS\n"
+        f"SELECT * FROM read_parquet({literal_list(paths)}, hive_partitioning = true, "
+        "hive_types = {'run': VARCHAR, 'rank': INTEGER})"
+    )
+
+
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:
     """Build a view that shows what another relation holds under other names.
 
