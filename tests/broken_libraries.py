@@ -79,6 +79,16 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         ],
         "it does not begin with the parameters",
     ),
+    "scope of other parameters": (
+        ANALYSIS,
+        [("-- Needs: GPU activity", "-- Needs: GPU activity\n-- Scope: runs, steps; any")],
+        "Scope is 'runs, steps; any'; write the first of runs, ranks, steps",
+    ),
+    "scope without a reason": (
+        ANALYSIS,
+        [("-- Needs: GPU activity", "-- Needs: GPU activity\n-- Scope: runs, ranks")],
+        "Scope is 'runs, ranks'; write the first of runs, ranks, steps",
+    ),
     "parameter that shadows a column of a table": (
         ANALYSIS,
         [

@@ -11,26 +11,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Windows", "count_windows"]
 
-# Host events as lib.critical_path_events has them, before its scope and within it.
 WINDOWS = """
-WITH
-    host AS (
-        SELECT c.run, c.rank, c.name, c.step, c.in_last_step FROM cpu_ops AS c
-        UNION ALL
-        SELECT r.run, r.rank, r.name, r.step, r.in_last_step FROM runtime_calls AS r
-        UNION ALL
-        SELECT a.run, a.rank, a.name, a.step, a.in_last_step FROM annotations AS a WHERE NOT a.on_gpu
-        UNION ALL
-        SELECT p.run, p.rank, p.name, p.step, p.in_last_step FROM python_calls AS p
-    )
 SELECT
     count(*),
     count(*) FILTER (
         ($include_last_profiler_step OR NOT h.in_last_step)
         AND ($steps::BIGINT[] IS NULL OR list_contains($steps::BIGINT[], h.step))
     )
-FROM host AS h
-WHERE h.run = $run AND h.rank = $rank AND contains(h.name, $annotation)
+FROM lib.host_spans([$run], [$rank::INTEGER]) AS h
+WHERE contains(h.name, $annotation)
 """
 
 

@@ -35,21 +35,8 @@ SCOPE = {
     "steps": ("BIGINT[]", "NULL"),
     "include_last_profiler_step": ("BOOLEAN", "false"),
 }
-"""The parameters that every analysis begins with, with type and default."""
-
-WHOLE_RANKS = {
-    "findings_v1": "says what is wrong with a capture, which is not a matter of one step",
-    "rank_health_v1": "likewise",
-    "device_type_v1": "is the same in every step",
-    "event_arguments_v1": "arguments belong to events; what has an event says in which step it is",
-}
-"""Analyses that take runs and ranks only ─▶ why."""
-
-NO_LAST_STEP = dict.fromkeys(
-    ("cluster_step_trace_v1", "cluster_step_means_v1", "cluster_communication_cost_v1"),
-    "its steps were measured whole; no profiler stops inside the last",
-)
-"""Analyses that take runs, ranks and steps only ─▶ why."""
+"""The parameters that every analysis begins with, with type and default; fewer, the first ones,
+where its fact Scope names them and says why: ``Scope: runs, ranks; is the same in every step``."""
 
 TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
 """What an analysis may call beside lib: nothing that reads a file or a setting."""
@@ -149,16 +136,18 @@ def scope(about: SqlObject) -> Iterator[str]:
         if parameter.type is None or parameter.default is None:
             yield f"parameter {parameter.name} needs a type and a default: name TYPE := default"
     names = list(SCOPE)
-    if about.name in NO_LAST_STEP:
-        names.remove("include_last_profiler_step")
-    if about.name in WHOLE_RANKS:
-        names = ["runs", "ranks"]
+    if own := about.facts.get("Scope"):
+        fewer, _, why = own.partition("; ")
+        if not why or fewer.split(", ") != names[: len(fewer.split(", "))]:
+            yield f"Scope is {own!r}; write the first of {', '.join(names)}; and why no more"
+            return
+        names = fewer.split(", ")
     wanted = [(name, *SCOPE[name]) for name in names]
     if [(p.name, p.type, p.default) for p in about.parameters[: len(names)]] != wanted:
         ddl = ", ".join(f"{name} {kind} := {default}" for name, kind, default in wanted)
         yield (
-            f"it does not begin with the parameters {ddl}; add them, or give a reason in "
-            "WHOLE_RANKS of validation/rules.py"
+            f"it does not begin with the parameters {ddl}; add them, or say "
+            "in a fact Scope which it has and why"
         )
 
 

@@ -45,27 +45,11 @@ CREATE OR REPLACE MACRO lib.critical_path_events(
 --   is_blocking  BOOLEAN          A call that waits for the device.
 --   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 WITH
-    _host AS NOT MATERIALIZED (
-        SELECT c.run, c.rank, c.event_id, c.name, 'operator' AS kind, c.ts, c.dur, c.pid, c.tid, c.depth, c.parent_id, c.step, c.in_last_step
-        FROM cpu_ops AS c
-        UNION ALL
-        SELECT r.run, r.rank, r.event_id, r.name, 'call', r.ts, r.dur, r.pid, r.tid, r.depth, r.parent_id, r.step, r.in_last_step
-        FROM runtime_calls AS r
-        UNION ALL
-        SELECT a.run, a.rank, a.event_id, a.name, 'data_load', a.ts, a.dur, a.pid, a.tid, a.depth, a.parent_id, a.step, a.in_last_step
-        FROM annotations AS a
-        WHERE NOT a.on_gpu
-        UNION ALL
-        SELECT p.run, p.rank, p.event_id, p.name, 'data_load', p.ts, p.dur, p.pid, p.tid, p.depth, p.parent_id, p.step, p.in_last_step
-        FROM python_calls AS p
-    ),
     _scoped AS NOT MATERIALIZED (
         SELECT h.*
-        FROM _host AS h
+        FROM lib.host_spans(runs, ranks) AS h
         WHERE
-            (runs IS NULL OR list_contains(runs, h.run))
-            AND (ranks IS NULL OR list_contains(ranks, h.rank))
-            AND (steps IS NULL OR list_contains(steps, h.step))
+            (steps IS NULL OR list_contains(steps, h.step))
             AND (include_last_profiler_step OR NOT h.in_last_step)
     ),
     _instances AS (

@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication
 -- Needs: MindSpore cluster data with communication (profile_communication=True)
+-- Scope: runs, ranks, steps; its steps were measured whole, no profiler stops inside the last
 CREATE OR REPLACE MACRO cluster_communication_cost_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,6 +9,7 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace
 -- Needs: MindSpore cluster data
+-- Scope: runs, ranks, steps; its steps were measured whole, no profiler stops inside the last
 CREATE OR REPLACE MACRO cluster_step_trace_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: HTA ParserConfig(args, parse_all_args)
 -- Needs: events
+-- Scope: runs, ranks; arguments belong to events, and what has an event says in which step it is
 CREATE OR REPLACE MACRO event_arguments_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
