@@ -53,22 +53,23 @@ test-clients: $(READY)
 check: $(READY)
 	@echo '== ruff'
 	$(BIN)/ruff check
-	$(BIN)/ruff format --check hta_sql tests benchmarks
+	$(BIN)/ruff format --check hta_sql tests benchmarks docs/generate
 	@echo '== mypy'
 	$(BIN)/mypy
 	@echo '== the SQL library'
-	$(BIN)/python -m hta_sql.validation
+	$(BIN)/python -m hta_sql.library.rules
 
 docs: $(READY)
 	@echo '== docs'
-	$(BIN)/python -m hta_sql.cli.reference docs/cli.md
-	$(BIN)/python -m hta_sql.reference.lists README.md
-	$(BIN)/python -m hta_sql.reference.schema docs/schema.md
-	$(BIN)/python -m hta_sql.reference.analyses docs/analyses.md
+	$(BIN)/python -m docs.generate.stored_columns sql/stored_columns.json
+	$(BIN)/python -m docs.generate.commands docs/cli.md
+	$(BIN)/python -m docs.generate.lists README.md
+	$(BIN)/python -m docs.generate.schema docs/schema.md
+	$(BIN)/python -m docs.generate.analyses docs/analyses.md
 
 freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'
-	$(BIN)/python -m hta_sql.validation --freeze
+	$(BIN)/python -m hta_sql.library.rules --freeze
 
 bench: $(READY)
 	@echo '== benchmarks: results in benchmarks/work'

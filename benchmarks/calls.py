@@ -27,7 +27,7 @@ from benchmarks.measure import run_worker  # noqa: E402
 from benchmarks.peers import WORK, peers_python  # noqa: E402
 from benchmarks.rounds import Outcome  # noqa: E402
 from benchmarks.workers.calls import CALLS, LOADING  # noqa: E402
-from hta_sql.ingestion.discover import list_trace_paths  # noqa: E402
+from hta_sql.ingestion.listing import list_trace_paths  # noqa: E402
 
 EVENTS, RANKS = 57_600, 8
 """Of the synthetic job: 130 MB of JSON."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.peers import WORK
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion.discover import list_trace_paths
+from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.synthetic import JobSpec, spec_for_events, write_job
 
 REAL_TRACES = Path(__file__).resolve().parent.parent.parent / "shared" / "traces"

@@ -25,9 +25,9 @@ from hta_sql.errors import (
 )
 
 if TYPE_CHECKING:
-    from hta_sql.store import TraceStore
-    from hta_sql.trace_analysis import TraceAnalysis
-    from hta_sql.trace_diff import LabeledTrace, TraceDiff
+    from hta_sql.hta.trace_analysis import TraceAnalysis
+    from hta_sql.hta.trace_diff import LabeledTrace, TraceDiff
+    from hta_sql.store.trace_store import TraceStore
 
 __all__ = [
     "AnalysisError",
@@ -58,15 +58,15 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import what costs time (duckdb, pandas) when it is first used."""
     if name == "TraceStore":
-        from hta_sql.store import TraceStore  # noqa: PLC0415
+        from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
         return TraceStore
     if name == "TraceAnalysis":
-        from hta_sql.trace_analysis import TraceAnalysis  # noqa: PLC0415
+        from hta_sql.hta.trace_analysis import TraceAnalysis  # noqa: PLC0415
 
         return TraceAnalysis
     if name in {"LabeledTrace", "TraceDiff"}:
-        from hta_sql import trace_diff  # noqa: PLC0415
+        from hta_sql.hta import trace_diff  # noqa: PLC0415
 
         return getattr(trace_diff, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hta_sql.ingestion import IngestReport, RankResult
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
     Traces = str | os.PathLike[str] | Iterable[str] | Mapping[int, str]
     Progress = Callable[[RankResult, int, int], None]
@@ -114,9 +114,9 @@ def ingest(
         StoreError: Another ingest is writing the store for longer than ``lock_timeout``, or there
             is no room left to write it.
     """
-    from hta_sql.catalog import write_catalog  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.ingestion import ingest_traces  # noqa: PLC0415
-    from hta_sql.store import TraceStore  # noqa: PLC0415
+    from hta_sql.store.catalog import write_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     report = ingest_traces(
         os.fspath(traces) if isinstance(traces, os.PathLike) else traces,
@@ -163,9 +163,9 @@ def publish(
     Raises:
         StoreError: Shards are missing of those that are expected, or there are none at all.
     """
-    from hta_sql.catalog import write_catalog  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.ingestion import publish_shards  # noqa: PLC0415
-    from hta_sql.store import TraceStore  # noqa: PLC0415
+    from hta_sql.store.catalog import write_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     report = publish_shards(
         store, expect=expect, lock_timeout=lock_timeout, published=write_catalog
@@ -177,6 +177,6 @@ def publish(
 
 def open_store(store: str | os.PathLike[str], **options: object) -> TraceStore:
     """Open a store for reading; see :class:`hta_sql.TraceStore`."""
-    from hta_sql.store import TraceStore  # noqa: PLC0415
+    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     return TraceStore(store, **options)  # type: ignore[arg-type]

@@ -1,21 +1,13 @@
-"""TraceAnalysis: HTA's constructor, method names, columns and microseconds, over a store.
-
-Every number comes from an analysis under sql/; here its columns are named and scaled as HTA
-does. Where HTA's answer is wrong, the exact one is returned: docs/hta_differences.md lists
-each such difference.
-"""
+"""``hta_sql.trace_analysis``: the short way to :mod:`hta_sql.hta.trace_analysis`."""
 
 from __future__ import annotations
 
-from hta_sql.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
-from hta_sql.hta.breakdowns import Breakdowns
-from hta_sql.hta.counters import Counters, TimeSeriesTypes
-from hta_sql.hta.critical_path import CriticalPath
-from hta_sql.hta.cupti import Cupti
-from hta_sql.hta.job import DEFAULT_TRACE_DIR
-from hta_sql.hta.operators import Operators
-from hta_sql.hta.stragglers import Stragglers
-from hta_sql.hta.traces import Traces
+from hta_sql.hta.trace_analysis import (
+    CUDA_MAX_LAUNCH_QUEUE_PER_STREAM,
+    DEFAULT_TRACE_DIR,
+    TimeSeriesTypes,
+    TraceAnalysis,
+)
 
 __all__ = [
     "CUDA_MAX_LAUNCH_QUEUE_PER_STREAM",
@@ -23,33 +15,3 @@ __all__ = [
     "TimeSeriesTypes",
     "TraceAnalysis",
 ]
-
-
-class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, Traces):
-    """The traces of one job, analysed as HTA's class of that name does.
-
-    The traces are read once, into a store; opening them again reads Parquet only. The store is
-    ``.hta_sql`` beside the traces where that folder is writable, else a folder of the user's
-    cache (``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``).
-
-    Args:
-        trace_files: ``{rank: path}``, or a list of paths; relative ones are looked for in
-            ``trace_dir`` first.
-        trace_dir: Folder of per-rank traces, used where ``trace_files`` is not given.
-        include_last_profiler_step: Whether to include the last profiler step; profilers stop in
-            the middle of it, so that it is left out of a job of two or more steps.
-        store: Folder of the store. Without traces, that store is opened and its first run taken;
-            with traces, they are read into it.
-        run: Run to look at, of those in the store; default: the first one of the traces.
-
-    Attributes:
-        store: The opened :class:`hta_sql.TraceStore`, for SQL and all other analyses.
-        run: Name of the run that the methods look at. Several captures of one rank are several
-            runs: the first is taken, and a warning names the others.
-
-    Raises:
-        TraceNotFoundError: No traces there.
-        TraceError: A trace could not be read; the others are in the store.
-        StoreError: The store cannot be used.
-        RankError: No such run in the store.
-    """

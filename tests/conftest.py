@@ -14,7 +14,7 @@ import hta_sql
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 TRACES = Path(__file__).parent / "traces"
 

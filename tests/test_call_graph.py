@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hta_sql.common.trace import Trace
-from hta_sql.common.trace_call_graph import CallGraph
-from hta_sql.common.trace_call_stack import CallStackNode, DeviceType
 from hta_sql.errors import ParameterError, RankError
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace_call_stack import CallStackNode, DeviceType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.catalog import build_catalog
-from hta_sql.manifest import RELATIVE_CATALOG
+from hta_sql.store.catalog import build_catalog
+from hta_sql.store.manifest import RELATIVE_CATALOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,12 +18,12 @@ import vl_convert
 from hta_sql import charts
 from hta_sql.charts import page, style
 from hta_sql.errors import ParameterError
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 RANKS = 4096
 MEGABYTE = 1_000_000

@@ -17,13 +17,13 @@ from hta_sql.critical_path import CPEdgeType, CPGraph, critical_path, restore_cp
 from hta_sql.critical_path.longest import longest_path
 from hta_sql.critical_path.tables import critical_paths, path_table, summary_table, what_if_table
 from hta_sql.errors import ParameterError, RankError, StoreError
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 Edges = list[tuple[int, int, int]]
 

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import hta_sql
-from hta_sql.common import trace_filter, trace_stack_filter
-from hta_sql.common.trace_filter import (
+from hta_sql.errors import ParameterError
+from hta_sql.hta.common import trace_filter, trace_stack_filter
+from hta_sql.hta.common.trace_filter import (
     CompositeFilter,
     CPUOperatorFilter,
     Filter,
@@ -25,9 +26,8 @@ from hta_sql.common.trace_filter import (
     RankFilter,
     TimeRangeFilter,
 )
-from hta_sql.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
-from hta_sql.errors import ParameterError
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
+from hta_sql.hta.trace_analysis import TraceAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,7 +33,7 @@ import hta_sql
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

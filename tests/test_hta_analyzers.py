@@ -10,27 +10,27 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from hta_sql.analyzers.breakdown_analysis import BreakdownAnalysis
-from hta_sql.analyzers.communication_analysis import CommunicationAnalysis
-from hta_sql.analyzers.critical_path_analysis import CPEdgeType, CriticalPathAnalysis
-from hta_sql.analyzers.cuda_kernel_analysis import CudaKernelAnalysis
-from hta_sql.analyzers.cupti_counter_analysis import CuptiCounterAnalysis
-from hta_sql.analyzers.straggler import extract_iteration_info
-from hta_sql.analyzers.straggler_analysis import StragglerAnalysis
-from hta_sql.analyzers.trace_counters import TraceCounters
-from hta_sql.common import call_stack
-from hta_sql.common.trace import Trace, get_cpu_gpu_correlation, parse_trace_file
-from hta_sql.common.trace_call_graph import CallGraph
-from hta_sql.common.trace_parser import (
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.hta.analyzers.breakdown_analysis import BreakdownAnalysis
+from hta_sql.hta.analyzers.communication_analysis import CommunicationAnalysis
+from hta_sql.hta.analyzers.critical_path_analysis import CPEdgeType, CriticalPathAnalysis
+from hta_sql.hta.analyzers.cuda_kernel_analysis import CudaKernelAnalysis
+from hta_sql.hta.analyzers.cupti_counter_analysis import CuptiCounterAnalysis
+from hta_sql.hta.analyzers.straggler import extract_iteration_info
+from hta_sql.hta.analyzers.straggler_analysis import StragglerAnalysis
+from hta_sql.hta.analyzers.trace_counters import TraceCounters
+from hta_sql.hta.common import call_stack
+from hta_sql.hta.common.trace import Trace, get_cpu_gpu_correlation, parse_trace_file
+from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace_parser import (
     get_default_trace_parsing_backend,
     parse_trace_dataframe,
     parse_trace_dict,
     set_default_trace_parsing_backend,
 )
-from hta_sql.configs.parser_config import ParserBackend, ParserConfig
-from hta_sql.errors import ParameterError, RankError
-from hta_sql.trace_analysis import TraceAnalysis
-from hta_sql.trace_files import read_trace
+from hta_sql.hta.configs.parser_config import ParserBackend, ParserConfig
+from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.traces.whole_files import read_trace
 
 TRACES = Path(__file__).parent / "traces"
 

@@ -15,9 +15,9 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import ParameterError, RankError, TraceError
+from hta_sql.hta.trace_analysis import TimeSeriesTypes, TraceAnalysis
 from hta_sql.overlay.counters import write_counters
 from hta_sql.synthetic import Job, JobSpec, write_job
-from hta_sql.trace_analysis import TimeSeriesTypes, TraceAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

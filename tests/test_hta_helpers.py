@@ -10,20 +10,20 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hta_sql.common import types
-from hta_sql.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
-from hta_sql.common.trace import Trace, trace_event_timestamp_to_unixtime_ns
-from hta_sql.common.trace_symbol_table import TraceSymbolTable
-from hta_sql.common.types import DeviceType, infer_device_type, to_grouping_pattern
-from hta_sql.configs import env_options
-from hta_sql.configs.config import HtaConfig, setup_logger
-from hta_sql.configs.default_values import AttributeSpec, ValueType, YamlVersion
-from hta_sql.configs.parser_config import ParserBackend, ParserConfig
 from hta_sql.errors import ParameterError, TraceFormatError
-from hta_sql.utils import utils
-from hta_sql.utils.checker import is_valid_directory
-from hta_sql.utils.validate_trace import get_argument_spec, get_expected_arguments
-from hta_sql.version import __version_tuple__
+from hta_sql.hta.common import types
+from hta_sql.hta.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
+from hta_sql.hta.common.trace import Trace, trace_event_timestamp_to_unixtime_ns
+from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.hta.common.types import DeviceType, infer_device_type, to_grouping_pattern
+from hta_sql.hta.configs import env_options
+from hta_sql.hta.configs.config import HtaConfig, setup_logger
+from hta_sql.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
+from hta_sql.hta.configs.parser_config import ParserBackend, ParserConfig
+from hta_sql.hta.utils import utils
+from hta_sql.hta.utils.checker import is_valid_directory
+from hta_sql.hta.utils.validate_trace import get_argument_spec, get_expected_arguments
+from hta_sql.hta.version import __version_tuple__
 
 ROOT = Path(__file__).parents[1]
 SYMBOLS = [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hta_sql.errors import ParameterError, RankError, TraceError
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from hta_sql.errors import ParameterError
-from hta_sql.hta.cupti import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
+from hta_sql.hta.methods.cupti import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
+from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import JobSpec, write_job
-from hta_sql.trace_analysis import TraceAnalysis
 
 TRACES = Path(__file__).parent / "traces"
 SIGNATURES = {

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hta_sql.library import load_library
+from hta_sql.library.objects import load_library
 from tests.examples import examples
 
 if TYPE_CHECKING:

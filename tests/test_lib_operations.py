@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hta_sql.library import load_library
+from hta_sql.library.objects import load_library
 from tests.examples import examples
 
 MACROS = ("enclosing_intervals", "short_names")

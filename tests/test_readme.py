@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.reference import lists
+from docs.generate import lists
 from hta_sql.synthetic import JobSpec, write_job
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

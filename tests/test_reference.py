@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hta_sql.library import load_library
-from hta_sql.reference import analyses, schema, with_reference
+from docs.generate import analyses, schema, stored_columns
+from docs.generate.page import with_reference
+from hta_sql.library.files import sql_root
+from hta_sql.library.objects import load_library
 
 DOCS = Path(__file__).parent.parent / "docs"
 SCHEMA = DOCS / "schema.md"
@@ -51,3 +53,8 @@ def test_what_people_wrote_around_it_stays() -> None:
     page = "above\n<b>\nold\n<!-- end of reference -->\nbelow\n"
     new = with_reference(page, "<b>", "new")
     assert new == "above\n<b>\n\nnew\n\n<!-- end of reference -->\nbelow\n"
+
+
+def test_the_stored_columns_are_those_that_the_ingest_makes() -> None:
+    """``make docs`` writes the file; the order of columns counts too."""
+    assert (sql_root() / "stored_columns.json").read_text(encoding="utf-8") == stored_columns.text()

@@ -22,12 +22,12 @@ from hta_sql.cli import main
 from hta_sql.errors import RankError
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
-from hta_sql.result import Result
+from hta_sql.results.result import Result
 from hta_sql.synthetic import JobSpec, write_job
 from tests.report_pages import Browser, browser
 
 if TYPE_CHECKING:
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 MEGABYTE = 1_000_000
 PAYLOADS = [

@@ -12,15 +12,15 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from hta_sql.common.execution_trace import (
+from hta_sql.errors import ParameterError, TraceFormatError, TraceNotFoundError
+from hta_sql.hta.common.execution_trace import (
     ETNode,
     add_et_column,
     correlate_execution_trace,
     load_execution_trace,
 )
-from hta_sql.common.trace import Trace
-from hta_sql.errors import ParameterError, TraceFormatError, TraceNotFoundError
-from hta_sql.memory_analysis import MemoryAnalysis
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.memory_analysis import MemoryAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 
 from hta_sql import charts
-from hta_sql.analyzers.timeline import (
+from hta_sql.charts import style
+from hta_sql.charts.frame_timeline import MAX_EVENTS
+from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
+from hta_sql.errors import ParameterError
+from hta_sql.hta.analyzers.timeline import (
     plot_timeline,
     plot_timeline_gpu_kernels_from_trace,
     prepare_timeline_gpu_events,
 )
-from hta_sql.charts import style
-from hta_sql.charts.frame_timeline import MAX_EVENTS
-from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
-from hta_sql.common.timeline import (
+from hta_sql.hta.common.timeline import (
     EventType,
     PlotFormat,
     Timeline,
@@ -30,16 +31,15 @@ from hta_sql.common.timeline import (
     prepare_timeline_events,
     simplify_name,
 )
-from hta_sql.common.timeline_settings import event_type_of
-from hta_sql.common.trace import Trace
-from hta_sql.common.trace_call_graph import CallGraph
-from hta_sql.common.trace_filter import GPUKernelFilter
-from hta_sql.errors import ParameterError
+from hta_sql.hta.common.timeline_settings import event_type_of
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace_filter import GPUKernelFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 TRACES = Path(__file__).parent / "traces"
 

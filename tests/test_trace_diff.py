@@ -15,14 +15,14 @@ import pytest
 
 import hta_sql
 from hta_sql import LabeledTrace, TraceAnalysis, TraceDiff
-from hta_sql.comparison import Side, compare
 from hta_sql.errors import ParameterError, RankError
-from hta_sql.trace_diff import DeviceType
+from hta_sql.exports.comparison import Side, compare
+from hta_sql.hta.trace_diff import DeviceType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 TRACES = Path(__file__).parent / "traces"
 OPERATORS = TRACES / "annotated_operators.json"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hta_sql.common.trace import Trace, create_rank_to_trace_dict, get_trace_files
-from hta_sql.common.trace_file import create_rank_to_trace_dict_from_dir, update_trace_rank
-from hta_sql.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.errors import RankError, TraceFormatError, TraceNotFoundError
-from hta_sql.hta.names import shorten_name
-from hta_sql.trace_analysis import TraceAnalysis
-from hta_sql.trace_files import read_trace, write_trace
+from hta_sql.hta.common.trace import Trace, create_rank_to_trace_dict, get_trace_files
+from hta_sql.hta.common.trace_file import create_rank_to_trace_dict_from_dir, update_trace_rank
+from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.hta.methods.names import shorten_name
+from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.traces.whole_files import read_trace, write_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

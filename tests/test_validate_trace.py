@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hta_sql.errors import ParameterError, TraceFormatError, TraceNotFoundError
-from hta_sql.utils.validate_trace import validate_trace_format
+from hta_sql.hta.utils.validate_trace import validate_trace_format
 
 
 def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:

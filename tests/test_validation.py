@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from hta_sql.errors import LibraryError
-from hta_sql.sqlfiles import sql_root
-from hta_sql.validation import check_library, find_problems, freeze
-from hta_sql.validation.__main__ import main
-from hta_sql.validation.frozen import LOCK
+from hta_sql.library.files import sql_root
+from hta_sql.library.rules import check_library, find_problems, freeze
+from hta_sql.library.rules.__main__ import main
+from hta_sql.library.rules.frozen import LOCK
 from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
 
 if TYPE_CHECKING:
@@ -199,8 +199,8 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
 
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """A broken library is exit code 1; messages go to stderr, nothing to stdout."""
-    monkeypatch.setattr("hta_sql.validation.sql_root", lambda: root)
-    monkeypatch.setattr("hta_sql.validation.__main__.sql_root", lambda: root)
+    monkeypatch.setattr("hta_sql.library.rules.sql_root", lambda: root)
+    monkeypatch.setattr("hta_sql.library.rules.__main__.sql_root", lambda: root)
     whole = CliRunner().invoke(main, ["--freeze"])
     assert (whole.exit_code, whole.stdout) == (0, "")
     release(root, "0.1.0 (2026-01-31)")

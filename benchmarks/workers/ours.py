@@ -13,9 +13,9 @@ def ingest(asked: dict[str, Any]) -> None:
     # What ingest() imports itself, so that the lap below is work alone. Worker
     # processes of a job of many ranks import again: that stays in its lap.
     import hta_sql  # noqa: PLC0415
-    import hta_sql.catalog  # noqa: PLC0415
     import hta_sql.ingestion  # noqa: PLC0415
-    import hta_sql.store  # noqa: PLC0415
+    import hta_sql.store.catalog  # noqa: PLC0415
+    import hta_sql.store.trace_store  # noqa: PLC0415
 
     laps.lap("import")
     store = hta_sql.ingest(asked["traces"], asked["store"], jobs=asked.get("jobs"))
@@ -31,7 +31,7 @@ def reopen(asked: dict[str, Any]) -> None:
     """Open a store and ask it one question."""
     laps = Laps()
     import hta_sql  # noqa: PLC0415
-    import hta_sql.store  # noqa: PLC0415
+    import hta_sql.store.trace_store  # noqa: PLC0415
 
     laps.lap("import")
     store = hta_sql.open(asked["store"])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-    from hta_sql.result import Result
+    from hta_sql.results.result import Result
 
 __all__ = ["DRAWN_FROM", "FIGURES", "draw", "save", "side_by_side"]
 

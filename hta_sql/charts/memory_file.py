@@ -33,7 +33,7 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
     """Areas stacked over time: bytes in use by category.
 
     Args:
-        table: Columns of :func:`hta_sql.side_files.memory_timeline`. Of more than 1000 instants,
+        table: Columns of :func:`hta_sql.traces.side_files.memory_timeline`. Of more than 1000 instants,
             the one with the most memory of each thousandth is shown, so that peaks stay.
     """
     columns = {f"{name.replace(' ', '_')}_bytes": name for name in CATEGORIES}

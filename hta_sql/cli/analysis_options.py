@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hta_sql.cli.options import INTEGERS
-from hta_sql.library import Parameter, SqlObject, load_library
+from hta_sql.library.objects import Parameter, SqlObject, load_library
 
 VALUELESS = frozenset({"-h", "--help"})
 """Options of ``run`` itself that take no value."""

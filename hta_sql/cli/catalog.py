@@ -25,9 +25,9 @@ def catalog(*, store: Path, relative: bool) -> None:
     Needed after a store was moved or copied, or to give an old store the analyses of a newer
     version of this program.
     """
-    from hta_sql.catalog import build_catalog  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.library import load_library  # noqa: PLC0415
-    from hta_sql.manifest import read_manifest  # noqa: PLC0415
+    from hta_sql.library.objects import load_library  # noqa: PLC0415
+    from hta_sql.store.catalog import build_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
 
     started = time.monotonic()
     manifest, library = read_manifest(store), load_library()

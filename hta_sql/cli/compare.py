@@ -13,8 +13,8 @@ from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, output_options
 
 if TYPE_CHECKING:
-    from hta_sql.comparison import Side
-    from hta_sql.store import TraceStore
+    from hta_sql.exports.comparison import Side
+    from hta_sql.store.trace_store import TraceStore
 
 SIDES = ("host", "device")
 
@@ -98,9 +98,9 @@ def compare(
     hta-sql compare job.store:base job.store:base --steps 3 --test-steps 4
     hta-sql compare traces/base traces/tuned
     """  # noqa: D301 - click's mark for lines that stay as they are
-    from hta_sql import comparison  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import check_chart, send, send_chart  # noqa: PLC0415
+    from hta_sql.exports import comparison  # noqa: PLC0415 - imports are the start-up cost
 
     if chart:
         check_chart(chart)

@@ -12,7 +12,7 @@ import click
 from hta_sql.cli.messages import note, rank_progress
 
 if TYPE_CHECKING:
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 STRAGGLER_DELAY_NS = 3_000_000
 

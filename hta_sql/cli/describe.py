@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from hta_sql.errors import AnalysisNotFoundError, nearest
-from hta_sql.library import Column, Parameter, SqlObject, load_library
+from hta_sql.library.objects import Column, Parameter, SqlObject, load_library
 
 _LABEL = 11
 _WIDEST = 110

@@ -12,8 +12,8 @@ from hta_sql.cli.reading import opened_or_read
 from hta_sql.words import counted, rank_spans
 
 if TYPE_CHECKING:
-    from hta_sql.display import Rows
-    from hta_sql.store import TraceStore
+    from hta_sql.results.display import Rows
+    from hta_sql.store.trace_store import TraceStore
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -49,7 +49,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
 
     Each finding says what it limits and which profiler option or command helps. The rules are the
     analysis `findings`; the counts behind them are `rank_health`. Of TRACES the types of the
-    arguments are checked as well, as `hta_sql.utils.validate_trace` does.
+    arguments are checked as well, as `hta_sql.hta.utils.validate_trace` does.
     """
     with opened_or_read(traces) as (store, is_new):
         result: Rows = store.run("findings")
@@ -72,7 +72,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
     import pyarrow as pa  # noqa: PLC0415
 
     from hta_sql.cli.output import TableRows  # noqa: PLC0415
-    from hta_sql.utils.validate_trace import validate_trace_format  # noqa: PLC0415
+    from hta_sql.hta.utils.validate_trace import validate_trace_format  # noqa: PLC0415
 
     table, found = findings.arrow(), []
     for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
@@ -99,7 +99,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
 
 def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
-    from hta_sql.cells import printable  # noqa: PLC0415
+    from hta_sql.results.cells import printable  # noqa: PLC0415
 
     health = store.run("rank_health")
     columns = dict(zip(health.columns, zip(*health.rows(), strict=True), strict=True))

@@ -54,8 +54,8 @@ def export(
     hta-sql export job.store -o job.duckdb --ranks 0-3
     """  # noqa: D301 - click's mark for lines that stay as they are
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.exports import Selection  # noqa: PLC0415
-    from hta_sql.exports import export as write  # noqa: PLC0415
+    from hta_sql.exports.exports import Selection  # noqa: PLC0415
+    from hta_sql.exports.exports import export as write  # noqa: PLC0415
 
     if output.suffix.lower() in (".csv", ".parquet") and not output.is_dir():
         raise click.UsageError(

@@ -92,7 +92,7 @@ def ingest(
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.ingestion import executor_for  # noqa: PLC0415
-    from hta_sql.trace_places import absolute  # noqa: PLC0415
+    from hta_sql.store.places import absolute  # noqa: PLC0415
 
     started = time.monotonic()
     given = [absolute(path) for path in traces]
@@ -132,7 +132,7 @@ def _first_analysis(report: IngestReport | None) -> str:
 
 
 def _store_beside(traces: list[str]) -> Path:
-    from hta_sql.trace_places import is_writable  # noqa: PLC0415
+    from hta_sql.store.places import is_writable  # noqa: PLC0415
 
     folder = Path(traces[0])
     if len(traces) > 1 or not folder.is_dir():

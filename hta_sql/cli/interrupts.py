@@ -11,8 +11,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hta_sql.result import Result
-    from hta_sql.store import TraceStore
+    from hta_sql.results.result import Result
+    from hta_sql.store.trace_store import TraceStore
 
 
 class Interrupts:

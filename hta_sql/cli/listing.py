@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cells import printable
 from hta_sql.cli.options import STORE, output_options
-from hta_sql.library import SqlObject, load_library
+from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.results.cells import printable
 
 if TYPE_CHECKING:
-    from hta_sql.manifest import RankEntry
+    from hta_sql.store.manifest import RankEntry
 
 
 @click.command("list", short_help="List the analyses, or what is in a store.")
@@ -27,7 +27,7 @@ def list_(
     In the formats for programs it is one table: the ranks of the STORE where one is given, else
     the analyses.
     """
-    from hta_sql.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
 
     entries = read_manifest(store).entries if store else []
     if format_name in (None, "table") and output is None:

@@ -18,9 +18,9 @@ from hta_sql.cli.options import SUFFIXES, TABLE_ROWS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.display import Rows
-    from hta_sql.library import SqlObject
-    from hta_sql.result import Result
+    from hta_sql.library.objects import SqlObject
+    from hta_sql.results.display import Rows
+    from hta_sql.results.result import Result
 
 CHART_SUFFIXES = (".html", ".png", ".svg", ".json")
 BINARY = ("parquet", "arrow")
@@ -51,7 +51,7 @@ def send(
     if chosen == "table":
         _send_table(result, output, limit)
         return
-    from hta_sql.writers import WRITERS  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.results.writers import WRITERS  # noqa: PLC0415 - imports are the start-up cost
 
     if chosen in BINARY and output is None and sys.stdout.isatty():
         raise click.UsageError(f"{chosen.title()} is binary: use -o FILE, or a pipe")
@@ -67,7 +67,7 @@ def send(
 
 
 def _send_table(result: Rows, output: Path | None, limit: int | None) -> None:
-    from hta_sql.display import print_table  # noqa: PLC0415
+    from hta_sql.results.display import print_table  # noqa: PLC0415
 
     if output is None:
         print_table(result, TABLE_ROWS if limit is None else limit, remedy=REMEDY)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hta_sql.cli.options import STORE_BESIDE
 
 if TYPE_CHECKING:
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 
 @contextmanager

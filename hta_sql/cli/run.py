@@ -10,7 +10,7 @@ import click
 from hta_sql.cli.analysis_options import analysis_options, scan
 from hta_sql.cli.failures import HELP_COMMAND
 from hta_sql.cli.options import STORE, output_options
-from hta_sql.library import SqlObject, load_library
+from hta_sql.library.objects import SqlObject, load_library
 
 _ANALYSIS = "hta_sql.analysis"
 _PARAMS = "hta_sql.params"

@@ -15,7 +15,7 @@ from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 __all__ = [
     "CPEdge",

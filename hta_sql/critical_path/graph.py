@@ -13,7 +13,7 @@ import numpy as np
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView
 from hta_sql.critical_path.longest import IntArray, longest_path
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
-from hta_sql.hta.names import shorten_name
+from hta_sql.hta.methods.names import shorten_name
 
 if TYPE_CHECKING:
     import altair as alt

@@ -10,7 +10,7 @@ from hta_sql.critical_path import CPGraph, critical_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 
 def critical_paths(

@@ -9,10 +9,7 @@ from dataclasses import dataclass, replace
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.consistency import warn_of_mixed_clocks
-from hta_sql.ingestion.discover import TraceFile, Traces
-from hta_sql.ingestion.executors import executor_for
 from hta_sql.ingestion.fingerprints import KnownTraces
-from hta_sql.ingestion.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, request_of
 from hta_sql.ingestion.publish import (
     entry_of,
@@ -22,10 +19,14 @@ from hta_sql.ingestion.publish import (
     settle,
 )
 from hta_sql.ingestion.rank import RankResult
+from hta_sql.ingestion.running.executors import executor_for
+from hta_sql.ingestion.running.workers import Failure, Progress, run_jobs
 from hta_sql.ingestion.shards import PublishReport, ingest_shard, publish_shards
-from hta_sql.ingestion.workers import Failure, Progress, run_jobs
-from hta_sql.manifest import Manifest, write_manifest
-from hta_sql.store_files import StoreFolder, store_folder
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.store.manifest import Manifest, write_manifest
+from hta_sql.traces import Traces
 
 __all__ = [
     "IngestReport",

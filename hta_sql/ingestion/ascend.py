@@ -11,7 +11,7 @@ from collections import Counter
 
 import duckdb
 
-from hta_sql.sqlfiles import ingest_sql
+from hta_sql.library.files import ingest_sql
 
 
 def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:

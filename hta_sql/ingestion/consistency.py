@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from hta_sql.words import rank_spans
 
 if TYPE_CHECKING:
-    from hta_sql.ingestion.discover import TraceFile
     from hta_sql.ingestion.rank import RankResult
+    from hta_sql.ingestion.trace_file import TraceFile
 
 log = logging.getLogger(__name__)
 

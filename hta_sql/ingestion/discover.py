@@ -12,7 +12,7 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 import fsspec
@@ -21,10 +21,10 @@ from hta_sql.errors import ParameterError, RankError, TraceFormatError, TraceNot
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
-from hta_sql.ingestion.peek import Stated, peek
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.traces import Traces
+from hta_sql.traces.peek import Stated, peek
 from hta_sql.words import rank_spans
-
-__all__ = ["TraceFile", "Traces", "discover", "list_trace_paths", "peek"]
 
 log = logging.getLogger(__name__)
 
@@ -41,20 +41,6 @@ NAME_PATTERNS = tuple(
 TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
 """How torch's handler names what one process wrote: worker, time in ms or ns."""
 
-
-@dataclass(frozen=True)
-class TraceFile:
-    """One trace, the rank it was found to be, and what said so."""
-
-    path: str
-    rank: int
-    rank_source: str
-    start_ns: int = 0
-    capture: int = 0
-    stated: Stated | None = None
-
-
-Traces = str | Iterable[str] | Mapping[int, str]
 
 Peek = Callable[[str], Stated]
 """Path ─▶ what the trace states about itself."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import fsspec
 
-from hta_sql.ingestion.discover import TraceFile
 from hta_sql.ingestion.mindspore import cluster_file, parts_of_rank
-from hta_sql.ingestion.peek import Stated, peek
-from hta_sql.manifest import Fingerprint, RankEntry
-from hta_sql.sqlfiles import sql_root
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.library.files import definitions
+from hta_sql.store.manifest import Fingerprint, RankEntry
+from hta_sql.traces.peek import Stated, peek
 
 ENDS_BYTES = 64 << 10
 
@@ -56,15 +55,6 @@ def _ends(fs: Any, name: str, size: int) -> str:
         if size > ENDS_BYTES:
             file.seek(max(ENDS_BYTES, size - ENDS_BYTES))
             digest.update(file.read(ENDS_BYTES))
-    return digest.hexdigest()
-
-
-@cache
-def definitions() -> str:
-    """Hash the ingest SQL: new definitions make an ingested trace outdated."""
-    digest = hashlib.sha256()
-    for path in sorted((sql_root() / "ingest").rglob("*.*")):
-        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -10,8 +10,8 @@ import fsspec
 
 from hta_sql.errors import TraceNotFoundError
 from hta_sql.ingestion.mindspore import cluster_file, is_unsupported
-from hta_sql.ingestion.source import ARCHIVE_SUFFIXES, archive_members
-from hta_sql.manifest import CATALOG, MANIFEST
+from hta_sql.store.manifest import CATALOG, MANIFEST
+from hta_sql.traces.source import ARCHIVE_SUFFIXES, archive_members
 
 log = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError
-from hta_sql.ingestion.chunks import Chunk, TraceReader
-from hta_sql.ingestion.salvage import EXCERPT_BYTES, walk
-from hta_sql.ingestion.source import open_trace
-from hta_sql.sqlfiles import ingest_sql
+from hta_sql.library.files import ingest_sql
+from hta_sql.traces.chunks import Chunk, TraceReader
+from hta_sql.traces.salvage import EXCERPT_BYTES, walk
+from hta_sql.traces.source import open_trace
 
 _SCHEMA = pa.schema(
     [

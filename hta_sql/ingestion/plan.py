@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 
 import fsspec
 
-from hta_sql.ingestion.discover import TraceFile, Traces, discover
+from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
-from hta_sql.ingestion.locks import LOCK_TIMEOUT_S
 from hta_sql.ingestion.rank import RankJob
-from hta_sql.ingestion.runs import check_run_name, default_run_name, run_of_capture
-from hta_sql.ingestion.workers import Progress, WorkerPlan, plan_workers
-from hta_sql.manifest import TABLES
-from hta_sql.store_files import StoreFolder
+from hta_sql.ingestion.running.workers import Progress, WorkerPlan, plan_workers
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.files import StoreFolder
+from hta_sql.store.locks import LOCK_TIMEOUT_S
+from hta_sql.store.manifest import TABLES
+from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
+from hta_sql.traces import Traces
 
 
 @dataclass(frozen=True)

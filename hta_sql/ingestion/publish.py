@@ -11,11 +11,12 @@ from contextlib import contextmanager
 import duckdb
 
 from hta_sql.errors import StoreError, StoreNotFoundError
-from hta_sql.ingestion.columns import columns_digest
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.shard_files import SHARDS, protected_files
-from hta_sql.manifest import (
+from hta_sql.store.columns import columns_digest
+from hta_sql.store.files import PARTIAL, StoreFolder
+from hta_sql.store.manifest import (
     CATALOG,
     MANIFEST,
     RELATIVE_CATALOG,
@@ -24,7 +25,6 @@ from hta_sql.manifest import (
     RankEntry,
     read_manifest,
 )
-from hta_sql.store_files import PARTIAL, StoreFolder
 
 log = logging.getLogger(__name__)
 

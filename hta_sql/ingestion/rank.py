@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from hta_sql.ingestion.ascend import adopt_ascend_events
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
-from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
-from hta_sql.ingestion.source import max_unpacked_bytes, open_trace
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
-from hta_sql.sqlfiles import ingest_sql, sql_root
-from hta_sql.sqltext import first_match_macro
+from hta_sql.library.files import ingest_sql, sql_root
+from hta_sql.library.sqltext import first_match_macro
+from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
+from hta_sql.traces.source import max_unpacked_bytes, open_trace
 
 log = logging.getLogger(__name__)
 

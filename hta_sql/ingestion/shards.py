@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from hta_sql.errors import StoreError
 from hta_sql.ingestion.fingerprints import KnownTraces
-from hta_sql.ingestion.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.ingestion.plan import Plan, Task, compared, rank_jobs, share
 from hta_sql.ingestion.publish import (
     entry_of,
@@ -21,7 +20,7 @@ from hta_sql.ingestion.publish import (
     settle,
 )
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.runs import run_of_capture
+from hta_sql.ingestion.running.workers import Failure, Progress, run_jobs
 from hta_sql.ingestion.shard_files import (
     SHARDS,
     Shard,
@@ -30,9 +29,10 @@ from hta_sql.ingestion.shard_files import (
     shard_name,
     write_shard,
 )
-from hta_sql.ingestion.workers import Failure, Progress, run_jobs
-from hta_sql.manifest import TABLES, Manifest, RankEntry, Store, write_manifest
-from hta_sql.store_files import StoreFolder, store_folder
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, write_manifest
+from hta_sql.store.runs import run_of_capture
 
 log = logging.getLogger(__name__)
 

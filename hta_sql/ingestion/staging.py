@@ -19,12 +19,12 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.ingestion.places import place_set_aside
-from hta_sql.ingestion.salvage import Rescued, rescue, too_long
-from hta_sql.ingestion.side_by_side import side_by_side
-from hta_sql.sqlfiles import ingest_sql
-from hta_sql.sqltext import create_table, insert
+from hta_sql.ingestion.running.side_by_side import side_by_side
+from hta_sql.library.files import ingest_sql
+from hta_sql.library.sqltext import create_table, insert
+from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
+from hta_sql.traces.salvage import Rescued, rescue, too_long
 
 log = logging.getLogger(__name__)
 

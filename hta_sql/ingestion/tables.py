@@ -15,11 +15,11 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.ingestion.mindspore import CLUSTER_TABLES
-from hta_sql.ingestion.side_by_side import side_by_side
+from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staging import EXTRACTED
-from hta_sql.sqlfiles import ingest_sql
-from hta_sql.sqltext import copy_to_path
-from hta_sql.store_files import PARTIAL, store_folder, sync
+from hta_sql.library.files import ingest_sql
+from hta_sql.library.sqltext import copy_to_path
+from hta_sql.store.files import PARTIAL, store_folder, sync
 
 STORED = (
     *("ranks", "devices", "process_groups", "steps"),

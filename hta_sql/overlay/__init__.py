@@ -6,8 +6,8 @@ the trace is streamed through, event by event, from the file that was ingested.
 
 from __future__ import annotations
 
-from hta_sql.overlay.events import Event, microseconds, trace_event
-from hta_sql.overlay.places import output_path
-from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
+from hta_sql.traces.events import Event, microseconds, trace_event
+from hta_sql.traces.output import output_path
+from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
 __all__ = ["Event", "Rewritten", "microseconds", "output_path", "rewrite_trace", "trace_event"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hta_sql.errors import ParameterError, RankError
-from hta_sql.overlay.events import trace_event
-from hta_sql.overlay.places import output_path
-from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
-from hta_sql.store import TraceStore
+from hta_sql.store.trace_store import TraceStore
+from hta_sql.traces.events import trace_event
+from hta_sql.traces.output import output_path
+from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
 SERIES = {"queue": "queue_length_series", "memory": "memory_bandwidth_series"}
 """Name of a series ─▶ the analysis that computes it."""

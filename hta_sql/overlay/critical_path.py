@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.overlay.events import Event, trace_event
-from hta_sql.overlay.places import output_path
-from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
+from hta_sql.traces.events import Event, trace_event
+from hta_sql.traces.output import output_path
+from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
 if TYPE_CHECKING:
     from hta_sql.critical_path import CPEdge, CPGraph
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
 """Complete events that stay when only the critical ones are shown."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.overlay.events import Event, Json, trace_event
-from hta_sql.overlay.places import output_path
-from hta_sql.overlay.rewriting import Rewritten, rewrite_trace
+from hta_sql.traces.events import Event, Json, trace_event
+from hta_sql.traces.output import output_path
+from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 NAMES_EVENT = "hta_sql: names of compressed events"
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
-from hta_sql.cells import printable
 from hta_sql.charts.page import Page
 from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup, scope_markup
 from hta_sql.report.sections import section_markup
+from hta_sql.results.cells import printable
 
 if TYPE_CHECKING:
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
     Progress = Callable[[str, int, int], None]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hta_sql.charts import DRAWN_FROM, FIGURES
-from hta_sql.library import SqlObject, load_library
+from hta_sql.library.objects import SqlObject, load_library
 
 TOPICS = {
     "timeline": "Where the time goes",

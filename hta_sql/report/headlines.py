@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.cells import cut_middle, printable, time_text
 from hta_sql.charts.style import CAUSE_COLOURS, PART_COLOURS
-from hta_sql.library import load_library
+from hta_sql.library.objects import load_library
 from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
+from hta_sql.results.cells import cut_middle, printable, time_text
 from hta_sql.words import rank_spans
 
 if TYPE_CHECKING:
-    from hta_sql.result import Result
-    from hta_sql.store import TraceStore
+    from hta_sql.results.result import Result
+    from hta_sql.store.trace_store import TraceStore
 
 RUNS = 6
 """So many runs get statements of their own; the table has all."""

@@ -8,17 +8,17 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hta_sql import sqltext
 from hta_sql.charts.files import spec_of
 from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
+from hta_sql.library import sqltext
 from hta_sql.report.tables import table_markup
 
 if TYPE_CHECKING:
-    from hta_sql.library import SqlObject
+    from hta_sql.library.objects import SqlObject
     from hta_sql.report.contents import Section
-    from hta_sql.result import Result
-    from hta_sql.store import TraceStore
+    from hta_sql.results.result import Result
+    from hta_sql.store.trace_store import TraceStore
 
 log = logging.getLogger(__name__)
 

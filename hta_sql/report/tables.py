@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.cells import cut_middle
-from hta_sql.display import TextColumn, text_columns
+from hta_sql.results.cells import cut_middle
+from hta_sql.results.display import TextColumn, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.display import Rows
-    from hta_sql.library import SqlObject
+    from hta_sql.library.objects import SqlObject
+    from hta_sql.results.display import Rows
 
 CELL_CHARACTERS = 200
 LONG = 36

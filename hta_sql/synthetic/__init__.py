@@ -15,12 +15,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .counting import TruthRecorder
-from .device import simulate
-from .files import RankWriter
-from .sizing import spec_for_events
-from .spec import JobSpec
-from .truth import Truth
+from hta_sql.synthetic.counting import TruthRecorder
+from hta_sql.synthetic.device import simulate
+from hta_sql.synthetic.files import RankWriter
+from hta_sql.synthetic.sizing import spec_for_events
+from hta_sql.synthetic.spec import JobSpec
+from hta_sql.synthetic.truth import Truth
 
 if TYPE_CHECKING:
     from pathlib import Path

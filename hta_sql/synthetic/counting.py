@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from .truth import (
+from hta_sql.synthetic.truth import (
     CollectiveTruth,
     IdleCause,
     IdleGaps,
@@ -24,8 +24,8 @@ from .truth import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .records import GpuOp, StepTrace
-    from .spec import JobSpec
+    from hta_sql.synthetic.records import GpuOp, StepTrace
+    from hta_sql.synthetic.spec import JobSpec
 
 KERNEL_WAIT_LIMIT_NS = 30_000
 """Longer than this, a gap is more than the pause between two queued kernels."""

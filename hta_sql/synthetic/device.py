@@ -7,15 +7,15 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .host import Host
-from .program import training_step
-from .records import COMPUTE_STREAM, GpuOp, StepTrace, StreamWait
-from .workload import OPERATORS
+from hta_sql.synthetic.host import Host
+from hta_sql.synthetic.program import training_step
+from hta_sql.synthetic.records import COMPUTE_STREAM, GpuOp, StepTrace, StreamWait
+from hta_sql.synthetic.workload import OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .spec import JobSpec
+    from hta_sql.synthetic.spec import JobSpec
 
 _FIRST_EARLY_CORRELATION = 40_000
 

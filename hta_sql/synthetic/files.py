@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, cast
 
-from .render import StepRenderer
+from hta_sql.synthetic.render import StepRenderer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from .records import StepTrace
-    from .render import Event
-    from .spec import JobSpec
+    from hta_sql.synthetic.records import StepTrace
+    from hta_sql.synthetic.render import Event
+    from hta_sql.synthetic.spec import JobSpec
 
 _METADATA = (
     '  {\n    "name": "%s", "ph": "M", "ts": %s, "pid": %s, "tid": %d,\n'

@@ -7,8 +7,8 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .memory import Allocator
-from .records import (
+from hta_sql.synthetic.memory import Allocator
+from hta_sql.synthetic.records import (
     CALLS,
     COMPUTE_STREAM,
     LAUNCHES,
@@ -29,8 +29,8 @@ from .records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .spec import JobSpec
-    from .workload import Kernel
+    from hta_sql.synthetic.spec import JobSpec
+    from hta_sql.synthetic.workload import Kernel
 
 
 class Host:

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .records import COMPUTE_STREAM, COPY_STREAM, FIRST_COMM_STREAM, Collective
-from .workload import (
+from hta_sql.synthetic.records import COMPUTE_STREAM, COPY_STREAM, FIRST_COMM_STREAM, Collective
+from hta_sql.synthetic.workload import (
     BATCH_BYTES,
     FOREACH,
     LOSS,
@@ -22,8 +22,8 @@ from .workload import (
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from .host import Host
-    from .spec import JobSpec
+    from hta_sql.synthetic.host import Host
+    from hta_sql.synthetic.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)

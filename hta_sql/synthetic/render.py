@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .records import GpuOp, RuntimeCall, StepTrace
-    from .spec import JobSpec
+    from hta_sql.synthetic.records import GpuOp, RuntimeCall, StepTrace
+    from hta_sql.synthetic.spec import JobSpec
 
 # One template a kind of event. Formatting is where the time goes, so each is one operation.
 _SPAN = (

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .device import simulate
-from .files import RankWriter
-from .spec import JobSpec
-from .workload import OPERATORS
+from hta_sql.synthetic.device import simulate
+from hta_sql.synthetic.files import RankWriter
+from hta_sql.synthetic.spec import JobSpec
+from hta_sql.synthetic.workload import OPERATORS
 
 MAX_OPS_PER_LAYER = 256
 """Bounds a step, and so the memory of a writer: longer traces get more steps instead."""

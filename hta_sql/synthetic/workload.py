@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .spec import JobSpec
+    from hta_sql.synthetic.spec import JobSpec
 
 SMS = 132
 """Streaming multiprocessors of the simulated GPU."""

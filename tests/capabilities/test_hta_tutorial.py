@@ -19,8 +19,8 @@ import pytest
 import hta_sql
 from hta_sql import TraceAnalysis, charts
 from hta_sql.errors import RankError
-from hta_sql.hta.counters import TimeSeriesTypes
-from hta_sql.trace_diff import DeviceType, LabeledTrace, TraceDiff
+from hta_sql.hta.methods.counters import TimeSeriesTypes
+from hta_sql.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from tests.cookbook.job import Plan, write_job
 from tests.cookbook.truth import ALL_REDUCE, COPY
 
@@ -303,7 +303,7 @@ def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> 
 
 def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
     """HTA's README, with one import changed."""
-    from hta_sql.trace_analysis import TraceAnalysis  # noqa: PLC0415 - the line that changes
+    from hta_sql.hta.trace_analysis import TraceAnalysis  # noqa: PLC0415 - the line that changes
 
     analyzer = TraceAnalysis(trace_dir=str(traces))
     assert len(analyzer.get_temporal_breakdown()) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hta_sql.cli.describe import find_object
-from hta_sql.library import load_library
+from hta_sql.library.objects import load_library
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hta_sql
-from hta_sql import exports
-from hta_sql.exports import Selection
+from hta_sql.exports import exports
+from hta_sql.exports.exports import Selection
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

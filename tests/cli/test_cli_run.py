@@ -15,7 +15,7 @@ import hta_sql
 from hta_sql.cli.analysis_options import option_name, scan
 from hta_sql.cli.failures import failure_of
 from hta_sql.cli.run import run as run_command
-from hta_sql.library import load_library
+from hta_sql.library.objects import load_library
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
+from docs.generate.commands import updated
 from hta_sql.cli import COMMANDS
-from hta_sql.cli.reference import updated
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

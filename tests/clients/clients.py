@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import hta_sql
-from hta_sql.reference import with_reference
+from docs.generate.page import with_reference
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"

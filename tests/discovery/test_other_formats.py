@@ -11,7 +11,7 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
-from hta_sql.ingestion.peek import peek
+from hta_sql.traces.peek import peek
 from tests.safety.conftest import trace_of
 
 COMPLETE = {"ph": "X", "name": "work", "pid": 1, "tid": 1, "ts": 1, "dur": 2}

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from hta_sql.ingestion.salvage import Span, walk
+from hta_sql.traces.salvage import Span, walk
 from tests.ingestion.ways import Way, check_nothing_vanished, staged
 
 

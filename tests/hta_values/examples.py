@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from hta_sql.common.trace import Trace
-from hta_sql.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.common.trace_call_graph import CallGraph
 
 Event = dict[str, Any]
 

@@ -12,18 +12,18 @@ import pandas as pd
 import pytest
 
 from hta_sql import TraceStore
-from hta_sql.common.timeline import simplify_name
-from hta_sql.common.trace_df import find_op_occurrence, get_iterations
-from hta_sql.common.trace_filter import IterationIndexFilter
-from hta_sql.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.errors import ParameterError
-from hta_sql.hta.names import shorten_name
+from hta_sql.hta.common.timeline import simplify_name
+from hta_sql.hta.common.trace_df import find_op_occurrence, get_iterations
+from hta_sql.hta.common.trace_filter import IterationIndexFilter
+from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.hta.methods.names import shorten_name
 from tests.hta_values.examples import Event, device, frame_of, host, overlapping, tree, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hta_sql.common.trace import Trace
+    from hta_sql.hta.common.trace import Trace
 
 SUBMIT = "runFunction - job_prep_and_submit_for_execution"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hta_sql.ingestion.salvage import rescue
+from hta_sql.traces.salvage import rescue
 from tests.ingestion.corpus import event
 from tests.ingestion.ways import Way, staged
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.ingestion.salvage import rescue
+from hta_sql.traces.salvage import rescue
 
 MALFORMED = Path(__file__).parents[2].parent / "shared" / "traces" / "malformed"
 

@@ -12,10 +12,10 @@ from unittest.mock import patch
 import pytest
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion import chunks, grammar
-from hta_sql.ingestion.grammar import MAX_DEPTH
 from hta_sql.overlay import rewrite_trace
-from hta_sql.trace_files import trace_events
+from hta_sql.traces import chunks, grammar
+from hta_sql.traces.grammar import MAX_DEPTH
+from hta_sql.traces.whole_files import trace_events
 from tests.ingestion.corpus import event
 from tests.ingestion.test_whole_files import END, HEAD, NO_END, names
 from tests.ingestion.ways import (

@@ -13,9 +13,9 @@ import duckdb
 
 from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion import staging
-from hta_sql.ingestion.chunks import CHUNK_BYTES, TraceReader
-from hta_sql.ingestion.source import open_trace
 from hta_sql.ingestion.staging import EXTRACTED, DoubtfulCutError, stage_events
+from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
+from hta_sql.traces.source import open_trace
 
 Row = tuple[Any, ...]
 Outcome = dict[str, list[Row]]

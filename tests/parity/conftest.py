@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hta_sql import TraceStore
-from hta_sql.common.trace import Trace
+from hta_sql.hta.common.trace import Trace
 from tests.parity.jobs import EXACT, TRACES, files_of, ingest_jobs
 
 

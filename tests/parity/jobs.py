@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hta_sql.catalog import build_catalog
 from hta_sql.ingestion import ingest_traces
+from hta_sql.store.catalog import build_catalog
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 TRACES = SHARED / "traces"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hta_sql.errors import ParameterError
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 
 Frames = dict[str, pd.DataFrame]
 

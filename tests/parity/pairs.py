@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hta_sql import LabeledTrace, TraceDiff, TraceStore
-from hta_sql.trace_diff import DeviceType
+from hta_sql.hta.trace_diff import DeviceType
 from tests.parity.comparison import Line, compare
 from tests.parity.jobs import HTA
 

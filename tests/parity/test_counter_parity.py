@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from hta_sql import TraceStore
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.parity.jobs import EXACT, HTA, JOBS
 
 pytestmark = pytest.mark.skipif(not JOBS, reason="the expected numbers are not here")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hta_sql import TraceAnalysis, TraceStore
-from hta_sql.common.trace_file import create_rank_to_trace_dict
-from hta_sql.hta.counters import TimeSeriesTypes
+from hta_sql.hta.common.trace_file import create_rank_to_trace_dict
+from hta_sql.hta.methods.counters import TimeSeriesTypes
 from tests.parity.jobs import TRACES
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hta_sql.analyzers.timeline import prepare_timeline_gpu_events
-from hta_sql.common.trace import Trace
-from hta_sql.common.trace_call_graph import CallGraph
-from hta_sql.common.trace_filter import (
+from hta_sql.hta.analyzers.timeline import prepare_timeline_gpu_events
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace_filter import (
     CPUOperatorFilter,
     FirstIterationFilter,
     GPUKernelFilter,
     TimeRangeFilter,
 )
-from hta_sql.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
+from hta_sql.hta.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
 from tests.parity.jobs import TRACES, files_of
 
 

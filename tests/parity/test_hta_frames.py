@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from pandas.testing import assert_frame_equal
 
-from hta_sql.analyzers.breakdown_analysis import BreakdownAnalysis
-from hta_sql.common.trace import Trace, get_cpu_gpu_correlation
-from hta_sql.common.trace_call_graph import CallGraph
-from hta_sql.configs.parser_config import ParserConfig
+from hta_sql.hta.analyzers.breakdown_analysis import BreakdownAnalysis
+from hta_sql.hta.common.trace import Trace, get_cpu_gpu_correlation
+from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.configs.parser_config import ParserConfig
 
 TraceOf = Callable[[str], Trace]
 

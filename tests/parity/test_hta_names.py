@@ -29,10 +29,10 @@ def found(path: str) -> tuple[bool, Any]:
     """Whether a name of HTA is here, and what it is."""
     module, _, name = path.rpartition(".")
     try:
-        return True, importlib.import_module(f"hta_sql.{path}")
+        return True, importlib.import_module(f"hta_sql.hta.{path}")
     except ModuleNotFoundError:
         pass
-    is_there, holder = found(module) if module else (True, importlib.import_module("hta_sql"))
+    is_there, holder = found(module) if module else (True, importlib.import_module("hta_sql.hta"))
     if not is_there:
         return False, None
     if name in getattr(holder, "__dataclass_fields__", {}):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hta_sql import TraceStore
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.parity.jobs import HTA, JOBS
 
 pytestmark = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hta_sql import TraceDiff, TraceStore
-from hta_sql.trace_diff import DeviceType
+from hta_sql.hta.trace_diff import DeviceType
 from tests.parity.jobs import HTA
 from tests.parity.pairs import labeled
 

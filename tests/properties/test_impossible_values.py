@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hta_sql.library import load_library
+from hta_sql.library.objects import load_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 
 def copy(ts: float, bandwidth: float, size: int) -> dict[str, Any]:

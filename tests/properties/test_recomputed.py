@@ -20,7 +20,7 @@ from tests.properties.traces import random_job, write_job
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hta_sql.store import TraceStore
+    from hta_sql.store.trace_store import TraceStore
 
 SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "3")))
 """Jobs to make up; each is looked at through a handful of scopes."""

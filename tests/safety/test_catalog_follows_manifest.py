@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql import catalog, machine
-from hta_sql.ingestion.locks import store_lock
-from hta_sql.manifest import CATALOG, MANIFEST
-from hta_sql.store_files import store_folder
+from hta_sql import machine
+from hta_sql.store import catalog
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import CATALOG, MANIFEST
 from tests.safety.conftest import busy_times_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
     moved = tmp_path / "moved.store"
     shutil.move(between, moved)
-    monkeypatch.setattr("hta_sql.store.write_catalog", refuse)
+    monkeypatch.setattr("hta_sql.store.trace_store.write_catalog", refuse)
     assert busy_times(moved) == {0: 200.0}
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql import store_files
-from hta_sql.manifest import read_manifest
+from hta_sql.store import files as store_files
+from hta_sql.store.manifest import read_manifest
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces

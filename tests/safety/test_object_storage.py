@@ -14,9 +14,9 @@ import fsspec
 import pytest
 
 import hta_sql
-from hta_sql import catalog
-from hta_sql.manifest import read_manifest, write_manifest
-from hta_sql.store_files import store_folder
+from hta_sql.store import catalog
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import read_manifest, write_manifest
 from tests.safety.conftest import busy_times_of, trace_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.ingestion.discover import TraceFile
 from hta_sql.ingestion.plan import share
-from hta_sql.manifest import read_manifest
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.manifest import read_manifest
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

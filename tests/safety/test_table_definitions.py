@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.manifest import MANIFEST
+from hta_sql.store.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces

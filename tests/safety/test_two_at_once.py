@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.ingestion.locks import store_lock
-from hta_sql.store_files import store_folder
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -71,8 +71,8 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
     store = tmp_path / "job.store"
     code = (
         "import sys, time\n"
-        "from hta_sql.ingestion.locks import store_lock\n"
-        "from hta_sql.store_files import store_folder\n"
+        "from hta_sql.store.locks import store_lock\n"
+        "from hta_sql.store.files import store_folder\n"
         "with store_lock(store_folder(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(60)\n"
@@ -108,7 +108,7 @@ def test_two_notebooks_open_one_folder(write_traces: WriteTraces) -> None:
     traces = write_traces({0: 100.0, 1: 110.0})
     code = (
         "import sys\n"
-        "from hta_sql.trace_analysis import TraceAnalysis\n"
+        "from hta_sql.hta.trace_analysis import TraceAnalysis\n"
         "with TraceAnalysis(trace_dir=sys.argv[1]) as analysis:\n"
         "    print(analysis.get_temporal_breakdown()['compute_time(us)'].tolist())\n"
         "    print(len(analysis.store.ingested.results))\n"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import Job, JobSpec, write_job
-from hta_sql.trace_analysis import TraceAnalysis
 
 SPEC = JobSpec(ranks=2, steps=3, layers=2)
 

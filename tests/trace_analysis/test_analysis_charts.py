@@ -12,7 +12,7 @@ import pytest
 
 from hta_sql import charts
 from hta_sql.errors import ParameterError
-from hta_sql.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.trace_analysis.writing import kernel, write_trace
 
 

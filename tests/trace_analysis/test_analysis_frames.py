@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from hta_sql.errors import RankError
+from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import Job
-from hta_sql.trace_analysis import TraceAnalysis
 from tests.trace_analysis.writing import kernel, write_trace
 
 SIGNATURES = {

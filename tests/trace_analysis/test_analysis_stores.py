@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql import trace_places
 from hta_sql.errors import RankError, TraceNotFoundError
+from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.store import places as trace_places
 from hta_sql.synthetic import Job
-from hta_sql.trace_analysis import TraceAnalysis
 from tests.trace_analysis.writing import kernel, write_trace
 
 
@@ -157,7 +157,7 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
         write_trace(tmp_path / "traces", f"{rank}.json", [kernel(0, 10)], rank=rank)
     script = tmp_path / "script.py"
     lines = [
-        "import hta_sql, hta_sql.ingestion.workers as workers",
+        "import hta_sql, hta_sql.ingestion.running.workers as workers",
         "workers.SMALL_BYTES = 0",
         "workers.cpu_count = lambda: 2",
         "print('started')",

@@ -14,8 +14,8 @@ import duckdb
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.mindspore.files import ClusterFile, parts_of_rank
-from hta_sql.ingestion.source import open_trace
-from hta_sql.sqlfiles import ingest_sql
+from hta_sql.library.files import ingest_sql
+from hta_sql.traces.source import open_trace
 
 CLUSTER_TABLES = (
     "cluster_step_traces",

@@ -1,0 +1,59 @@
+"""Writes docs/analyses.md from sql/analyses and sql/lib: ``python -m docs.generate.analyses FILE``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from docs.generate.page import cell, with_reference
+from docs.generate.schema import column_row
+from hta_sql.library.objects import SqlObject, load_library
+
+BEGIN = "<!-- reference: made by python -m docs.generate.analyses; do not edit below -->"
+
+
+def reference() -> str:
+    """Describe every analysis by topic, then the shared macros."""
+    library = load_library()
+    lines: list[str] = []
+    for topic, analyses in groupby(library.newest_by_topic(), key=lambda a: a.topic):
+        lines += [f"## {topic}", ""]
+        for analysis in analyses:
+            lines += _object(analysis)
+    lines += ["## lib: shared macros", ""]
+    lines += [line for macro in library.macros for line in _object(macro)]
+    return "\n".join(lines)
+
+
+def _object(about: SqlObject) -> Iterator[str]:
+    yield f"### {about.name}"
+    yield ""
+    yield from about.full_description.splitlines()
+    yield ""
+    facts = [f"{key}: {value}" for key, value in about.facts.items() if key != "Status"]
+    if facts:
+        yield from (f"- {fact}" for fact in facts)
+        yield ""
+    if about.parameters:
+        yield "| parameter | type | default | meaning |"
+        yield "|---|---|---|---|"
+        for p in about.parameters:
+            yield f"| `{p.name}` | {p.type or ''} | {cell(p.default)} | {cell(p.doc)} |"
+        yield ""
+    yield "| column | type | unit | meaning |"
+    yield "|---|---|---|---|"
+    yield from map(column_row, about.columns)
+    yield ""
+
+
+def main(paths: list[str]) -> None:
+    """Bring the files up to date."""
+    for path in map(Path, paths):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_reference(text, BEGIN, reference()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

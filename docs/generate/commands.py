@@ -1,0 +1,74 @@
+"""Writes docs/cli.md's reference from the commands themselves.
+
+``python -m docs.generate.commands docs/cli.md`` rewrites what stands between its markers; a test
+holds that the file is current.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from docs.generate.page import with_reference
+from hta_sql.cli import COMMANDS, program
+
+BEGIN = "<!-- reference: made by python -m docs.generate.commands; do not edit below -->"
+
+
+def main(paths: list[str]) -> None:
+    """Bring the files up to date."""
+    for path in map(Path, paths):
+        path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def updated(text: str) -> str:
+    """Replace what stands between the markers."""
+    return with_reference(text, BEGIN, reference())
+
+
+def reference() -> str:
+    """Describe every command in Markdown."""
+    root = click.Context(program, info_name="hta-sql")
+    return "\n".join(line for command in COMMANDS for line in _section(command, root))
+
+
+def _section(command: click.Command, root: click.Context) -> Iterator[str]:
+    name = command.name or ""
+    ctx = click.Context(command, info_name=name, parent=root)
+    yield f"### hta-sql {name}"
+    yield ""
+    yield "```"
+    yield " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    yield "```"
+    for paragraph in _paragraphs(command.help or ""):
+        yield ""
+        yield paragraph
+    yield ""
+    yield "| option | meaning |"
+    yield "|---|---|"
+    for param in command.get_params(ctx):
+        is_own = isinstance(param, click.Option) and param is not command.get_help_option(ctx)
+        record = param.get_help_record(ctx) if is_own else None
+        if record:
+            flags, words = (" ".join(part.replace("|", "\\|").split()) for part in record)
+            words = re.sub(r"\[default: \((.*)\)", r"[default: \1", words)
+            yield f"| `{flags}` | {words} |"
+    yield ""
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Join the lines of a paragraph; one that click keeps as it is becomes a code block."""
+    for paragraph in text.split("\n\n"):
+        lines = [line.strip() for line in paragraph.strip().splitlines()]
+        if lines[:1] == ["\b"]:
+            yield "\n".join(["```", *lines[1:], "```"])
+        elif lines:
+            yield " ".join(lines)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,44 @@
+"""Writes docs/schema.md from the comments of sql/tables: ``python -m docs.generate.schema FILE``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.generate.page import cell, with_reference
+from hta_sql.library.objects import Column, SqlObject, load_library
+
+BEGIN = "<!-- reference: made by python -m docs.generate.schema; do not edit below -->"
+
+
+def reference() -> str:
+    """Describe every table and its columns."""
+    return "\n".join(line for table in load_library().tables for line in _table(table))
+
+
+def _table(table: SqlObject) -> Iterator[str]:
+    yield f"## {table.name}"
+    yield ""
+    yield from table.full_description.splitlines()
+    yield ""
+    yield "| column | type | unit | meaning |"
+    yield "|---|---|---|---|"
+    yield from map(column_row, table.columns)
+    yield ""
+
+
+def column_row(column: Column) -> str:
+    """Return a column as a row of a Markdown table."""
+    return f"| `{column.name}` | {column.type} | {column.unit or ''} | {cell(column.doc)} |"
+
+
+def main(paths: list[str]) -> None:
+    """Bring the files up to date."""
+    for path in map(Path, paths):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_reference(text, BEGIN, reference()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

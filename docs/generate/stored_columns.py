@@ -1,0 +1,49 @@
+"""Writes sql/stored_columns.json: the columns of stored tables, as the ingest SQL makes them.
+
+They come from running the ingest statements over no events, so they cannot drift:
+``python -m docs.generate.stored_columns sql/stored_columns.json``. A test holds that the file is
+current.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import duckdb
+
+from hta_sql.ingestion.mindspore import stage_cluster_data
+from hta_sql.ingestion.rank import RankJob, link_events
+from hta_sql.ingestion.staging import stage_events
+from hta_sql.ingestion.tables import STORED
+from hta_sql.library.files import Columns, ingest_sql
+from hta_sql.library.sqltext import without_rows
+
+
+def defined_columns() -> Columns:
+    """Run the ingest over no events."""
+    columns = {}
+    with duckdb.connect(":memory:", config={"threads": 1}) as con:
+        stage_events(con, None)
+        stage_cluster_data(con, None)
+        link_events(con, RankJob("", "", 0, "", ""), {}, 0)
+        for table in STORED:
+            relation = con.sql(without_rows(ingest_sql(f"store/{table}")))
+            columns[table] = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    return columns
+
+
+def text() -> str:
+    """Return what the file has to hold."""
+    return json.dumps(defined_columns(), indent=1) + "\n"
+
+
+def main(paths: list[str]) -> None:
+    """Bring the files up to date."""
+    for path in map(Path, paths):
+        path.write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

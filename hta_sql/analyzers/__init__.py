@@ -1,1 +1,0 @@
-"""HTA's module paths: ``hta.analyzers.x`` is ``hta_sql.analyzers.x``."""

@@ -1,1 +1,0 @@
-"""HTA's module paths: ``hta.common.x`` is ``hta_sql.common.x``; every number comes from SQL."""

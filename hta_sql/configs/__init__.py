@@ -1,1 +1,0 @@
-"""HTA's module paths: ``hta.configs.x`` is ``hta_sql.configs.x``."""

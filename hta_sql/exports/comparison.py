@@ -1,0 +1,90 @@
+"""Two sides of a comparison, of one store or of two: what each did, by name, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import RankError
+from hta_sql.library.parameters import narrowing
+
+if TYPE_CHECKING:
+    from hta_sql.results.result import Result
+    from hta_sql.store.trace_store import TraceStore
+
+_DIFFERENCE_OF = (
+    "SELECT $control AS control_run, $test AS test_run, d.* "
+    "FROM lib.ops_difference('control_ops', 'test_ops') AS d "
+    "ORDER BY abs(d.diff_sum_ns) DESC, d.side, d.category, d.name, d.shapes"
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side looks at.
+
+    Attributes:
+        store: The store.
+        run: A run of it.
+        ranks: Ranks; None: all.
+        steps: Profiler steps; None: all, and what lies outside of steps.
+    """
+
+    store: TraceStore
+    run: str
+    ranks: list[int] | None = None
+    steps: list[int] | None = None
+
+    def ops(self, **parameters: Any) -> Result:
+        """Run ``ops_by_name`` over it.
+
+        Raises:
+            RankError: No such run, or no such rank of it.
+        """
+        unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
+        if unknown and self.run in self.store.runs():
+            known = ", ".join(map(str, self.store.ranks(self.run)[:20]))
+            raise RankError(f"No rank {unknown[0]} in run {self.run!r}; it has: {known}.")
+        scope: dict[str, Any] = {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
+        return self.store.run("ops_by_name", **scope, **parameters)
+
+    def known_steps(self) -> list[int]:
+        """List the profiler steps of the run, the last one too."""
+        rows = self.store.sql(
+            "SELECT DISTINCT step FROM steps WHERE run = $run ORDER BY step", {"run": self.run}
+        ).rows()
+        return [step for (step,) in rows]
+
+
+def compare(control: Side, test: Side, **parameters: Any) -> Result:
+    """Compare two sides, of one store or of two, by the names of operations.
+
+    Args:
+        control: What the test is measured against.
+        test: What is measured.
+        **parameters: Those of the analysis ``ops_by_name`` behind its scope, and
+            ``include_last_profiler_step``. ``by_step_number`` is false by default, as in
+            ``trace_diff``.
+
+    Returns:
+        The columns of the analysis ``trace_diff``, what changed most in duration first.
+
+    Raises:
+        RankError: No such run or rank.
+        ParameterError: An unknown parameter, or a value of the wrong type.
+    """
+    chosen = {"by_step_number": False, **parameters}
+    sides = {"control_ops": control.ops(**chosen), "test_ops": test.ops(**chosen)}
+    return control.store.run_over(
+        "trace_diff",
+        _DIFFERENCE_OF,
+        {name: ops.arrow() for name, ops in sides.items()},
+        {"control": control.run, "test": test.run},
+        given=narrowing(
+            {
+                "ranks": control.ranks or test.ranks,
+                "steps": control.steps or test.steps,
+                **parameters,
+            }
+        ),
+    )

@@ -1,0 +1,201 @@
+"""Exports a store for those who want files: as CSV, Parquet, sheets, or one DuckDB file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import (
+    AnalysisNotFoundError,
+    ExtraNotInstalledError,
+    ParameterError,
+    StoreError,
+    nearest,
+)
+from hta_sql.library.objects import load_library
+from hta_sql.results.result import Result
+from hta_sql.store.files import replacing
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+SHEET_ROWS = 1_048_575
+"""Rows of an Excel sheet below its header."""
+
+SHEET_NAME = 31
+"""Characters of a sheet's name."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """One analysis or table that was written.
+
+    Attributes:
+        name: Analysis or table.
+        row_count: Rows written.
+        left_out: Rows that the format has no room for.
+    """
+
+    name: str
+    row_count: int
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is exported.
+
+    Attributes:
+        names: Analyses (with their default parameters) and tables; empty: every analysis.
+        runs: Runs; empty: all.
+        ranks: Ranks; empty: all.
+    """
+
+    names: Sequence[str] = ()
+    runs: Sequence[str] = ()
+    ranks: Sequence[int] = ()
+
+
+def export(
+    store: TraceStore,
+    target: str | os.PathLike[str],
+    format_name: str,
+    selection: Selection | None = None,
+) -> list[Exported]:
+    """Write analyses and tables of a store.
+
+    Args:
+        store: The opened store.
+        target: A folder that receives a file for each name (``csv``, ``parquet``), or a file
+            (``xlsx``, ``duckdb``).
+        format_name: ``parquet``, ``csv``, ``xlsx`` or ``duckdb``.
+        selection: What; default: every analysis. ``duckdb`` takes all tables and analyses.
+
+    Returns:
+        What was written, in order.
+
+    Raises:
+        AnalysisNotFoundError: No analysis or table has that name.
+        ParameterError: Names were given for ``duckdb``, or an unknown format.
+        ExtraNotInstalledError: ``xlsx`` without XlsxWriter.
+        StoreError: The target is of another kind.
+    """
+    selection = selection or Selection()
+    path = Path(target)
+    if format_name == "duckdb":
+        from hta_sql.exports.portable import write_portable  # noqa: PLC0415 - the engine only where used
+
+        if selection.names:
+            raise ParameterError("A duckdb file holds every table and analysis; give no names.")
+        counts = write_portable(store, path, selection.runs, selection.ranks)
+        return [Exported(name, count) for name, count in counts.items()]
+    if format_name not in ("csv", "parquet", "xlsx"):
+        raise ParameterError(f"No format {format_name!r}; there are: parquet, csv, xlsx, duckdb.")
+    names = selection.names or [a.base_name for a in load_library().newest_by_topic()]
+    tables = {name: _reader(store, name, selection) for name in names}
+    if format_name == "xlsx":
+        return _write_sheets(tables, path)
+    return _write_files(tables, path, format_name)
+
+
+Reader = Callable[[], Result]
+
+
+def _reader(store: TraceStore, name: str, selection: Selection) -> Reader:
+    """Say how the rows of an analysis or a table are got, once they are wanted."""
+    library = load_library()
+    runs, ranks = list(selection.runs) or None, list(selection.ranks) or None
+    if name in {table.name for table in library.tables}:
+        return lambda: store.table(name, runs=runs, ranks=ranks)
+    known = {a.base_name for a in library.analyses} | {a.name for a in library.analyses}
+    if name not in known:
+        candidates = known | {table.name for table in library.tables}
+        raise AnalysisNotFoundError(
+            f"No analysis or table {name!r}.{nearest(name, candidates)} See them all: hta-sql list"
+        )
+    parameters = {parameter.name for parameter in library.find(name).parameters}
+    scope = {"runs": runs, "ranks": ranks}
+    given: dict[str, Any] = {k: v for k, v in scope.items() if v and k in parameters}
+    return lambda: store.run(name, **given)
+
+
+def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> list[Exported]:
+    from hta_sql.results.writers import WRITERS  # noqa: PLC0415 - pyarrow only where used
+
+    if folder.is_file():
+        raise StoreError(f"{str(folder)!r} is a file; csv and parquet are written into a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, read in tables.items():
+        result = read()
+        with (
+            replacing(folder / f"{name}.{format_name}") as partial,
+            partial.open("wb") as stream,
+        ):
+            WRITERS[format_name](result, stream)
+        written.append(Exported(name, len(result)))
+    return written
+
+
+def _write_sheets(tables: dict[str, Reader], path: Path) -> list[Exported]:
+    try:
+        import xlsxwriter  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise ExtraNotInstalledError(
+            "Sheets need XlsxWriter: pip install 'hta_sql[xlsx]'"
+        ) from error
+    if path.is_dir():
+        raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    # constant_memory: rows go to disk as they come. No text is a formula, link or number.
+    options = {
+        "constant_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "nan_inf_to_errors": True,
+    }
+    with replacing(path) as partial, xlsxwriter.Workbook(str(partial), options) as book:
+        names = _sheet_names(tables)
+        bold = book.add_format({"bold": True})
+        for name, read in tables.items():
+            result = read()
+            sheet = book.add_worksheet(names[name])
+            sheet.freeze_panes(1, 0)
+            for place, column in enumerate(result.columns):
+                sheet.set_column(place, place, max(10, len(column) + 2))
+            sheet.write_row(0, 0, result.columns, bold)
+            rows = result.arrow().slice(0, SHEET_ROWS)
+            _write_rows(sheet, rows.to_batches(max_chunksize=10_000))
+            written.append(Exported(name, rows.num_rows, len(result) - rows.num_rows))
+    return written
+
+
+def _write_rows(sheet: Any, batches: Iterable[Any]) -> None:
+    line = 1
+    for batch in batches:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for place, value in enumerate(row):
+                if isinstance(value, str):
+                    sheet.write_string(line, place, value[:32_767])
+                elif isinstance(value, (bool, int, float)):
+                    sheet.write(line, place, value)
+                elif value is not None:
+                    sheet.write_string(line, place, str(value)[:32_767])
+            line += 1
+
+
+def _sheet_names(tables: Iterable[str]) -> dict[str, str]:
+    """Shorten names to what a sheet may have, and keep them apart."""
+    names: dict[str, str] = {}
+    for name in tables:
+        short, number = name[:SHEET_NAME], 2
+        while short in names.values():
+            short = f"{name[: SHEET_NAME - len(str(number)) - 1]}~{number}"
+            number += 1
+        names[name] = short
+    return names

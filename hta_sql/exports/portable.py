@@ -1,0 +1,72 @@
+"""One DuckDB file that holds a store: its data as tables, and every view and macro over them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from hta_sql.errors import QueryError, StoreError
+from hta_sql.library import sqltext
+from hta_sql.library.files import stored_columns
+from hta_sql.library.objects import load_library
+from hta_sql.store.files import replacing
+from hta_sql.store.template import CONFIG, template
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+_SOURCE = "source"
+"""Name under which the store's own catalog is attached while it is copied."""
+
+
+def write_portable(
+    store: TraceStore, path: Path, runs: Sequence[str] = (), ranks: Sequence[int] = ()
+) -> dict[str, int]:
+    """Copy a store into one file that any DuckDB from 1.4 on opens.
+
+    Args:
+        store: The opened store.
+        path: File; it is replaced when all is written.
+        runs: Runs to copy; empty: all.
+        ranks: Ranks to copy; empty: all.
+
+    Returns:
+        Table ─▶ its rows.
+
+    Raises:
+        StoreError: The path is a folder.
+        RankError: A wanted run or rank is not in the store.
+        QueryError: The engine failed.
+    """
+    if path.is_dir():
+        raise StoreError(f"{str(path)!r} is a folder; duckdb is written as one file.")
+    store.check_scope(runs, ranks)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scope = {"runs": list(runs) or None, "ranks": list(ranks) or None}
+    with replacing(path) as partial:
+        shutil.copyfile(template(load_library()), partial)
+        try:
+            with duckdb.connect(str(partial), config=CONFIG) as con:
+                return _fill(con, store, scope)
+        except duckdb.Error as error:
+            raise QueryError(f"Could not write {str(path)!r}: {error}") from error
+
+
+def _fill(
+    con: duckdb.DuckDBPyConnection,
+    store: TraceStore,
+    scope: dict[str, list[str] | list[int] | None],
+) -> dict[str, int]:
+    store.attach_to(con, _SOURCE)
+    counts = {}
+    for name in (*stored_columns(), "rank_scope"):
+        table = f"stored.{sqltext.identifier(name)}"
+        drop, create = sqltext.replace_view_by_table(table, sqltext.of_scope(f"{_SOURCE}.{table}"))
+        con.execute(drop)
+        ((counts[name],),) = con.execute(create, scope).fetchall()
+    con.execute(sqltext.detach(_SOURCE))
+    return counts

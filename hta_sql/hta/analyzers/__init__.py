@@ -1,0 +1,1 @@
+"""HTA's module paths: ``hta.analyzers.x`` is ``hta_sql.hta.analyzers.x``."""

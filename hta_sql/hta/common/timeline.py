@@ -1,0 +1,289 @@
+"""Timelines of trace frames, with HTA's classes and functions.
+
+For device activity alone, :meth:`hta_sql.TraceStore.run` with ``gpu_timeline`` needs no frame.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.common.timeline_settings import (
+    ANNOTATION_STREAM,
+    EventType,
+    PlotFormat,
+    TimelinePlotSetting,
+    auto_detect_setting,
+    get_fig_name_from_fig_title,
+    get_fig_title_from_fig_name,
+)
+from hta_sql.hta.common.trace_df import (
+    find_events_by_name_patterns_using_decoded_names,
+    find_events_by_name_patterns_using_symbol_table,
+)
+from hta_sql.hta.common.trace_filter import Filter, text_columns
+from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.hta.common.types import HOST_STREAM
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = [
+    "AnnotationStreamID",
+    "CPUStreamID",
+    "DefaultCallStackHoverColumns",
+    "DefaultHoverColumns",
+    "DefaultMustHaveColumns",
+    "DefaultTaskLabelColumns",
+    "DefaultTimelinePlotSetting",
+    "EventType",
+    "PlotFormat",
+    "Timeline",
+    "TimelinePlotSetting",
+    "align_module_with_kernels",
+    "auto_detect_setting",
+    "get_fig_name_from_fig_title",
+    "get_fig_title_from_fig_name",
+    "plot_events_timeline",
+    "prepare_timeline_events",
+]
+
+HOVER_COLUMNS = ["trace", "rank", "iteration", "stream", "cat", "index"]
+_LABEL_COLUMNS = ["stream", "rank", "trace", "depth", "tid"]
+_KEPT = re.compile(r"(^##.+##$)|(^<.+>$)|(^Mem\w+(\s+\w+)?\s+\(.+\)$)")
+_NAME = re.compile(r"^(void\s+)?([\w_:.#\s<>,]+)(\(.+\))?")
+
+
+AnnotationStreamID = ANNOTATION_STREAM
+CPUStreamID = HOST_STREAM
+DefaultHoverColumns = HOVER_COLUMNS
+DefaultMustHaveColumns = ["name", "ts", "dur"]
+DefaultTaskLabelColumns = ["stream", "rank", "trace", "depth"]
+DefaultTimelinePlotSetting = TimelinePlotSetting()
+DefaultCallStackHoverColumns = [
+    *("name", "cat", "index", "ts", "dur", "rank", "stream", "height", "depth", "tid"),
+    "index_correlation",
+]
+
+
+def simplify_name(name: str, max_length: int = 45) -> str:
+    """Shorten a name: without arguments, ``void`` and autograd's long prefix; cut at a length."""
+    if not _KEPT.match(name):
+        name = name.replace("(anonymous namespace)::", "anon::")
+        name = re.sub(r"^void\s+", "", name)
+        name = name.replace("autograd::engine::evaluate_function: ", "autograd::")
+        found = _NAME.match(name)
+        name = found.group(2) if found else name
+    return name if len(name) < max_length else f"{name[: max_length - 3]}..."
+
+
+def prepare_timeline_events(
+    df: pd.DataFrame,
+    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+    symbol_table: TraceSymbolTable | None = None,
+    hover_columns: list[str] | None = None,
+) -> pd.DataFrame:
+    """Add start, end and lane to events, shorten their names, and sort them by lane and start.
+
+    Args:
+        df: Frame with ``name, ts, dur``.
+        setting: How the timeline looks.
+        symbol_table: What the numbers in ``name`` and ``cat`` stand for.
+        hover_columns: Columns to keep for the tooltip.
+
+    Returns:
+        The events; ``ts`` from the first one on [µs]. Empty for an empty frame.
+    """
+    wanted = {"name", "ts", "dur", *(hover_columns or HOVER_COLUMNS), *_LABEL_COLUMNS}
+    events = df[[column for column in df.columns if column in wanted]].copy()
+    if symbol_table is not None:
+        symbol_table.decode_df(events, create_new_columns=False)
+    events["name"] = [simplify_name(str(name)) for name in events["name"]]
+    first = events["ts"].min() if len(events) else 0
+    events["ts"] -= first
+    origin = first if setting.use_global_time else 0
+    shortest = setting.short_events_display_duration if setting.amplify_short_events else 0
+    events[setting.x_start_column] = events["ts"] + origin
+    events[setting.x_end_column] = events["ts"] + origin + events["dur"].clip(lower=shortest)
+    detected = replace(setting)
+    auto_detect_setting(events, detected)
+    events[setting.task_column] = _lanes(events, detected)
+    return events.sort_values([setting.task_column, "ts"], kind="stable")
+
+
+def align_module_with_kernels(
+    events_df: pd.DataFrame,
+    module_list: list[str],
+    sym_table: TraceSymbolTable | None = None,
+    include_original_cpu_events: bool = False,
+) -> pd.DataFrame:
+    """Add a bar for each call of some modules or operators where its kernels run.
+
+    Args:
+        events_df: Frame with the columns that :class:`CallGraph` adds.
+        module_list: Expressions that names match from their start on.
+        sym_table: What the numbers in ``name`` stand for.
+        include_original_cpu_events: Whether to keep host events.
+
+    Returns:
+        The device activity and, on stream -2, the calls: from the start of their first kernel on,
+        for as long as their kernels span.
+
+    Raises:
+        ParameterError: The frame has no columns of a call graph, or no names as text.
+    """
+    needed = {"stream", "name", "first_kernel_start", "kernel_span", "num_kernels"}
+    if missing := needed - set(events_df.columns):
+        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: make a CallGraph.")
+    host = events_df[(events_df["stream"] == -1) & (events_df["num_kernels"] >= 1)]
+    text = text_columns(events_df)[0]
+    if sym_table is not None and text != "name":
+        found = find_events_by_name_patterns_using_symbol_table(host, module_list, sym_table)
+    elif text:
+        found = find_events_by_name_patterns_using_decoded_names(host, module_list, text)
+    else:
+        raise ParameterError("The frame has no names as text: give the symbol table.")
+    calls = host.loc[host["index"].isin(found)].copy()
+    calls["ts"], calls["dur"] = calls["first_kernel_start"], calls["kernel_span"]
+    calls["stream"] = ANNOTATION_STREAM
+    on_gpu = events_df["stream"] >= (-1 if include_original_cpu_events else 0)
+    return pd.concat([events_df[on_gpu], calls], ignore_index=True)
+
+
+def plot_events_timeline(
+    title: str,
+    events: pd.DataFrame,
+    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+    hover_columns: list[str] | None = None,
+    output_image_path: str | None = None,
+) -> alt.TopLevelMixin | str:
+    """Draw events that :func:`prepare_timeline_events` made.
+
+    Args:
+        title: Title of the chart.
+        events: The events.
+        setting: How the timeline looks.
+        hover_columns: Columns for the tooltip.
+        output_image_path: Save it there: ``.html`` (which opens offline), ``.png`` or ``.svg``.
+
+    Returns:
+        The chart, which a notebook shows; its page as text where the setting asks for HTML.
+
+    Raises:
+        ParameterError: The frame does not have the columns, or the setting asks for a file without
+            a path.
+    """
+    if setting.plot_format is PlotFormat.File and not output_image_path:
+        raise ParameterError("The setting asks for a file: give output_image_path.")
+    from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
+    from hta_sql.charts.files import page_of  # noqa: PLC0415
+    from hta_sql.charts.frame_timeline import frame_timeline  # noqa: PLC0415
+    from hta_sql.charts.style import themed  # noqa: PLC0415
+
+    columns = {
+        setting.x_start_column: "start",
+        setting.x_end_column: "end",
+        setting.task_column: "task",
+        setting.color_column: "colour",
+    }
+    if missing := set(columns) - set(events.columns):
+        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: prepare it first.")
+    hover = [column for column in hover_columns or HOVER_COLUMNS if column in events]
+    renamed = events[[*columns, *hover]].rename(columns=columns)
+    for bound in ("start", "end"):
+        if pd.api.types.is_datetime64_any_dtype(renamed[bound]):
+            renamed[bound] = renamed[bound].astype("datetime64[ns]").astype("int64") / 1000
+    chart = themed(frame_timeline(renamed, title, hover, setting.task_height))
+    if output_image_path:
+        save(chart, Path(output_image_path))
+    if setting.plot_format is PlotFormat.HTML:
+        return page_of(chart, title)
+    return chart
+
+
+class Timeline:
+    """Events of a frame as a timeline: ``Timeline(frame, symbols).plot("Step 3")``.
+
+    Args:
+        timeline_events: Frame of events.
+        symbol_table: What the numbers in ``name`` and ``cat`` stand for.
+        filter_func: Which of them to show.
+        setting: How it looks.
+        hover_columns: Columns for the tooltip.
+    """
+
+    def __init__(
+        self,
+        timeline_events: pd.DataFrame,
+        symbol_table: TraceSymbolTable,
+        filter_func: Filter | None = None,
+        setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+        hover_columns: list[str] | None = None,
+    ) -> None:
+        self.symbol_table = symbol_table
+        self.setting = setting
+        self.hover_columns = hover_columns or HOVER_COLUMNS
+        self.timeline_events = timeline_events
+        self.prepare(filter_func)
+
+    @staticmethod
+    def is_timeline_events(df: pd.DataFrame, setting: TimelinePlotSetting) -> bool:
+        """Say whether a frame has starts, ends and lanes already."""
+        made = {setting.task_column, setting.x_start_column, setting.x_end_column}
+        return made <= set(df.columns)
+
+    def prepare(self, filter_func: Filter | None = None) -> None:
+        """Choose events and give them start, end and lane, unless they have them.
+
+        Args:
+            filter_func: Which of them to show; default: all.
+        """
+        events = self.timeline_events
+        if self.is_timeline_events(events, self.setting):
+            return
+        chosen = filter_func(events, self.symbol_table) if filter_func else events
+        self.timeline_events = prepare_timeline_events(
+            chosen, self.setting, self.symbol_table, self.hover_columns
+        )
+
+    def plot(self, title: str, save_path: str | None = None) -> alt.TopLevelMixin | str:
+        """Draw it; see :func:`plot_events_timeline`."""
+        return plot_events_timeline(
+            title, self.timeline_events, self.setting, self.hover_columns, save_path
+        )
+
+
+def _lanes(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
+    """Name the lane of each event by what tells it apart: trace, rank, stream, thread or depth."""
+    words = pd.Series([""] * len(events), index=events.index)
+    for column, width, tells in (
+        ("trace", 0, setting.multi_traces),
+        ("rank", 3, setting.multi_ranks),
+    ):
+        if tells and column in events:
+            words += [f"{column} {str(value).zfill(width)} " for value in events[column]]
+    if (
+        setting.event_type is EventType.CPUEvents
+        and "tid" in events
+        and not setting.compress_threads
+    ):
+        words += [f"tid {tid} " for tid in events["tid"]]
+    one_lane = setting.event_type is EventType.GPUEvents and not setting.multi_streams
+    if one_lane and words.ne("").all() and not setting.auto_detect:
+        return words.str.rstrip()
+    streams = events.get("stream", pd.Series(HOST_STREAM, index=events.index))
+    depths = events.get("depth", pd.Series(-1, index=events.index))
+    return words + [_lane(int(s), int(d)) for s, d in zip(streams, depths, strict=True)]
+
+
+def _lane(stream: int, depth: int) -> str:
+    if stream == ANNOTATION_STREAM:
+        return "gpu annotate"
+    if stream != HOST_STREAM:
+        return f"gpu stream {stream:03d}"
+    return "cpu events" if depth < 0 else f"cpu level {depth:03d}"

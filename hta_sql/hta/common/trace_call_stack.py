@@ -1,0 +1,172 @@
+"""CallStackGraph: the call tree of one thread, with HTA's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pandas as pd
+
+from hta_sql.hta.common.types import DeviceType
+from hta_sql.hta.methods.call_walk import Walk, root_of
+
+__all__ = ["CallStackGraph", "CallStackIdentity", "CallStackNode", "DeviceType"]
+
+NON_EXISTENT_NODE_INDEX = -2
+NULL_NODE_INDEX = -1
+
+
+class CallStackIdentity(NamedTuple):
+    """The thread of a call tree."""
+
+    rank: int = -1
+    pid: int = -1
+    tid: int = -1
+
+
+@dataclass
+class CallStackNode:
+    """One event of a call tree.
+
+    Attributes:
+        parent: The event above; for an outermost one the root, -tid.
+        depth: Events above.
+        height: Longest way down: 0 for device activity, 1 for a host event without host events.
+        device: Where it ran.
+        children: Events directly below.
+    """
+
+    parent: int = NULL_NODE_INDEX
+    depth: int = -1
+    height: int = -1
+    device: DeviceType = DeviceType.CPU
+    children: list[int] = field(default_factory=list)
+
+
+class CallStackGraph:
+    """The call tree of one thread; backward threads hang below the main thread's annotations.
+
+    Attributes:
+        identity: Rank, process and thread.
+        df: Host events of the thread.
+        full_df: All events of the rank.
+        root_index: -tid: what the outermost events have as their parent.
+    """
+
+    def __init__(self, identity: CallStackIdentity, frame: pd.DataFrame, walk: Walk) -> None:
+        self.identity = identity
+        self.full_df = frame
+        own = (frame["pid"] == identity.pid) & (frame["tid"] == identity.tid)
+        self.df = frame.loc[own & frame["depth"].ge(0) & frame["height"].ge(1)]
+        self.root_index = root_of(identity.tid)
+        self.device_type = DeviceType.CPU
+        self._walk = walk
+
+    def get_node(self, idx: int) -> CallStackNode:
+        """Return one event as a node.
+
+        Raises:
+            KeyError: It is in no call tree.
+        """
+        place = self._walk.place(idx)
+        if place < 0:
+            raise KeyError(idx)
+        walk = self._walk
+        device = DeviceType.GPU if walk.on_gpu[place] else DeviceType.CPU
+        where = (int(walk.parents[place]), int(walk.depth[place]), int(walk.height[place]))
+        return CallStackNode(*where, device, walk.children(idx))
+
+    def get_nodes(self) -> dict[int, CallStackNode]:
+        """Return all nodes of the rank's trees: those of linked threads are shared."""
+        walk = self._walk
+        children: dict[int, list[int]] = {}
+        for event, parent in zip(walk.ids.tolist(), walk.parents.tolist(), strict=True):
+            children.setdefault(parent, []).append(event)
+        rows = (walk.ids, walk.parents, walk.depth, walk.height, walk.on_gpu)
+        return {
+            event: CallStackNode(
+                *(parent, depth, height, DeviceType.GPU if on_gpu else DeviceType.CPU),
+                children.get(event, []),
+            )
+            for event, parent, depth, height, on_gpu in zip(
+                *(r.tolist() for r in rows), strict=True
+            )
+        }
+
+    def get_parent(self, idx: int) -> int:
+        """Return the event above; -tid for an outermost one, -2 for one that is in no tree."""
+        place = self._walk.place(idx)
+        return int(self._walk.parents[place]) if place >= 0 else NON_EXISTENT_NODE_INDEX
+
+    def get_children(self, idx: int) -> list[int]:
+        """List the events directly below one, or below the root."""
+        return self._walk.children(idx)
+
+    def get_root(self, idx: int) -> int:
+        """Return the root above an event: -tid of the tree's thread; -1 for one in no tree."""
+        return next(reversed(self._walk.ancestors(idx)), NULL_NODE_INDEX)
+
+    def get_path_to_root(self, idx: int) -> list[int]:
+        """List an event, those above it, nearest first, and the root."""
+        above = self._walk.ancestors(idx)
+        return [idx, *above] if above else []
+
+    def get_descendants(self, idx: int, include_gpu_kernel: bool = False) -> list[int]:
+        """List an event and everything below it, in the order of the walk."""
+        inside = self._walk.subtree(idx)
+        kept = self._walk.ids[inside]
+        if not include_gpu_kernel:
+            kept = kept[~self._walk.on_gpu[inside]]
+        return [int(event) for event in kept]
+
+    def get_paths_to_leaves(self, idx: int, include_cuda_kernel: bool = False) -> list[list[int]]:
+        """List the ways from an event down to each event without others below it."""
+        paths: list[list[int]] = []
+        path: list[int] = []
+        depths: list[int] = []
+        inside = self._walk.subtree(idx)
+        events = self.get_descendants(idx, include_cuda_kernel)
+        depth_of = dict(
+            zip(self._walk.ids[inside].tolist(), self._walk.depth[inside].tolist(), strict=True)
+        )
+        for event, following in zip(events, [*events[1:], None], strict=True):
+            while depths and depths[-1] >= depth_of[event]:
+                path.pop()
+                depths.pop()
+            path.append(event)
+            depths.append(depth_of[event])
+            if following is None or depth_of[following] <= depth_of[event]:
+                paths.append(path.copy())
+        return paths
+
+    def get_leaf_nodes(self, idx: int, include_gpu_kernel: bool = False) -> list[int]:
+        """List the events below one that have none below them."""
+        return [path[-1] for path in self.get_paths_to_leaves(idx, include_gpu_kernel)]
+
+    def get_dataframe(self) -> pd.DataFrame:
+        """Return the host events of the thread."""
+        return self.df
+
+    def get_depth(self) -> pd.Series:
+        """Return the depth of each host event of the thread."""
+        return self.df["depth"]
+
+    def dfs_traverse(
+        self,
+        enter_func: Callable[[int, CallStackNode], None],
+        exit_func: Callable[[int, CallStackNode], None],
+    ) -> None:
+        """Call a function when an event of the thread's own tree is entered, another when left."""
+        nodes = self.get_nodes()
+        tops = self._walk.children(self.root_index)
+        nodes[self.root_index] = CallStackNode(children=tops)
+        pending = [(self.root_index, False)]
+        while pending:
+            event, is_left = pending.pop()
+            if is_left:
+                exit_func(event, nodes[event])
+                continue
+            enter_func(event, nodes[event])
+            pending.append((event, True))
+            pending += [(child, False) for child in reversed(nodes[event].children)]

@@ -1,0 +1,232 @@
+"""The numbers that stand for names and categories in HTA's frames."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import ClassVar
+
+import pandas as pd
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.common.types import (
+    CPU_EVENTS_CATEGORY_PATTERN,
+    KERNEL_CATEGORY_PATTERN,
+    KERNEL_LAUNCH_CATEGORY_PATTERN,
+    GroupingPattern,
+    MemoryKernelGroupingPattern,
+    ProfilerStepGroupingPattern,
+)
+from hta_sql.hta.methods.names import shorten_name
+
+__all__ = ["TraceSymbolTable", "decode_symbol_id_to_symbol_name"]
+
+_EXECUTING = re.compile(r"cpu_op$|\w+_(runtime|driver)$")
+_WAITING = re.compile(r"\w*(Synchronize|WaitEvent|EventRecord)")
+
+
+class TraceSymbolTable:
+    """A list of symbols and the number of each; numbers never change once given.
+
+    Attributes:
+        sym_table: Symbol of each number.
+        sym_index: Number of each symbol.
+        NULL: A number that no symbol has.
+    """
+
+    NULL: ClassVar[int] = -128
+
+    def __init__(self, symbols: Iterable[str] = ()) -> None:
+        self.sym_table: list[str] = []
+        self.sym_index: dict[str, int] = {}
+        self.add_symbols(symbols)
+
+    def add_symbols(self, symbols: Iterable[str]) -> None:
+        """Number the symbols that have no number yet."""
+        for symbol in symbols:
+            if symbol not in self.sym_index:
+                self.sym_index[symbol] = len(self.sym_table)
+                self.sym_table.append(symbol)
+
+    def add_symbols_mp(self, symbols_list: list[Iterable[str]]) -> None:
+        """Number the symbols of several lists that have no number yet, in order."""
+        for symbols in symbols_list:
+            self.add_symbols(symbols)
+
+    def is_empty(self) -> bool:
+        """Say whether there is no symbol."""
+        return not self.sym_table
+
+    def get_sym_id_map(self) -> dict[str, int]:
+        """Return {symbol: number}."""
+        return self.sym_index
+
+    def get_sym_index(self) -> dict[str, int]:
+        """Return {symbol: number}."""
+        return self.sym_index
+
+    def get_sym_table(self) -> list[str]:
+        """Return the symbols in order of their numbers."""
+        return self.sym_table
+
+    def get_sym_index_series(self) -> pd.Series:
+        """Return the numbers, indexed by symbol."""
+        return pd.Series(self.sym_index, dtype="int64")
+
+    def get_sym_table_series(self) -> pd.Series:
+        """Return the symbols, indexed by number."""
+        return pd.Series(self.sym_table, dtype=object)
+
+    def get_symbol_ids(self, symbol_pattern: GroupingPattern) -> dict[str, int]:
+        """Return {symbol: number} of a group of symbols; see :mod:`hta_sql.hta.common.types`."""
+        return {s: n for s, n in self.sym_index.items() if symbol_pattern.match(s)}
+
+    def get_symbol_names(self, symbol_ids: Iterable[int]) -> dict[int, str]:
+        """Return {number: symbol} of some numbers; unknown ones are left out."""
+        wanted = sorted({int(n) for n in symbol_ids if 0 <= n < len(self.sym_table)})
+        return {number: self.sym_table[number] for number in wanted}
+
+    def get_cpu_event_cat_ids(self) -> list[int]:
+        """List the numbers of the categories of operators, annotations and calls on the host."""
+        return list(self.get_symbol_ids(CPU_EVENTS_CATEGORY_PATTERN).values())
+
+    def get_gpu_kernel_cat_ids(self) -> list[int]:
+        """List the numbers of the categories of kernels, copies and memsets."""
+        return list(self.get_symbol_ids(KERNEL_CATEGORY_PATTERN).values())
+
+    def get_profiler_step_ids(self) -> list[int]:
+        """List the numbers of the names of profiler steps."""
+        return list(self.get_symbol_ids(ProfilerStepGroupingPattern).values())
+
+    def get_memory_name_ids(self) -> list[int]:
+        """List the numbers of the names of copies and memsets on the device."""
+        return list(self.get_symbol_ids(MemoryKernelGroupingPattern).values())
+
+    def get_kernel_launch_ids(self) -> list[int]:
+        """List the numbers of the names of calls that launch kernels or graphs, of any vendor."""
+        return list(self.get_symbol_ids(KERNEL_LAUNCH_CATEGORY_PATTERN).values())
+
+    def get_operator_or_cuda_runtime_query(self) -> str:
+        """Return text for ``frame.query``: operators and calls of a runtime or driver."""
+        return f"(cat in {self._numbers_of(_EXECUTING)})"
+
+    def get_runtime_launch_events_query(self) -> str:
+        """Return text for ``frame.query``: calls whose device activity is in the frame.
+
+        They are found by correlation, whatever their name and vendor; calls that wait for the
+        device or record an event launch nothing.
+        """
+        launched = "(stream == -1) and (index_correlation > 0)"
+        return f"{launched} and (name not in {self._numbers_of(_WAITING)})"
+
+    def find_matches(self, patterns: list[str]) -> list[int]:
+        """List the numbers of the symbols that contain one of the texts."""
+        found = re.compile("|".join(map(re.escape, patterns)))
+        return [number for number, symbol in enumerate(self.sym_table) if found.search(symbol)]
+
+    def find_matched_symbols(self, patterns: list[str]) -> list[str]:
+        """List the symbols that contain one of the texts."""
+        return [self.sym_table[number] for number in self.find_matches(patterns)]
+
+    def matching(self, expression: str) -> set[int]:
+        """Return the numbers of the symbols that an expression matches from their start on."""
+        found = re.compile(expression)
+        return {number for number, symbol in enumerate(self.sym_table) if found.match(symbol)}
+
+    @staticmethod
+    def create_from_df(df: pd.DataFrame) -> TraceSymbolTable:
+        """Number the texts in ``name`` and ``cat`` of a frame, in alphabetical order."""
+        return TraceSymbolTable(sorted({*df["name"], *df["cat"]}))
+
+    @staticmethod
+    def clone(symbol_table: TraceSymbolTable) -> TraceSymbolTable:
+        """Copy a table."""
+        return TraceSymbolTable(symbol_table.sym_table)
+
+    @staticmethod
+    def combine_symbol_tables(tables: list[TraceSymbolTable]) -> TraceSymbolTable:
+        """Number the symbols of several tables anew."""
+        return TraceSymbolTable(symbol for table in tables for symbol in table.sym_table)
+
+    @staticmethod
+    def create_from_symbol_id_map(symbol_id_map: dict[str, int]) -> TraceSymbolTable:
+        """Give symbols the numbers that they have; a number without one is ``Undefined-<number>``.
+
+        Raises:
+            ParameterError: A number is below 0 or has two symbols.
+        """
+        symbols = {number: symbol for symbol, number in symbol_id_map.items()}
+        if len(symbols) != len(symbol_id_map) or min(symbols, default=0) < 0:
+            raise ParameterError("Numbers of symbols are 0 or more, and each is of one symbol.")
+        numbers = range(max(symbols, default=-1) + 1)
+        return TraceSymbolTable(symbols.get(number, f"Undefined-{number}") for number in numbers)
+
+    @staticmethod
+    def from_csv_file(file_path: str | os.PathLike[str]) -> TraceSymbolTable:
+        """Read the column ``symbol`` of a CSV file: the first row has number 0.
+
+        Raises:
+            ParameterError: There is no such file or no such column.
+        """
+        try:
+            rows = pd.read_csv(file_path, keep_default_na=False, dtype=str)
+        except (OSError, ValueError) as error:
+            raise ParameterError(f"{os.fspath(file_path)!r} cannot be read: {error}.") from error
+        if "symbol" not in rows:
+            raise ParameterError(f"{os.fspath(file_path)!r} has no column symbol.")
+        return TraceSymbolTable(rows["symbol"])
+
+    def update_encoded_df(self, df: pd.DataFrame, old_symbol_table: TraceSymbolTable) -> None:
+        """Replace the numbers of another table in ``name`` and ``cat`` by this one's, in place.
+
+        Raises:
+            ParameterError: A symbol has no number here; add the symbols of the other table first.
+        """
+        for column in ("cat", "name"):
+            texts = old_symbol_table._texts(df[column])
+            if unknown := sorted(set(texts) - self.sym_index.keys()):
+                raise ParameterError(f"{unknown[0]!r} has no number here: add_symbols first.")
+            df[column] = texts.map(self.sym_index).astype("int64")
+
+    def add_symbols_to_trace_df(self, trace_df: pd.DataFrame, col: str) -> None:
+        """Replace the numbers of a column by their symbols, in place; others become ``""``."""
+        trace_df[col] = self._texts(trace_df[col])
+
+    def encode_df(self, df: pd.DataFrame) -> None:
+        """Replace the texts in ``name`` and ``cat`` by their numbers, in place."""
+        for column in ("name", "cat"):
+            if column in df and not pd.api.types.is_integer_dtype(df[column]):
+                df[column] = df[column].map(self.sym_index).astype("int64")
+
+    def decode_df(self, df: pd.DataFrame, create_new_columns: bool = True) -> None:
+        """Write the texts of ``name`` and ``cat`` to ``s_name`` and ``s_cat``, or over them."""
+        for column in ("name", "cat"):
+            if column in df and pd.api.types.is_integer_dtype(df[column]):
+                df[f"s_{column}" if create_new_columns else column] = self._texts(df[column])
+
+    def _numbers_of(self, expression: re.Pattern[str]) -> list[int]:
+        return [n for n, symbol in enumerate(self.sym_table) if expression.match(symbol)]
+
+    def _texts(self, numbers: pd.Series, symbols: list[str] | None = None) -> pd.Series:
+        symbols = self.sym_table if symbols is None else symbols
+        texts = [symbols[n] if 0 <= n < len(symbols) else "" for n in numbers]
+        return pd.Series(texts, index=numbers.index, dtype=object)
+
+
+def decode_symbol_id_to_symbol_name(
+    df: pd.DataFrame, symbol_table: TraceSymbolTable, use_shorten_name: bool
+) -> None:
+    """Add ``s_name`` and ``s_cat`` (and ``s_user_annotation``) to a frame; -1 becomes ``""``.
+
+    Args:
+        df: A frame with numbers in ``name``, ``cat`` and, maybe, ``user_annotation``.
+        symbol_table: What the numbers stand for.
+        use_shorten_name: Leave out template and call arguments, and return types.
+    """
+    symbols = symbol_table.sym_table
+    if use_shorten_name:
+        symbols = [shorten_name(symbol) for symbol in symbols]
+    for column in ("name", "cat", "user_annotation"):
+        if column in df and pd.api.types.is_integer_dtype(df[column]):
+            df[f"s_{column}"] = symbol_table._texts(df[column], symbols)  # noqa: SLF001 - same module

@@ -1,0 +1,91 @@
+"""HtaConfig: settings of a user's scripts, from JSON files; no analysis depends on them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.config
+import os
+from pathlib import Path
+from typing import Any
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.configs.default_values import DEFAULT_CONFIG_FILENAME
+
+__all__ = ["DEFAULT_CONFIG_FILENAME", "HtaConfig", "logger", "setup_logger"]
+
+logger = logging.getLogger("hta_sql")
+
+
+def setup_logger(config_file: str = "logging.config") -> None:
+    """Configure logging by a file in the format of :func:`logging.config.fileConfig`.
+
+    Args:
+        config_file: The file; where it does not exist, the logger ``hta_sql`` stays as it is.
+    """
+    if Path(config_file).is_file():
+        logging.config.fileConfig(config_file, disable_existing_loggers=False)
+
+
+class HtaConfig:
+    """Settings from several files; a later file replaces keys of the earlier ones.
+
+    Args:
+        config_file_path: A file to read last.
+        load_default_paths: Whether to read :meth:`get_default_paths` before it.
+
+    Attributes:
+        config: The settings.
+        config_file_paths: Files that were looked for.
+
+    Raises:
+        ParameterError: A file is no JSON object.
+    """
+
+    def __init__(
+        self, config_file_path: str | None = None, load_default_paths: bool | None = True
+    ) -> None:
+        self.config_file_paths = self.get_default_paths() if load_default_paths else []
+        if config_file_path:
+            self.config_file_paths.append(config_file_path)
+        self.config: dict[str, Any] = {}
+        for path in self.get_config_file_paths():
+            self.config.update(_read(path))
+
+    @staticmethod
+    def get_default_paths() -> list[str]:
+        """List the files that are read by default: the user's, then the working directory's."""
+        folders = (Path.home() / ".hta", Path.cwd())
+        return [str(folder / DEFAULT_CONFIG_FILENAME) for folder in folders]
+
+    def get_config_file_paths(self) -> list[str]:
+        """List the files that there are."""
+        return [path for path in self.config_file_paths if os.access(path, os.R_OK)]
+
+    def get_config(self, dot_path: str | None = None, default_value: Any = None) -> Any:
+        """Return a setting.
+
+        Args:
+            dot_path: Keys from the outermost inwards, such as ``a.b.c``; None: all settings.
+            default_value: What to return where there is none.
+        """
+        found: Any = self.config
+        for key in dot_path.split(".") if dot_path is not None else ():
+            if not isinstance(found, dict) or key not in found:
+                return default_value
+            found = found[key]
+        return found
+
+    def show(self) -> None:
+        """Log the settings as JSON."""
+        logger.info("%s", json.dumps(self.config, indent=4, sort_keys=True))
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        config = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"{path!r} cannot be read as JSON: {error}.") from error
+    if not isinstance(config, dict):
+        raise ParameterError(f"{path!r} is no JSON object.")
+    return config

@@ -1,0 +1,1 @@
+"""The frames that HTA's names return, column by column."""

@@ -1,0 +1,83 @@
+"""The analysis ``event_arguments`` as further columns of HTA's frame of a trace."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from hta_sql.hta.configs.default_values import AttributeSpec, ValueType
+from hta_sql.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["add_arguments", "wanted_arguments"]
+
+_CASTS: dict[ValueType, type] = {ValueType.Int: int, ValueType.Float: float}
+
+
+def wanted_arguments(config: ParserConfig, frame: pd.DataFrame) -> list[AttributeSpec]:
+    """List the arguments of a configuration that are no columns of a frame yet."""
+    return [spec for spec in config.get_args() if spec.name not in frame]
+
+
+def add_arguments(
+    frame: pd.DataFrame, table: pa.Table, specs: Iterable[AttributeSpec] | None
+) -> None:
+    """Add a column for each argument, in place.
+
+    Args:
+        frame: Frame of a rank, indexed by event.
+        table: Columns of the analysis ``event_arguments`` of the rank.
+        specs: Arguments and their columns; None: every argument of the table that no column of the
+            frame is for, under the name that :meth:`ParserConfig.transform_arg_name` gives; of two
+            that it gives the same name, the second has a 2 behind it.
+    """
+    rows = table.select(["event_id", "argument", "value_json"]).to_pandas()
+    values = {str(name): group for name, group in rows.groupby("argument")}
+    for spec in _specs_of(values) if specs is None else specs:
+        if spec.name not in frame:
+            frame[spec.name] = _column(frame.index, values.get(spec.raw_name), spec)
+
+
+def _specs_of(values: dict[str, pd.DataFrame]) -> Iterator[AttributeSpec]:
+    """Describe the arguments that occur, each with a column of its own."""
+    known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values()}
+    taken: Counter[str] = Counter()
+    for name, group in sorted(values.items()):
+        spec = known.get(name) or ParserConfig.make_attribute_spec(name, _first(group))
+        taken[spec.name] += 1
+        count = taken[spec.name]
+        yield spec if count == 1 else spec._replace(name=f"{spec.name}_{count}")
+
+
+def _first(group: pd.DataFrame) -> object:
+    value: object = json.loads(group["value_json"].iloc[0])
+    return value
+
+
+def _column(index: pd.Index, found: pd.DataFrame | None, spec: AttributeSpec) -> pd.Series:
+    column = np.full(len(index), spec.default_value, dtype=object)
+    if found is not None:
+        places = index.get_indexer(pd.Index(found["event_id"]))
+        known = {text: _value(text, spec) for text in found["value_json"].unique()}
+        for place, text in zip(places.tolist(), found["value_json"], strict=True):
+            if place >= 0:
+                column[place] = known[text]
+    # Whole numbers and floats get a type of their own where every value is one.
+    series = pd.Series(column, index=index, dtype=object)
+    return series.infer_objects() if spec.value_type in _CASTS else series
+
+
+def _value(text: str, spec: AttributeSpec) -> Any:
+    value = json.loads(text)
+    cast = _CASTS.get(spec.value_type)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if cast is int and is_number and value % 1:
+        return value
+    return cast(value) if cast and is_number else value

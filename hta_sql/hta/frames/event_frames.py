@@ -1,0 +1,105 @@
+"""The analysis ``trace_events`` as HTA's frame of a trace: its columns, defaults and microseconds."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from hta_sql.hta.frames.breakdown_frames import NS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
+
+_NUMBERS = {
+    "pid": ("pid", -1),
+    "tid": ("tid", -1),
+    "stream": ("stream", -1),
+    "correlation": ("correlation", -1),
+    "bytes": ("bytes", -1),
+    "wait_on_stream": ("wait_on_stream", -1),
+    "wait_on_cuda_event_record_corr_id": ("wait_on_record_correlation", -1),
+    "external_id": ("external_id", -1),
+    "python_id": ("python_id", -1),
+    "python_parent_id": ("python_parent_id", -1),
+    "in_msg_nelems": ("in_elems_count", 0),
+    "out_msg_nelems": ("out_elems_count", 0),
+    "group_size": ("group_size_count", 0),
+    "iteration": ("step", -1),
+}
+"""HTA's column ─▶ ours, and what HTA writes where the trace says nothing."""
+
+_TEXTS = {
+    "collective_name": ("collective", ""),
+    "msg_dtype": ("elem_type", ""),
+    "in_split_size": ("in_split_sizes", "[]"),
+    "out_split_size": ("out_split_sizes", "[]"),
+}
+_LISTS = {"input_dims": "input_dims", "input_type": "input_types", "input_strides": "input_strides"}
+
+
+def trace_frame(table: pa.Table, symbols: TraceSymbolTable) -> pd.DataFrame:
+    """Make the frame of one rank.
+
+    Args:
+        table: Columns of the analysis ``trace_events``.
+        symbols: Numbers of all names and categories.
+
+    Returns:
+        A row per event with HTA's columns; ``index`` is the position in ``traceEvents`` and also
+        the frame's index. ``ts``, ``dur`` and ``end`` are float64 microseconds since the job's
+        first event, ``name`` and ``cat`` numbers of ``symbols``. ``index_correlation`` is -1 without
+        a correlation id, 0 where its partner is not in the trace, else the partner's index.
+    """
+    frame = pd.DataFrame({"index": _numbers(table, "event_id", -1)})
+    frame["cat"] = _symbols(table, "category", symbols)
+    frame["name"] = _symbols(table, "name", symbols)
+    start, dur = _numbers(table, "ts", 0), _numbers(table, "dur", 0)
+    for column, (ours, default) in _NUMBERS.items():
+        frame[column] = _numbers(table, ours, default)
+    bandwidth = table.column("bandwidth_gbps").to_numpy(zero_copy_only=False)
+    frame["memory_bw_gbps"] = np.nan_to_num(bandwidth.astype(float))
+    for column, (ours, text) in _TEXTS.items():
+        frame[column] = _mapped(table, ours, {None: text})
+    for column, ours in _LISTS.items():
+        known: dict[str | None, Any] = {None: "-1"}
+        known.update({t: json.loads(t) for t in _distinct(table, ours) if t is not None})
+        frame[column] = _mapped(table, ours, known)
+    frame.insert(5, "ts", start / NS)
+    frame.insert(6, "dur", dur / NS)
+    frame.insert(7, "end", (start + dur) / NS)
+    partner = _numbers(table, "linked_event_id", 0)
+    frame["index_correlation"] = np.where(frame["correlation"] == -1, -1, partner)
+    return frame.set_index("index", drop=False).rename_axis(None)
+
+
+def _numbers(table: pa.Table, column: str, default: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    import pyarrow.compute as pc  # noqa: PLC0415 - only where used
+
+    filled = pc.fill_null(table.column(column).cast("int64"), default)
+    numbers: np.ndarray[Any, np.dtype[np.int64]] = filled.to_numpy()
+    return numbers
+
+
+def _symbols(table: pa.Table, column: str, symbols: TraceSymbolTable) -> pd.Series:
+    known: dict[str | None, Any] = {None: -1}
+    known.update({t: symbols.sym_index[t] for t in _distinct(table, column) if t is not None})
+    return _mapped(table, column, known).astype("int64")
+
+
+def _distinct(table: pa.Table, column: str) -> list[str | None]:
+    values: list[str | None] = table.column(column).unique().to_pylist()
+    return values
+
+
+def _mapped(table: pa.Table, column: str, values: dict[str | None, Any]) -> pd.Series:
+    """Replace texts; those that are not among the values stay."""
+    encoded = table.column(column).combine_chunks().dictionary_encode(null_encoding="encode")
+    words = [values.get(text, text) for text in encoded.dictionary.to_pylist()]
+    of_word = np.empty(len(words), dtype=object)
+    of_word[:] = words
+    return pd.Series(of_word[encoded.indices.to_numpy(zero_copy_only=False)], dtype=object)

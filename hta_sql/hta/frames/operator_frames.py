@@ -1,0 +1,105 @@
+"""Frames of HTA's methods on operators and annotations: its columns, microseconds, rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hta_sql.hta.frames.breakdown_frames import NS
+
+ATEN_COLUMNS = (
+    "aten_op_name",
+    "kernel_sequence",
+    "occurrence_count",
+    "avg_aten_op_launch_delay",
+    "avg_runtime_delay",
+)
+
+_CATEGORIES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
+
+
+def sequences(table: pd.DataFrame) -> pd.DataFrame:
+    """Frame of ``get_frequent_cuda_kernel_sequences``."""
+    return pd.DataFrame(
+        {
+            "pattern": table["pattern"],
+            "count": table["occurrence_count"],
+            "GPU kernel duration (us)": table["device_sum_ns"] / NS,
+            "CPU op duration (us)": table["host_sum_ns"] / NS,
+        }
+    )
+
+
+def aten_ops(
+    table: pd.DataFrame, ranks: Sequence[int], keys: Sequence[str]
+) -> dict[int, pd.DataFrame]:
+    """Frames of ``get_aten_op_kernels_and_delay``: one per rank, the largest keys first."""
+    values = (
+        table["operator_name"],
+        table["kernel_sequence"],
+        table["call_count"],
+        (table["launch_delay_ns"] / NS).round(3),
+        (table["queue_delay_ns"] / NS).round(3),
+    )
+    frame = pd.DataFrame(dict(zip(ATEN_COLUMNS, values, strict=True)))
+    by_keys = frame.sort_values(list(keys), ascending=False, kind="stable")
+    return {
+        rank: by_keys[table["rank"].reindex(by_keys.index) == rank].reset_index(drop=True)
+        for rank in ranks
+    }
+
+
+def annotation_times(table: pd.DataFrame) -> pd.DataFrame:
+    """Frame of ``get_gpu_user_annotation_breakdown``, by rank and name."""
+    frame = pd.DataFrame(
+        {
+            "name": table["name"],
+            "sum (us)": table["sum_ns"] / NS,
+            "max (us)": table["max_ns"] / NS,
+            "min (us)": table["min_ns"] / NS,
+            "stddev": table["std_ns"].astype(float).fillna(0) / NS,
+            "mean (us)": table["mean_ns"] / NS,
+            "rank": table["rank"].astype("int64"),
+        }
+    )
+    return frame.sort_values(["rank", "name"], ignore_index=True, kind="stable")
+
+
+def annotated_kernels(table: pd.DataFrame, *, names: bool, short: bool) -> pd.DataFrame:
+    """Frame of ``get_gpu_kernels_with_user_annotations``.
+
+    Kernels and copies wait for nothing and have no inputs: those columns of HTA hold its defaults.
+    """
+    start = table["start_ns"] / NS
+    frame = pd.DataFrame(
+        {
+            "index": table["event_id"],
+            "cat": table["kind"].map(_CATEGORIES),
+            "name": table["name"],
+            "pid": table["device"],
+            "tid": table["stream"],
+            "ts": start,
+            "dur": table["dur_ns"] / NS,
+            "stream": table["stream"],
+            "correlation": table["correlation"].fillna(-1).astype("int64"),
+            "bytes": table["bytes"].fillna(-1).astype("int64"),
+            "memory_bw_gbps": table["bandwidth_gbps"].astype(float).fillna(0),
+            **dict.fromkeys(("wait_on_stream", "wait_on_cuda_event_record_corr_id"), -1),
+            **dict.fromkeys(("input_dims", "input_type", "input_strides"), "-1"),
+            "external_id": table["external_id"].fillna(-1).astype("int64"),
+            "index_correlation": table["launch_id"]
+            .fillna(0)
+            .mask(table["correlation"].isna(), -1)
+            .astype("int64"),
+            "iteration": table["step"].fillna(-1).astype("int64"),
+            "end": (table["start_ns"] + table["dur_ns"]) / NS,
+            "user_annotation": table["annotation"],
+            "annotation_path": table["annotation_path"],
+        }
+    )
+    if names:
+        frame["s_name"] = table["short_name" if short else "name"]
+        frame["s_cat"] = frame["cat"]
+        frame["s_user_annotation"] = table["annotation"].fillna("")
+    return frame

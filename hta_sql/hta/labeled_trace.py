@@ -1,0 +1,190 @@
+"""LabeledTrace: the traces of one job under a name, to be compared with another."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from hta_sql.closing import Closing
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.exports.comparison import Side
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.hta.methods.job import Job
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+__all__ = ["SIDES", "DeviceType", "LabeledTrace", "Wanted"]
+
+_CATEGORIES = {"memcpy": "gpu_memcpy", "memset": "gpu_memset", "sync": "cuda_sync"}
+
+Wanted = int | list[int] | None
+"""One number, several, or the first that there is."""
+
+
+class DeviceType(Enum):
+    """What to compare: what runs on the host, on the device, or both."""
+
+    CPU = 1
+    GPU = 2
+    ALL = 3
+
+
+SIDES = {DeviceType.CPU: "host", DeviceType.GPU: "device", DeviceType.ALL: None}
+"""As the analyses call them."""
+
+
+class LabeledTrace(Closing):
+    """The traces of one job under a name, to be compared with another.
+
+    Args:
+        label: Name of its columns; default: the name of the run.
+        t: An opened :class:`hta_sql.TraceAnalysis`, its ``t``, or a :class:`hta_sql.TraceStore`.
+        trace_dir: Folder of per-rank traces, read as TraceAnalysis reads them; used where ``t`` is
+            not given.
+        run: Run of the store; default: that of the TraceAnalysis, or the store's only one.
+
+    Raises:
+        ParameterError: Neither ``t`` nor ``trace_dir``, or a store of several runs without ``run``.
+        RankError: No such run.
+        TraceNotFoundError: No traces there.
+    """
+
+    def __init__(
+        self,
+        label: str | None = None,
+        t: Job | Trace | TraceStore | None = None,
+        trace_dir: str | os.PathLike[str] | None = None,
+        *,
+        run: str | None = None,
+    ) -> None:
+        if t is None and trace_dir is None:
+            raise ParameterError("Pass t (a TraceAnalysis or a TraceStore) or trace_dir.")
+        self._opened = Job(trace_dir=os.fspath(trace_dir)) if t is None and trace_dir else None
+        source = t.job if isinstance(t, Trace) else t or self._opened
+        if isinstance(source, Job):
+            self.store, chosen = source.store, run or source.run
+        else:
+            self.store, chosen = source, run or _only_run(source)  # type: ignore[assignment, arg-type]  # a store
+        if chosen not in self.store.runs():
+            runs = ", ".join(self.store.runs())
+            raise RankError(f"No run {chosen!r} in {str(self.store.path)!r}; it has: {runs}.")
+        self.run = chosen
+        self.label = label or self.run
+
+    def ranks(self) -> list[int]:
+        """List the ranks."""
+        return self.store.ranks(self.run)
+
+    def iterations(self) -> list[int]:
+        """List the profiler steps, the last one too."""
+        return Side(self.store, self.run).known_steps()
+
+    def side(self, rank: Wanted = None, iteration: Wanted = None) -> Side:
+        """Choose ranks and steps.
+
+        Args:
+            rank: One rank or several; default: the first.
+            iteration: One profiler step or several; default: the first. A job without steps is
+                looked at as a whole.
+
+        Raises:
+            RankError: No such rank.
+            ParameterError: No such step.
+        """
+        known_ranks, known_steps = self.ranks(), self.iterations()
+        ranks = _listed(rank, known_ranks)
+        steps = _listed(iteration, known_steps)
+        if unknown := [number for number in ranks if number not in known_ranks]:
+            raise RankError(f"No rank {unknown[0]} in {self.label}; it has: {known_ranks}.")
+        if unknown := [number for number in steps if number not in known_steps]:
+            raise ParameterError(
+                f"No iteration {unknown[0]} in {self.label}; it has: {known_steps}."
+            )
+        return Side(self.store, self.run, ranks, steps or None)
+
+    def extract_ops(
+        self,
+        rank: Wanted = None,
+        iteration: Wanted = None,
+        device_type: DeviceType = DeviceType.ALL,
+    ) -> pd.DataFrame:
+        """Return the operators and kernels of some ranks and steps, one row each.
+
+        Args:
+            rank: See :meth:`side`.
+            iteration: See :meth:`side`. A step has the kernels that were launched in it.
+            device_type: What runs on the host, on the device, or both.
+
+        Returns:
+            ``index (event_id), rank, cat, name, short_name, ts, dur, stream, iteration``, by rank
+            and start; times in µs, ``stream`` -1 on the host.
+
+        Raises:
+            RankError: No such rank.
+            ParameterError: No such step.
+        """
+        side = self.side(rank, iteration)
+        wanted = {"run": side.run, "ranks": side.ranks, "steps": side.steps}
+        table = self.store.sql(
+            "WITH ops AS (FROM lib.scoped_ops([$run], $ranks, $steps, true)) "
+            "SELECT o.*, n.short_name FROM ops AS o JOIN lib.short_names('ops') AS n USING (name) "
+            "WHERE $side IS NULL OR o.side = $side ORDER BY o.rank, o.ts, o.event_id",
+            wanted | {"side": SIDES[device_type]},
+        ).df()
+        return pd.DataFrame(
+            {
+                "index": table["event_id"],
+                "rank": table["rank"].astype("int64"),
+                "cat": table["category"].replace(_CATEGORIES),
+                "name": table["name"],
+                "short_name": table["short_name"],
+                "ts": table["ts"] / NS,
+                "dur": table["dur"] / NS,
+                "stream": table["stream"].fillna(-1).astype("int64"),
+                "iteration": table["step"],
+            }
+        )
+
+    @staticmethod
+    def get_ops_summary(ops: pd.DataFrame) -> pd.DataFrame:
+        """Count and add up operations by category and name.
+
+        Args:
+            ops: Rows of :meth:`extract_ops`.
+
+        Returns:
+            ``cat, name, short_name, counts, total_duration``, by category and name; µs.
+        """
+        keys = ["cat", "name", "short_name"]
+        summed = ops.groupby(keys, as_index=False).agg(
+            counts=("dur", "count"), total_duration=("dur", "sum")
+        )
+        return summed.sort_values(keys, ignore_index=True)
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self._opened:
+            self._opened.close()
+
+    def __repr__(self) -> str:
+        return f"LabeledTrace({self.label!r}, run={self.run!r}, {self.store!r})"
+
+
+def _listed(wanted: Wanted, known: list[int]) -> list[int]:
+    if wanted is None:
+        return known[:1]
+    return [wanted] if isinstance(wanted, int) else list(wanted)
+
+
+def _only_run(store: TraceStore) -> str:
+    runs = store.runs()
+    if len(runs) != 1:
+        raise ParameterError(
+            f"{str(store.path)!r} has {len(runs)} runs; pass run: {', '.join(runs)}."
+        )
+    return runs[0]

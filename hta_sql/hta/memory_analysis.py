@@ -1,0 +1,91 @@
+"""MemoryAnalysis: torch's raw memory timeline, with HTA's calls."""
+
+from __future__ import annotations
+
+import logging
+import os
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hta_sql.hta.methods.showing import in_notebook
+from hta_sql.traces.side_files import memory_timeline
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+__all__ = ["Category", "MemoryAnalysis"]
+
+log = logging.getLogger(__name__)
+
+
+class Category(Enum):
+    """What memory is for, as torch's memory profiler says."""
+
+    INPUT = 1
+    TEMPORARY = 2
+    ACTIVATION = 3
+    GRADIENT = 4
+    AUTOGRAD_DETAIL = 5
+    PARAMETER = 6
+    OPTIMIZER_STATE = 7
+
+
+class MemoryAnalysis:
+    """The memory of a training step by category.
+
+    Args:
+        path: What ``profiler.export_memory_timeline("....raw.json.gz")`` wrote.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+
+    def get_memory_timeline(self) -> pd.DataFrame:
+        """Return the bytes in use by category after each instant.
+
+        Returns:
+            ``ts`` (ns) and ``parameter_bytes, optimizer_state_bytes, input_bytes, temporary_bytes,
+            activation_bytes, gradient_bytes, autograd_bytes, unknown_bytes``.
+
+        Raises:
+            TraceNotFoundError: There is no such file.
+            TraceFormatError: It is no raw memory timeline.
+        """
+        frame: pd.DataFrame = memory_timeline(self.path).to_pandas()
+        return frame
+
+    def plot_memory_timeline(self, save_graph: bool = False) -> alt.Chart:
+        """Show the memory as areas stacked over time.
+
+        Args:
+            save_graph: Save ``images/memory_plot.png`` in the working directory; else it is shown
+                in a notebook.
+
+        Returns:
+            The chart.
+        """
+        from hta_sql.charts.memory_file import (  # noqa: PLC0415 - altair only where a chart is wanted
+            memory_by_category,
+        )
+
+        chart = memory_by_category(self.get_memory_timeline())
+        if save_graph:
+            path = Path("images") / "memory_plot.png"
+            path.parent.mkdir(exist_ok=True)
+            chart.save(str(path), ppi=144)
+            log.info("Saved the memory timeline: %s", path)
+        elif in_notebook():
+            from IPython.display import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
+                display,
+            )
+
+            display(chart)
+        return chart
+
+    def _process_raw_events(self) -> tuple[list[int], list[list[int]]]:
+        """Return instants [ns], and the bytes of each category at each of them, as HTA does."""
+        rows = memory_timeline(self.path).to_pydict()
+        times = rows.pop("ts")
+        return times, [list(sizes) for sizes in zip(*rows.values(), strict=True)]

@@ -1,0 +1,1 @@
+"""How the methods of HTA's names are answered."""

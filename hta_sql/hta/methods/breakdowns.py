@@ -1,0 +1,162 @@
+"""Where time goes: HTA's breakdowns, its overlap and its launch statistics."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from hta_sql.hta.frames import breakdown_frames as frames
+from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.hta.methods.job import Job
+from hta_sql.hta.methods.showing import show
+
+
+class Breakdowns(Job):
+    """Methods of TraceAnalysis: idle and busy time, kernels, overlap, launches."""
+
+    def get_temporal_breakdown(self, visualize: bool | None = None) -> pd.DataFrame:
+        """Return where the time of each GPU goes: idle, compute, non-compute.
+
+        Args:
+            visualize: Whether to show the chart; None: in a notebook only.
+
+        Returns:
+            One row per rank: ``rank, idle_time(us), compute_time(us), non_compute_time(us),
+            kernel_time(us), idle_time_pctg, compute_time_pctg, non_compute_time_pctg``.
+            ``kernel_time`` is the span from the first start to the last end. Times in µs;
+            percentages with two decimals. A rank without GPU activity has NaN.
+        """
+        result = self._told("temporal_breakdown", self._ranks)
+        show(result, visualize, self.store.path)
+        return frames.temporal_breakdown(result.df(), self._ranks)
+
+    def get_gpu_kernel_breakdown(
+        self,
+        visualize: bool | None = None,
+        duration_ratio: float = 0.8,
+        num_kernels: int | None = 10,
+        include_memory_kernels: bool = True,
+        image_renderer: str = "",  # noqa: ARG002 - HTA's parameter; altair knows its renderer
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the busy time by kernel type, and the longest kernels of each rank and type.
+
+        Args:
+            visualize: Whether to show the charts; None: in a notebook only.
+            duration_ratio: Share of a type's time whose kernels keep a row of their own; used
+                where ``num_kernels`` is None.
+            num_kernels: Kernels per rank and type with a row of their own. The rest is the row
+                ``others``, computed from its launches.
+            include_memory_kernels: Whether to include copies and memsets.
+            image_renderer: Not used.
+
+        Returns:
+            ``(kernel_type, sum, percentage)`` over all ranks, longest first, percentages with
+            one decimal; and ``(name, sum (us), max (us), min (us), stddev, mean (us),
+            kernel_type, rank)``. Times in µs.
+        """
+        types = self._told("gpu_kernel_types", self._ranks)
+        kernels = self._result(
+            "gpu_kernels_by_name",
+            self._ranks,
+            num_kernels=num_kernels,
+            duration_ratio=duration_ratio if num_kernels is None else None,
+        )
+        show(types, visualize, self.store.path)
+        show(kernels, visualize, self.store.path, top=num_kernels or 10)
+        return (
+            frames.kernel_types(types.df(), with_memory=include_memory_kernels),
+            frames.kernels(kernels.df(), with_memory=include_memory_kernels),
+        )
+
+    def get_idle_time_breakdown(  # noqa: PLR0917 - HTA's signature
+        self,
+        ranks: list[int] | None = None,
+        streams: list[int] | None = None,
+        visualize: bool | None = None,
+        visualize_pctg: bool = True,
+        show_idle_interval_stats: bool = False,
+        consecutive_kernel_delay: float = 30,
+    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """Return the idle time of each stream by cause: host_wait, kernel_wait, other.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+            streams: Streams; default: all.
+            visualize: Whether to show the chart; None: in a notebook only.
+            visualize_pctg: Chart shares of the idle time instead of times.
+            show_idle_interval_stats: Whether to return the second frame.
+            consecutive_kernel_delay: Longest gap that counts as kernel_wait [µs, exclusive].
+                HTA's page says nanoseconds, but its code compares microseconds.
+
+        Returns:
+            ``(rank, stream, idle_category, idle_time, idle_time_ratio)``, µs and two decimals:
+            a row for each cause that occurs, and always one for ``other``; and, where asked
+            for, ``(rank, stream, count, mean, std, min, 25%, 50%, 75%, max)`` of the gaps with
+            ``idle_category`` as index, else None.
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = self._default_ranks(ranks)
+        threshold = round(consecutive_kernel_delay * NS)
+        result = self._told("idle_time_breakdown", wanted, kernel_wait_below_ns=threshold)
+        stats = (
+            self._result("idle_time_stats", wanted, kernel_wait_below_ns=threshold).df()
+            if show_idle_interval_stats
+            else None
+        )
+        show(result, visualize, self.store.path, percent=visualize_pctg)
+        table = result.df()
+        if streams:
+            table = table[table["stream"].isin(streams)]
+        frame = frames.idle_time(table)
+        return frame, None if stats is None else frames.idle_intervals(table, stats)
+
+    def get_comm_comp_overlap(self, visualize: bool | None = None) -> pd.DataFrame:
+        """Return how much of each rank's communication is hidden behind computation.
+
+        Args:
+            visualize: Whether to show the chart; None: in a notebook only.
+
+        Returns:
+            One row per rank: ``rank, comp_comm_overlap_pctg`` (% of the communication time, two
+            decimals; NaN for a rank that does not communicate).
+        """
+        result = self._told("comm_comp_overlap", self._ranks)
+        show(result, visualize, self.store.path)
+        return frames.overlap(result.df(), self._ranks)
+
+    def get_cuda_kernel_launch_stats(
+        self,
+        ranks: list[int] | None = None,
+        runtime_cutoff: float = 50,
+        launch_delay_cutoff: float = 100,
+        include_memory_events: bool = True,
+        visualize: bool | None = None,
+    ) -> dict[int, pd.DataFrame]:
+        """Return each launch with its host time, device time and the delay between them.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+            runtime_cutoff: Calls above this are outliers in the chart [µs].
+            launch_delay_cutoff: Delays above this are outliers in the chart [µs].
+            include_memory_events: Whether to include copies and memsets.
+            visualize: Whether to show the charts; None: in a notebook only.
+
+        Returns:
+            ``{rank: frame}`` with ``correlation, cpu_duration, gpu_duration, launch_delay``
+            (µs), a row per GPU op whose launch is in the trace, in order of execution. All
+            runtime and driver calls count, whatever their name and vendor.
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = self._default_ranks(ranks)
+        result = self._told(
+            "cuda_kernel_launch_stats",
+            wanted,
+            include_memory_events=include_memory_events,
+            runtime_cutoff_ns=round(runtime_cutoff * NS),
+            launch_delay_cutoff_ns=round(launch_delay_cutoff * NS),
+        )
+        show(result, visualize, self.store.path)
+        return frames.launches(result.df(), wanted)

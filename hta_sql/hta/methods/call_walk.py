@@ -1,0 +1,91 @@
+"""The analysis ``call_stack`` of one rank as arrays: parents, children and subtrees by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from hta_sql.hta.frames.breakdown_frames import NS
+
+Integers = npt.NDArray[np.int64]
+
+COLUMNS = (
+    *("parent", "depth", "height", "first_kernel_start", "last_kernel_end"),
+    *("num_kernels", "kernel_dur_sum", "kernel_span"),
+)
+"""What HTA adds to the frame of a rank."""
+
+
+def root_of(tid: float) -> int:
+    """Return what stands above the outermost events of a thread: -tid, as in HTA; never an event."""
+    return -abs(int(tid)) or -(1 << 31)
+
+
+class Walk:
+    """The events of a rank in the order of a depth-first walk over its call trees.
+
+    What is below the event at position p stands at ``p + 1`` to ``p + below[p]``.
+
+    Attributes:
+        ids: Position of each event in ``traceEvents``.
+        parents: The event above; for an outermost one, -tid of its thread.
+        below: Events below.
+        on_gpu: Whether it is device activity.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.ids: Integers = table["event_id"].to_numpy()
+        self.below: Integers = table["descendant_count"].to_numpy()
+        self.on_gpu: npt.NDArray[np.bool_] = (table["table_name"] == "gpu_ops").to_numpy()
+        self.depth: Integers = table["depth"].to_numpy()
+        self.height: Integers = table["height"].to_numpy()
+        above = table["parent_id"].fillna(table["tid"].fillna(-1).map(root_of))
+        self.parents: Integers = np.asarray(above, dtype=np.int64)
+        self._place = pd.Index(self.ids)
+        self._table = table
+
+    def place(self, event: int) -> int:
+        """Find the position of an event; -1 where it is in no tree."""
+        return int(self._place.get_indexer(pd.Index([event]))[0])
+
+    def subtree(self, event: int) -> slice:
+        """Positions of an event and all that is below it; empty where it is in no tree."""
+        place = self.place(event)
+        return slice(0, 0) if place < 0 else slice(place, place + 1 + int(self.below[place]))
+
+    def children(self, event: int) -> list[int]:
+        """List the events directly below one, or the outermost ones below a root (-tid)."""
+        if event < 0:
+            return [int(i) for i in self.ids[self.parents == event]]
+        inside = self.subtree(event)
+        return [int(i) for i in self.ids[inside][self.parents[inside] == event]]
+
+    def ancestors(self, event: int) -> list[int]:
+        """List the events above one, nearest first, then the root (-tid)."""
+        found = []
+        while (place := self.place(event)) >= 0:
+            event = int(self.parents[place])
+            found.append(event)
+        return found
+
+    def write_to(self, frame: pd.DataFrame) -> None:
+        """Add HTA's columns to the frame of the rank, in place [µs; -1 where there is none]."""
+        table = self._table
+        none = table["kernel_count"] == 0
+        columns: dict[str, tuple[Any, Any]] = {
+            "parent": (self.parents, -1),
+            "depth": (self.depth, -1),
+            "height": (self.height, -1),
+            "first_kernel_start": (table["first_kernel_ts"] / NS, -1.0),
+            "last_kernel_end": (table["last_kernel_end_ts"] / NS, -1.0),
+            "num_kernels": (table["kernel_count"], 0),
+            "kernel_dur_sum": (table["kernel_ns"] / NS, 0.0),
+            "kernel_span": ((table["kernel_span_ns"] / NS).mask(none, 0.0), 0.0),
+        }
+        for name, (values, default) in columns.items():
+            column = pd.Series(np.asarray(values), index=self.ids).reindex(frame["index"])
+            filled = column.fillna(default).to_numpy()
+            frame[name] = filled if isinstance(default, float) else filled.astype(np.int64)

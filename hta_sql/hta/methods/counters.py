@@ -1,0 +1,215 @@
+"""What waits and what moves over time: queue length and memory bandwidth."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from enum import Flag, auto
+
+import pandas as pd
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
+from hta_sql.hta.frames import counter_frames
+from hta_sql.hta.methods.job import Job
+from hta_sql.hta.methods.showing import show
+from hta_sql.words import rank_spans
+
+log = logging.getLogger(__name__)
+
+
+class TimeSeriesTypes(Flag):
+    """Series that a trace can be given: both with ``|``."""
+
+    QUEUE_LENGTH = auto()
+    MEMCPY_BANDWIDTH = auto()
+
+
+class Counters(Job):
+    """Methods of TraceAnalysis: series of counters, their summaries, traces with counters."""
+
+    def get_queue_length_time_series(
+        self, ranks: list[int] | None = None, *, visualize: bool | None = None
+    ) -> dict[int, pd.DataFrame]:
+        """Return how many operations wait on each stream, at each point where that changes.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+            visualize: Whether to show the chart; None: in a notebook only.
+
+        Returns:
+            ``{rank: frame}`` with ``ts`` (µs since the run's first event), ``pid``, ``tid`` (the
+            device and stream), ``stream, queue_length``; the index is the event that changed it.
+            A value holds until the next point of its stream. Events of one nanosecond are one
+            point. Ranks without device activity are left out.
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = self._default_ranks(ranks)
+        result = self._told("queue_length_series", wanted)
+        show(result, visualize, self.store.path)
+        return counter_frames.queue_series(result.df(), wanted)
+
+    get_queue_length_series = get_queue_length_time_series
+
+    def get_queue_length_summary(self, ranks: list[int] | None = None) -> pd.DataFrame | None:
+        """Return the distribution of the queue lengths of each stream over their changes.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+
+        Returns:
+            Rows ``(rank, stream)``, columns ``("queue_length", count, mean, std, min, 25%, 50%,
+            75%, max)``; None where nothing was queued. Means over time are in the analysis
+            ``queue_length_summary``.
+
+        Raises:
+            RankError: No such rank.
+        """
+        result = self._told("queue_length_summary", self._default_ranks(ranks))
+        return counter_frames.queue_summary(result.df())
+
+    def get_queue_length_summary_from_time_series(
+        self, queue_length_dict: Mapping[int, pd.DataFrame]
+    ) -> pd.DataFrame | None:
+        """Describe series that :meth:`get_queue_length_time_series` returned, or a part of them.
+
+        Args:
+            queue_length_dict: ``{rank: frame}`` with ``stream, queue_length``.
+
+        Returns:
+            As :meth:`get_queue_length_summary`.
+        """
+        return counter_frames.described_series(queue_length_dict)
+
+    def get_time_spent_blocked_on_full_queue(
+        self,
+        queue_length_dict: Mapping[int, pd.DataFrame],
+        max_queue_length: int = CUDA_MAX_LAUNCH_QUEUE_PER_STREAM,
+        *,
+        visualize: bool | None = None,
+    ) -> pd.DataFrame:
+        """Return the time that each stream's queue was full, so that launches blocked.
+
+        Args:
+            queue_length_dict: What :meth:`get_queue_length_time_series` returned: its ranks and
+                streams are looked at. Their points are those of the trace, whatever the frames
+                hold.
+            max_queue_length: Operations from which on a queue is full.
+            visualize: Whether to show the chart; None: in a notebook only.
+
+        Returns:
+            A row for every stream whose queue was full: ``rank, stream,
+            duration_at_max_queue_length`` (µs), ``relative_duration_at_max_queue_length`` (share of
+            the time in which the rank was observed).
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = self._default_ranks(list(queue_length_dict))
+        result = self._result("queue_full_time", wanted, max_queue_length=max_queue_length)
+        show(result, visualize, self.store.path)
+        return counter_frames.full_time(result.df(), queue_length_dict)
+
+    def get_memory_bw_time_series(
+        self, ranks: list[int] | None = None, *, visualize: bool | None = None
+    ) -> dict[int, pd.DataFrame]:
+        """Return the bandwidth of copies and memsets by kind, at each point where it changes.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+            visualize: Whether to show the chart; None: in a notebook only.
+
+        Returns:
+            ``{rank: frame}`` with ``ts`` (µs since the run's first event), ``pid`` (the device),
+            ``name`` (``Memcpy DtoH``, ..., ``Memset``), ``memory_bw_gbps`` (as recorded; exactly 0
+            where nothing runs, NaN where no bandwidth is recorded). Ranks without copies are left
+            out.
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = self._default_ranks(ranks)
+        result = self._told("memory_bandwidth_series", wanted)
+        show(result, visualize, self.store.path)
+        return counter_frames.bandwidth_series(result.df(), wanted)
+
+    def get_memory_bw_summary(self, ranks: list[int] | None = None) -> pd.DataFrame | None:
+        """Return the distribution of the bandwidth of each kind of copy over its changes.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+
+        Returns:
+            Rows ``(rank, name)``, columns ``("memory_bw_gbps", count, mean, std, min, 25%, 50%,
+            75%, max)`` of the values above 0; None where no bandwidth is recorded.
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = self._default_ranks(ranks)
+        result = self._told("memory_bandwidth_summary", wanted)
+        frame = counter_frames.bandwidth_summary(result.df())
+        if frame is None and len(result):
+            log.warning("No copy or memset of rank %s has a bandwidth.", rank_spans(wanted))
+        return frame
+
+    def generate_trace_with_counters(
+        self,
+        time_series: TimeSeriesTypes | None = None,
+        ranks: list[int] | None = None,
+        output_suffix: str = "_with_counters",
+        *,
+        output_dir: str | os.PathLike[str] | None = None,
+    ) -> dict[int, str]:
+        """Write traces with counter tracks, for Perfetto or Chrome; the events stay as they are.
+
+        Args:
+            time_series: Series to add; default: both.
+            ranks: Ranks; default: rank 0, or the first one there is.
+            output_suffix: Put behind the stem of each trace's name. With ``_with_counters`` in it,
+                the file is not read as a trace when the folder is ingested again.
+            output_dir: Folder of the results; default: that of each trace.
+
+        Returns:
+            ``{rank: path}``, gzip. HTA returns nothing.
+
+        Raises:
+            ParameterError: ``time_series`` is no :class:`TimeSeriesTypes`.
+            RankError: No such rank.
+            TraceError: A trace is gone or has changed, or a result cannot be written.
+        """
+        from hta_sql.overlay.counters import SUFFIX, write_counters  # noqa: PLC0415 - reads traces
+
+        suffix = output_suffix or SUFFIX
+        if SUFFIX not in suffix:
+            log.warning(
+                "Files named *%s.json.gz will be read as traces when their folder is ingested; "
+                "a suffix with %s in it prevents that.",
+                suffix,
+                SUFFIX,
+            )
+        wanted = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
+        if time_series is not None:
+            if not isinstance(time_series, TimeSeriesTypes):
+                raise ParameterError(
+                    "time_series is TimeSeriesTypes.QUEUE_LENGTH, TimeSeriesTypes.MEMCPY_BANDWIDTH, "
+                    f"or both with |, not {time_series!r}."
+                )
+            wanted = time_series
+        names = {TimeSeriesTypes.QUEUE_LENGTH: "queue", TimeSeriesTypes.MEMCPY_BANDWIDTH: "memory"}
+        series = [name for flag, name in names.items() if flag in wanted]
+        return {
+            rank: write_counters(
+                self.store,
+                self.run,
+                rank,
+                series,
+                suffix=suffix,
+                output_dir=output_dir,
+                include_last_profiler_step=self._scope["include_last_profiler_step"],
+            ).path
+            for rank in self._default_ranks(ranks)
+        }

@@ -1,0 +1,170 @@
+"""What the time of a rank depends on: HTA's critical path, and the trace with the path drawn in."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from hta_sql.critical_path import CPGraph, critical_path
+from hta_sql.critical_path.edges import CPEdge, CPEdgeType
+from hta_sql.critical_path.windows import count_windows
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.hta.methods.job import Job
+
+log = logging.getLogger(__name__)
+
+DRAWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
+"""Edges of the path that are drawn by default, as in HTA."""
+
+ADD_LAUNCH_EDGES = "CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE"
+SHOW_LAUNCH_EDGES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
+"""Environment variables of HTA."""
+
+
+class CriticalPath(Job):
+    """Methods of TraceAnalysis: the critical path."""
+
+    def critical_path_analysis(
+        self,
+        rank: int,
+        annotation: str | None,
+        instance_id: int | tuple[int, int] | None,
+        data_load_events: Sequence[str] | None = None,
+        *,
+        include_launch_edges: bool | None = None,
+        infer_syncs: bool = True,
+    ) -> tuple[CPGraph, bool] | None:
+        """Find the critical path of a rank, in the window of an annotation or in the whole trace.
+
+        Args:
+            rank: Rank to look at.
+            annotation: Text in the name of the host events that span the window, for example
+                ``ProfilerStep``; empty or None: everything.
+            instance_id: Which of them, from 0 in order of time; ``(first, last)`` spans several;
+                None: the first.
+            data_load_events: Texts in the names of ranges that load data: their time is
+                ``data_loading``.
+            include_launch_edges: Let every kernel depend on its launch, at no time, for what-if
+                questions; None: where the environment says
+                ``CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE=1``.
+            infer_syncs: Tell waits without a record from what ended while they lasted. Traces have
+                records with ``enable_cuda_sync_events=True``; False leaves other waits out, as HTA
+                does.
+
+        Returns:
+            The graph, and whether it has a path (no operator in the window: no path); None where no
+            host event has such a name.
+
+        Raises:
+            RankError: No such rank.
+            ParameterError: No such instance.
+        """
+        (wanted,) = self._default_ranks([rank])
+        first, last = instance_id if isinstance(instance_id, tuple) else (instance_id or 0, None)
+        if first < 0 or (last is not None and last < first):
+            raise ParameterError(
+                f"instance_id is a number from 0, or (first, last), not {instance_id!r}."
+            )
+        self._warn_of_missing_syncs(wanted, infer_syncs=infer_syncs)
+        if include_launch_edges is None:
+            include_launch_edges = os.environ.get(ADD_LAUNCH_EDGES) == "1"
+        graph = critical_path(
+            self.store,
+            wanted,
+            self.run,
+            annotation=annotation,
+            first_instance=first,
+            last_instance=last,
+            data_load_names=list(data_load_events) if data_load_events else None,
+            include_last_profiler_step=self._scope["include_last_profiler_step"],
+            include_launch_edges=include_launch_edges,
+            infer_syncs=infer_syncs,
+        )
+        if graph is None:
+            within = {"include_last_profiler_step": self._scope["include_last_profiler_step"]}
+            log.error("%s", count_windows(self.store, self.run, wanted, annotation or "", **within))
+            return None
+        if not graph.critical_path_nodes:
+            log.error("Rank %d has no host operator in the window: there is no path.", rank)
+        return graph, bool(graph.critical_path_nodes)
+
+    def overlay_critical_path_analysis(
+        self,
+        rank: int,
+        critical_path_graph: CPGraph,
+        output_dir: str | os.PathLike[str],
+        only_show_critical_events: bool = True,
+        show_all_edges: bool = False,
+        *,
+        edge_types_to_viz: Collection[CPEdgeType] | None = None,
+    ) -> str:
+        """Write the trace with the path drawn in, to be opened in Perfetto or Chrome.
+
+        Events on the path have the argument ``critical: 1``; edges are arrows named
+        ``critical_path`` with ``type``, ``weight`` (µs) and ``critical``.
+
+        Args:
+            rank: Rank of the graph.
+            critical_path_graph: What :meth:`critical_path_analysis` returned.
+            output_dir: Folder to write to; it is made where it does not exist.
+            only_show_critical_events: Leave out complete events that are not on the path, but for
+                annotations and Python frames.
+            show_all_edges: Draw all edges of the graph, not only dependencies, launch delays and
+                waits of the path; not used where only critical events are shown. Launch edges
+                without time are drawn where the environment says
+                ``CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE=1``.
+            edge_types_to_viz: Edges of the path to draw where not all are; default: dependencies,
+                launch delays and waits.
+
+        Returns:
+            Path of the file: ``overlaid_critical_path_<trace>.json.gz``.
+
+        Raises:
+            RankError: The graph is of another rank or run.
+            TraceError: The trace has changed, or the folder cannot be written.
+            TraceNotFoundError: The trace is gone.
+        """
+        from hta_sql.overlay.critical_path import overlay_critical_path  # noqa: PLC0415 - where wanted
+
+        graph = critical_path_graph
+        drawn = DRAWN if edge_types_to_viz is None else edge_types_to_viz
+        if (graph.run, graph.rank) != (self.run, rank):
+            raise RankError(
+                f"The graph is of rank {graph.rank} of {graph.run!r}, not of rank {rank} of "
+                f"{self.run!r}."
+            )
+        written = overlay_critical_path(
+            self.store,
+            graph,
+            _drawn(graph)
+            if show_all_edges and not only_show_critical_events
+            else [edge for edge in graph.critical_path_edges if edge.type in drawn],
+            folder=output_dir,
+            only_critical=only_show_critical_events,
+        )
+        return written.path
+
+    def _warn_of_missing_syncs(self, rank: int, *, infer_syncs: bool) -> None:
+        about: dict[str, Any] = {"run": self.run, "rank": rank}
+        ((syncs, others),) = self.store.sql(
+            "SELECT count(*) FILTER (class = 'sync'), count(*) FILTER (class <> 'sync') "
+            "FROM gpu_ops WHERE run = $run AND rank = $rank",
+            about,
+        ).rows()
+        if others and not syncs:  # without a device nothing waits for one
+            log.warning(
+                "Rank %d has no records of synchronisation: waits are %s. Profile with "
+                "enable_cuda_sync_events=True.",
+                rank,
+                "inferred" if infer_syncs else "left out",
+            )
+
+
+def _drawn(graph: CPGraph) -> list[CPEdge]:
+    edges = [graph.edges.edge(at) for at in range(len(graph.edges))]
+    if os.environ.get(SHOW_LAUNCH_EDGES) == "1":
+        return edges
+    delay = CPEdgeType.KERNEL_LAUNCH_DELAY
+    return [edge for edge in edges if edge.type is not delay or edge.weight_ns]

@@ -1,0 +1,148 @@
+"""One job as HTA's class holds it: its traces in a store, its ranks, its scope."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hta_sql.api import ingest, open_store
+from hta_sql.closing import Closing
+from hta_sql.errors import RankError
+from hta_sql.results.result import Result
+from hta_sql.store.places import lost_sources, selected, store_beside
+from hta_sql.words import rank_spans
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+log = logging.getLogger(__name__)
+
+_Job = TypeVar("_Job", bound="Job")
+
+DEFAULT_TRACE_DIR = "/tmp/trace"  # noqa: S108 - HTA's default
+
+
+class Job(Closing):
+    """One run of a store, which a constructor like HTA's reads from traces or opens.
+
+    The arguments are described where users see them: :class:`hta_sql.TraceAnalysis`.
+    """
+
+    def __init__(
+        self,
+        trace_files: Mapping[int, str] | Iterable[str] | None = None,
+        trace_dir: str | os.PathLike[str] = DEFAULT_TRACE_DIR,
+        include_last_profiler_step: bool | None = False,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        run: str | None = None,
+    ) -> None:
+        self._scope: dict[str, Any] = {
+            "include_last_profiler_step": bool(include_last_profiler_step)
+        }
+        self.store: TraceStore
+        as_it_is = trace_files is None and os.fspath(trace_dir) == DEFAULT_TRACE_DIR
+        if store is not None and as_it_is:
+            self.store = open_store(store)
+            self.run = run or self._first_run()
+        else:
+            traces, name = selected(trace_files, os.fspath(trace_dir))
+            self.store = ingest(traces, store or store_beside(traces), run=name)
+            self.run = run or name
+        if self.run not in self.store.runs():
+            runs = ", ".join(self.store.runs())
+            self.store.close()
+            raise RankError(f"No run {self.run!r} in {str(self.store.path)!r}; it has: {runs}.")
+        self._ranks = self._ranks_of_run(check_sources=store is None or not as_it_is)
+        self._scope["runs"] = [self.run]
+        self._warn_of_captures()
+
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks of the run whose traces are there."""
+        return list(self._ranks)
+
+    def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
+        """Run an analysis on some ranks, in the scope of this job."""
+        return self._result(name, ranks, **parameters)
+
+    def scoped(self: _Job, **scope: Any) -> _Job:  # noqa: PYI019 - Self came with 3.11
+        """Return this job, over the same store, with another scope."""
+        other = copy.copy(self)
+        other._scope = {**self._scope, **scope}  # noqa: SLF001 - its own class
+        return other
+
+    @classmethod
+    def over(cls: type[_Job], job: Job, ranks: Iterable[int]) -> _Job:  # noqa: PYI019 - likewise
+        """Return an object of this class over the store, run and scope of a job.
+
+        Args:
+            job: An open job; it stays the owner of its store.
+            ranks: Ranks to look at, of those of the job.
+        """
+        made = cls.__new__(cls)
+        vars(made).update({**vars(job), "_ranks": sorted(set(job.ranks).intersection(ranks))})
+        return made
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(run={self.run!r}, {len(self._ranks)} ranks, {self.store!r})"
+
+    def _result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
+        return self.store.run(name, ranks=ranks, **self._scope, **parameters)
+
+    def _told(self, name: str, ranks: list[int], **parameters: Any) -> Result:
+        """Run an analysis, and say what it needs where it finds nothing."""
+        result = self._result(name, ranks, **parameters)
+        if result.analysis and not len(result):
+            log.warning(
+                "%s finds nothing in rank%s %s; it needs: %s.",
+                result.analysis.base_name,
+                "s" if len(ranks) > 1 else "",
+                rank_spans(ranks),
+                result.analysis.facts.get("Needs", "nothing more than a trace"),
+            )
+        return result
+
+    def _default_ranks(self, ranks: list[int] | None) -> list[int]:
+        if not ranks:
+            return [0] if 0 in self._ranks else self._ranks[:1]
+        unknown = sorted(set(ranks) - set(self._ranks))
+        if unknown:
+            raise RankError(f"No rank {unknown[0]} in {self.run!r}; it has: {self._ranks}.")
+        return list(dict.fromkeys(ranks))
+
+    def _ranks_of_run(self, *, check_sources: bool) -> list[int]:
+        rows = self.store.sql(
+            "SELECT rank, source FROM ranks WHERE run = $run ORDER BY rank", {"run": self.run}
+        ).rows()
+        lost = lost_sources(dict(rows)) if check_sources else []
+        if lost:
+            log.warning("The traces of these ranks are gone; they are left out: %s.", lost)
+        return [rank for rank, _ in rows if rank not in lost]
+
+    def _first_run(self) -> str:
+        first, *others = self.store.runs()
+        if others:
+            log.warning(
+                "%s has several runs; this looks at the first, %r. The others: %s.",
+                self.store.path,
+                first,
+                ", ".join(others),
+            )
+        return first
+
+    def _warn_of_captures(self) -> None:
+        others = [run for run in self.store.runs() if run.startswith(f"{self.run}-capture")]
+        if others:
+            log.warning(
+                "The job has several captures; this looks at the first, run %r. The others: %s.",
+                self.run,
+                ", ".join(others),
+            )

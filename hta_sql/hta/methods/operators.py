@@ -1,0 +1,249 @@
+"""What operators launch, and what ran under which user annotation."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.frames import operator_frames as frames
+from hta_sql.hta.methods.job import Job
+from hta_sql.hta.methods.showing import show
+
+log = logging.getLogger(__name__)
+
+
+class Operators(Job):
+    """Methods of TraceAnalysis: kernel sequences, operators with their kernels, annotations."""
+
+    def get_frequent_cuda_kernel_sequences(  # noqa: PLR0917 - HTA's signature
+        self,
+        operator_name: str,
+        output_dir: str | os.PathLike[str] | None,
+        min_pattern_len: int = 3,
+        rank: int = 0,
+        top_k: int = 5,
+        visualize: bool | None = False,
+        compress_other_kernels: bool = True,
+    ) -> pd.DataFrame:
+        """Return the kernel sequences that calls of an operator launch, the most frequent first.
+
+        A trace is written to ``output_dir``, ``overlaid_<trace>.json.gz``, in which every event of
+        the ``top_k`` sequences has the argument ``Patterns``: search for that in Perfetto or Chrome.
+
+        Args:
+            operator_name: Part of the name of the operator, annotation or call. Its outermost calls
+                on each thread are looked at.
+            output_dir: Folder of the trace to write; None writes none.
+            min_pattern_len: Shortest sequence.
+            rank: Rank to look at.
+            top_k: Sequences that are marked in the trace and shown in the chart.
+            visualize: Whether to show the chart; None: in a notebook only.
+            compress_other_kernels: Write numbers for the names of all other events, without
+                arguments; what they stand for is in the arguments of the span "PyTorch Profiler".
+
+        Returns:
+            ``pattern (operator|kernel|…), count, GPU kernel duration (us), CPU op duration (us)``,
+            by count and pattern. Empty, and nothing is written, where there is no such sequence.
+
+        Raises:
+            ParameterError: No operator name, or ``output_dir`` is not a folder.
+            RankError: No such rank.
+            TraceError: The trace is not what was ingested, or the folder cannot be written.
+            TraceNotFoundError: The trace is gone.
+        """
+        if not operator_name:
+            raise ParameterError(
+                "operator_name is empty. Give a part of a name, such as 'aten::linear'."
+            )
+        if output_dir is not None and not Path(output_dir).is_dir():
+            raise ParameterError(
+                f"output_dir {os.fspath(output_dir)!r} is not a folder. Make it, or pass None to "
+                "write no trace."
+            )
+        wanted = self._default_ranks([rank])
+        about = {"operator_name": operator_name, "min_pattern_len": min_pattern_len}
+        result = self._result("frequent_kernel_sequences", wanted, **about)
+        frame = frames.sequences(result.df())
+        if frame.empty:
+            log.warning(
+                "Nothing with %r in its name launched %d or more kernels and copies "
+                "(min_pattern_len) on rank %d; no trace was written.",
+                operator_name,
+                min_pattern_len,
+                rank,
+            )
+            return frame
+        if output_dir is not None:
+            from hta_sql.overlay.sequences import overlay_sequences  # noqa: PLC0415 - where wanted
+
+            written = overlay_sequences(
+                self.store,
+                self._result("kernel_sequence_events", wanted, top_k=top_k, **about).df(),
+                {
+                    place: {pattern: count}
+                    for place, (pattern, count) in enumerate(
+                        frame[["pattern", "count"]].head(top_k).itertuples(index=False), start=1
+                    )
+                },
+                run=self.run,
+                rank=rank,
+                folder=output_dir,
+                compress=compress_other_kernels,
+            )
+            log.info("Marked the frequent sequences of rank %d: %s.", rank, written.path)
+        show(result, visualize, self.store.path, top=top_k)
+        return frame
+
+    def get_frequent_cuda_kernel_patterns(  # noqa: PLR0917 - HTA's signature
+        self,
+        operator_name: str,
+        output_dir: str | os.PathLike[str] | None,
+        min_pattern_len: int = 3,
+        rank: int = 0,
+        top_k: int = 5,
+        visualize: bool | None = False,
+        compress_other_kernels: bool = True,
+    ) -> pd.DataFrame:
+        """Call :meth:`get_frequent_cuda_kernel_sequences`, by the name that it once had."""
+        return self.get_frequent_cuda_kernel_sequences(
+            operator_name,
+            output_dir,
+            min_pattern_len,
+            rank,
+            top_k,
+            visualize,
+            compress_other_kernels,
+        )
+
+    def get_aten_op_kernels_and_delay(
+        self,
+        ranks: list[int] | None = None,
+        sort_by: list[str] | None = None,
+    ) -> dict[int, pd.DataFrame]:
+        """Return for each aten operator its kernel sequences and the delays before the first kernel.
+
+        A launch belongs to the nearest aten operator around it on its own thread.
+
+        Args:
+            ranks: Ranks; default: rank 0, or the first one there is.
+            sort_by: Columns to sort by, the largest first; default: ``occurrence_count``.
+
+        Returns:
+            ``{rank: frame}`` with ``aten_op_name, kernel_sequence ("k1 -> k2"), occurrence_count,
+            avg_aten_op_launch_delay, avg_runtime_delay``: means of the times from the start of
+            the operator to its first launch, and from there to the start of the kernel (µs, three
+            decimals).
+
+        Raises:
+            RankError: No such rank.
+            ParameterError: No such column.
+        """
+        wanted = self._default_ranks(ranks)
+        keys = sort_by or ["occurrence_count"]
+        unknown = sorted(set(keys) - set(frames.ATEN_COLUMNS))
+        if unknown:
+            raise ParameterError(
+                f"sort_by names {unknown[0]!r}; the columns are: {', '.join(frames.ATEN_COLUMNS)}."
+            )
+        result = self._told("aten_op_kernels_and_delay", wanted)
+        show(result, None, self.store.path)
+        return frames.aten_ops(result.df(), wanted, keys)
+
+    def get_gpu_user_annotation_breakdown(  # noqa: PLR0917 - HTA's signature
+        self,
+        use_gpu_annotation: bool = True,
+        visualize: bool | None = None,
+        duration_ratio: float = 0.8,
+        num_kernels: int | None = 1000,
+        allowlist_patterns: list[str] | None = None,
+        image_renderer: str | None = None,  # noqa: ARG002 - HTA's parameter; altair knows its renderer
+    ) -> pd.DataFrame | None:
+        """Return the duration of each user annotation, on the GPU or on the host.
+
+        Args:
+            use_gpu_annotation: Look at the copies on the GPU; else at the ranges on the host.
+            visualize: Whether to show the chart; None: in a notebook only.
+            duration_ratio: Share of a rank's total whose annotations keep a row of their own; used
+                where ``num_kernels`` is None.
+            num_kernels: Annotations per rank with a row of their own. The rest is the row
+                ``others``, computed from its ranges.
+            allowlist_patterns: Annotations that never become others: parts of names, or regular
+                expressions that find them.
+            image_renderer: Not used.
+
+        Returns:
+            ``name, sum (us), max (us), min (us), stddev, mean (us), rank``, by rank and name;
+            None where there are no such annotations.
+        """
+        result = self._result(
+            "user_annotation_breakdown",
+            self._ranks,
+            use_gpu_annotation=use_gpu_annotation,
+            num_annotations=num_kernels,
+            duration_ratio=duration_ratio if num_kernels is None else None,
+            keep_patterns=allowlist_patterns,
+        )
+        table = result.df()
+        if table.empty:
+            log.warning(
+                "The traces have no user annotations on the %s.",
+                "GPU" if use_gpu_annotation else "host",
+            )
+            return None
+        show(result, visualize, self.store.path)
+        return frames.annotation_times(table)
+
+    def get_cpu_user_annotation_breakdown(
+        self,
+        visualize: bool | None = None,
+        duration_ratio: float = 0.8,
+        num_kernels: int | None = 1000,
+        allowlist_patterns: list[str] | None = None,
+    ) -> pd.DataFrame | None:
+        """Return the duration of each user annotation on the host.
+
+        The same as :meth:`get_gpu_user_annotation_breakdown` with ``use_gpu_annotation=False``.
+        """
+        return self.get_gpu_user_annotation_breakdown(
+            use_gpu_annotation=False,
+            visualize=visualize,
+            duration_ratio=duration_ratio,
+            num_kernels=num_kernels,
+            allowlist_patterns=allowlist_patterns,
+        )
+
+    def get_gpu_kernels_with_user_annotations(
+        self, rank: int, expand_names: bool = True, shortern_names: bool = True
+    ) -> pd.DataFrame | None:
+        """Return each kernel, copy and memset with the user annotation that it ran for.
+
+        The annotation is the innermost one around the launch, or, where that is in none, around the
+        op on its own stream.
+
+        Args:
+            rank: Rank to look at.
+            expand_names: Whether to add ``s_name, s_cat, s_user_annotation``.
+            shortern_names: Leave out template arguments, parameters and return types in ``s_name``.
+
+        Returns:
+            One row per op, by start: ``index (event_id), cat, name, pid, tid, ts, dur, stream,
+            correlation, bytes, memory_bw_gbps (-1 and 0 where none is recorded), wait_on_stream,
+            wait_on_cuda_event_record_corr_id, input_dims, input_type, input_strides (kernels and
+            copies have none: -1), external_id, index_correlation (event_id of the launch),
+            iteration, end, user_annotation, annotation_path``; times in µs. Names and categories
+            are text, with ``expand_names`` and without. ``user_annotation`` is the name, None
+            where there is no annotation (``s_user_annotation``: an empty text);
+            ``annotation_path`` has all annotations around it. None where nothing is annotated.
+
+        Raises:
+            RankError: No such rank.
+        """
+        table = self._result("gpu_kernels_with_user_annotations", self._default_ranks([rank])).df()
+        if not table["annotation"].notna().any():
+            log.warning("No GPU activity of rank %d has a user annotation.", rank)
+            return None
+        return frames.annotated_kernels(table, names=expand_names, short=shortern_names)

@@ -1,0 +1,58 @@
+"""Shows the chart of a result: in a notebook inline, in a script as an HTML file."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hta_sql.results.result import Result
+
+log = logging.getLogger(__name__)
+
+
+def in_notebook() -> bool:
+    """Say whether this runs in a kernel that displays rich output."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def is_wanted(visualize: bool | None) -> bool:
+    """Say whether a chart is shown: True: always; False: never; None: in a notebook only."""
+    return in_notebook() if visualize is None else visualize
+
+
+def show(result: Result, visualize: bool | None, store: Path, **options: Any) -> None:
+    """Show the chart of an analysis, if wanted.
+
+    Args:
+        result: Result of an analysis that has a chart.
+        visualize: See :func:`is_wanted`.
+        store: In a script the chart is saved as ``charts/<analysis>.html`` in this folder, and
+            its path is logged. The file needs no network.
+        **options: Options of the figure.
+    """
+    if not is_wanted(visualize):
+        return
+    from hta_sql.charts import draw, save  # noqa: PLC0415 - altair only where a chart is wanted
+
+    chart = draw(result, **options)
+    if in_notebook():
+        from IPython.display import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
+            display,
+        )
+
+        display(chart)
+        return
+    name = result.analysis.base_name if result.analysis else "query"
+    path = store / "charts" / f"{name}.html"
+    try:
+        path.parent.mkdir(exist_ok=True)
+        save(chart, path, result.analysis.summary if result.analysis else name)
+    except OSError as error:
+        log.warning("Could not save the chart of %s: %s.", name, error)
+    else:
+        log.info("Saved the chart of %s: %s", name, path)

@@ -1,0 +1,104 @@
+"""Who holds up the others: profiler steps and potential stragglers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from hta_sql.errors import ParameterError
+from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.hta.methods.job import Job
+from hta_sql.hta.methods.showing import is_wanted, show
+
+log = logging.getLogger(__name__)
+
+Identify = Callable[[pd.DataFrame, None, int, bool], pd.Series]
+"""As HTA's: (metric, symbol table, candidates, visualize) ─▶ how often each rank is late."""
+
+
+class Stragglers(Job):
+    """Methods of TraceAnalysis: steps and stragglers."""
+
+    def get_profiler_steps(self) -> list[int]:
+        """Return the numbers of the profiler steps that are looked at, sorted.
+
+        Returns:
+            ``N`` of each ``ProfilerStep#N`` of any rank; without the last step of each rank, unless
+            it is included.
+        """
+        return sorted(set(self._result("profiler_steps", self._ranks).df()["step"].tolist()))
+
+    def get_potential_stragglers(
+        self,
+        profiler_steps: list[int] | None = None,
+        num_candidates: int = 2,
+        visualize: bool | None = False,
+        straggler_identification_impl: Identify | None = None,
+    ) -> list[int]:
+        """Return the ranks that start the collective which the others wait for last.
+
+        Args:
+            profiler_steps: Steps to look at; None: all. Unknown ones are left out.
+            num_candidates: Ranks to find; at least 1.
+            visualize: Whether to show the charts; None: in a notebook only.
+            straggler_identification_impl: Counts late starts in place of the analysis: called with
+                ``(metric, None, num_candidates, visualize)``, where ``metric`` has ``rank, stream,
+                iteration, name, ts, dur`` (µs) and ``normalized_start_time``; names are text, so
+                there is no symbol table. Returns a Series by rank.
+
+        Returns:
+            Ranks, those that are late most often first. None of them where nothing can be said;
+            a warning says why, and the analysis ``potential_stragglers`` does for each rank.
+
+        Raises:
+            ParameterError: None of the steps is there.
+        """
+        candidates = max(1, num_candidates)
+        steps = self._known_steps(profiler_steps)
+        about = {"steps": steps, "num_candidates": candidates}
+        result = self._result("potential_stragglers", self._ranks, **about)
+        show(result, visualize, self.store.path)
+        metric = None
+        if straggler_identification_impl is not None or is_wanted(visualize):
+            metric = self._result("straggler_metric", self._ranks, **about)
+            show(metric, visualize, self.store.path)
+        table = result.df()
+        if table["is_candidate"].isna().all():
+            reasons = ", ".join(sorted(set(table["reason"].dropna())))
+            log.warning("Cannot tell stragglers: %s.", reasons or "there are no ranks")
+            return []
+        if straggler_identification_impl is not None and metric is not None:
+            frame = _metric_frame(metric.df())
+            counts = straggler_identification_impl(frame, None, candidates, bool(visualize))
+            ordered = counts.sort_values(ascending=False, kind="stable")
+            return [int(rank) for rank in ordered.index[:candidates]]
+        found = table[table["is_candidate"].fillna(value=False).astype(bool)]
+        ordered_table = found.sort_values(["late_count", "rank"], ascending=[False, True])
+        return [int(rank) for rank in ordered_table["rank"]]
+
+    def _known_steps(self, wanted: list[int] | None) -> list[int] | None:
+        if wanted is None:
+            return None
+        known = self.get_profiler_steps()
+        steps = [step for step in wanted if step in known]
+        if not steps:
+            raise ParameterError(
+                f"None of the profiler steps {wanted} is there; there are {known}."
+            )
+        return steps
+
+
+def _metric_frame(table: pd.DataFrame) -> pd.DataFrame:
+    columns: dict[str, Any] = {
+        "rank": table["rank"],
+        "stream": table["stream"],
+        "iteration": table["step"],
+        "name": table["name"],
+        "ts": table["ts"] / NS,
+        "dur": table["dur"] / NS,
+        "normalized_start_time": table["normalized_start"],
+    }
+    return pd.DataFrame(columns)

@@ -1,0 +1,1 @@
+"""HTA's module paths: ``hta.utils.x`` is ``hta_sql.hta.utils.x``."""

@@ -1,0 +1,1 @@
+"""Where an ingest runs: processes, executors, side by side."""

@@ -1,0 +1,90 @@
+"""Runs one job in a process of its own, and tells how that process ended.
+
+A pool only says that some process of it died. Alone, the job that kills is known, and so is the
+signal, the exit code and the last thing it said.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import tempfile
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TypeVar
+
+from hta_sql.errors import TraceError
+from hta_sql.ingestion.running.processes import SPAWN, end_with_parent
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
+    """Run a task on a job in a new process.
+
+    Args:
+        task: A function of a module.
+        job: What it is given.
+        about: The trace, for the message.
+
+    Raises:
+        TraceError: The process died; the message tells how.
+        Exception: What the task raised.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder, "stderr")
+        receiver, sender = SPAWN.Pipe(duplex=False)
+        process = SPAWN.Process(target=_child, args=(task, job, sender, str(said)), daemon=False)
+        process.start()
+        sender.close()
+        try:
+            outcome = receiver.recv()
+        except EOFError:
+            process.join()
+            raise TraceError(
+                f"{about}: the process that read it {_end(process.exitcode)}{_last_words(said)}"
+            ) from None
+        finally:
+            receiver.close()
+        process.join()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    result: Result = outcome
+    return result
+
+
+def _child(task: Callable[[Job], Result], job: Job, sender: Connection, said: str) -> None:
+    end_with_parent()
+    descriptor = os.open(said, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(descriptor, 2)
+    faulthandler.enable(2)
+    try:
+        outcome: object = task(job)
+    except Exception as error:  # noqa: BLE001 - the parent decides what it is
+        outcome = error
+    try:
+        sender.send(outcome)
+    except Exception as error:  # noqa: BLE001 - what cannot be sent is told in words
+        sender.send(TraceError(f"{type(outcome).__name__}: {outcome} ({error})"))
+
+
+def _end(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"ended itself with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    guess = " (out of memory?)" if name == "SIGKILL" else ""
+    return f"was killed by {name}{guess}"
+
+
+def _last_words(said: Path) -> str:
+    text = said.read_text(errors="replace") if said.exists() else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    fatal = [line for line in lines if line.startswith("Fatal")]
+    last = (fatal or lines)[-1:]
+    return f": {last[0]}" if last else "."

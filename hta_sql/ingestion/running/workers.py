@@ -1,0 +1,199 @@
+"""Runs rank jobs on processes, on a given Executor, or right here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    as_completed,
+)
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+
+import fsspec
+
+from hta_sql.errors import HtaSqlError, ParameterError
+from hta_sql.ingestion.publish import is_disk_full
+from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.running.processes import process_pool
+from hta_sql.ingestion.running.solo import run_alone
+from hta_sql.machine import cpu_count, duckdb_memory_limit
+
+log = logging.getLogger(__name__)
+
+SMALL_BYTES = 128 << 10
+"""Below this much (compressed) input one worker is as fast."""
+
+PROCESS_BYTES = 8 << 20
+"""(Compressed) input per worker from which processes pay: each costs a third of a second of CPU
+to start. Below it threads do as well, because the engine works outside the GIL."""
+
+Progress = Callable[[RankResult, int, int], None]
+"""Called after each rank with (result, ranks done, ranks to do)."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trace that could not be read: what to say of it, and the error."""
+
+    message: str
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """How many workers, and how much of the machine each of them gets."""
+
+    workers: int
+    threads: int
+    memory_limit: str
+    in_processes: bool = True
+
+    def given_executor(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
+        """Choose what the jobs run on: the caller's, else threads for small traces.
+
+        None stands for processes, or for right here where one worker is enough.
+        """
+        if given is not None or self.in_processes or self.workers == 1:
+            return nullcontext(given)
+        return ThreadPoolExecutor(self.workers)
+
+
+def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -> WorkerPlan:
+    """Share cores and memory between as many workers as there are traces for.
+
+    Who asks for a number of jobs gets processes: one that dies takes only its trace with it.
+
+    Raises:
+        ParameterError: jobs is not positive.
+    """
+    if jobs is not None and jobs < 1:
+        raise ParameterError(f"jobs must be at least 1, not {jobs}.")
+    cores = cpu_count()
+    workers = min(jobs or cores, len(paths) or 1)
+    total = sum(map(_size, paths))
+    if jobs is None and total < SMALL_BYTES:
+        workers = 1
+    in_processes = jobs is not None or total >= PROCESS_BYTES * workers
+    threads = max(1, cores // workers)
+    limit = memory_limit or duckdb_memory_limit(workers)
+    return WorkerPlan(workers, threads, limit, in_processes)
+
+
+def _size(path: str) -> int:
+    fs, name = fsspec.url_to_fs(path)
+    return int(fs.size(name) or 0)
+
+
+def run_jobs(
+    jobs: list[RankJob], workers: int, executor: Executor | None, progress: Progress | None
+) -> tuple[list[RankResult], list[Failure]]:
+    """Run all jobs; returns the results and the failures.
+
+    A worker that dies takes the others of its pool with it, so what was not
+    done by then runs again, each job alone: the one that kills is found out.
+
+    Raises:
+        OSError: The disk is full; the others would fail likewise.
+    """
+    done = _Done(len(jobs), progress)
+    if executor is not None:
+        done.collect(executor, jobs)
+        for job in done.lost:
+            done.attempt(job, partial(_alone_on, executor, job))
+    elif workers <= 1 or len(jobs) <= 1:
+        for job in jobs:
+            done.attempt(job, partial(ingest_rank, job))
+    else:
+        largest_first = sorted(jobs, key=lambda job: -_size(job.path))
+        with process_pool(workers) as pool:
+            done.collect(pool, largest_first)
+        for job in done.lost:
+            done.attempt(job, partial(run_alone, ingest_rank, job, job.path))
+    return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
+
+
+def _alone_on(executor: Executor, job: RankJob) -> RankResult:
+    """Run a job while no other one runs; in a process of ours where the executor is broken."""
+    try:
+        return executor.submit(ingest_rank, job).result()
+    except BrokenExecutor:
+        return run_alone(ingest_rank, job, job.path)
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Say whether it was a worker that died, not the job that failed.
+
+    Dask has a name of its own for that: a task that was on several workers when they died.
+    """
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+class _Done:
+    """What became of the jobs so far."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.results: list[RankResult] = []
+        self.failures: list[Failure] = []
+        self.lost: list[RankJob] = []
+        self._total = total
+        self._progress = progress
+
+    def collect(self, executor: Executor, jobs: list[RankJob]) -> None:
+        """Run jobs at once; those whose worker died become lost."""
+        futures: dict[Future[RankResult], RankJob] = {}
+        for job in jobs:
+            try:
+                futures[executor.submit(ingest_rank, job)] = job
+            except BrokenExecutor:
+                self.lost.append(job)
+        try:
+            for future in as_completed(futures):
+                error = future.exception()
+                if error is None:
+                    self._add(future.result())
+                elif _is_lost(error):
+                    self.lost.append(futures[future])
+                else:
+                    self._fail(futures[future], error)
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def attempt(self, job: RankJob, run: Callable[[], RankResult]) -> None:
+        """Run one job now."""
+        try:
+            result = run()
+        except Exception as error:  # noqa: BLE001 - reported; one trace must not stop the others
+            self._fail(job, error)
+        else:
+            self._add(result)
+
+    def _fail(self, job: RankJob, error: BaseException) -> None:
+        if is_disk_full(error):
+            raise error
+        message = str(error)
+        if not isinstance(error, HtaSqlError):
+            message = f"{type(error).__name__}: {message.partition(chr(10))[0]}"
+        if job.path not in message:
+            message = f"{job.path}: {message}"
+        self.failures.append(Failure(message, error))
+
+    def _add(self, result: RankResult) -> None:
+        self.results.append(result)
+        job = result.job
+        log.info(
+            "Ingested %s as run %s rank %d: %d events in %.2f s.",
+            job.path,
+            job.run,
+            job.rank,
+            result.event_count,
+            result.seconds,
+        )
+        if self._progress:
+            self._progress(result, len(self.results), self._total)

@@ -1,0 +1,1 @@
+"""The SQL library as objects: what each .sql file takes, returns and means."""

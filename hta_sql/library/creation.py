@@ -1,0 +1,121 @@
+"""Creates what the library defines: its views and macros, with their comments, over empty tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import duckdb
+
+from hta_sql.library import sqltext
+from hta_sql.library.files import stored_columns
+from hta_sql.library.objects import Column, Library, SqlObject
+
+MICROSECONDS = "us"
+"""Schema of the views whose times are microseconds."""
+
+
+def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Create everything that does not depend on a store, in one transaction."""
+    con.execute("BEGIN")
+    con.execute("CREATE SCHEMA stored")
+    con.execute("CREATE SCHEMA lib")
+    for name, kinds in stored_columns().items():
+        con.execute(sqltext.values_view(f"stored.{sqltext.identifier(name)}", kinds, []))
+    con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
+    for table in library.tables:
+        con.execute(table.text)
+        _comment(con, "VIEW", table.name, table)
+    for macro in library.macros:
+        con.execute(macro.text)
+        _comment(con, "MACRO TABLE", f"lib.{macro.name}", macro)
+    for analysis in library.analyses:
+        con.execute(analysis.text)
+        _comment(con, "MACRO TABLE", analysis.name, analysis)
+    for analysis in library.newest():
+        con.execute(_unversioned_macro(analysis))
+        con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
+        _comment(con, "MACRO TABLE", analysis.base_name, analysis)
+        _comment(con, "VIEW", analysis.base_name, analysis)
+    con.execute(_analyses_view(library))
+    _create_microsecond_views(con, library)
+    con.execute("COMMIT")
+
+
+RANK_SCOPE = {
+    "run": "VARCHAR",
+    "rank": "INTEGER",
+    "offset_ns": "BIGINT",
+    "drops_last_step": "BOOLEAN",
+}
+
+
+def _create_microsecond_views(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Give dashboards, which show what a column holds, every view in microseconds."""
+    con.execute(f"CREATE SCHEMA {MICROSECONDS}")
+    for about in (*library.tables, *library.newest()):
+        columns = [microsecond_column(column) for column in about.columns]
+        values = [
+            (sqltext.identifier(old.name) + ("" if new is old else " / 1000"), new.name)
+            for old, new in zip(about.columns, columns, strict=True)
+        ]
+        view = f"{MICROSECONDS}.{sqltext.identifier(about.base_name)}"
+        base = f"main.{sqltext.identifier(about.base_name)}"
+        con.execute(sqltext.renaming_view(view, base, values))
+        _comment(con, "VIEW", view, replace(about, columns=tuple(columns)))
+
+
+def microsecond_column(column: Column) -> Column:
+    """Return a column of ns as one of µs: ``ts`` is ``ts_us``, ``idle_ns`` is ``idle_us``."""
+    if column.unit != "ns":
+        return column
+    return replace(column, name=f"{column.name.removesuffix('_ns')}_us", type="DOUBLE", unit="us")
+
+
+def _unversioned_macro(analysis: SqlObject) -> str:
+    """The newest version under the plain name: the same statement, so the same plan."""
+    head, _, rest = analysis.text.partition(f"CREATE OR REPLACE MACRO {analysis.name}(")
+    return f"{head}CREATE OR REPLACE MACRO {analysis.base_name}({rest}"
+
+
+def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:
+    con.execute(f"COMMENT ON {kind} {name} IS {sqltext.literal(about.full_description)}")
+    if kind != "VIEW":
+        return
+    for column in about.columns:
+        doc = f"{column.doc} [{column.unit}]" if column.unit else column.doc
+        target = f"{name}.{sqltext.identifier(column.name)}"
+        con.execute(f"COMMENT ON COLUMN {target} IS {sqltext.literal(doc)}")
+
+
+def _analyses_view(library: Library) -> str:
+    columns = {
+        "name": "VARCHAR",
+        "version": "INTEGER",
+        "is_default": "BOOLEAN",
+        "status": "VARCHAR",
+        "since": "VARCHAR",
+        "topic": "VARCHAR",
+        "summary": "VARCHAR",
+        "parameters": "VARCHAR",
+        "columns": "VARCHAR",
+        "needs": "VARCHAR",
+        "reference": "VARCHAR",
+    }
+    newest = {a.name for a in library.newest()}
+    rows = [
+        (
+            a.base_name,
+            a.version,
+            a.name in newest,
+            a.status,
+            a.facts.get("Since"),
+            a.topic,
+            a.summary,
+            ", ".join(f"{p.name} {p.type} := {p.default}" for p in a.parameters),
+            ", ".join(c.name for c in a.columns),
+            a.facts.get("Needs"),
+            a.facts.get("Reference"),
+        )
+        for a in sorted(library.analyses, key=lambda a: (a.base_name, a.version or 0))
+    ]
+    return sqltext.values_view("analyses", columns, rows)

@@ -1,0 +1,249 @@
+"""Finds and parses the files under sql/: what they are called, take, return and mean.
+
+Names, types and defaults come from the DDL; the comments add words and units.
+Whether the two agree with the engine is checked in validation.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
+from hta_sql.library.files import sql_root
+
+_MACRO = re.compile(
+    r"^CREATE OR REPLACE MACRO (?:lib\.)?(\w+)\(\n(.*?)^\) AS TABLE\n", re.MULTILINE | re.DOTALL
+)
+_VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
+_PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
+_COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
+_CONTINUED = re.compile(r"^--    +(\S.*)$")
+_CALLED = re.compile(r"\blib\.(\w+)\(")
+_FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed): (.+)$")
+_VERSION = re.compile(r"^(.*)_v(\d+)$")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a macro; type and default as the DDL writes them."""
+
+    name: str
+    type: str | None
+    default: str | None
+    doc: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a view or macro; the unit in brackets behind its type."""
+
+    name: str
+    type: str
+    unit: str | None
+    doc: str
+
+
+@dataclass(frozen=True)
+class SqlObject:
+    """One .sql file: a table view, a shared macro or an analysis."""
+
+    path: Path
+    name: str
+    summary: str
+    description: str
+    facts: dict[str, str]
+    parameters: tuple[Parameter, ...]
+    columns: tuple[Column, ...]
+    text: str
+
+    @property
+    def base_name(self) -> str:
+        """The name without its version."""
+        match = _VERSION.match(self.name)
+        return match.group(1) if match else self.name
+
+    @property
+    def version(self) -> int | None:
+        """The version in the name."""
+        match = _VERSION.match(self.name)
+        return int(match.group(2)) if match else None
+
+    @property
+    def topic(self) -> str:
+        """The folder it stands in."""
+        return self.path.parent.name
+
+    @property
+    def status(self) -> str:
+        """Stable or experimental."""
+        return self.facts.get("Status", "stable")
+
+    @property
+    def full_description(self) -> str:
+        """Summary and description, as published in the catalog."""
+        return f"{self.summary}\n\n{self.description}".strip()
+
+
+@dataclass(frozen=True)
+class Library:
+    """All of sql/ but ingest."""
+
+    tables: tuple[SqlObject, ...]
+    macros: tuple[SqlObject, ...]
+    analyses: tuple[SqlObject, ...]
+
+    def versions(self, name: str) -> list[SqlObject]:
+        """List the versions of an analysis, oldest first."""
+        found = [a for a in self.analyses if a.base_name == name]
+        return sorted(found, key=lambda a: a.version or 0)
+
+    def newest(self) -> list[SqlObject]:
+        """List the newest stable version of each analysis (the newest, where none is stable)."""
+        chosen: dict[str, SqlObject] = {}
+        for analysis in sorted(self.analyses, key=lambda a: (a.status == "stable", a.version or 0)):
+            chosen[analysis.base_name] = analysis
+        return [chosen[name] for name in sorted(chosen)]
+
+    def newest_by_topic(self) -> list[SqlObject]:
+        """List what :meth:`newest` does, topic by topic."""
+        return sorted(self.newest(), key=lambda a: (a.topic, a.name))
+
+    def find(self, name: str, version: int | None = None) -> SqlObject:
+        """Find an analysis by name, with or without its version.
+
+        Raises:
+            AnalysisNotFoundError: No such analysis or version; the message names the nearest.
+        """
+        match = _VERSION.match(name)
+        if match and version is None:
+            name, version = match.group(1), int(match.group(2))
+        found = self.versions(name)
+        if not found:
+            names = sorted({a.base_name for a in self.analyses})
+            raise AnalysisNotFoundError(
+                f"No analysis {name!r}.{nearest(name, names)} See them all: hta-sql list"
+            )
+        if version is None:
+            return next(a for a in self.newest() if a.base_name == name)
+        for analysis in found:
+            if analysis.version == version:
+                return analysis
+        known = ", ".join(str(a.version) for a in found)
+        raise AnalysisNotFoundError(f"Analysis {name!r} has no version {version}, but {known}.")
+
+
+@cache
+def load_library() -> Library:
+    """Parse sql/tables, sql/lib and sql/analyses of this installation."""
+    return parse_library(sql_root())
+
+
+def parse_library(root: Path) -> Library:
+    """Parse the .sql files below a folder laid out like sql/."""
+    return Library(
+        tables=_ordered_tables(
+            tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))
+        ),
+        macros=tuple(parse_file(p) for p in _lib_order(sorted((root / "lib").glob("*.sql")))),
+        analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
+    )
+
+
+def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
+    """Views over other tables come behind those over Parquet."""
+    return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
+
+
+def _lib_order(paths: list[Path]) -> list[Path]:
+    """A macro that calls another one comes behind it: the engine binds on creation."""
+    by_name = {path.stem: path for path in paths}
+    called = {
+        path: _CALLED.findall(_without_comments(path.read_text(encoding="utf-8"))) for path in paths
+    }
+    ordered: list[Path] = []
+
+    def place(path: Path) -> None:
+        if path in ordered:
+            return
+        for name in sorted(set(called[path]) & by_name.keys() - {path.stem}):
+            place(by_name[name])
+        ordered.append(path)
+
+    for path in paths:
+        place(path)
+    return ordered
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+
+
+def parse_file(path: Path) -> SqlObject:
+    """Parse one file of the library.
+
+    Raises:
+        LibraryError: The file does not have the form that all of them have.
+    """
+    text = path.read_text(encoding="utf-8")
+    header = []
+    for line in text.splitlines():
+        if not line.startswith("--"):
+            break
+        header.append(line[2:].removeprefix(" "))
+    facts = {m.group(1): m.group(2) for line in header if (m := _FACT.match(line))}
+    prose = [line for line in header if not _FACT.match(line)]
+    macro, view = _MACRO.search(text), _VIEW.search(text)
+    declared = macro or view
+    if not declared:
+        raise LibraryError(
+            f"{path}: no 'CREATE OR REPLACE MACRO name(' with one parameter a line, and no "
+            "'CREATE OR REPLACE VIEW name AS'. Copy the form of another file in the folder."
+        )
+    if not header or not prose[0].strip():
+        raise LibraryError(f"{path}: start with a comment that says in one line what it answers.")
+    blank = prose.index("") if "" in prose else len(prose)
+    return SqlObject(
+        path=path,
+        name=declared.group(1),
+        summary=" ".join(prose[:blank]),
+        description="\n".join(prose[blank:]).strip(),
+        facts=facts,
+        parameters=tuple(_parameters(path, macro.group(2))) if macro else (),
+        columns=tuple(_columns(text[declared.end() :])),
+        text=text,
+    )
+
+
+def _parameters(path: Path, block: str) -> list[Parameter]:
+    found: list[Parameter] = []
+    doc: list[str] = []
+    for line in block.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("--"):
+            doc.append(stripped[2:].strip())
+        elif match := _PARAMETER.match(line):
+            found.append(Parameter(match.group(1), match.group(2), match.group(3), " ".join(doc)))
+            doc = []
+        elif stripped:
+            raise LibraryError(f"{path}: cannot read the parameter line {stripped!r}.")
+    return found
+
+
+def _columns(text: str) -> list[Column]:
+    lines = iter(text.splitlines())
+    if next(lines, "") != "-- Columns:":
+        return []
+    found: list[Column] = []
+    for line in lines:
+        if match := _COLUMN.match(line):
+            name, kind, unit, doc = match.groups()
+            found.append(Column(name, kind, unit, doc))
+        elif found and (continued := _CONTINUED.match(line)):
+            last = found[-1]
+            found[-1] = Column(last.name, last.type, last.unit, f"{last.doc} {continued.group(1)}")
+        else:
+            break
+    return found

@@ -1,0 +1,72 @@
+"""Checks the values of a call against the parameters that an analysis declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hta_sql.errors import ParameterError, nearest
+from hta_sql.library.objects import Parameter, SqlObject
+
+_SCALARS: dict[str, tuple[type, ...]] = {
+    "BIGINT": (int,),
+    "INTEGER": (int,),
+    "DOUBLE": (int, float),
+    "VARCHAR": (str,),
+    "BOOLEAN": (bool,),
+}
+_WORDS = {
+    "BIGINT": "an integer",
+    "INTEGER": "an integer",
+    "DOUBLE": "a number",
+    "VARCHAR": "a text",
+    "BOOLEAN": "True or False",
+}
+
+
+def check_parameters(analysis: SqlObject, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values to bind, or say which one does not fit.
+
+    Raises:
+        ParameterError: Unknown name, or a value of the wrong type.
+    """
+    declared = {parameter.name: parameter for parameter in analysis.parameters}
+    values = {}
+    for name, value in given.items():
+        if name not in declared:
+            raise ParameterError(
+                f"{analysis.base_name} has no parameter {name!r}.{nearest(name, declared)} "
+                f"It takes: {', '.join(declared)}."
+            )
+        values[name] = _fit(analysis.base_name, declared[name], value)
+    return values
+
+
+def _fit(analysis: str, parameter: Parameter, value: Any) -> Any:
+    if value is None:
+        return None
+    kind = parameter.type or ""
+    if not kind.endswith("[]"):
+        return _scalar(analysis, parameter.name, kind, value)
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise ParameterError(
+            f"{analysis}: {parameter.name} takes a list of values, each {_WORDS[kind[:-2]]}, "
+            f"not {value!r}."
+        )
+    return [_scalar(analysis, parameter.name, kind[:-2], item) for item in value]
+
+
+def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()  # numpy scalars
+    allowed = _SCALARS[kind]
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        raise ParameterError(f"{analysis}: {name} takes {_WORDS[kind]}, not {value!r}.")
+    return value
+
+
+def narrowing(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the parameters that choose some of the rows; a switch says how they are counted."""
+    return tuple(
+        name for name, value in given.items() if value is not None and not isinstance(value, bool)
+    )

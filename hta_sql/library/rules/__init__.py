@@ -1,0 +1,61 @@
+"""Checks the SQL library: every file against the rules of the library and against the engine.
+
+``python -m hta_sql.library.rules`` prints what is wrong and what to do about it;
+``--freeze`` locks the analyses of a release (see frozen.py). A rule is a
+function from one file to messages:
+
+    text rules     rules.py, units.py   what the file says: header, words, units, names
+    statement      statement.py         what its statement refers to, from the engine's parser
+    engine rules   engine.py            names and types, from the engine itself
+    frozen files   frozen.py            a released file does not change
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hta_sql.errors import LibraryError
+from hta_sql.library.files import sql_root
+from hta_sql.library.objects import Library, parse_library
+from hta_sql.library.rules.engine import engine_problems
+from hta_sql.library.rules.frozen import freeze, frozen_problems
+from hta_sql.library.rules.rules import text_problems
+
+__all__ = ["check_library", "find_problems", "freeze"]
+
+
+def find_problems(root: Path | None = None, golden: Path | None = None) -> list[str]:
+    """Return one line per problem of a library.
+
+    Args:
+        root: Folder laid out like sql/; default: that of this installation.
+        golden: Folder of the golden tests; default: tests/golden beside it, where there is one.
+    """
+    root = root or sql_root()
+    golden = golden or root.parent / "tests" / "golden"
+    try:
+        library = parse_library(root)
+    except LibraryError as error:
+        return [_relative(str(error), root)]
+    problems = [*text_problems(library, golden if golden.is_dir() else None)]
+    problems += frozen_problems(library, root)
+    # A file that breaks a rule of form often breaks the engine's rules too: one message is enough.
+    if not problems:
+        problems += engine_problems(library)
+    return [_relative(problem, root) for problem in problems]
+
+
+def check_library(root: Path | None = None, golden: Path | None = None) -> Library:
+    """Return a library that keeps all the rules.
+
+    Raises:
+        LibraryError: It does not; the message lists all problems.
+    """
+    problems = find_problems(root, golden)
+    if problems:
+        raise LibraryError("\n".join(problems))
+    return parse_library(root or sql_root())
+
+
+def _relative(problem: str, root: Path) -> str:
+    return problem.replace(f"{root.parent}/", "")

@@ -1,0 +1,27 @@
+"""The command ``python -m hta_sql.library.rules``: problems on stderr, exit code 1."""
+
+from __future__ import annotations
+
+import click
+
+from hta_sql.library.files import sql_root
+from hta_sql.library.rules import find_problems, freeze
+
+
+@click.command()
+@click.option("--freeze", "lock", is_flag=True, help="Lock the analyses released so far.")
+def main(lock: bool) -> None:
+    """Check the SQL library against its rules and the engine."""
+    if lock:
+        for name in freeze(sql_root()):
+            click.echo(f"frozen: {name}", err=True)
+    problems = find_problems()
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        raise SystemExit(1)
+    click.echo("The SQL library keeps its rules.", err=True)
+
+
+if __name__ == "__main__":
+    main()

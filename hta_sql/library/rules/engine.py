@@ -1,0 +1,106 @@
+"""What the engine says about the library: parameters, columns and types as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+
+from hta_sql.library import sqltext
+from hta_sql.library.creation import create_objects
+from hta_sql.library.objects import Column, Library, SqlObject
+from hta_sql.library.rules.rules import columns_of
+
+SPANS = "validation_spans"
+"""The relation that lib macros are called with, where a parameter takes one."""
+
+RELATIONS = ("spans", "ops")
+"""What the names of such parameters end with: intervals, operations."""
+
+
+def engine_problems(library: Library) -> Iterator[str]:
+    """Yield where words and engine disagree, each message with its file."""
+    of_table = {table.name: table.columns for table in library.tables}
+    with duckdb.connect(":memory:") as con:
+        # Only what the files stand on: each of them is created below, so that a refusal has a name.
+        create_objects(con, Library((), (), ()))
+        _create_spans(con)
+        for about in (*library.tables, *library.macros, *library.analyses):
+            try:
+                con.execute(about.text)
+            except duckdb.Error as error:
+                yield f"{about.path}: the engine refuses it: {str(error).partition(chr(10))[0]}."
+                continue
+            listed = about.columns or of_table.get(columns_of(about) or "", ())
+            schema, relation = _schema_and_relation(library, about)
+            yield from (
+                f"{about.path}: {problem}."
+                for problem in (*parameters(con, about, schema), *columns(con, listed, relation))
+            )
+
+
+def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
+    """Where the object is created, and how its rows are asked for."""
+    if about in library.tables:
+        return "main", sqltext.identifier(about.name)
+    if about in library.analyses:
+        return "main", sqltext.call(about.name, {})
+    # Relations where it takes relations, else NULL, which fits every type.
+    values = {
+        p.name: f"'{SPANS}'" if p.name.endswith(RELATIONS) else "NULL" for p in about.parameters
+    }
+    return "lib", sqltext.call(f"lib.{about.name}", values)
+
+
+def _create_spans(con: duckdb.DuckDBPyConnection) -> None:
+    columns = {"lane": "INTEGER", "class": "VARCHAR", "ts": "BIGINT", "dur": "BIGINT"}
+    columns |= {"id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
+    columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
+    con.execute(sqltext.values_view(SPANS, columns, []))
+
+
+def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) -> Iterator[str]:
+    """Names and types of the parameters, as the engine has them."""
+    rows = con.execute(
+        "SELECT f.parameters, f.parameter_types FROM duckdb_functions() AS f "
+        "WHERE f.schema_name = $schema AND f.function_name = $name AND f.function_type = 'table_macro'",
+        {"schema": schema, "name": about.name},
+    ).fetchall()
+    documented = [(p.name, p.type) for p in about.parameters]
+    for names, types in rows:
+        actual = list(zip(names, types, strict=True))
+        if actual != documented:
+            yield f"the engine takes {_list(actual)}, the file declares {_list(documented)}"
+
+
+def columns(
+    con: duckdb.DuckDBPyConnection, listed: tuple[Column, ...], relation: str
+) -> Iterator[str]:
+    """Names, order and types of the columns, as the engine returns them."""
+    try:
+        described = con.sql(sqltext.describe(relation)).fetchall()
+    except duckdb.Error as error:
+        yield f"the engine refuses to run it: {str(error).partition(chr(10))[0]}"
+        return
+    actual = {row[0]: row[1] for row in described}
+    documented = {column.name: column for column in listed}
+    for name in (name for name in actual if name not in documented):
+        yield f"it returns {name} {actual[name]}, which it does not document"
+    for name in (name for name in documented if name not in actual):
+        yield f"it documents {name}, which it does not return"
+    if actual.keys() != documented.keys():
+        return
+    if list(actual) != list(documented):
+        yield f"it returns the columns in the order {', '.join(actual)}; document them so"
+    for column in listed:
+        if not _fits(column, actual[column.name]):
+            yield f"column {column.name} is {actual[column.name]}, documented as {column.type}"
+
+
+def _fits(column: Column, kind: str) -> bool:
+    """ANY for a lane, which is what the caller makes it; STRUCT without its fields."""
+    return column.type in ("ANY", kind) or kind.startswith(f"{column.type}(")
+
+
+def _list(pairs: list[tuple[str, str | None]]) -> str:
+    return ", ".join(f"{name} {kind}" if kind else name for name, kind in pairs) or "nothing"

@@ -1,0 +1,93 @@
+"""What the statement of a file refers to, read from the engine's own parse tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from hta_sql.errors import LibraryError
+from hta_sql.library.objects import SqlObject
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The statement of a macro or view.
+
+    Attributes:
+        ctes: Names that its WITH clauses give, in order.
+        tables: Tables and views that it reads, with their schema if it is given; no CTEs.
+        functions: Table functions and macros that it calls, likewise.
+        texts: Literal texts in it.
+        is_ordered: It ends with an ORDER BY of its own.
+    """
+
+    ctes: tuple[str, ...]
+    tables: frozenset[str]
+    functions: frozenset[str]
+    texts: frozenset[str]
+    is_ordered: bool
+
+
+def count_statements(con: duckdb.DuckDBPyConnection, text: str) -> int:
+    """Count the statements of a file.
+
+    Raises:
+        LibraryError: It is not SQL.
+    """
+    try:
+        return len(con.extract_statements(text))
+    except duckdb.Error as error:
+        raise LibraryError(_first_line(error)) from error
+
+
+def read_statement(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Statement:
+    """Parse the statement behind ``AS TABLE`` or ``AS``.
+
+    Raises:
+        LibraryError: The engine's parser refuses it.
+    """
+    marker = ") AS TABLE\n" if ") AS TABLE\n" in about.text else " AS\n"
+    body = about.text.partition(marker)[2]
+    ((tree,),) = con.execute("SELECT json_serialize_sql($body)", {"body": body}).fetchall()
+    parsed = json.loads(tree)
+    if parsed["error"]:
+        raise LibraryError(parsed["error_message"])
+    top = parsed["statements"][0]["node"]
+    nodes = list(_nodes(top))
+    ctes = [entry["key"] for node in nodes for entry in node.get("cte_map", {}).get("map", ())]
+    read = {
+        _qualified(node["schema_name"], node["table_name"])
+        for node in nodes
+        if node.get("type") == "BASE_TABLE"
+    }
+    calls = [node["function"] for node in nodes if node.get("type") == "TABLE_FUNCTION"]
+    literals = (node.get("literal") for node in nodes if node.get("class") == "CONSTANT")
+    return Statement(
+        ctes=tuple(ctes),
+        tables=frozenset(read - set(ctes)),
+        functions=frozenset(_qualified(call["schema"], call["function_name"]) for call in calls),
+        texts=frozenset(x["text"] for x in literals if x and x["kind"] == "STRING"),
+        is_ordered=any(modifier["type"] == "ORDER_MODIFIER" for modifier in top["modifiers"]),
+    )
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+        for value in tree.values():
+            yield from _nodes(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _nodes(value)
+
+
+def _qualified(schema: str, name: str) -> str:
+    return f"{schema}.{name}" if schema else name
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,81 @@
+"""Units: every number has one or is a name in digits, and the column's name shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hta_sql.library.objects import Column
+
+SUFFIX_UNITS = {
+    "_ns": "ns",
+    "_us": "us",
+    "_pct": "%",
+    "_bytes": "bytes",
+    "_gbps": "GB/s",
+    "_count": "count",
+}
+"""A column whose name ends so has this unit; a column of an analysis with the unit ends so."""
+
+BASE_UNITS = {"ts": "ns", "dur": "ns", "bytes": "bytes", "byte_count": "bytes"}
+"""Columns of the traces themselves, as a name or its ending: ts, launch_ts, dur."""
+
+UNITS = {*SUFFIX_UNITS.values(), "1"}
+"""1 is a number that has no unit, such as a ratio."""
+
+IDENTIFIERS = frozenset(
+    {
+        # Coordinates: where something ran. Sums and means of these mean nothing.
+        *("run", "rank", "step", "device", "stream", "context", "pid", "tid"),
+        *("stated_rank", "src_rank", "dst_rank", "device_type", "version"),
+        # The rank that has the extreme.
+        *("min_rank", "max_rank", "worst_rank"),
+        # Numbers that the profiler gave to tell or to join things.
+        *("correlation", "cbid", "seq", "sequence_number", "profiler_event_index", "addr"),
+        # What a device-side wait waits for: a stream, a call, an event.
+        *("wait_on_stream", "wait_on_event", "wait_on_record_correlation"),
+        # A version in two parts.
+        *("compute_major", "compute_minor"),
+    }
+)
+"""Numbers without a unit because they are names; so is everything that ends in _id."""
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+_NUMBERS = {*_INTEGERS, *(f"U{kind}" for kind in _INTEGERS), "FLOAT", "DOUBLE"}
+
+
+def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
+    """Yield what is wrong with the unit of a column."""
+    name, unit = column.name, column.unit
+    if column.type not in _NUMBERS and not column.type.startswith("DECIMAL"):
+        if unit:
+            yield f"column {name} is {column.type} and has a unit; take [{unit}] away"
+        return
+    if unit is None:
+        if not is_identifier(column):
+            yield (
+                f"column {name} has no unit: write its unit in brackets behind the type ([1] for a "
+                "number without), or list it in IDENTIFIERS of validation/units.py if it is a name"
+            )
+        return
+    if unit not in UNITS:
+        yield (
+            f"column {name} has the unit [{unit}]; known are {', '.join(sorted(UNITS))}. "
+            "Use one of them, or add it to SUFFIX_UNITS of validation/units.py"
+        )
+    elif (wanted := _unit_of_name(name)) not in {None, unit}:
+        yield f"column {name} has the unit [{unit}], but its name says [{wanted}]; change either"
+    elif in_analysis and wanted is None and unit != "1":
+        suffix = next(ending for ending, known in SUFFIX_UNITS.items() if known == unit)
+        yield f"column {name} is in [{unit}]: call it {name}{suffix}, so that a reader sees it"
+
+
+def is_identifier(column: Column) -> bool:
+    """Whether its number is a name."""
+    return column.type != "DOUBLE" and (column.name in IDENTIFIERS or column.name.endswith("_id"))
+
+
+def _unit_of_name(name: str) -> str | None:
+    for base, unit in BASE_UNITS.items():
+        if name == base or name.endswith(f"_{base}"):
+            return unit
+    return next((unit for suffix, unit in SUFFIX_UNITS.items() if name.endswith(suffix)), None)

@@ -1,0 +1,1 @@
+"""What an analysis returned, and how it is shown and written."""

@@ -1,0 +1,222 @@
+"""Prints a result for people: aligned, in human units, as wide as the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Protocol
+
+from hta_sql.results.cells import CUT, cell_text, column_unit, cut_column, cut_middle, text_width
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hta_sql.library.objects import SqlObject
+
+PLAIN_WIDTH = 200
+"""Width where the output is no terminal and COLUMNS is not set."""
+
+NARROW_TEXT = 28
+"""A column of texts is not cut below this; rather, columns are left out."""
+
+NAMED_COLUMNS = 12
+"""So many columns that do not fit are named below the table."""
+
+_GAP = "  "
+_DROPPED = len(_GAP) + len(CUT)
+
+
+class Rows(Protocol):
+    """What can be printed and written: a :class:`hta_sql.results.result.Result`, or a part of one."""
+
+    @property
+    def analysis(self) -> SqlObject | None:
+        """The analysis that the rows come from; it knows their units."""
+
+    @property
+    def given(self) -> Sequence[str]:
+        """Parameters that the caller gave, each of which may be why there are no rows."""
+
+    def arrow(self) -> pa.Table:
+        """Return the rows."""
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column, written: its name, its cells, and whether they are numbers."""
+
+    name: str
+    cells: list[str]
+    is_number: bool
+
+    @cached_property
+    def width(self) -> int:
+        """Width of its widest cell or its name."""
+        return max(map(text_width, (self.name, *self.cells)))
+
+    @cached_property
+    def least_width(self) -> int:
+        """Width below which it says nothing: numbers are never cut, names wrap at underscores."""
+        cells = max(map(text_width, self.cells), default=0)
+        words = max(map(text_width, _words(self.name)))
+        return max(words, cells if self.is_number else min(cells, NARROW_TEXT))
+
+    def header(self, width: int) -> list[str]:
+        """Wrap the name into lines of at most this width."""
+        lines = [""]
+        for word in _words(self.name):
+            if text_width(lines[-1] + word) > width and lines[-1]:
+                lines.append("")
+            lines[-1] += word
+        return lines
+
+
+def print_table(
+    result: Rows,
+    max_rows: int = 40,
+    *,
+    file: IO[str] | None = None,
+    width: int | None = None,
+    remedy: str = "",
+) -> None:
+    """Print the first rows of a result as a table.
+
+    Times, sizes and percentages are written in human units, long texts are cut in the middle, and
+    control characters are escaped: for exact values use ``.df()``, ``.rows()`` or a file format.
+    What is not shown, rows or columns, is said below the table.
+
+    Args:
+        result: What to print.
+        max_rows: Rows to print; 0 prints all of them.
+        file: Where to; default: stdout.
+        width: Characters a line; default: ``COLUMNS``, else the terminal's, else 200.
+        remedy: How the caller's user gets the rest; printed where something is cut.
+    """
+    file = file or sys.stdout
+    room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    columns = text_columns(result, max_rows)
+    varying, same = part_constant(columns, room)
+    kept, widths = fit(varying, room)
+    for line in _lines(kept, widths, cut=len(kept) < len(varying)):
+        file.write(line.rstrip() + "\n")
+    shown = len(columns[0].cells) if columns else 0
+    if same:
+        told = "; ".join(f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in same)
+        file.write(f"\n(in each of these rows: {told})\n")
+    for line in _footer(result, shown, [c.name for c in varying[len(kept) :]], remedy):
+        file.write(line + "\n")
+
+
+def text_columns(result: Rows, max_rows: int = 0) -> list[TextColumn]:
+    """Write the first rows of a result, column by column; 0 writes all of them."""
+    table: pa.Table = result.arrow()
+    shown = table.slice(0, max_rows) if max_rows else table
+    written = []
+    for field, column in zip(shown.schema, shown.columns, strict=True):
+        unit = column_unit(field.name, result.analysis)
+        cells = [cell_text(value, unit) for value in column.to_pylist()]
+        written.append(TextColumn(cell_text(field.name), cells, _is_number(field.type)))
+    return written
+
+
+def part_constant(
+    columns: list[TextColumn], width: int
+) -> tuple[list[TextColumn], list[TextColumn]]:
+    """Part columns of texts that say the same in each row from the others, where room is short.
+
+    Returns:
+        The columns of the table, and those that are said once below it.
+    """
+    same = [c for c in columns if not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1]
+    has_room = _line_width([column.width for column in columns]) <= width
+    if has_room or len(same) == len(columns):
+        return columns, []
+    return [c for c in columns if c not in same], same
+
+
+def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[int]]:
+    """Find the widths with which a line fits; where none do, leave out the last columns."""
+    kept = list(columns)
+    room = width
+    while len(kept) > 1 and _line_width([c.least_width for c in kept]) > room:
+        kept.pop()
+        room = width - _DROPPED
+    widths = [column.width for column in kept]
+    while _line_width(widths) > room:
+        spare = [have - c.least_width for have, c in zip(widths, kept, strict=True)]
+        if not any(spare):
+            break
+        widest = max((w, i) for i, w in enumerate(widths) if spare[i])[1]
+        widths[widest] -= 1
+    return kept, widths
+
+
+def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterator[str]:
+    """Header lines, a rule, and a line per row."""
+    more = [CUT] if cut else []
+    headers = [column.header(width) for column, width in zip(columns, widths, strict=True)]
+    height = max(map(len, headers), default=0)
+    # Names stand on the rule, as their numbers stand below it.
+    padded = [[""] * (height - len(lines)) + lines for lines in headers]
+    for names in zip(*padded, strict=True):
+        yield _GAP.join([*map(_aligned, names, columns, widths), *more])
+    if columns:
+        yield _GAP.join(["─" * width for width in widths] + ["─" for _ in more])
+    cells = [cut_column(c.cells, width) for c, width in zip(columns, widths, strict=True)]
+    for row in zip(*cells, strict=True):
+        yield _GAP.join([*map(_aligned, row, columns, widths), *more])
+
+
+def _aligned(text: str, column: TextColumn, width: int) -> str:
+    blank = " " * (width - text_width(text))
+    return blank + text if column.is_number else text + blank
+
+
+def _footer(result: Rows, shown: int, hidden: list[str], remedy: str) -> list[str]:
+    """Say what the table does not show, or why it is empty."""
+    if not len(result):
+        return [_reason_for_none(result)]
+    cut = []
+    if shown < len(result):
+        cut.append(f"{shown:,} of {len(result):,} rows")
+    if hidden:
+        names = ", ".join(hidden[:NAMED_COLUMNS]) + (", ..." if len(hidden) > NAMED_COLUMNS else "")
+        cut.append(f"no room for {names}")
+    return ["", f"({'; '.join([*cut, *([remedy] if remedy else [])])})"] if cut else []
+
+
+def _reason_for_none(result: Rows) -> str:
+    """What was asked for goes before what a trace may lack: it is the likelier cause."""
+    analysis = result.analysis
+    needs = analysis.facts.get("Needs") if analysis else None
+    given = " or ".join(result.given)
+    return " ".join(
+        [
+            "No rows.",
+            *([f"What was given as {given} may have left nothing."] if given else []),
+            *([f"{analysis.base_name} needs: {needs}."] if analysis and needs else []),
+        ]
+    )
+
+
+def _words(name: str) -> list[str]:
+    """Split a name behind its underscores."""
+    parts = name.split("_")
+    return [part + "_" for part in parts[:-1]] + parts[-1:]
+
+
+def _line_width(widths: list[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )

@@ -1,0 +1,133 @@
+"""The result of an analysis or a query, in the form the caller wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from hta_sql.errors import ExtraNotInstalledError, ParameterError, QueryError
+from hta_sql.library.objects import SqlObject
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import pyarrow as pa
+
+
+class Result:
+    """Rows with named columns, computed once and then held.
+
+    Attributes:
+        analysis: The analysis that it comes from; None for ad-hoc SQL.
+        given: Names of the parameters that it was narrowed by.
+    """
+
+    def __init__(
+        self,
+        relation: duckdb.DuckDBPyRelation | None,
+        analysis: SqlObject | None = None,
+        run: Callable[[str], Result] | None = None,
+        given: Iterable[str] = (),
+    ) -> None:
+        self.analysis = analysis
+        self.given = tuple(given)
+        self._run = run
+        try:
+            self._table = None if relation is None else _narrow(relation.to_arrow_table())
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+
+    def arrow(self) -> pa.Table:
+        """Return a pyarrow table."""
+        import pyarrow as pa  # noqa: PLC0415 - only where used
+
+        return pa.table({}) if self._table is None else self._table
+
+    def df(self) -> pd.DataFrame:
+        """Return a pandas frame."""
+        frame: pd.DataFrame = self.arrow().to_pandas()
+        return frame
+
+    def pl(self) -> Any:
+        """Return a polars frame.
+
+        Raises:
+            ExtraNotInstalledError: polars is not installed.
+        """
+        try:
+            import polars as pl  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise ExtraNotInstalledError("polars is not installed: pip install polars") from error
+        return pl.from_arrow(self.arrow())
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples."""
+        columns = [column.to_pylist() for column in self.arrow().columns]
+        return list(zip(*columns, strict=True))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.arrow().column_names)
+
+    def __len__(self) -> int:
+        return int(self.arrow().num_rows)
+
+    def show(self, max_rows: int = 40) -> None:
+        """Print the rows as a table."""
+        from hta_sql.results.display import print_table  # noqa: PLC0415 - rich only where used
+
+        print_table(self, max_rows=max_rows)
+
+    def chart(self, **options: Any) -> alt.TopLevelMixin:
+        """Draw the result.
+
+        Args:
+            **options: Options of the figure, for example ``percent=False``.
+
+        Returns:
+            An altair chart; a notebook shows it, ``hta_sql.charts.save`` writes it to a file.
+
+        Raises:
+            ParameterError: There is no chart of this result, or it has no such option.
+            ExtraNotInstalledError: altair or vl-convert-python is not installed.
+        """
+        from hta_sql.charts import draw  # noqa: PLC0415 - altair only where used
+
+        return draw(self, **options)
+
+    def again(self, name: str) -> Result:
+        """Run another analysis over the same scope, while the store is open.
+
+        Args:
+            name: Its name; it gets those of this one's parameters that it has too.
+
+        Raises:
+            ParameterError: The result does not come from an analysis.
+        """
+        if self._run is None:
+            raise ParameterError("This result does not come from an analysis.")
+        return self._run(name)
+
+    def __repr__(self) -> str:
+        what = self.analysis.name if self.analysis else "query"
+        return f"<Result of {what}: {len(self)} rows x {len(self.columns)} columns>"
+
+
+def _narrow(table: pa.Table) -> pa.Table:
+    """Give whole 128-bit numbers, which every ``sum()`` of integers yields, as 64-bit ones.
+
+    Arrow knows them only as DECIMAL(38, 0), which pandas turns into objects. A
+    column with a value that does not fit stays as it is.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    for index, field in enumerate(table.schema):
+        if field.type == pa.decimal128(38, 0):
+            with suppress(pa.ArrowInvalid):
+                narrowed = table.column(index).cast(pa.int64())
+                table = table.set_column(index, field.with_type(pa.int64()), narrowed)
+    return table

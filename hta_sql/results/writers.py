@@ -1,0 +1,144 @@
+"""Writes a result to a stream as CSV, JSON, Parquet, Arrow or Markdown.
+
+CSV, JSON, Parquet and Arrow hold exact values and read back equal; Markdown is for people and holds what
+a printed table holds, uncut.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from hta_sql.results.display import Rows, text_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MARKUP = re.compile(r"[\\`*|\[\]]|(?<!\w)_|_(?!\w)")
+"""What Markdown acts on; an underscore inside of a word is none."""
+
+BATCH_ROWS = 10_000
+
+
+def write_csv(result: Rows, stream: IO[bytes]) -> None:
+    """Write comma-separated values with a header; NULL is empty, an empty text is ``""``.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front, and so does one
+    that begins with an apostrophe: taking the first one away gives back every text.
+    """
+    import duckdb  # noqa: PLC0415 - only where used
+
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:") as con:
+        path = Path(folder, "rows.csv")
+        con.from_arrow(_without_formulas(result.arrow())).write_csv(str(path), header=True)
+        with path.open("rb") as rows:
+            shutil.copyfileobj(rows, stream)
+
+
+_FORMULA = r"^['=+\-@\t\r]"
+"""How a text begins that Excel, LibreOffice or Google Sheets would calculate (OWASP's list)."""
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            texts = table.column(index)
+            guarded = pc.binary_join_element_wise("'", texts, "")
+            runs = pc.match_substring_regex(texts, _FORMULA)
+            if pc.any(runs).as_py():
+                table = table.set_column(index, field, pc.if_else(runs, guarded, texts))
+    return table
+
+
+def write_json(result: Rows, stream: IO[bytes]) -> None:
+    """Write one JSON list with an object a row, each on its own line.
+
+    NaN and infinity, which JSON has no number for, become texts.
+    """
+    separator = "["
+    for batch in result.arrow().to_batches(max_chunksize=BATCH_ROWS):
+        for row in batch.to_pylist():
+            text = json.dumps(_json_value(row), ensure_ascii=False, allow_nan=False)
+            # A lone surrogate cannot be UTF-8; JSON can say it in ASCII.
+            stream.write(f"{separator}{text}".encode("utf-8", "backslashreplace"))
+            separator = ",\n"
+    stream.write(b"[]\n" if separator == "[" else b"]\n")
+
+
+def _json_value(value: Any) -> Any:
+    """Translate what JSON does not know; numbers stay exact."""
+    match value:
+        case dict():
+            return {str(key): _json_value(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_json_value(item) for item in value]
+        case Decimal():
+            return _json_number(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case None | str() | int() | float():
+            return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _json_number(value: Decimal) -> int | float | str:
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
+def write_parquet(result: Rows, stream: IO[bytes]) -> None:
+    """Write one Parquet file."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
+
+    pq.write_table(result.arrow(), stream, compression="zstd")
+
+
+def write_arrow(result: Rows, stream: IO[bytes]) -> None:
+    """Write one Arrow IPC file (Feather 2)."""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    table = result.arrow()
+    with pa.ipc.new_file(stream, table.schema) as file:
+        file.write_table(table)
+
+
+def write_markdown(result: Rows, stream: IO[bytes]) -> None:
+    """Write a Markdown table, for a pull request or a wiki."""
+    columns = text_columns(result)
+    lines = [
+        [_markdown(column.name) for column in columns],
+        ["---:" if column.is_number else "---" for column in columns],
+        *(
+            [_markdown(cell) for cell in row]
+            for row in zip(*(c.cells for c in columns), strict=True)
+        ),
+    ]
+    for line in lines:
+        stream.write(f"| {' | '.join(line)} |\n".encode("utf-8", "backslashreplace"))
+
+
+def _markdown(text: str) -> str:
+    """Keep text from being read as markup: pipes end a cell, angle brackets open a tag."""
+    text = _MARKUP.sub(r"\\\g<0>", text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+WRITERS: dict[str, Callable[[Rows, IO[bytes]], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "parquet": write_parquet,
+    "arrow": write_arrow,
+    "markdown": write_markdown,
+}
+"""Format ─▶ its writer."""

@@ -1,0 +1,1 @@
+"""A store: which files count, its catalog, and the connection that reads it."""

@@ -1,0 +1,181 @@
+"""What is in a store: the list of its Parquet files, replaced in one atomic step.
+
+Readers see the manifest of before or of after, never anything between. The
+files that it names are immutable; files that no manifest names are leftovers
+of a killed ingest and are removed by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from hta_sql._version import __version__
+from hta_sql.errors import StoreNotFoundError, StoreVersionError
+from hta_sql.store.files import StoreFolder, store_folder
+
+MANIFEST = "manifest.json"
+CATALOG = "catalog.duckdb"
+RELATIVE_CATALOG = "catalog_relative.duckdb"
+"""For clients that see the store under another path: its views name files relative to the store,
+found from the working directory or through the engine's ``file_search_path``."""
+TABLES = "tables"
+FORMAT = "hta_sql store"
+SCHEMA_VERSION = 1
+
+UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
+
+Store = str | os.PathLike[str] | StoreFolder
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Tells whether a source file is the one that was ingested."""
+
+    size: int
+    mtime_ns: int
+    content: str
+    """Hash of its first and last bytes, or the ETag where an object storage gives one."""
+
+
+@dataclass(frozen=True)
+class RankEntry:
+    """One rank of one run: where it came from and the files that hold it."""
+
+    run: str
+    rank: int
+    source: str
+    fingerprint: Fingerprint
+    rank_source: str
+    event_count: int
+    quarantined: int
+    start_ns: int | None
+    """First event; Unix time where the trace has a base time; None without events."""
+    step_names: list[str]
+    options: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+    """table ─▶ {"path": relative to the store, "rows": count, "bytes": size}"""
+    schema: str
+    """Digest of the columns of all tables as they were written."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that a store holds."""
+
+    entries: list[RankEntry] = field(default_factory=list)
+    writer: str = __version__
+    published: dict[str, str] = field(default_factory=dict)
+    """Shard ─▶ digest of its manifest, for those that were merged into this one."""
+
+    def with_entries(self, new: list[RankEntry]) -> Manifest:
+        """Add entries; an entry of the same run and rank is replaced."""
+        replaced = {(entry.run, entry.rank) for entry in new}
+        kept = [entry for entry in self.entries if (entry.run, entry.rank) not in replaced]
+        entries = sorted([*kept, *new], key=lambda entry: (entry.run, entry.rank))
+        return replace(self, entries=entries, writer=__version__)
+
+    def paths(self, table: str) -> list[str]:
+        """List the files of a table, relative to the store, in order of run and rank."""
+        return [entry.files[table]["path"] for entry in self.entries if table in entry.files]
+
+    def named_files(self) -> set[str]:
+        """Collect all files, relative to the store."""
+        return {file["path"] for entry in self.entries for file in entry.files.values()}
+
+    def runs(self) -> list[str]:
+        """List the runs."""
+        return sorted({entry.run for entry in self.entries})
+
+
+def read_manifest(store: Store) -> Manifest:
+    """Read the manifest of a store.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreVersionError: It was written by an incompatible version.
+    """
+    folder = store_folder(store)
+    return parse_manifest(manifest_bytes(folder), folder)
+
+
+def manifest_bytes(folder: StoreFolder) -> bytes:
+    """Read the manifest without looking into it.
+
+    Raises:
+        StoreNotFoundError: There is none.
+    """
+    try:
+        return folder.read(MANIFEST)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        hint = f"Make one with: hta-sql ingest TRACES -o {folder.root}"
+        if os.path.exists(folder.root):  # noqa: PTH110 - a path or a URL
+            # Most likely the traces themselves: a store is not to be mixed with them.
+            hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
+        if folder.files("shards"):
+            hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
+        raise StoreNotFoundError(
+            f"No store at {folder.root!r}: it has no {MANIFEST}. {hint}"
+        ) from error
+
+
+def digest_of(content: bytes) -> str:
+    """Name a content; a catalog carries the digest of the manifest that it was built from."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
+    """Read what a manifest says.
+
+    Raises:
+        StoreVersionError: It was written by an incompatible version, or is none.
+    """
+    path = folder.path(MANIFEST)
+    try:
+        values = json.loads(content)
+        if values["format"] != FORMAT:
+            raise StoreVersionError(f"{path!r} is not the manifest of an hta_sql store.")
+        version = values["schema_version"]
+        if version == SCHEMA_VERSION:
+            entries = [entry_from(entry) for entry in values["entries"]]
+            return Manifest(entries, values["writer"], values.get("published", {}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreVersionError(
+            f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
+            "Ingest the traces again, into a new store."
+        ) from error
+    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
+    raise StoreVersionError(
+        f"{folder.root!r} has schema version {version}, this hta_sql ({__version__}) reads "
+        f"version {SCHEMA_VERSION}. {UPGRADE if is_newer else 'Ingest the traces again, into a new store.'}"
+    )
+
+
+def is_newer_version(version: str) -> bool:
+    """Say whether a version of hta_sql came after this one; what is no version did not."""
+
+    def numbers(text: str) -> list[int]:
+        return [int(part) for part in re.findall(r"\d+", text.partition("+")[0])]
+
+    return numbers(version) > numbers(__version__)
+
+
+def entry_from(values: dict[str, Any]) -> RankEntry:
+    """Turn what JSON holds back into an entry."""
+    return RankEntry(**{**values, "fingerprint": Fingerprint(**values["fingerprint"])})
+
+
+def write_manifest(store: Store, manifest: Manifest) -> None:
+    """Replace the manifest in one step: this is what publishes an ingest."""
+    content = {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "writer": manifest.writer,
+        "published": manifest.published,
+        "entries": [asdict(entry) for entry in manifest.entries],
+    }
+    store_folder(store).replace(MANIFEST, json.dumps(content, indent=1).encode())

@@ -1,0 +1,66 @@
+"""Lets the engine define views over files at a URL without a request for any of them.
+
+To define a view, the engine asks for every file that it names and reads the columns of one: for
+a thousand ranks on an object storage that is fifteen thousand requests, for what is known. While
+a catalog is built, this file system answers in place of the real one: every file is there, and
+has the columns of its table.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from fsspec import AbstractFileSystem
+
+from hta_sql.store.manifest import TABLES
+
+
+class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
+    """Answers for each table of a store with an empty file of its columns."""
+
+    cachable = False
+
+    def __init__(self, real: Any, samples: dict[str, bytes]) -> None:
+        super().__init__()
+        self.protocol = real.protocol
+        self._samples = samples
+
+    def _sample(self, path: str) -> bytes:
+        """Find the table in .../tables/<table>/run=.../rank=.../<id>.parquet."""
+        parts = path.split("/")
+        if len(parts) < 5 or parts[-5] != TABLES:
+            raise FileNotFoundError(path)
+        return self._samples[parts[-4]]
+
+    def info(self, path: str, **_options: Any) -> dict[str, Any]:
+        """Describe a file."""
+        return {"name": path, "size": len(self._sample(path)), "type": "file"}
+
+    def glob(self, path: str, **_options: Any) -> list[str]:
+        """Find what is asked for."""
+        return [path]
+
+    def modified(self, _path: str) -> datetime:
+        """Tell a time; nobody remembers it."""
+        return datetime.fromtimestamp(0, timezone.utc)
+
+    def open(self, path: str, *_arguments: Any, **_options: Any) -> io.BytesIO:
+        """Open a file."""
+        return io.BytesIO(self._sample(path))
+
+
+def known_columns(con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[str]) -> KnownColumns:
+    """Make the file system from the empty tables that a connection defines."""
+    samples = {}
+    with tempfile.TemporaryDirectory() as folder:
+        sample = Path(folder, "sample.parquet")
+        for table in tables:
+            con.table(f"stored.{table}").write_parquet(str(sample))
+            samples[table] = sample.read_bytes()
+    return KnownColumns(real, samples)

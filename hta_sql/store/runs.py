@@ -1,0 +1,51 @@
+"""Names of runs: one capture of one job, usually one folder of per-rank traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import fsspec
+
+from hta_sql.errors import ParameterError
+from hta_sql.traces import Traces
+
+_ALLOWED = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$")
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]+")
+_TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst)?$")
+
+
+def check_run_name(run: str) -> str:
+    """Return the name, or say why it cannot be one; it becomes part of file names."""
+    if not _ALLOWED.match(run):
+        raise ParameterError(
+            f"Run name {run!r}: use letters, digits, '.', '_' and '-', starting with a letter "
+            "or digit, at most 200 of them."
+        )
+    return run
+
+
+def default_run_name(traces: Traces) -> str:
+    """Name a run after its folder, or after the file where one file is given."""
+    paths = list(traces.values()) if isinstance(traces, Mapping) else traces
+    if not isinstance(paths, str):
+        items = [str(path) for path in paths]
+        paths = items[0] if len(items) == 1 else _common_folder(items)
+    fs, root = fsspec.url_to_fs(str(paths))
+    parts = [part for part in root.replace("\\", "/").split("/") if part]
+    while parts and any(c in parts[-1] for c in "*?["):
+        parts.pop()
+    last = parts[-1] if parts else ""
+    if not fs.isdir(root):
+        last = _TRACE_SUFFIX.sub("", last)
+    return _FORBIDDEN.sub("_", last).strip("._-")[:200] or "run"
+
+
+def _common_folder(paths: list[str]) -> str:
+    folders = [path.rsplit("/", 1)[0] if "/" in path else "." for path in paths]
+    return folders[0]
+
+
+def run_of_capture(name: str, capture: int) -> str:
+    """Name the run of the n-th capture: several captures of one rank are several runs."""
+    return name if capture == 0 else f"{name}-capture{capture + 1}"

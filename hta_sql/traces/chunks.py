@@ -1,0 +1,357 @@
+r"""Cuts the byte stream of a trace into chunks of whole events, without parsing them.
+
+Two events are parted by bytes such as ``},\n  {\n    "ph"``. The separator is
+sniffed from the file. A brace and a bare quote cannot stand side by side
+inside a JSON string (the quote would be escaped), and whoever parses a chunk
+verifies it, so a wrong cut is found, never believed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, BinaryIO
+
+from hta_sql.errors import TraceFormatError
+from hta_sql.traces.grammar import may_be_too_deep
+from hta_sql.traces.metadata import (
+    MAX_TRAILER_BRACKETS,
+    SPACE_AND_COMMA,
+    closes_the_list,
+    follows_the_list,
+    last_brackets,
+    read_keys,
+)
+from hta_sql.traces.salvage import EXCERPT_BYTES, walk
+from hta_sql.traces.too_long import READ_BYTES, pass_over
+from hta_sql.traces.unpack import UnpackedStream
+
+CHUNK_BYTES = 256 << 10
+"""Small chunks are the cheap ones: parse and Parquet of one 62 MB trace cost 0.61 s of CPU at
+256 KB, 0.67 at 1 MB, 0.89 at 4 MB and 2.4 at 16 MB."""
+
+HEADER_LIMIT_BYTES = 64 << 20
+"""Give up looking for the event list after this much; real headers stay below 1 MB."""
+
+TRAILER_LIMIT_BYTES = 16 << 20
+"""What follows the event list is read to here, where the fast way did not find its end."""
+
+MAX_EVENT_BYTES = 16 << 20
+"""A longer event goes to quarantine: the lists and objects in it could take forty times its size.
+Those of PyTorch stay below 1 MB."""
+
+TOO_LONG = f"longer than {MAX_EVENT_BYTES >> 20} MB"
+"""What quarantine says of such an event."""
+
+RESNIFF_CHUNKS = 4
+"""Learn another separator when this many chunks went by without one."""
+
+_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
+_LIST_END = re.compile(rb"[\]\s,]*(?:[}\]\s,]*(?=\"))?")
+"""What ends the list, brackets too many among it, up to the first key of the trailer."""
+
+_UTF8_BOM = b"\xef\xbb\xbf"
+_decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A run of whole events: comma-separated JSON objects, no brackets around them."""
+
+    number: int
+    byte_offset: int
+    text: bytes
+    is_doubted: bool = False
+    """The engine may read it otherwise than it is meant: to be walked from event to event."""
+    is_start_of: int = 0
+    """Bytes of the event that it stands for, where that is too long and this is only its start."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in the file beside its events that could not be read as it should."""
+
+    byte_offset: int
+    byte_count: int
+    reason: str
+    excerpt: str
+    is_lost: bool = True
+
+
+@dataclass
+class TraceReader:
+    """Reads one trace: iterate over its chunks, then look at its metadata.
+
+    Attributes:
+        stream: The JSON bytes, decompressed.
+        name: What errors call the file.
+        chunk_bytes: Size of a chunk before it is cut at the last event inside; 2 MB at most.
+        max_bytes: Stop with an error behind so many bytes; None: never.
+        careful: Cut where a walk from event to event ends, not at a separator. Separators
+            also stand in lists inside an event; what they cut there does not parse.
+        metadata: The top-level keys beside the events; complete after the iteration.
+        problems: What was wrong with the file as a whole; complete after the iteration.
+        offsets: Where each chunk started in the (decompressed) file.
+        too_long: Chunk ─▶ bytes of the event that it stands for, of which it is only the start.
+        is_done: The iteration is complete.
+        header: What stands before the first event, the bracket included.
+        trailer: What stands behind the last event, the bracket included; complete after the
+            iteration.
+    """
+
+    stream: BinaryIO
+    name: str
+    chunk_bytes: int = CHUNK_BYTES
+    max_bytes: int | None = None
+    careful: bool = False
+    metadata: dict[str, Any] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    too_long: dict[int, int] = field(default_factory=dict)
+    is_done: bool = False
+    header: bytes = b""
+    trailer: bytes = b""
+    _separators: list[bytes] = field(default_factory=list)
+    _offset: int = 0
+    _bytes_read: int = 0
+
+    def __post_init__(self) -> None:
+        """Keep the chunks so small that none holds an event that is too long."""
+        self.chunk_bytes = min(self.chunk_bytes, MAX_EVENT_BYTES // 8)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Yield the chunks in file order."""
+        buffer = self._read_header()
+        rest = yield from (self._walk_events(buffer) if self.careful else self._cut_events(buffer))
+        end = self._end_of_events(rest)
+        if rest[:end].strip(SPACE_AND_COMMA):
+            yield self._chunk(rest[:end])
+        self._offset += end
+        self._read_trailer(rest[end:])
+        self.is_done = True
+
+    def again(self, stream: BinaryIO) -> TraceReader:
+        """Make a reader that cuts the same chunks out of the same bytes once more."""
+        return TraceReader(stream, self.name, self.chunk_bytes, self.max_bytes, self.careful)
+
+    def _cut_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
+        """Cut at the last separator of each block; returns the rest, to the end of the file."""
+        while block := self._read(len(buffer)):
+            # Between two events the white space of any length is dropped as it is read.
+            buffer = buffer + block if buffer else self._strip(block)
+            cut = self._last_separator(buffer)
+            if cut < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
+                self._learn_separator(buffer)
+                cut = self._last_separator(buffer)
+                if cut < 0:
+                    return (yield from self._walk_events(buffer))
+            if cut > 0:
+                buffer = yield from self._cut(buffer, cut)
+        return buffer
+
+    def _walk_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
+        """Cut where events are known to end; returns the rest, from the end of the list on."""
+        brackets = 0
+        is_stray = False
+        # No more is needed than tells whether an event is too long.
+        while block := self._read(min(len(buffer), MAX_EVENT_BYTES - len(buffer))):
+            buffer = buffer + block if buffer else self._strip(block)
+            # Behind so many brackets that do not end the list, none cuts it any more.
+            while True:
+                known = len(buffer) if brackets >= MAX_TRAILER_BRACKETS else int(is_stray)
+                cut, is_too_long = self._end_of_whole_events(buffer, stray_before=known)
+                if cut > 0:
+                    buffer = yield from self._cut(buffer, cut)
+                elif is_too_long:
+                    buffer = yield from self._pass_over(buffer)
+                else:
+                    break
+                is_stray = False
+                if len(buffer) <= MAX_EVENT_BYTES:
+                    break
+            if buffer.startswith(b"]") and not is_stray and brackets < MAX_TRAILER_BRACKETS:
+                brackets += 1
+                while len(buffer) < TRAILER_LIMIT_BYTES and (block := self._read(len(buffer))):
+                    buffer += block
+                if closes_the_list(buffer[1:TRAILER_LIMIT_BYTES]):
+                    return buffer
+            is_stray = buffer.startswith(b"]")
+        return buffer
+
+    def _cut(self, buffer: bytes, cut: int) -> Generator[Chunk, None, bytes]:
+        yield self._chunk(buffer[:cut])
+        self._offset += cut
+        return self._strip(buffer[cut:])
+
+    def _pass_over(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
+        """Yield only the start of an event that is too long; returns what follows it."""
+        passed = pass_over(buffer, partial(self._read, READ_BYTES), MAX_EVENT_BYTES)
+        self.too_long[len(self.offsets)] = passed.byte_count
+        yield self._chunk(buffer[:EXCERPT_BYTES], is_start_of=passed.byte_count)
+        self._offset += passed.byte_count + passed.gap
+        return self._strip(passed.rest)
+
+    def _chunk(self, text: bytes, *, is_start_of: int = 0) -> Chunk:
+        self.offsets.append(self._offset)
+        is_doubted = is_start_of > 0 or may_be_too_deep(text)
+        return Chunk(len(self.offsets) - 1, self._offset, text, is_doubted, is_start_of)
+
+    def _read(self, at_least: int = 0) -> bytes:
+        """Read a block; a compressed stream that breaks off ends there, and is noted.
+
+        What is left of the last block is short, unless one event is very long: then the reads
+        double, so that the copies of its start cost no more than the event.
+        """
+        try:
+            block = self.stream.read(min(max(self.chunk_bytes, at_least), MAX_EVENT_BYTES))
+        except (EOFError, OSError, ValueError) as error:
+            self._note_end(f"the file cannot be read further: {error}")
+            return b""
+        if not block and isinstance(self.stream, UnpackedStream) and self.stream.problem:
+            self._note_end(self.stream.problem)
+            self.stream.problem = None
+        self._bytes_read += len(block)
+        if self.max_bytes is not None and self._bytes_read > self.max_bytes:
+            raise TraceFormatError(
+                f"{self.name}: unpacks to more than {self.max_bytes >> 20} MB, which no trace of "
+                "its compressed size does. Unpack it yourself if you trust it."
+            )
+        return block
+
+    def _note(self, text: bytes, reason: str, *, ahead: int = 0, is_lost: bool = True) -> None:
+        excerpt = text[:EXCERPT_BYTES].decode("utf-8", errors="replace")
+        self.problems.append(Problem(self._offset + ahead, len(text), reason, excerpt, is_lost))
+
+    def _note_end(self, reason: str) -> None:
+        self.problems.append(Problem(self._bytes_read, 0, reason, ""))
+
+    def _read_header(self) -> bytes:
+        """Read up to the first event; returns the bytes that follow the bracket."""
+        buffer = self._read(len(_UTF8_BOM))
+        if buffer.startswith(_UTF8_BOM):
+            buffer, self._offset = buffer[len(_UTF8_BOM) :], len(_UTF8_BOM)
+        buffer = self._strip(buffer)
+        while not buffer and (block := self._read()):
+            buffer = self._strip(block)
+        if not buffer:
+            why = "".join(f" ({problem.reason})" for problem in self.problems)
+            raise TraceFormatError(f"{self.name}: the file is empty{why}. Record the trace again.")
+        if buffer.startswith(b"["):
+            start = 1
+        elif buffer.startswith(b"{"):
+            buffer, start = self._find_events(buffer)
+        else:
+            head = (buffer + self._read(20))[:20]
+            raise TraceFormatError(
+                f"{self.name}: not JSON (it starts with {head!r}). "
+                "A Kineto trace is a JSON object with a traceEvents list."
+            )
+        self._offset += start
+        self.header = buffer[:start]
+        buffer = self._strip(buffer[start:])
+        self._learn_separator(buffer)
+        return buffer
+
+    def _find_events(self, buffer: bytes) -> tuple[bytes, int]:
+        while not (found := _EVENTS_KEY.search(buffer)):
+            block = self._read(len(buffer))
+            if not block or len(buffer) > HEADER_LIMIT_BYTES:
+                raise TraceFormatError(
+                    f"{self.name}: no traceEvents list, so this is not a Kineto trace. "
+                    "Pass the JSON that torch.profiler's export_chrome_trace writes."
+                )
+            buffer += block
+        self._add_metadata(buffer[1 : found.start()], "header")
+        return buffer, found.end()
+
+    def _learn_separator(self, buffer: bytes) -> None:
+        """Find what parts two events at the start of the buffer, unless it is known."""
+        text = buffer.decode("latin-1")  # one character a byte: positions stay valid
+        position = 0
+        while text[position : position + 1] == "{":
+            try:
+                _, end = _decoder.raw_decode(text, position)
+            except (ValueError, RecursionError):
+                return  # an event cut by the end of the buffer, or a broken one
+            boundary = _BOUNDARY.match(buffer, end)
+            if not boundary:
+                return
+            separator = b"}" + boundary.group()
+            if separator not in self._separators:
+                self._separators.append(separator)
+                return
+            position = boundary.end() - len(boundary.group().lstrip(SPACE_AND_COMMA))
+
+    def _last_separator(self, buffer: bytes) -> int:
+        """Position just behind the last event that is known to end in the buffer, else -1."""
+        last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
+        return last + 1 if last >= 0 else -1
+
+    def _end_of_whole_events(self, buffer: bytes, *, stray_before: int) -> tuple[int, bool]:
+        """Position behind the last event that ends in the buffer whatever follows, or of a bracket.
+
+        A closing bracket is reported first, unless it is one of those known to be stray.
+
+        Returns:
+            The position, and whether an event that is too long stands there.
+        """
+        end = 0
+        for span in walk(buffer, is_partial=True):
+            if span.is_bracket and span.start >= stray_before:
+                return span.start, False
+            reach = len(buffer) if span.is_open else span.end
+            if len(buffer[span.start : reach].rstrip(SPACE_AND_COMMA)) > MAX_EVENT_BYTES:
+                return span.start, True
+            if span.is_open:
+                break
+            # By itself, a word that an event follows without a comma would be an element.
+            if not span.problem or buffer.startswith(b"{", span.start):
+                end = span.end
+        return end, False
+
+    def _strip(self, buffer: bytes) -> bytes:
+        """Drop what stands between two events."""
+        stripped = buffer.lstrip(SPACE_AND_COMMA)
+        self._offset += len(buffer) - len(stripped)
+        return stripped
+
+    def _end_of_events(self, buffer: bytes) -> int:
+        """Walk the last events one by one to the bracket that closes the list.
+
+        Where the last event is broken and hides it, the list ends at the last bracket that a
+        valid trailer follows; without one it is cut off, and all of the rest is events.
+        """
+        brackets, span = 0, None
+        for span in walk(buffer):
+            if span.is_bracket and brackets < MAX_TRAILER_BRACKETS:
+                brackets += 1
+                if closes_the_list(buffer[span.start + 1 :]):
+                    return span.start
+        if span and span.problem and span.text is None and span.end == len(buffer):
+            for bracket in last_brackets(buffer, span.start):
+                if follows_the_list(buffer[bracket + 1 :]):
+                    return bracket
+        self._note(b"", "the event list has no end: the file is cut off", ahead=len(buffer))
+        return len(buffer)
+
+    def _read_trailer(self, buffer: bytes) -> None:
+        self.trailer = buffer
+        start = _LIST_END.match(buffer).end()  # type: ignore[union-attr]
+        self._offset += start
+        if buffer[start:].rstrip(b"} \t\r\n"):
+            self._add_metadata(buffer[start:].rstrip(SPACE_AND_COMMA), "trailer")
+        if self._read():
+            self._note(b"", f"the trailer is left unread behind {TRAILER_LIMIT_BYTES >> 20} MB")
+
+    def _add_metadata(self, text: bytes, where: str) -> None:
+        keys = read_keys(text)
+        self.metadata.update(keys.values)
+        where = f"the {where} beside traceEvents"
+        if keys.problem:
+            self._note(text, f"{where}: {keys.problem}")
+        elif keys.repairs:
+            self._note(text, f"{where}: repaired: {keys.repairs}", is_lost=False)

@@ -1,0 +1,125 @@
+"""What a trace says of itself: read before it is ingested, without parsing its events."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, BinaryIO, NamedTuple
+
+from hta_sql.errors import TraceFormatError
+from hta_sql.traces.formats import ACTIVITY, CHROME, KINETO_SIGN, guess_json
+from hta_sql.traces.source import open_trace
+
+PEEK_BYTES = 256 << 10
+PEEK_LIMIT_BYTES = 64 << 20
+OVERLAP_BYTES = 1 << 10
+"""Kept of each block while a key is looked for: the key may lie across two of them."""
+
+_DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
+_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BASE_TIME = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(-?\d+)')
+_TRACE_ID = re.compile(rb'"trace_id"\s*:\s*"([^"\\]*)"')
+_FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
+
+
+class Stated(NamedTuple):
+    """What a trace states; None where it does not, or where nobody looked."""
+
+    rank: int | None
+    start_ns: int
+    """Time of its first event [ns], for ordering."""
+    world_size: int | None = None
+    backend: str | None = None
+    trace_id: str | None = None
+
+
+def peek(path: str) -> Stated:
+    """Read what a trace states about itself.
+
+    ``distributedInfo`` may stand before or behind the events; behind them costs
+    one pass over the bytes (a tenth of a parse).
+
+    Raises:
+        TraceFormatError: The file is not a Kineto trace; the message says what it looks like.
+    """
+    with open_trace(path) as stream:
+        head = _head(stream)
+        _check_json(path, head)
+        is_kineto = bool(KINETO_SIGN.search(head))
+        has_activity = bool(ACTIVITY.search(head))
+        info = _DISTRIBUTED_INFO.search(head)
+        base = _BASE_TIME.search(head)
+        tail = head
+        while not info and (block := stream.read(PEEK_BYTES)):
+            tail = tail[-OVERLAP_BYTES:] + block
+            # A plain search is ten times as fast as an expression, over a whole file.
+            if b'"distributedInfo"' in tail:
+                info = _DISTRIBUTED_INFO.search(tail)
+            if not base and b'"baseTimeNanoseconds"' in tail:
+                base = _BASE_TIME.search(tail)
+            is_kineto = is_kineto or bool(KINETO_SIGN.search(tail))
+            has_activity = has_activity or bool(ACTIVITY.search(tail))
+        if info:
+            tail = tail + stream.read(PEEK_BYTES)
+    if has_activity and not is_kineto:
+        raise _not_kineto(path, head, "has no event of PyTorch's profiler")
+    first = _FIRST_TS.search(head, head.find(b'"traceEvents"') if b'"traceEvents"' in head else 0)
+    start_us = float(first.group(1)) if first else 0.0
+    start_ns = (int(base.group(1)) if base else 0) + int(start_us * 1000)
+    said = _distributed_info(tail, info.end()) if info else {}
+    trace_id = _TRACE_ID.search(head) or _TRACE_ID.search(tail)
+    return Stated(
+        _whole(said.get("rank")),
+        start_ns,
+        _whole(said.get("world_size")),
+        said["backend"] if isinstance(said.get("backend"), str) else None,
+        trace_id.group(1).decode("utf-8", errors="replace") if trace_id else None,
+    )
+
+
+def _head(stream: BinaryIO) -> bytes:
+    head = stream.read(PEEK_BYTES)
+    while not _EVENTS_KEY.search(head) and head.lstrip()[:1] == b"{":
+        block = stream.read(PEEK_BYTES)
+        if not block or len(head) > PEEK_LIMIT_BYTES:
+            break
+        head += block
+    return head
+
+
+def _check_json(path: str, head: bytes) -> None:
+    opening = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if not opening:
+        raise TraceFormatError(f"{path!r} is empty.")
+    if opening not in (b"{", b"["):
+        raise TraceFormatError(
+            f"{path!r} is not JSON (it starts with {head[:20]!r}), so not a Kineto trace."
+        )
+    if opening == b"{" and not _EVENTS_KEY.search(head):
+        raise _not_kineto(path, head, "has no traceEvents list")
+    if opening == b"[" and not (KINETO_SIGN.search(head) or b'"ph"' in head):
+        raise _not_kineto(path, head, "is a JSON list without trace events")
+
+
+def _not_kineto(path: str, head: bytes, why: str) -> TraceFormatError:
+    foreign = guess_json(head[:PEEK_BYTES]) or (CHROME if b'"ph"' in head else None)
+    if foreign:
+        return TraceFormatError(
+            f"{path!r} is not a Kineto trace; it looks like {foreign.looks_like}. {foreign.advice}"
+        )
+    return TraceFormatError(f"{path!r} {why}, so it is not a Kineto trace.")
+
+
+def _distributed_info(text: bytes, position: int) -> dict[str, Any]:
+    try:
+        info, _ = json.JSONDecoder().raw_decode(text[position:].decode("utf-8", errors="replace"))
+    except ValueError:
+        return {}
+    return info if isinstance(info, dict) else {}
+
+
+def _whole(value: object) -> int | None:
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (ValueError, TypeError):
+        return None

@@ -1,1 +1,0 @@
-"""HTA's module paths: ``hta.utils.x`` is ``hta_sql.utils.x``."""
