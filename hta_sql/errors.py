@@ -4,21 +4,23 @@
 
     HtaSqlError
     ├── TraceError                 something is wrong with the input
-    │   ├── TraceNotFoundError     no such file or folder, or no trace inside
+    │   ├── TraceNotFoundError     no such file or folder, or no trace inside; FileNotFoundError
     │   ├── TraceFormatError       not a Kineto trace, or unreadable as one
-    │   └── RankError              ranks collide, are unknown or are missing
+    │   └── RankError              ranks collide, are unknown or are missing; ValueError
     ├── StoreError                 something is wrong with a store
     │   ├── StoreNotFoundError     no store at that path
     │   └── StoreVersionError      written by an incompatible version
     ├── AnalysisError              something is wrong with a call
-    │   ├── AnalysisNotFoundError  no analysis, version or table of that name
-    │   └── ParameterError         unknown parameter, or a value of the wrong type
+    │   ├── AnalysisNotFoundError  no analysis, version or table of that name; LookupError
+    │   └── ParameterError         unknown parameter, or a value of the wrong type; ValueError
     ├── QueryError                 the engine refused or failed a query
     ├── LibraryError               a file under sql/ breaks the rules of the library
     └── ExtraNotInstalledError     an optional dependency is needed for this
 
 A message says what is wrong, where, and what to do. Catch ``HtaSqlError`` to
-catch them all; anything else that escapes is a bug.
+catch them all; anything else that escapes is a bug. Four of them are also the
+builtin error named behind them: what Python, and HTA, raise in such a case, so
+that a script's ``except ValueError`` works on.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class TraceError(HtaSqlError):
     """Something is wrong with the input traces."""
 
 
-class TraceNotFoundError(TraceError):
+class TraceNotFoundError(TraceError, FileNotFoundError):
     """No such file or folder, or no trace inside it."""
 
 
@@ -60,7 +62,7 @@ class TraceFormatError(TraceError):
     """A file is not a Kineto trace, or cannot be read as one."""
 
 
-class RankError(TraceError):
+class RankError(TraceError, ValueError):
     """Ranks collide, are unknown or are missing."""
 
 
@@ -80,11 +82,11 @@ class AnalysisError(HtaSqlError):
     """Something is wrong with a call of an analysis."""
 
 
-class AnalysisNotFoundError(AnalysisError):
+class AnalysisNotFoundError(AnalysisError, LookupError):
     """No analysis of that name or version."""
 
 
-class ParameterError(AnalysisError):
+class ParameterError(AnalysisError, ValueError):
     """An unknown parameter, or a value of the wrong type."""
 
 

@@ -70,6 +70,8 @@ def replacing(destination: str) -> Iterator[BinaryIO]:
             aside.replace(name)
         else:
             fs.put_file(str(aside), name)
+    except TraceError:  # of what is read in the block: a missing trace is also an OSError
+        raise
     except OSError as error:
         reason = error.strerror or error
         raise TraceError(

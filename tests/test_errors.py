@@ -1,0 +1,68 @@
+"""Errors: also the builtin ones that HTA's calls raise, so that a script's except clauses work on."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hta_sql import errors
+from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.traces.output import replacing
+from tests.trace_analysis.writing import kernel, write_trace
+
+
+@pytest.fixture
+def analysis(tmp_path: Path) -> TraceAnalysis:
+    """A job of one rank with one kernel."""
+    write_trace(tmp_path, "a.json", [kernel(0, 10)])
+    return TraceAnalysis(trace_dir=tmp_path)
+
+
+def test_an_unknown_rank_is_a_value_error(analysis: TraceAnalysis) -> None:
+    """As where HTA looks for the frame of a rank."""
+    with analysis, pytest.raises(ValueError, match="No rank 7") as raised:
+        analysis.get_idle_time_breakdown(ranks=[7])
+    assert isinstance(raised.value, errors.RankError)
+
+
+def test_a_wrong_parameter_is_a_value_error(analysis: TraceAnalysis) -> None:
+    """Also where a step is asked for that is not there."""
+    with analysis, pytest.raises(ValueError, match="operator_name is empty") as raised:
+        analysis.get_frequent_cuda_kernel_sequences("", None)
+    assert isinstance(raised.value, errors.ParameterError)
+
+
+def test_a_missing_folder_is_a_file_not_found_error(tmp_path: Path) -> None:
+    """As where HTA lists the folder; the message is ours."""
+    with pytest.raises(FileNotFoundError, match="nowhere") as raised:
+        TraceAnalysis(trace_dir=tmp_path / "nowhere")
+    assert isinstance(raised.value, errors.TraceNotFoundError)
+
+
+def test_an_unknown_analysis_is_a_lookup_error(analysis: TraceAnalysis) -> None:
+    """Its message is plain text, which that of a KeyError is not."""
+    with analysis, pytest.raises(LookupError) as raised:
+        analysis.store.run("idle_tyme")
+    assert isinstance(raised.value, errors.AnalysisNotFoundError)
+    assert str(raised.value).startswith("No analysis 'idle_tyme'")
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_an_error_crosses_processes(name: str) -> None:
+    """With its message, whatever builtin it also is."""
+    error = getattr(errors, name)("what is wrong")
+    copied = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert type(copied) is type(error)
+    assert str(copied) == "what is wrong"
+
+
+def test_a_trace_that_vanished_is_not_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """What is raised while a file is written stays what it is, though it is an OSError."""
+    with (
+        pytest.raises(errors.TraceNotFoundError, match=r"^gone$"),
+        replacing(str(tmp_path / "a.json")),
+    ):
+        raise errors.TraceNotFoundError("gone")
+    assert list(tmp_path.iterdir()) == []
