@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,12 +215,33 @@ def test_results_know_their_chart(tiny_store: TraceStore) -> None:
 
 
 def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) -> None:
-    """A result with a row per launch is drawn from the histograms of the same scope."""
+    """A result with a row per launch is drawn from the histograms of its scope, the store closed too."""
     store = ingest_trace({0: "launch_outliers.json", 1: "graph_launch.json"})
     result = store.run("cuda_kernel_launch_stats", ranks=[1])
     bins = store.run("launch_histograms", ranks=[1])
     assert len(result) > 0
+    store.close()
     assert result.chart().to_dict() == bins.chart().to_dict()
+
+
+def test_a_link_is_drawn_through_and_a_device_is_written_into(
+    tiny_store: TraceStore, tmp_path: Path
+) -> None:
+    """Neither is replaced by a file."""
+    chart = tiny_store.run("temporal_breakdown").chart()
+    target, link = tmp_path / "target.svg", tmp_path / "link.svg"
+    target.write_text("")
+    link.symlink_to(target)
+    charts.save(chart, link)
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8").startswith("<svg")
+    pipe = tmp_path / "pipe.svg"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text, "utf-8")
+        charts.save(chart, pipe)
+        assert read.result().startswith("<svg")
+    assert pipe.is_fifo()
 
 
 def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_path: Path) -> None:

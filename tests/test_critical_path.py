@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hta_sql.cli import main
-from hta_sql.critical_path import CPEdgeType, CPGraph, critical_path, restore_cpgraph
+from hta_sql.critical_path import (
+    CPEdgeType,
+    CPGraph,
+    critical_path,
+    critical_paths,
+    restore_cpgraph,
+)
 from hta_sql.critical_path.longest import longest_path
-from hta_sql.critical_path.tables import critical_paths, path_table, summary_table, what_if_table
+from hta_sql.critical_path.tables import path_table, summary_table, what_if_table
 from hta_sql.errors import ParameterError, RankError, StoreError
 from hta_sql.hta.trace_analysis import TraceAnalysis
 

@@ -122,6 +122,15 @@ def test_a_second_version_says_what_changed(root: Path) -> None:
     assert find_problems(root) == []
 
 
+def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
+    """The fact names another analysis."""
+    path = root / ANALYSIS
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("-- Since: 0.1", "-- Since: 0.1\n-- Drawn from: nothing_such"))
+    (problem,) = find_problems(root)
+    assert "Drawn from names 'nothing_such'; write the name of an analysis" in problem
+
+
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:
     """The version is part of the name from the start."""
     path = root / ANALYSIS

@@ -8,7 +8,7 @@ same picture. ``save(chart, path)`` writes it as a page, a picture or data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-    from hta_sql.results.result import Result
+    from hta_sql.library.objects import SqlObject
 
-__all__ = ["DRAWN_FROM", "FIGURES", "draw", "save", "side_by_side"]
+__all__ = ["FIGURES", "Drawable", "draw", "save", "side_by_side"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     name: getattr(topic, name)
@@ -57,11 +57,25 @@ FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
 }
 """Name of an analysis ─▶ its figure: each topic lists its own."""
 
-DRAWN_FROM = {"cuda_kernel_launch_stats": "launch_histograms"}
-"""Analyses with a row per event are drawn from another one, which aggregates them in SQL."""
+
+class Drawable(Protocol):
+    """What can be drawn: :class:`hta_sql.results.result.Result`, or rows that look like one."""
+
+    @property
+    def analysis(self) -> SqlObject | None:
+        """The analysis that the rows come from; its name chooses the figure."""
+
+    @property
+    def drawn_from(self) -> Drawable | None:
+        """The result to draw in place of this one."""
+
+    def df(self) -> pd.DataFrame:
+        """Return the rows."""
+
+    def __len__(self) -> int: ...
 
 
-def draw(result: Result, **options: Any) -> alt.TopLevelMixin:
+def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     """Draw the result of an analysis.
 
     Args:
@@ -75,11 +89,11 @@ def draw(result: Result, **options: Any) -> alt.TopLevelMixin:
     Raises:
         ParameterError: No figure is known for this result, or it does not have that option.
     """
+    if result.drawn_from is not None:
+        return draw(result.drawn_from, **options)
     name = result.analysis.base_name if result.analysis else "a query"
-    if name in DRAWN_FROM:
-        return draw(result.again(DRAWN_FROM[name]), **options)
     if name not in FIGURES:
-        known = sorted({*FIGURES, *DRAWN_FROM})
+        known = sorted(FIGURES)
         raise ParameterError(
             f"There is no chart of {name}.{nearest(name, known)} There is one of: {', '.join(known)}."
         )

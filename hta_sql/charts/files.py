@@ -11,6 +11,7 @@ import vl_convert
 from hta_sql.charts.page import Page, chart_place
 from hta_sql.charts.style import ZOOM
 from hta_sql.errors import ParameterError
+from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,12 +37,9 @@ def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
         raise ParameterError(
             f"Cannot draw into {path.name!r}: charts go into files that end in {', '.join(SUFFIXES)}."
         )
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(content(spec_of(chart), suffix, title))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    written = content(spec_of(chart), suffix, title)
+    with replacing(path) as partial:
+        partial.write_bytes(written)
 
 
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:

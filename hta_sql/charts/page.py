@@ -22,7 +22,7 @@ import vl_convert
 
 from hta_sql._version import __version__
 from hta_sql.machine import cache_folder
-from hta_sql.store.files import replacing
+from hta_sql.traces.writing import replacing
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _ASSETS = Path(__file__).parent / "assets"

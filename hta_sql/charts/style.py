@@ -9,7 +9,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from hta_sql.results.cells import CUT, cut_column, cut_middle, printable, time_text
+from hta_sql.words import CUT, cut_column, cut_middle, printable, time_text
 
 # Okabe and Ito's palette: told apart with every kind of colour blindness, and in grey.
 CLASS_COLOURS = {

@@ -79,7 +79,7 @@ def critical_path(
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import TableRows, check_chart, send  # noqa: PLC0415
-    from hta_sql.critical_path.tables import critical_paths  # noqa: PLC0415
+    from hta_sql.critical_path import critical_paths  # noqa: PLC0415
 
     _check(wanted)
     if chart:

@@ -99,7 +99,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
 
 def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
-    from hta_sql.results.cells import printable  # noqa: PLC0415
+    from hta_sql.words import printable  # noqa: PLC0415
 
     health = store.run("rank_health")
     columns = dict(zip(health.columns, zip(*health.rows(), strict=True), strict=True))

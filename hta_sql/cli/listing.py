@@ -10,7 +10,7 @@ import click
 
 from hta_sql.cli.options import STORE, output_options
 from hta_sql.library.objects import SqlObject, load_library
-from hta_sql.results.cells import printable
+from hta_sql.words import printable
 
 if TYPE_CHECKING:
     from hta_sql.store.manifest import RankEntry

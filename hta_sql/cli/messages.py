@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hta_sql.results.cells import printable
+from hta_sql.words import printable
 
 if TYPE_CHECKING:
     from hta_sql.ingestion import RankResult

@@ -14,6 +14,7 @@ import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import SUFFIXES, TABLE_ROWS
+from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,10 @@ def _send_table(result: Rows, output: Path | None, limit: int | None) -> None:
     if output is None:
         print_table(result, TABLE_ROWS if limit is None else limit, remedy=REMEDY)
         return
-    with output.open("w", encoding="utf-8", errors="backslashreplace") as file:
+    with (
+        replacing(output) as partial,
+        partial.open("w", encoding="utf-8", errors="backslashreplace") as file,
+    ):
         print_table(result, limit or 0, file=file, width=10_000)
     note(f"Wrote {len(result):,} rows to {output}.")
 
@@ -87,13 +91,8 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
         return
     if not output.parent.is_dir():
         raise FileNotFoundError(ENOENT, "No such folder", str(output.parent))
-    partial = output.with_name(f".{output.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            yield file
-        partial.replace(output)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(output) as partial, partial.open("wb") as file:
+        yield file
 
 
 def check_chart(path: Path) -> None:

@@ -6,11 +6,11 @@ longest path through them is found here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType
-from hta_sql.critical_path.graph import CPGraph, CPNode, WhatIf
-from hta_sql.critical_path.saved import restore_cpgraph
+from hta_sql.critical_path.graph import CPGraph, CPNode, WhatIf, restore_cpgraph
 from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError
 
@@ -24,6 +24,7 @@ __all__ = [
     "CPNode",
     "WhatIf",
     "critical_path",
+    "critical_paths",
     "restore_cpgraph",
 ]
 
@@ -86,3 +87,26 @@ def critical_path(
     graph = CPGraph(nodes, edges, events, run=wanted, rank=rank)
     graph.critical_path()
     return graph
+
+
+def critical_paths(
+    store: TraceStore,
+    runs: Iterable[str] | None = None,
+    ranks: Iterable[int] | None = None,
+    **parameters: Any,
+) -> Iterator[CPGraph]:
+    """Yield the graph of each rank that has the wanted window, one at a time.
+
+    Args:
+        store: An open store.
+        runs: Runs to look at; default: all.
+        ranks: Ranks to look at; default: all.
+        **parameters: Those of :func:`hta_sql.critical_path.critical_path`.
+    """
+    of_ranks = None if ranks is None else set(ranks)
+    for run in store.runs() if runs is None else runs:
+        for rank in store.ranks(run):
+            if of_ranks is None or rank in of_ranks:
+                graph = critical_path(store, rank, run, **parameters)
+                if graph is not None:
+                    yield graph

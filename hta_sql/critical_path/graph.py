@@ -6,12 +6,14 @@ import logging
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView
 from hta_sql.critical_path.longest import IntArray, longest_path
+from hta_sql.critical_path.saved import TABLES, read_graph, write_graph
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
 from hta_sql.hta.methods.names import shorten_name
 
@@ -285,16 +287,50 @@ class CPGraph:
 
     def save(self, out_dir: str | os.PathLike[str]) -> str:
         """Write the graph to ``<out_dir>.zip`` and return that path; see ``restore_cpgraph``."""
-        from hta_sql.critical_path.saved import save  # noqa: PLC0415 - it imports this module
+        target = f"{os.fspath(out_dir).rstrip('/')}.zip"
+        about = {
+            "run": self.run,
+            "rank": self.rank,
+            "has_path": bool(self.critical_path_nodes),
+            "weights": self.edges.weights.tolist(),
+        }
+        tables = (self.nodes_table, self.edges_table, self.events_table)
+        write_graph(Path(target), dict(zip(TABLES, tables, strict=True)), about)
+        return target
 
-        return save(self, out_dir)
+    def path_parts(self) -> list[dict[str, Any]]:
+        """Sum the time of the path by what bounds it, longest first.
+
+        Returns:
+            ``run, rank, bound_by`` (dependencies take no time), ``path_ns, path_pct`` (of the
+            path's length; None for one of no length) and ``edge_count`` of each.
+        """
+        path = self.path_table()
+        parts: dict[str, list[int]] = {}
+        for bound, weight in zip(
+            path.column("bound_by").to_pylist(), path.column("weight_ns").to_pylist(), strict=True
+        ):
+            parts.setdefault(bound or "dependencies", []).append(weight)
+        length = self.critical_path_length_ns
+        return [
+            {
+                "run": self.run,
+                "rank": self.rank,
+                "bound_by": bound,
+                "path_ns": sum(weights),
+                "path_pct": 100 * sum(weights) / length if length else None,
+                "edge_count": len(weights),
+            }
+            for bound, weights in sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0]))
+        ]
 
     def chart(self) -> alt.TopLevelMixin:
         """Draw what bounds the path."""
-        from hta_sql.charts.critical_path import critical_path_summary  # noqa: PLC0415
-        from hta_sql.critical_path.tables import summary_table  # noqa: PLC0415 - it imports this
+        import pandas as pd  # noqa: PLC0415 - only where used
 
-        return critical_path_summary(summary_table([self]).to_pandas())
+        from hta_sql.charts.critical_path import critical_path_summary  # noqa: PLC0415
+
+        return critical_path_summary(pd.DataFrame(self.path_parts()))
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.DiGraph``: edges with ``weight`` [ns] and ``object``.
@@ -324,3 +360,26 @@ class CPGraph:
 
 def _integers(table: pa.Table, column: str) -> IntArray:
     return np.array(table.column(column).to_pylist(), np.int64)
+
+
+def restore_cpgraph(
+    zip_filename: str | os.PathLike[str],
+    t_full: object = None,  # noqa: ARG001 - HTA's parameter; the file holds what is needed
+    rank: int | None = None,  # noqa: ARG001 - likewise
+) -> CPGraph:
+    """Read a graph that :meth:`CPGraph.save` wrote.
+
+    Args:
+        zip_filename: The file.
+        t_full: Not used.
+        rank: Not used.
+
+    Raises:
+        StoreError: It is not such a file.
+    """
+    tables, about = read_graph(zip_filename)
+    graph = CPGraph(**tables, run=about["run"], rank=about["rank"])
+    graph.edges.weights[:] = about["weights"]
+    if about["has_path"]:
+        graph.critical_path()
+    return graph

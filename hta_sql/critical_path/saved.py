@@ -6,57 +6,38 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.critical_path.graph import CPGraph
 from hta_sql.errors import StoreError
+from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TABLES = ("nodes", "edges", "events")
+TABLES = ("nodes", "edges", "events")
 _ABOUT = "graph.json"
 
 
-def save(graph: CPGraph, out_dir: str | os.PathLike[str]) -> str:
-    """Write a graph, its path included, to ``<out_dir>.zip`` and return that path."""
+def write_graph(target: Path, tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> None:
+    """Write the tables of a graph, and what else is to be known about it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
 
-    target = f"{os.fspath(out_dir).rstrip('/')}.zip"
-    partial = f"{target}.{os.getpid()}.tmp"
-    tables = {
-        "nodes": graph.nodes_table,
-        "edges": graph.edges_table,
-        "events": graph.events_table,
-    }
-    about = {
-        "run": graph.run,
-        "rank": graph.rank,
-        "has_path": bool(graph.critical_path_nodes),
-        "weights": graph.edges.weights.tolist(),
-    }
-    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        replacing(target) as partial,
+        zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         archive.writestr(_ABOUT, json.dumps(about))
-        for name, table in tables.items():
+        for name in TABLES:
             buffer = io.BytesIO()
-            pq.write_table(table, buffer)
+            pq.write_table(tables[name], buffer)
             archive.writestr(f"{name}.parquet", buffer.getvalue())
-    os.replace(partial, target)  # noqa: PTH105
-    return target
 
 
-def restore_cpgraph(
-    zip_filename: str | os.PathLike[str],
-    t_full: object = None,  # noqa: ARG001 - HTA's parameter; the file holds what is needed
-    rank: int | None = None,  # noqa: ARG001 - likewise
-) -> CPGraph:
-    """Read a graph that :meth:`CPGraph.save` wrote.
-
-    Args:
-        zip_filename: The file.
-        t_full: Not used.
-        rank: Not used.
+def read_graph(source: str | os.PathLike[str]) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """Read what :func:`write_graph` wrote.
 
     Raises:
         StoreError: It is not such a file.
@@ -65,17 +46,13 @@ def restore_cpgraph(
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        with zipfile.ZipFile(zip_filename) as archive:
+        with zipfile.ZipFile(source) as archive:
             about: dict[str, Any] = json.loads(archive.read(_ABOUT))
-            tables: dict[str, pa.Table] = {
-                name: pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))) for name in _TABLES
+            tables = {
+                name: pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))) for name in TABLES
             }
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, pa.ArrowException) as error:
         raise StoreError(
-            f"{os.fspath(zip_filename)!r} is not a saved critical path: {error}. Save it again."
+            f"{os.fspath(source)!r} is not a saved critical path: {error}. Save it again."
         ) from error
-    graph = CPGraph(**tables, run=about["run"], rank=about["rank"])
-    graph.edges.weights[:] = about["weights"]
-    if about["has_path"]:
-        graph.critical_path()
-    return graph
+    return tables, about

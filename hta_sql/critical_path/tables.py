@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-
-from hta_sql.critical_path import CPGraph, critical_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.store.trace_store import TraceStore
-
-
-def critical_paths(
-    store: TraceStore,
-    runs: Iterable[str] | None = None,
-    ranks: Iterable[int] | None = None,
-    **parameters: Any,
-) -> Iterator[CPGraph]:
-    """Yield the graph of each rank that has the wanted window, one at a time.
-
-    Args:
-        store: An open store.
-        runs: Runs to look at; default: all.
-        ranks: Ranks to look at; default: all.
-        **parameters: Those of :func:`hta_sql.critical_path.critical_path`.
-    """
-    of_ranks = None if ranks is None else set(ranks)
-    for run in store.runs() if runs is None else runs:
-        for rank in store.ranks(run):
-            if of_ranks is None or rank in of_ranks:
-                graph = critical_path(store, rank, run, **parameters)
-                if graph is not None:
-                    yield graph
+    from hta_sql.critical_path.graph import CPGraph
 
 
 def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
@@ -45,27 +20,7 @@ def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
     """
     import pyarrow as pa  # noqa: PLC0415 - only where used
 
-    rows: list[dict[str, Any]] = []
-    for graph in graphs:
-        path = graph.path_table()
-        parts: dict[str, list[int]] = {}
-        for bound, weight in zip(
-            path.column("bound_by").to_pylist(), path.column("weight_ns").to_pylist(), strict=True
-        ):
-            parts.setdefault(bound or "dependencies", []).append(weight)
-        length = graph.critical_path_length_ns
-        for bound, weights in sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0])):
-            share = 100 * sum(weights) / length if length else None
-            rows.append(
-                {
-                    "run": graph.run,
-                    "rank": graph.rank,
-                    "bound_by": bound,
-                    "path_ns": sum(weights),
-                    "path_pct": share,
-                    "edge_count": len(weights),
-                }
-            )
+    rows = [row for graph in graphs for row in graph.path_parts()]
     schema = {"run": pa.string(), "rank": pa.int32(), "bound_by": pa.string()}
     schema |= {"path_ns": pa.int64(), "path_pct": pa.float64(), "edge_count": pa.int64()}
     return pa.Table.from_pylist(rows, pa.schema(schema))

@@ -17,7 +17,7 @@ from hta_sql.errors import (
 )
 from hta_sql.library.objects import load_library
 from hta_sql.results.result import Result
-from hta_sql.store.files import replacing
+from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore

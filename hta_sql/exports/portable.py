@@ -13,8 +13,8 @@ from hta_sql.errors import QueryError, StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
-from hta_sql.store.files import replacing
 from hta_sql.store.template import CONFIG, template
+from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore

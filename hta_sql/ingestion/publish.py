@@ -15,7 +15,7 @@ from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.shard_files import SHARDS, protected_files
 from hta_sql.store.columns import columns_digest
-from hta_sql.store.files import PARTIAL, StoreFolder
+from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import (
     CATALOG,
     MANIFEST,
@@ -25,6 +25,7 @@ from hta_sql.store.manifest import (
     RankEntry,
     read_manifest,
 )
+from hta_sql.traces.writing import PARTIAL
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,8 @@ from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path
-from hta_sql.store.files import PARTIAL, store_folder, sync
+from hta_sql.store.files import store_folder
+from hta_sql.traces.writing import PARTIAL, sync
 
 STORED = (
     *("ranks", "devices", "process_groups", "steps"),

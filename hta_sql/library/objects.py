@@ -22,7 +22,7 @@ _PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,
 _COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
 _CALLED = re.compile(r"\blib\.(\w+)\(")
-_FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed): (.+)$")
+_FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from): (.+)$")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
 
 

@@ -17,7 +17,8 @@ from hta_sql.charts.page import Page
 from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup, scope_markup
 from hta_sql.report.sections import section_markup
-from hta_sql.results.cells import printable
+from hta_sql.traces.writing import replacing
+from hta_sql.words import printable
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -105,12 +106,8 @@ def _navigation(contents: list[Topic]) -> str:
 
 
 def _written(text: str, path: Path) -> Path:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
+    with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hta_sql.charts import DRAWN_FROM, FIGURES
+from hta_sql.charts import FIGURES
 from hta_sql.library.objects import SqlObject, load_library
 
 TOPICS = {
@@ -32,8 +32,8 @@ FIRST = ("temporal_breakdown", "comm_comp_overlap", "gpu_kernel_types", "kernels
 TABLES = frozenset({"rank_health"})
 """Analyses without a figure that have a section all the same."""
 
-LEFT_OUT = {"top_costs", "findings", *DRAWN_FROM}
-"""What stands at the top of the page, and what has a row per event."""
+LEFT_OUT = {"top_costs", "findings"}
+"""What stands at the top of the page."""
 
 PARAMETERS: dict[str, dict[str, Any]] = {"gpu_kernels_by_name": {"num_kernels": 10}}
 """Values that keep a result as small as a page needs it."""

@@ -11,8 +11,7 @@ from hta_sql.charts.style import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.library.objects import load_library
 from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
-from hta_sql.results.cells import cut_middle, printable, time_text
-from hta_sql.words import rank_spans
+from hta_sql.words import cut_middle, printable, rank_spans, time_text
 
 if TYPE_CHECKING:
     from hta_sql.results.result import Result

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.results.cells import cut_middle
 from hta_sql.results.display import TextColumn, text_columns
+from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,28 +1,22 @@
-"""Values as people read them: 134.511 ms instead of 134511000, nothing that moves a cursor."""
+"""Values as people read them: 134.511 ms instead of 134511000, by the unit of their column."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import unicodedata
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.words import plain_number, printable, size_text, time_text
 
 NULL = "–"  # noqa: RUF001 - an en dash, so that it is not read as a minus
-CUT = "…"
 
-_TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
-_SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
-_LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
-"""Beyond a month a number of nanoseconds is a point in time, and stays a number."""
 _SUFFIX_UNITS = {"_ns": "ns", "_pct": "%", "_bytes": "bytes", "_gbps": "GB/s", "_count": "count"}
 _AGGREGATE = re.compile(r"(?:sum|avg|mean|median|min|max)\((?:\w+\.)?(\w+)\)$")
-_TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 _ID = "id"
 
 
@@ -78,33 +72,6 @@ def number_text(value: float, unit: str | None) -> str:
     return writer(value) if writer else plain_number(value)
 
 
-def plain_number(value: float) -> str:
-    """Write a number with thousands separators; a fraction with so many digits as say something."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    if value == 0 or 0.001 <= abs(value) < 10**12:
-        return f"{value:,.3f}"
-    return f"{value:.4g}"
-
-
-def time_text(ns: float) -> str:
-    """Write nanoseconds in the largest unit that leaves a digit before the point."""
-    if abs(ns) >= _LONGEST_TIME_NS:
-        return f"{int(ns)} ns"
-    for factor, unit in _TIMES:
-        if abs(ns) >= factor:
-            return f"{ns / factor:,.3f} {unit}"
-    return f"{int(ns)} ns" if ns == int(ns) else f"{ns:.3g} ns"
-
-
-def size_text(size: float) -> str:
-    """Write bytes; a GB is 1e9 of them."""
-    for factor, unit in _SIZES:
-        if abs(size) >= factor:
-            return f"{size / factor:,.3f} {unit}"
-    return f"{int(size)} B" if size == int(size) else f"{size:.3g} B"
-
-
 _WRITERS: dict[str, Callable[[float], str]] = {
     "ns": time_text,
     "bytes": size_text,
@@ -112,79 +79,3 @@ _WRITERS: dict[str, Callable[[float], str]] = {
     "GB/s": lambda value: f"{value:,.2f}",
     _ID: lambda value: str(value) if not isinstance(value, float) else plain_number(value),
 }
-
-
-def printable(text: str) -> str:
-    r"""Write what a terminal would act on as an escape: ``\x1b`` for ESC, ``\n`` for a newline.
-
-    Covers control and format characters (text direction among them), so that a kernel's name
-    can neither colour, move nor hide anything.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
-def cut_column(texts: list[str], width: int) -> list[str]:
-    """Shorten texts, elsewhere than in the middle where different ones would look the same."""
-    shortened: dict[str, str] = {}
-    for tail_share in _TAIL_SHARES:
-        candidates: dict[str, list[str]] = {}
-        for text in dict.fromkeys(texts):
-            if text not in shortened:
-                candidates.setdefault(cut_middle(text, width, tail_share), []).append(text)
-        taken = set(shortened.values())
-        for short, same in candidates.items():
-            if len(same) == 1 and short not in taken:
-                shortened[same[0]] = short
-    left = sorted({text for text in texts if text not in shortened})
-    taken = set(shortened.values())
-    for text, short in _around_differences(left, width).items():
-        if short not in taken:
-            shortened[text] = short
-            taken.add(short)
-    return [shortened.get(text) or cut_middle(text, width) for text in texts]
-
-
-def _around_differences(texts: list[str], width: int) -> dict[str, str]:
-    """Shorten sorted texts to their heads and what is round the first difference to a neighbour."""
-    head = max(1, width // 3)
-    room = width - head - 1
-    short = {}
-    for at, text in enumerate(texts):
-        neighbours = texts[max(0, at - 1) : at] + texts[at + 1 : at + 2]
-        same = max((_same_start(text, other) for other in neighbours), default=0)
-        start = max(head, min(same - room // 3, len(text) - room))
-        ending = text[start:]
-        behind = ending if len(ending) <= room else ending[: room - 1] + CUT
-        short[text] = cut_middle(text[:head] + CUT + behind, width)
-    return short
-
-
-def _same_start(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def text_width(text: str) -> int:
-    """Count the columns that a text takes on a terminal; wide characters take two."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def cut_middle(text: str, width: int, tail_share: float = 0.5) -> str:
-    """Shorten a text to a width, keeping its head and, in that share of the width, its tail."""
-    if text_width(text) <= width:
-        return text
-    keep = max(0, width - 1)
-    while True:
-        tail = int(keep * tail_share)
-        cut = text[: keep - tail] + CUT + text[len(text) - tail :]
-        if keep == 0 or text_width(cut) <= width:
-            return cut
-        keep -= 1

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Protocol
 
-from hta_sql.results.cells import CUT, cell_text, column_unit, cut_column, cut_middle, text_width
+from hta_sql.results.cells import cell_text, column_unit
+from hta_sql.words import CUT, cut_column, cut_middle, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa

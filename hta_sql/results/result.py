@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from hta_sql.errors import ExtraNotInstalledError, ParameterError, QueryError
+from hta_sql.errors import ExtraNotInstalledError, QueryError
 from hta_sql.library.objects import SqlObject
 
 if TYPE_CHECKING:
@@ -23,18 +23,20 @@ class Result:
     Attributes:
         analysis: The analysis that it comes from; None for ad-hoc SQL.
         given: Names of the parameters that it was narrowed by.
+        drawn_from: The result of the same scope that a chart is drawn from, where it is another
+            one: an analysis with a row per event is drawn from one that aggregates them in SQL.
     """
 
     def __init__(
         self,
         relation: duckdb.DuckDBPyRelation | None,
         analysis: SqlObject | None = None,
-        run: Callable[[str], Result] | None = None,
         given: Iterable[str] = (),
+        drawn_from: Result | None = None,
     ) -> None:
         self.analysis = analysis
         self.given = tuple(given)
-        self._run = run
+        self.drawn_from = drawn_from
         try:
             self._table = None if relation is None else _narrow(relation.to_arrow_table())
         except duckdb.Error as error:
@@ -98,19 +100,6 @@ class Result:
         from hta_sql.charts import draw  # noqa: PLC0415 - altair only where used
 
         return draw(self, **options)
-
-    def again(self, name: str) -> Result:
-        """Run another analysis over the same scope, while the store is open.
-
-        Args:
-            name: Its name; it gets those of this one's parameters that it has too.
-
-        Raises:
-            ParameterError: The result does not come from an analysis.
-        """
-        if self._run is None:
-            raise ParameterError("This result does not come from an analysis.")
-        return self._run(name)
 
     def __repr__(self) -> str:
         what = self.analysis.name if self.analysis else "query"

@@ -24,7 +24,7 @@ from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.store.columns import columns_digest
-from hta_sql.store.files import StoreFolder, replacing, store_folder
+from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.manifest import (
     CATALOG,
@@ -39,6 +39,7 @@ from hta_sql.store.manifest import (
 )
 from hta_sql.store.remote_binding import known_columns
 from hta_sql.store.template import CONFIG, library_digest, template
+from hta_sql.traces.writing import replacing
 
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-PARTIAL = ".partial"
-"""End of the name of what is not complete; such names begin with a dot, and nobody reads them."""
+from hta_sql.traces.writing import make_folder, replacing, sync
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
 """Also with one slash, which is what a ``pathlib.Path`` makes of a URL."""
@@ -189,44 +186,3 @@ def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
     if match and match.group(1) not in ("file", "local"):
         return RemoteFolder(f"{match.group(1)}://{text[match.end() :]}")
     return LocalFolder(Path(text.removeprefix("file://")).resolve())
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Give the name of a file to write; what was written then becomes the target, in one step."""
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}{PARTIAL}")
-    try:
-        yield partial
-        publish_file(partial, target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-def publish_file(partial: Path, target: Path) -> None:
-    """Move a complete file to its place: all of it is on the disk before its name is."""
-    sync(partial)
-    partial.replace(target)
-    sync(target.parent)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it; each is on the disk before anything is inside."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True)
-        sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Flush a file or folder to the disk."""
-    if os.name == "nt" and path.is_dir():
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import IO
 
 from hta_sql.errors import StoreError
-from hta_sql.store.files import RemoteFolder, StoreFolder, make_folder
+from hta_sql.store.files import RemoteFolder, StoreFolder
 from hta_sql.store.remote_lock import remote_lock
+from hta_sql.traces.writing import make_folder
 
 log = logging.getLogger(__name__)
 

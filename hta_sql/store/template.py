@@ -17,7 +17,7 @@ from hta_sql.library.creation import create_objects
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library
 from hta_sql.machine import cache_folder
-from hta_sql.store.files import replacing
+from hta_sql.traces.writing import replacing
 
 STORAGE_VERSION = "v1.4.0"
 """What BI tools that still bundle DuckDB 1.4 can open."""

@@ -172,11 +172,13 @@ class TraceStore(Closing):
         values = check_parameters(analysis, parameters)
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
+        # Now, since a chart may be drawn when the store is closed.
+        drawn = analysis.facts.get("Drawn from")
         return Result(
             self._execute(call, values),
             analysis,
-            lambda other: self.run(other, **_taken_by(other, parameters)),
             narrowing(parameters),
+            self.run(drawn, **_taken_by(drawn, parameters)) if drawn else None,
         )
 
     def sql(self, query: str, parameters: Mapping[str, Any] | list[Any] | None = None) -> Result:

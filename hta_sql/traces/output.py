@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -15,6 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 from isal import igzip
 
 from hta_sql.errors import TraceError
+from hta_sql.traces.writing import replacing
 
 COMPRESSION = 2
 """Of igzip's 0 to 3: a third smaller than 0, at half the speed of plain copying."""
@@ -46,8 +47,8 @@ def output_path(
 
 
 @contextmanager
-def replacing(destination: str) -> Iterator[BinaryIO]:
-    """Open a file that takes its place when the block ends, and vanishes if it fails.
+def trace_output(destination: str) -> Iterator[BinaryIO]:
+    """Open a trace that takes its place when the block ends, and vanishes if it fails.
 
     Gzip where the name ends in ``.gz``; equal content gives equal bytes.
 
@@ -55,21 +56,17 @@ def replacing(destination: str) -> Iterator[BinaryIO]:
         TraceError: It cannot be written.
     """
     fs, name = fsspec.url_to_fs(destination)
-    local = isinstance(fs, LocalFileSystem)
-    aside = Path(f"{name}.{os.getpid()}.tmp") if local else _temporary()
     try:
-        if local:
+        if isinstance(fs, LocalFileSystem):
             Path(name).parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as raw:
-            if name.endswith(".gz"):
-                with igzip.IGzipFile("", "wb", COMPRESSION, raw, mtime=0) as packed:  # type: ignore[no-untyped-call]
-                    yield cast("BinaryIO", packed)
-            else:
-                yield raw
-        if local:
-            aside.replace(name)
-        else:
-            fs.put_file(str(aside), name)
+            with replacing(Path(name)) as partial, _opened(partial, name) as out:
+                yield out
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Path(folder, "trace")
+            with _opened(whole, name) as out:
+                yield out
+            fs.put_file(str(whole), name)
     except TraceError:  # of what is read in the block: a missing trace is also an OSError
         raise
     except OSError as error:
@@ -77,12 +74,13 @@ def replacing(destination: str) -> Iterator[BinaryIO]:
         raise TraceError(
             f"Cannot write {destination!r}: {reason}. Choose another folder."
         ) from error
-    finally:
-        with suppress(OSError):
-            aside.unlink()
 
 
-def _temporary() -> Path:
-    handle, path = tempfile.mkstemp()
-    os.close(handle)
-    return Path(path)
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[BinaryIO]:
+    with path.open("wb") as raw:
+        if name.endswith(".gz"):
+            with igzip.IGzipFile("", "wb", COMPRESSION, raw, mtime=0) as packed:  # type: ignore[no-untyped-call]
+                yield cast("BinaryIO", packed)
+        else:
+            yield raw

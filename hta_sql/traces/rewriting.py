@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 from hta_sql.errors import ParameterError, TraceError
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.events import Event
-from hta_sql.traces.output import replacing
+from hta_sql.traces.output import trace_output
 from hta_sql.traces.repair import STRING
 from hta_sql.traces.salvage import Rescued, hides_events, rescue, too_long
 from hta_sql.traces.source import max_unpacked_bytes, open_trace
@@ -125,7 +125,7 @@ def _rewrite(
         open_trace(source), source, max_bytes=max_unpacked_bytes(source), careful=careful
     )
     report = Rewritten(target)
-    with reader.stream, replacing(target) as out, _no_cycles():
+    with reader.stream, trace_output(target) as out, _no_cycles():
         chunks = iter(reader)
         first = next(chunks, None)
         known = _write_header(out, reader)

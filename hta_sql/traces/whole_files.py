@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
 from hta_sql.traces.chunks import TOO_LONG, TraceReader
-from hta_sql.traces.output import replacing
+from hta_sql.traces.output import trace_output
 from hta_sql.traces.peek import peek
 from hta_sql.traces.source import max_unpacked_bytes, open_trace
 
@@ -83,7 +83,7 @@ def write_trace(trace_data: dict[str, Any], file_path: str | os.PathLike[str]) -
     Raises:
         TraceError: It cannot be written.
     """
-    with replacing(os.fspath(file_path)) as out:
+    with trace_output(os.fspath(file_path)) as out:
         out.write(json.dumps(trace_data).encode("utf-8"))
 
 
@@ -106,7 +106,7 @@ def update_trace_rank(file_path: str | os.PathLike[str], rank: int) -> None:
     new = json.dumps({**info, "rank": int(rank)}).encode("utf-8")
     if start == end:
         new = b'\n"distributedInfo": ' + new + b","
-    with open_trace(path) as stream, replacing(path) as out:
+    with open_trace(path) as stream, trace_output(path) as out:
         position = 0
         for block in _blocks(stream):
             here = position

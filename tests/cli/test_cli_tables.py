@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hta_sql.cli.listing import spans
-from hta_sql.results.cells import cell_text, cut_column, number_text, printable
+from hta_sql.results.cells import cell_text, number_text
+from hta_sql.words import cut_column, printable
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.store import files as store_files
 from hta_sql.store.manifest import read_manifest
+from hta_sql.traces import writing
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -71,7 +71,7 @@ def test_a_full_disk_at_the_end(
     store = tmp_path / "job.store"
     hta_sql.ingest(write_traces({0: 100.0}), store).close()
     before = read_manifest(store).named_files()
-    publish_file = store_files.publish_file
+    publish_file = writing.publish_file
 
     def refuse(partial: Path, target: Path) -> None:
         if target.name == name:
@@ -79,7 +79,7 @@ def test_a_full_disk_at_the_end(
         publish_file(partial, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store_files, "publish_file", refuse)
+        patched.setattr(writing, "publish_file", refuse)
         with pytest.raises(hta_sql.StoreError, match="No space left to write"):
             hta_sql.ingest(write_traces({0: 200.0}), store)
     new = name == "catalog.duckdb"

@@ -72,6 +72,7 @@ def _of_one(
         return
     if in_analysis:
         yield from header(about)
+        yield from drawn_from(library, about)
         yield from scope(about)
         yield from references_of_analysis(library, statement)
         yield from golden_test(about, golden)
@@ -128,6 +129,13 @@ def header(about: SqlObject) -> Iterator[str]:
         yield f"version {about.version} does not say what changed; add a line '-- Changed: ...'"
     if about.topic not in TOPICS:
         yield f"it stands in {about.topic}/; the topics are {' '.join(TOPICS)}"
+
+
+def drawn_from(library: Library, about: SqlObject) -> Iterator[str]:
+    """What a chart is drawn from is there."""
+    other = about.facts.get("Drawn from")
+    if other and other not in {analysis.base_name for analysis in library.analyses}:
+        yield f"Drawn from names {other!r}; write the name of an analysis, without version"
 
 
 def scope(about: SqlObject) -> Iterator[str]:

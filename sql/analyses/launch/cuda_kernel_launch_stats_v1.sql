@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: HTA get_cuda_kernel_launch_stats
 -- Needs: GPU activity and runtime calls
+-- Drawn from: launch_histograms
 CREATE OR REPLACE MACRO cuda_kernel_launch_stats_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
