@@ -9,7 +9,7 @@ import pytest
 
 from hta_sql import errors
 from hta_sql.hta.trace_analysis import TraceAnalysis
-from hta_sql.traces.output import replacing
+from hta_sql.traces.output import trace_output
 from tests.trace_analysis.writing import kernel, write_trace
 
 
@@ -62,7 +62,7 @@ def test_a_trace_that_vanished_is_not_a_folder_that_cannot_be_written(tmp_path: 
     """What is raised while a file is written stays what it is, though it is an OSError."""
     with (
         pytest.raises(errors.TraceNotFoundError, match=r"^gone$"),
-        replacing(str(tmp_path / "a.json")),
+        trace_output(str(tmp_path / "a.json")),
     ):
         raise errors.TraceNotFoundError("gone")
     assert list(tmp_path.iterdir()) == []
