@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import zipfile
@@ -116,6 +117,15 @@ def room_of(name: str) -> str:
 def test_every_room_is_on_the_list() -> None:
     """And the list has no room that is not there."""
     assert sorted({room_of(name_of(path)) for path in MODULES}) == sorted(ROOMS)
+
+
+def test_the_readme_lists_the_rooms_in_that_order() -> None:
+    """A newcomer finds the room for a line of code there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.split("| room | what is in it |")[1].split("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = [name for cell in cells for name in re.findall(r"`(\w+)/?`", cell)]
+    assert named == [room for room in ROOMS if room not in {"__init__", "__main__"}]
 
 
 def test_data_flows_one_way() -> None:
