@@ -61,7 +61,7 @@ def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
     (span,) = con.sql("SELECT sum(span_ns) / 1000 FROM temporal_breakdown").fetchall()
     assert con.sql("SELECT sum(span_us) FROM us.temporal_breakdown").fetchall() == [span]
     left = con.sql(
-        "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'us' AND column_name LIKE '%_ns'"
+        "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'us' AND ends_with(column_name, '_ns')"
     ).fetchall()
     assert left == []
 

@@ -14,7 +14,7 @@ from hta_sql.errors import StoreError, StoreNotFoundError
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.shard_files import SHARDS, protected_files
-from hta_sql.store.columns import columns_digest
+from hta_sql.library.files import columns_digest
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import (
     CATALOG,

@@ -46,7 +46,10 @@ RANK_SCOPE = {
     "rank": "INTEGER",
     "offset_ns": "BIGINT",
     "drops_last_step": "BOOLEAN",
+    "missing_columns": "VARCHAR",
+    "definitions_changed": "BOOLEAN",
 }
+"""What a store knows of each rank beside its files."""
 
 
 def _create_microsecond_views(con: duckdb.DuckDBPyConnection, library: Library) -> None:

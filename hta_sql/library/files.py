@@ -46,6 +46,12 @@ def stored_columns() -> Columns:
 
 
 @cache
+def columns_digest() -> str:
+    """Name today's columns; the manifest says of each file which columns it was written with."""
+    return hashlib.sha256(json.dumps(stored_columns()).encode()).hexdigest()[:16]
+
+
+@cache
 def definitions() -> str:
     """Hash the ingest SQL: new definitions make an ingested trace outdated."""
     digest = hashlib.sha256()

@@ -53,16 +53,35 @@ def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
     return f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
 
 
-def parquet_view(table: str, paths: Iterable[str]) -> str:
+def parquet_view(
+    table: str, columns: Mapping[str, str], parts: Iterable[tuple[Mapping[str, str], Iterable[str]]]
+) -> str:
     """Build the view of a stored table, of the Parquet files of its ranks.
 
-    Every file is named: a list beats a glob in speed, and never shows half a write.
+    Every file is named: a list beats a glob in speed, and never shows half a write. Every column
+    is, too: files of an older version may lack some, which are NULL then, or have them in another
+    type.
+
+    Args:
+        table: Name of the table.
+        columns: Column ─▶ type of the view.
+        parts: Of files that are alike: column ─▶ type in them, and their paths.
     """
-    return (
-        f"CREATE OR REPLACE VIEW stored.{identifier(table)} AS\n"
-        f"SELECT * FROM read_parquet({literal_list(paths)}, hive_partitioning = true, "
+    selects = [
+        f"SELECT {', '.join(_as_today(name, kind, had.get(name)) for name, kind in columns.items())}\n"
+        f"FROM read_parquet({literal_list(paths)}, hive_partitioning = true, "
         "hive_types = {'run': VARCHAR, 'rank': INTEGER})"
-    )
+        for had, paths in parts
+    ]
+    return f"CREATE OR REPLACE VIEW stored.{identifier(table)} AS\n" + "\nUNION ALL\n".join(selects)
+
+
+def _as_today(name: str, kind: str, had: str | None) -> str:
+    """Select a column that a file has in a type, or does not have."""
+    column = identifier(name)
+    if had == kind:
+        return column
+    return f"{'NULL' if had is None else column}::{kind} AS {column}"
 
 
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:

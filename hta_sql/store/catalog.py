@@ -17,23 +17,21 @@ from pathlib import Path
 import duckdb
 
 from hta_sql._version import __version__
-from hta_sql.errors import StoreError, StoreVersionError
+from hta_sql.errors import StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.creation import RANK_SCOPE
-from hta_sql.library.files import stored_columns
+from hta_sql.library.files import definitions, stored_columns
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
-from hta_sql.store.columns import columns_digest
+from hta_sql.store.columns import StoredFiles, stored_files
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.manifest import (
     CATALOG,
     RELATIVE_CATALOG,
-    UPGRADE,
     Manifest,
     Store,
     digest_of,
-    is_newer_version,
     manifest_bytes,
     parse_manifest,
 )
@@ -152,69 +150,53 @@ def _build(target: Path, folder: StoreFolder, library: Library, *, relative: boo
     """Copy the template and put the tables of a store below its views."""
     content = manifest_bytes(folder)
     manifest = parse_manifest(content, folder)
-    readable, left_out = split_by_schema(manifest, columns_digest(), folder)
+    files = stored_files(manifest, folder)
+    tables = {name: files.parts(name) for name in stored_columns()}
     shutil.copyfile(template(library), target)
     # The engine looks for the files while it creates a view.
     found_from = {"file_search_path": str(folder.local)} if relative else {}
     with duckdb.connect(str(target), config=CONFIG | found_from) as con:
         if filesystem := folder.filesystem():
-            con.register_filesystem(known_columns(con, filesystem, stored_columns()))
+            con.register_filesystem(known_columns(con, filesystem, tables.values()))
         place = "" if relative else folder.root
         identity = Identity(place, digest_of(content), library_digest(library))
         con.execute("BEGIN")
-        for name in stored_columns():
-            if paths := readable.paths(name):
-                located = paths if relative else [folder.path(path) for path in paths]
-                con.execute(sqltext.parquet_view(name, located))
+        for name, parts in tables.items():
+            located = [
+                (part.columns, part.paths if relative else map(folder.path, part.paths))
+                for part in parts
+            ]
+            if located:
+                con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
         # A table: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
-        for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(readable)):
+        for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
             con.execute(statement)
-        con.execute(_store_info(identity, manifest, left_out))
+        con.execute(_store_info(identity, manifest, files.left_out))
         con.execute("COMMIT")
 
 
-def split_by_schema(
-    manifest: Manifest, schema: str, folder: StoreFolder
-) -> tuple[Manifest, list[str]]:
-    """Keep the entries whose files have today's columns; returns them and the other runs.
-
-    Raises:
-        StoreVersionError: There are entries, but none of them has.
-    """
-    readable = [entry for entry in manifest.entries if entry.schema == schema]
-    left_out = sorted({entry.run for entry in manifest.entries if entry.schema != schema})
-    if left_out and not readable:
-        again = f"Ingest its traces again: hta-sql ingest TRACES -o {folder.root}"
-        raise StoreVersionError(
-            f"{folder.root!r} was written with other table definitions (by hta_sql "
-            f"{manifest.writer}; this is {__version__}). "
-            f"{UPGRADE if is_newer_version(manifest.writer) else again}"
-        )
-    return Manifest(readable, manifest.writer), left_out
-
-
-def _rank_scope(manifest: Manifest) -> str:
-    """What depends on all ranks of a run: its common zero and its number of steps.
+def _rank_scope(files: StoredFiles) -> str:
+    """What depends on all ranks of a run, its common zero and its number of steps, or on versions.
 
     A trace without a base time may count from the start of the machine: such ranks have a zero of
     their own, or they would lie half a century before the others.
     """
     starts: dict[tuple[str, bool], int] = {}
     steps: dict[str, set[str]] = {}
-    for entry in manifest.entries:
+    for entry in files.manifest.entries:
         if entry.start_ns is not None:
             clock = (entry.run, _is_unix_time(entry.start_ns))
             starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
         steps.setdefault(entry.run, set()).update(entry.step_names)
-    rows = [
-        (
-            *(e.run, e.rank, e.start_ns - starts[e.run, _is_unix_time(e.start_ns)]),
-            len(steps[e.run]) >= 2,
-        )
-        if e.start_ns is not None
-        else (e.run, e.rank, 0, False)
-        for e in manifest.entries
-    ]
+    rows = []
+    for entry in files.manifest.entries:
+        offset, drops_last_step = 0, False
+        if entry.start_ns is not None:
+            offset = entry.start_ns - starts[entry.run, _is_unix_time(entry.start_ns)]
+            drops_last_step = len(steps[entry.run]) >= 2
+        missing = ", ".join(files.missing(entry)) or None
+        changed = entry.options["definitions"] != definitions()
+        rows.append((entry.run, entry.rank, offset, drops_last_step, missing, changed))
     return sqltext.values(RANK_SCOPE, rows)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from hta_sql._version import __version__
 from hta_sql.errors import StoreNotFoundError, StoreVersionError
+from hta_sql.library.files import Columns, columns_digest, stored_columns
 from hta_sql.store.files import StoreFolder, store_folder
 
 MANIFEST = "manifest.json"
@@ -60,7 +61,7 @@ class RankEntry:
     files: dict[str, dict[str, Any]]
     """table ─▶ {"path": relative to the store, "rows": count, "bytes": size}"""
     schema: str
-    """Digest of the columns of all tables as they were written."""
+    """Digest of the columns of all tables as they were written; see :attr:`Manifest.schemas`."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Manifest:
     writer: str = __version__
     published: dict[str, str] = field(default_factory=dict)
     """Shard ─▶ digest of its manifest, for those that were merged into this one."""
+    schemas: dict[str, Columns] = field(default_factory=dict)
+    """Digest ─▶ the columns that the files of its entries have."""
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
         """Add entries; an entry of the same run and rank is replaced."""
@@ -142,7 +145,8 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         version = values["schema_version"]
         if version == SCHEMA_VERSION:
             entries = [entry_from(entry) for entry in values["entries"]]
-            return Manifest(entries, values["writer"], values.get("published", {}))
+            published, schemas = values.get("published", {}), values.get("schemas", {})
+            return Manifest(entries, values["writer"], published, schemas)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
@@ -171,11 +175,14 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
 
 def write_manifest(store: Store, manifest: Manifest) -> None:
     """Replace the manifest in one step: this is what publishes an ingest."""
+    schemas = {**manifest.schemas, columns_digest(): stored_columns()}
+    used = sorted({entry.schema for entry in manifest.entries} & schemas.keys())
     content = {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
         "writer": manifest.writer,
         "published": manifest.published,
+        "schemas": {digest: schemas[digest] for digest in used},
         "entries": [asdict(entry) for entry in manifest.entries],
     }
     store_folder(store).replace(MANIFEST, json.dumps(content, indent=1).encode())

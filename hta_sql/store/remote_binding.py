@@ -3,7 +3,7 @@
 To define a view, the engine asks for every file that it names and reads the columns of one: for
 a thousand ranks on an object storage that is fifteen thousand requests, for what is known. While
 a catalog is built, this file system answers in place of the real one: every file is there, and
-has the columns of its table.
+has the columns that it was written with.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import io
 import tempfile
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import duckdb
 from fsspec import AbstractFileSystem
 
-from hta_sql.store.manifest import TABLES
+from hta_sql.library import sqltext
+from hta_sql.store.columns import Part
 
 
 class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
-    """Answers for each table of a store with an empty file of its columns."""
+    """Answers for each file of a store with an empty one of its columns."""
 
     cachable = False
 
@@ -32,11 +34,11 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
         self._samples = samples
 
     def _sample(self, path: str) -> bytes:
-        """Find the table in .../tables/<table>/run=.../rank=.../<id>.parquet."""
-        parts = path.split("/")
-        if len(parts) < 5 or parts[-5] != TABLES:
+        """Find what stands for .../tables/<table>/run=.../rank=.../<id>.parquet."""
+        name = "/".join(path.split("/")[-5:])
+        if name not in self._samples:
             raise FileNotFoundError(path)
-        return self._samples[parts[-4]]
+        return self._samples[name]
 
     def info(self, path: str, **_options: Any) -> dict[str, Any]:
         """Describe a file."""
@@ -55,12 +57,14 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
         return io.BytesIO(self._sample(path))
 
 
-def known_columns(con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[str]) -> KnownColumns:
-    """Make the file system from the empty tables that a connection defines."""
-    samples = {}
+def known_columns(
+    con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[list[Part]]
+) -> KnownColumns:
+    """Make the file system of the files of a store's tables."""
+    samples: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as folder:
         sample = Path(folder, "sample.parquet")
-        for table in tables:
-            con.table(f"stored.{table}").write_parquet(str(sample))
-            samples[table] = sample.read_bytes()
+        for part in chain.from_iterable(tables):
+            con.sql(sqltext.values(part.columns, [])).write_parquet(str(sample))
+            samples |= dict.fromkeys(part.paths, sample.read_bytes())
     return KnownColumns(real, samples)

@@ -48,6 +48,8 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   first_loss                       VARCHAR         What is wrong with the first span that is lost.
 --   first_loss_offset                BIGINT [bytes]  Where it stands in the file.
 --   first_repair                     VARCHAR         What was wrong with the first event that was repaired.
+--   missing_columns                  VARCHAR         Columns that its stored files lack, as an older version wrote them.
+--   definitions_changed              BOOLEAN         Ingested by other definitions than those of today.
 WITH
     _ranks AS (
         SELECT k.*
@@ -182,7 +184,9 @@ SELECT
     coalesce(f.repaired_count, 0) AS repaired_count,
     f.first_loss,
     f.first_loss_offset,
-    f.first_repair
+    f.first_repair,
+    k.missing_columns,
+    k.definitions_changed
 FROM _ranks AS k
 LEFT JOIN _gpu AS g ON g.run = k.run AND g.rank = k.rank
 LEFT JOIN _suspected_communication AS u ON u.run = k.run AND u.rank = k.rank

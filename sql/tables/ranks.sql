@@ -25,6 +25,8 @@ CREATE OR REPLACE VIEW ranks AS
 --   event_count           BIGINT [count]  Events in the file.
 --   drops_last_step       BOOLEAN         The run has two or more steps, so that analyses leave out the last by default.
 --   metadata              VARCHAR         All top-level keys of the file beside the events, as JSON.
+--   missing_columns       VARCHAR         Columns that the rank's stored files lack, written by an older version: NULL in its rows until it is ingested again.
+--   definitions_changed   BOOLEAN         Ingested by other definitions than this version's: an ingest of the same traces reads it again.
 SELECT
     x.run,
     x.rank,
@@ -49,6 +51,8 @@ SELECT
     x.dur,
     x.event_count,
     r.drops_last_step AS drops_last_step,
-    x.metadata
+    x.metadata,
+    r.missing_columns AS missing_columns,
+    r.definitions_changed AS definitions_changed
 FROM stored.ranks AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

@@ -217,6 +217,22 @@ WITH
             'Figures per step cover different ranks.', 'Use the same schedule on all ranks.'
         FROM run_facts AS r
         WHERE r.most_steps <> r.least_steps
+        UNION ALL
+        SELECT h.run, NULL, 'warning', 'older_columns', count(*),
+            format('An older version wrote {} of its ranks, without: {}.', count(*), h.missing_columns),
+            'These columns are NULL in their rows.',
+            'Ingest the same traces again into this store: that adds the columns.'
+        FROM health AS h
+        WHERE h.missing_columns IS NOT NULL
+        GROUP BY h.run, h.missing_columns
+        UNION ALL
+        SELECT h.run, NULL, 'note', 'older_definitions', count(*) FILTER (h.definitions_changed),
+            format('{} of its ranks were ingested by other definitions than those of today.', count(*) FILTER (h.definitions_changed)),
+            'Some numbers may differ from those of a new ingest.',
+            'Ingest the same traces again into this store; --force is not needed.'
+        FROM health AS h
+        GROUP BY h.run
+        HAVING bool_or(h.definitions_changed) AND count(h.missing_columns) = 0
     )
 SELECT f.run, f.rank, f.severity, f.finding, f.value, f.message, f.limits, f.remedy
 FROM found AS f

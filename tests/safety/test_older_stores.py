@@ -1,0 +1,280 @@
+"""Stores of other versions: they open and answer, and say what they lack."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import fsspec
+import pytest
+
+import hta_sql
+from hta_sql.exports.portable import write_portable
+from hta_sql.library.files import columns_digest, stored_columns
+from hta_sql.library.objects import load_library
+from hta_sql.store.manifest import MANIFEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.safety.conftest import WriteTraces
+
+STORES = Path(__file__).parent.parent / "stores"
+"""One of each released version, of tests/traces/every_table.json and MindSpore's files there."""
+
+ROWS = {
+    "ranks": 2,
+    "devices": 1,
+    "process_groups": 1,
+    "steps": 2,
+    "cpu_ops": 1,
+    "runtime_calls": 2,
+    "gpu_ops": 4,
+    "annotations": 3,
+    "python_calls": 1,
+    "memory_events": 1,
+    "flows": 2,
+    "counters": 1,
+    "other_events": 1,
+    "event_args": 2,
+    "quarantine": 1,
+    "cluster_ranks": 1,
+    "cluster_step_traces": 3,
+    "cluster_communication": 6,
+    "cluster_links": 6,
+}
+
+LATER = {
+    "gpu_ops": ["queued_ns", "sync_kind", "external_id", "graph_id", "in_elems"],
+    "cpu_ops": ["input_dims", "call_stack"],
+    "ranks": ["world_size", "metadata"],
+    "memory_events": ["total_reserved_bytes"],
+}
+"""Columns of which these tests act as if they had come after a store was written."""
+
+LACKS = ", ".join(
+    f"{table}.{name}"
+    for table, columns in stored_columns().items()
+    for name in columns
+    if name in LATER.get(table, ())
+)
+
+
+@pytest.fixture
+def every_table(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
+    """Ingest the trace that fills every table of events, as run ``old``."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest({0: str(trace_path("every_table.json"))}, store, run="old").close()
+    return store
+
+
+def age(
+    store: Path, run: str, later: dict[str, list[str]] | None = None, *, described: bool = True
+) -> None:
+    """Make a run look as if a version without some columns had written it.
+
+    Args:
+        store: The store.
+        run: The run.
+        later: Table ─▶ columns that its files are not to have.
+        described: Whether the manifest says which columns they have.
+    """
+    manifest = json.loads((store / MANIFEST).read_text())
+    columns = json.loads(json.dumps(stored_columns()))
+    for table, names in (later or {}).items():
+        for name in names:
+            del columns[table][name]
+    for entry in (entry for entry in manifest["entries"] if entry["run"] == run):
+        entry["schema"] = "older"
+        entry["options"]["definitions"] = "other"
+        for table, file in entry["files"].items():
+            rewrite(store / file["path"], ", ".join(f'"{name}"' for name in columns[table]))
+    manifest["schemas"] |= {"older": columns} if described else {}
+    (store / MANIFEST).write_text(json.dumps(manifest))
+
+
+def rewrite(path: Path, columns: str) -> None:
+    """Replace a Parquet file by one of its rows with these columns, in SQL."""
+    with duckdb.connect() as con:
+        rows = con.read_parquet(str(path), hive_partitioning=False).project(columns)
+        rows.write_parquet(f"{path}.new")
+    Path(f"{path}.new").replace(path)
+
+
+def run_everything(store: hta_sql.TraceStore) -> None:
+    """Ask for every table and every analysis."""
+    for table in load_library().tables:
+        store.table(table.name).rows()
+    for analysis in load_library().analyses:
+        store.run(analysis.name).rows()
+
+
+@pytest.mark.parametrize("version", sorted(path.name for path in STORES.iterdir()))
+def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
+    """It opens and answers: 30 µs of a kernel, 10 of NCCL, 5 of a copy; the last step is left out."""
+    shutil.copytree(STORES / version, tmp_path / "job.store")
+    with hta_sql.open(tmp_path / "job.store") as store:
+        assert store.runs() == ["cluster", "job"]
+        query = "SELECT compute_ns, exposed_communication_ns, exposed_memory_ns, idle_ns"
+        assert store.sql(f"{query} FROM temporal_breakdown").rows() == [(30_000, 10_000, 5_000, 0)]
+        assert {name: len(store.table(name)) for name in ROWS} == ROWS
+        run_everything(store)
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_columns_that_came_later(
+    described: bool, every_table: Path, trace_path: Callable[[str], Path]
+) -> None:
+    """They are NULL in older rows, in every way of asking; findings say which, and what helps."""
+    trace = {0: str(trace_path("every_table.json"))}
+    age(every_table, "old", LATER, described=described)
+    hta_sql.ingest(trace, every_table, run="new").close()
+    described_now = json.loads((every_table / MANIFEST).read_text())["schemas"].keys()
+    assert described_now == {columns_digest(), "older"} if described else {columns_digest()}
+    with hta_sql.open(every_table) as store:
+        query = "SELECT run, count(*), count(in_elems), count(dur) FROM gpu_ops GROUP BY ALL"
+        assert sorted(store.sql(query).rows()) == [("new", 4, 1, 4), ("old", 4, 0, 4)]
+        query = "SELECT run, input_dims FROM cpu_ops ORDER BY run"
+        assert store.sql(query).rows() == [("new", "[[2,3],[3,4]]"), ("old", None)]
+        assert dict(store.sql("SELECT run, missing_columns FROM ranks").rows()) == {
+            "new": None,
+            "old": LACKS,
+        }
+        run_everything(store)
+        found = store.sql("SELECT run, finding, message, remedy FROM findings").rows()
+        ((run, message, remedy),) = [(f[0], f[2], f[3]) for f in found if f[1] == "older_columns"]
+        assert run == "old"
+        assert message.endswith(f"without: {LACKS}.")
+        assert remedy.startswith("Ingest the same traces again")
+    hta_sql.ingest(trace, every_table, run="old").close()
+    with hta_sql.open(every_table) as store:
+        assert store.sql("SELECT run FROM ranks WHERE missing_columns IS NOT NULL").rows() == []
+        assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
+
+
+def test_a_table_that_came_later(every_table: Path) -> None:
+    """It has no rows, and its name is among what is missing."""
+    age(every_table, "old")
+    manifest = json.loads((every_table / MANIFEST).read_text())
+    del manifest["schemas"]["older"]["flows"]
+    del manifest["entries"][0]["files"]["flows"]
+    (every_table / MANIFEST).write_text(json.dumps(manifest))
+    with hta_sql.open(every_table) as store:
+        assert store.sql("FROM flows").rows() == []
+        assert store.sql("SELECT missing_columns FROM ranks").rows() == [("flows",)]
+
+
+def test_other_definitions_alone(every_table: Path) -> None:
+    """A note says that numbers may differ; there is nothing about columns."""
+    age(every_table, "old")
+    with hta_sql.open(every_table) as store:
+        found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
+        assert found.rows() == [("note", "older_definitions")]
+
+
+def test_a_type_that_has_grown(every_table: Path) -> None:
+    """What was INTEGER is read as BIGINT, value by value."""
+    age(every_table, "old")
+    retype(every_table, "gpu_ops", "stream", "INTEGER")
+    with hta_sql.open(every_table) as store:
+        query = "SELECT stream, typeof(stream), count(*) FROM gpu_ops GROUP BY ALL ORDER BY ALL"
+        assert store.sql(query).rows() == [(7, "BIGINT", 3), (20, "BIGINT", 1)]
+
+
+def test_a_type_that_cannot_be_kept(
+    every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such a run is left out by name; where there is no other, the error names the column."""
+    age(every_table, "old")
+    retype(every_table, "gpu_ops", "stream", "VARCHAR")
+    with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
+        hta_sql.open(every_table)
+    hta_sql.ingest({0: str(trace_path("every_table.json"))}, every_table, run="new").close()
+    for _ in range(2):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING), hta_sql.open(every_table) as store:
+            assert store.runs() == ["new"]
+            assert store.sql("SELECT DISTINCT run FROM gpu_ops").rows() == [("new",)]
+        assert "left out runs" in caplog.text
+        assert "again: old." in caplog.text
+
+
+def retype(store: Path, table: str, column: str, kind: str) -> None:
+    """Write a column in another type."""
+    manifest = json.loads((store / MANIFEST).read_text())
+    manifest["schemas"]["older"][table][column] = kind
+    (store / MANIFEST).write_text(json.dumps(manifest))
+    path = store / manifest["entries"][0]["files"][table]["path"]
+    rewrite(path, f"* REPLACE ({column}::{kind} AS {column})")
+
+
+def test_columns_of_a_newer_version(every_table: Path) -> None:
+    """They are not read; all that this version knows is."""
+    age(every_table, "old")
+    manifest = json.loads((every_table / MANIFEST).read_text())
+    manifest["writer"] = "0.10.0"
+    manifest["schemas"]["older"]["gpu_ops"]["energy_joules"] = "DOUBLE"
+    (every_table / MANIFEST).write_text(json.dumps(manifest))
+    path = every_table / manifest["entries"][0]["files"]["gpu_ops"]["path"]
+    rewrite(path, "*, 1.5 AS energy_joules")
+    with hta_sql.open(every_table) as store:
+        assert "energy_joules" not in store.table("gpu_ops").columns
+        assert len(store.table("gpu_ops")) == 4
+
+
+def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
+    """The portable file has all columns of today."""
+    age(every_table, "old", LATER)
+    with hta_sql.open(every_table) as store:
+        write_portable(store, tmp_path / "job.duckdb")
+    with duckdb.connect(str(tmp_path / "job.duckdb"), read_only=True) as con:
+        assert con.sql("SELECT count(*), count(sync_kind) FROM gpu_ops").fetchall() == [(4, 0)]
+        assert con.sql("SELECT missing_columns FROM ranks").fetchall() == [(LACKS,)]
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
+    """The views are made without a look at its files, or at one of each table."""
+    age(every_table, "old", LATER, described=described)
+    bucket = fsspec.filesystem("memory")
+    bucket.put(f"{every_table}/", f"/{tmp_path.name}/", recursive=True)
+    bucket.rm(f"/{tmp_path.name}/catalog.duckdb")
+    with hta_sql.open(f"memory://{tmp_path.name}") as store:
+        assert store.sql("SELECT count(*), count(sync_kind) FROM gpu_ops").rows() == [(4, 0)]
+        assert store.sql("SELECT missing_columns FROM ranks").rows() == [(LACKS,)]
+    bucket.rm(f"/{tmp_path.name}", recursive=True)
+
+
+def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
+    """Written before there were digests."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    manifest = json.loads((store / MANIFEST).read_text())
+    del manifest["entries"][0]["schema"]
+    (store / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(hta_sql.StoreVersionError, match="Ingest the traces again"):
+        hta_sql.open(store)
+
+
+def test_another_format(every_table: Path) -> None:
+    """Whoever wrote it can read it: the remedy is to upgrade."""
+    manifest = json.loads((every_table / MANIFEST).read_text())
+    (every_table / MANIFEST).write_text(json.dumps(manifest | {"schema_version": 2}))
+    with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
+        hta_sql.open(every_table)
+    assert "again" not in str(raised.value)
+
+
+def test_types_of_a_newer_version(every_table: Path) -> None:
+    """Likewise where its types cannot be read."""
+    age(every_table, "old")
+    retype(every_table, "gpu_ops", "stream", "VARCHAR")
+    manifest = json.loads((every_table / MANIFEST).read_text())
+    (every_table / MANIFEST).write_text(json.dumps(manifest | {"writer": "0.10.0"}))
+    with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
+        hta_sql.open(every_table)
+    assert "again" not in str(raised.value)
