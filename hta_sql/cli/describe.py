@@ -34,7 +34,7 @@ def describe(name: str, version: int | None, shows_sql: bool) -> None:
 
 
 def find_object(name: str, version: int | None = None) -> SqlObject:
-    """Find an analysis, table or macro.
+    """Find an analysis, table or macro; a macro of an analysis' name is found as lib.NAME.
 
     Raises:
         AnalysisNotFoundError: No such name; the message has the nearest of all kinds.
@@ -42,7 +42,7 @@ def find_object(name: str, version: int | None = None) -> SqlObject:
     library = load_library()
     shared = {found.name: found for found in (*library.tables, *library.macros)}
     found = shared.get(name.removeprefix("lib."))
-    if found and version is None:
+    if found and version is None and not library.versions(name):
         return found
     try:
         return library.find(name, version)

@@ -34,8 +34,10 @@ def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
 def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
     """Every parameter and column of every object is there, with its words."""
     library = load_library()
-    for found in (*library.analyses, *library.tables, *library.macros):
-        done = cli("describe", found.name)
+    named = [(found.name, found) for found in (*library.analyses, *library.tables)]
+    named += [(f"lib.{macro.name}", macro) for macro in library.macros]
+    for called, found in named:
+        done = cli("describe", called)
         words = " ".join(done.out.split())
         assert done.code == 0
         documented = [(p.name, p.doc) for p in found.parameters]
@@ -51,6 +53,14 @@ def test_describe_prints_the_sql(cli: Cli) -> None:
     text = cli("describe", "temporal_breakdown", "--version", "1", "--sql").out
     assert text == load_library().find("temporal_breakdown").text
     assert find_object("lib.merged_intervals") is find_object("merged_intervals")
+
+
+def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
+    """Its plain name is the analysis, which users run; the macro is lib.NAME."""
+    analysis = load_library().find("idle_gaps")
+    assert cli("describe", "idle_gaps").out == cli("describe", "idle_gaps", "--version", "1").out
+    assert find_object("idle_gaps") is analysis
+    assert cli("describe", "lib.idle_gaps").out.startswith("lib.idle_gaps\n")
 
 
 def test_describe_unknown(cli: Cli) -> None:
