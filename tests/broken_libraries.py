@@ -52,6 +52,21 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         [("-- Columns:", "-- Returns:")],
         "it documents no columns; list them under '-- Columns:'",
     ),
+    "a value without words": (
+        "lib/wanted.sql",
+        [("-- Returns: BOOLEAN  Whether", "-- Whether")],
+        "it does not say what it returns; write '-- Returns: TYPE  what' behind AS",
+    ),
+    "a value without unit": (
+        "lib/exact_std.sql",
+        [("DOUBLE [1]", "DOUBLE")],
+        "column exact_std has no unit",
+    ),
+    "an analysis of one value": (
+        ANALYSIS,
+        [(") AS TABLE\n-- Columns:", ") AS\n-- Columns:")],
+        "it returns one value; an analysis returns rows: AS TABLE",
+    ),
     "parameter without words": (
         ANALYSIS,
         [("    -- Runs to include; NULL means every run.\n", "")],
@@ -216,6 +231,16 @@ ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "lib/gaps.sql",
         [("dur   BIGINT [ns]", "dur   DOUBLE [ns]")],
         "column dur is BIGINT, documented as DOUBLE",
+    ),
+    "a value of another type": (
+        "lib/wanted.sql",
+        [("Returns: BOOLEAN", "Returns: VARCHAR")],
+        "column wanted is BOOLEAN, documented as VARCHAR",
+    ),
+    "a value of what is no parameter": (
+        "lib/exact_std.sql",
+        [("sqrt((count(x)", "sqrt((count(step)")],
+        "the engine refuses to run it: Binder Error: Referenced column",
     ),
     "a macro that returns more than the table it names": (
         "lib/scoped_gpu_ops.sql",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
+from statistics import variance
 from typing import Any
 
 import duckdb
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from hta_sql.library.objects import load_library
 from tests.examples import examples
 
-MACROS = ("enclosing_intervals", "short_names")
+MACROS = ("enclosing_intervals", "exact_std", "short_names", "wanted")
 
 Span = tuple[int | None, int, int]
 """Lane, start, length."""
@@ -118,3 +120,40 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
 def test_short_names_of_kernels(name: str, short: str) -> None:
     """Names as profilers write them."""
     assert short_names([name]) == {name: short}
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "expected"),
+    [
+        (None, 3, True),
+        (None, None, True),
+        ([1, 3], 3, True),
+        ([1, 3], 2, False),
+        ([], 2, False),
+        ([1, 3], None, None),
+    ],
+)
+def test_wanted(asked: list[int] | None, value: int | None, expected: bool | None) -> None:
+    """No list means everything; an unknown value is in no list."""
+    row = connection().execute(
+        "SELECT lib.wanted($asked::BIGINT[], $value::BIGINT)", {"asked": asked, "value": value}
+    )
+    assert row.fetchall() == [(expected,)]
+
+
+@given(values=st.lists(st.one_of(st.none(), st.integers(0, 2**40)), max_size=8))
+@settings(max_examples=examples(40))
+def test_exact_std(values: list[int | None]) -> None:
+    """The sample standard deviation as fractions have it; NULL for fewer than two values."""
+    known = [Fraction(value) for value in values if value is not None]
+    (((found,),)) = (
+        connection()
+        .execute(
+            "SELECT lib.exact_std(v) FROM unnest($values::BIGINT[]) AS t(v)", {"values": values}
+        )
+        .fetchall()
+    )
+    if len(known) < 2:
+        assert found is None
+    else:
+        assert found == pytest.approx(float(variance(known)) ** 0.5)

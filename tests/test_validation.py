@@ -19,12 +19,12 @@ from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIB = ("scoped_gpu_ops", "class_segments", "gaps")
+LIB = ("wanted", "exact_std", "scoped_gpu_ops", "class_segments", "gaps")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A library in small that keeps the rules: all tables, three macros, one analysis."""
+    """A library in small that keeps the rules: all tables, five macros, one analysis."""
     source, root = sql_root(), tmp_path / "sql"
     shutil.copytree(source / "tables", root / "tables")
     for relative in (*(f"lib/{name}.sql" for name in LIB), ANALYSIS):

@@ -42,7 +42,7 @@ def _object(about: SqlObject) -> Iterator[str]:
         for p in about.parameters:
             yield f"| `{p.name}` | {p.type or ''} | {cell(p.default)} | {cell(p.doc)} |"
         yield ""
-    yield "| column | type | unit | meaning |"
+    yield f"| {'returns' if about.is_scalar else 'column'} | type | unit | meaning |"
     yield "|---|---|---|---|"
     yield from map(column_row, about.columns)
     yield ""

@@ -68,7 +68,8 @@ def _lines(found: SqlObject) -> Iterator[str]:
         yield from ("", click.style("Parameters", bold=True))
         yield from _entries([(p.name, _parameter_type(p), p.doc) for p in found.parameters])
     if found.columns:
-        yield from ("", click.style("Columns", bold=True))
+        title = "Returns" if found.is_scalar else "Columns"
+        yield from ("", click.style(title, bold=True))
         yield from _entries([(c.name, _column_type(c), c.doc) for c in found.columns])
     if found.version:
         yield from ("", f"Run it: hta-sql run STORE {found.base_name}")

@@ -27,7 +27,8 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         _comment(con, "VIEW", table.name, table)
     for macro in library.macros:
         con.execute(macro.text)
-        _comment(con, "MACRO TABLE", f"lib.{macro.name}", macro)
+        kind = "MACRO" if macro.is_scalar else "MACRO TABLE"
+        _comment(con, kind, f"lib.{macro.name}", macro)
     for analysis in library.analyses:
         con.execute(analysis.text)
         _comment(con, "MACRO TABLE", analysis.name, analysis)

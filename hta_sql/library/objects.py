@@ -1,13 +1,13 @@
 """Finds and parses the files under sql/: what they are called, take, return and mean.
 
 Names, types and defaults come from the DDL; the comments add words and units.
-Whether the two agree with the engine is checked in validation.py.
+Whether the two agree with the engine is checked in rules/.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
 from hta_sql.library.files import sql_root
 
 _MACRO = re.compile(
-    r"^CREATE OR REPLACE MACRO (?:lib\.)?(\w+)\(\n(.*?)^\) AS TABLE\n", re.MULTILINE | re.DOTALL
+    r"^CREATE OR REPLACE MACRO (?:lib\.)?(\w+)\(\n(.*?)^\) AS( TABLE)?\n", re.MULTILINE | re.DOTALL
 )
 _VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
 _PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
 _COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
+_RETURNED = re.compile(r"^-- Returns: ([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
 _CALLED = re.compile(r"\blib\.(\w+)\(")
 _FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from): (.+)$")
@@ -48,7 +49,10 @@ class Column:
 
 @dataclass(frozen=True)
 class SqlObject:
-    """One .sql file: a table view, a shared macro or an analysis."""
+    """One .sql file: a table view, a shared macro or an analysis.
+
+    A scalar macro returns a value: its one column is that value, under its own name.
+    """
 
     path: Path
     name: str
@@ -58,6 +62,7 @@ class SqlObject:
     parameters: tuple[Parameter, ...]
     columns: tuple[Column, ...]
     text: str
+    is_scalar: bool = False
 
     @property
     def base_name(self) -> str:
@@ -212,8 +217,9 @@ def parse_file(path: Path) -> SqlObject:
         description="\n".join(prose[blank:]).strip(),
         facts=facts,
         parameters=tuple(_parameters(path, macro.group(2))) if macro else (),
-        columns=tuple(_columns(text[declared.end() :])),
+        columns=tuple(_columns(declared.group(1), text[declared.end() :])),
         text=text,
+        is_scalar=bool(macro and not macro.group(3)),
     )
 
 
@@ -232,18 +238,19 @@ def _parameters(path: Path, block: str) -> list[Parameter]:
     return found
 
 
-def _columns(text: str) -> list[Column]:
-    lines = iter(text.splitlines())
-    if next(lines, "") != "-- Columns:":
-        return []
+def _columns(name: str, text: str) -> list[Column]:
+    first, *lines = text.splitlines() or [""]
     found: list[Column] = []
+    if returned := _RETURNED.match(first):
+        found.append(Column(name, *returned.groups()))
+    elif first != "-- Columns:":
+        return []
     for line in lines:
         if match := _COLUMN.match(line):
-            name, kind, unit, doc = match.groups()
-            found.append(Column(name, kind, unit, doc))
+            found.append(Column(*match.groups()))
         elif found and (continued := _CONTINUED.match(line)):
             last = found[-1]
-            found[-1] = Column(last.name, last.type, last.unit, f"{last.doc} {continued.group(1)}")
+            found[-1] = replace(last, doc=f"{last.doc} {continued.group(1)}")
         else:
             break
     return found

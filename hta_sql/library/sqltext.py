@@ -107,6 +107,17 @@ def call(name: str, arguments: Mapping[str, str]) -> str:
     return f"FROM {name}({given})"
 
 
+def scalar_call(name: str, arguments: Mapping[str, str]) -> str:
+    """Build the SELECT of what a scalar macro returns, as a column of its name.
+
+    Args:
+        name: Name of the macro in lib, trusted.
+        arguments: Parameter ─▶ SQL of its value, trusted.
+    """
+    given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
+    return f"SELECT lib.{name}({given}) AS {identifier(name)}"
+
+
 def describe(relation: str) -> str:
     """Build the question which columns a relation has.
 

@@ -99,7 +99,7 @@ WITH
         SELECT b.run, b.rank, b.pid, b.tid, min(f.pid) AS forward_pid, min(f.tid) AS forward_tid
         FROM cpu_ops AS b
         JOIN cpu_ops AS f ON f.run = b.run AND f.rank = b.rank AND f.event_id = b.fwd_op_id
-        WHERE (runs IS NULL OR list_contains(runs, b.run)) AND (ranks IS NULL OR list_contains(ranks, b.rank))
+        WHERE lib.wanted(runs, b.run) AND lib.wanted(ranks, b.rank)
         GROUP BY b.run, b.rank, b.pid, b.tid
         HAVING count(DISTINCT (f.pid, f.tid)) = 1 AND (min(f.pid), min(f.tid)) <> (b.pid, b.tid)
     ),
@@ -170,8 +170,8 @@ WITH
         WHERE
             g.class = 'sync'
             AND g.launch_id IS NOT NULL
-            AND (runs IS NULL OR list_contains(runs, g.run))
-            AND (ranks IS NULL OR list_contains(ranks, g.rank))
+            AND lib.wanted(runs, g.run)
+            AND lib.wanted(ranks, g.rank)
     ),
     _syncs AS (
         SELECT s.*, r.ts AS recorded_ts
@@ -231,8 +231,8 @@ WITH
         WHERE
             infer_syncs
             AND regexp_matches(c.name, 'stream_?wait_?event', 'i')
-            AND (runs IS NULL OR list_contains(runs, c.run))
-            AND (ranks IS NULL OR list_contains(ranks, c.rank))
+            AND lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
     ),
     _waiting_ops AS (
         SELECT DISTINCT ON (o.run, o.rank, o.event_id) o.*, w.ts AS waited_ts

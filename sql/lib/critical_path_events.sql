@@ -49,7 +49,7 @@ WITH
         SELECT h.*
         FROM lib.host_spans(runs, ranks) AS h
         WHERE
-            (steps IS NULL OR list_contains(steps, h.step))
+            lib.wanted(steps, h.step)
             AND (include_last_profiler_step OR NOT h.in_last_step)
     ),
     _instances AS (

@@ -42,5 +42,5 @@ WITH
 SELECT s.*
 FROM _spans AS s
 WHERE
-    (runs IS NULL OR list_contains(runs, s.run))
-    AND (ranks IS NULL OR list_contains(ranks, s.rank))
+    lib.wanted(runs, s.run)
+    AND lib.wanted(ranks, s.rank)

@@ -43,9 +43,9 @@ WITH
         FROM steps AS s
         JOIN ranks AS k ON k.run = s.run AND k.rank = s.rank
         WHERE
-            (runs IS NULL OR list_contains(runs, s.run))
-            AND (ranks IS NULL OR list_contains(ranks, s.rank))
-            AND (steps IS NULL OR list_contains(steps, s.step))
+            lib.wanted(runs, s.run)
+            AND lib.wanted(ranks, s.rank)
+            AND lib.wanted(steps, s.step)
             AND (include_last_profiler_step OR NOT (s.is_last AND k.drops_last_step))
     ),
     _stepped AS (
@@ -64,9 +64,9 @@ WITH
         LEFT JOIN _stepped AS t ON t.run = c.run
         WHERE
             (t.run IS NULL OR c.step IS NOT NULL)
-            AND (runs IS NULL OR list_contains(runs, c.run))
-            AND (ranks IS NULL OR list_contains(ranks, c.rank))
-            AND (steps IS NULL OR list_contains(steps, c.step))
+            AND lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
+            AND lib.wanted(steps, c.step)
             AND (include_last_profiler_step OR NOT c.in_last_step)
     ),
     _spans AS (
@@ -147,7 +147,7 @@ WITH
     _spreads AS (
         SELECT
             l.run, l.channel, l.name, l.place, bool_or(l.is_long) AS is_long, l.step,
-            sqrt((count(*) * sum(l.dur::HUGEINT * l.dur) - sum(l.dur) * sum(l.dur)) / (count(*) * (count(*) - 1))) AS spread
+            lib.exact_std(l.dur) AS spread
         FROM _last AS l
         GROUP BY l.run, l.channel, l.name, l.place, l.step
         HAVING count(*) >= 2

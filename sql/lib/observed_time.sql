@@ -26,18 +26,18 @@ WITH
         SELECT c.run, c.rank, min(c.ts), max(c.ts + c.dur)
         FROM cpu_ops AS c
         WHERE
-            (runs IS NULL OR list_contains(runs, c.run))
-            AND (ranks IS NULL OR list_contains(ranks, c.rank))
-            AND (steps IS NULL OR list_contains(steps, c.step))
+            lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
+            AND lib.wanted(steps, c.step)
             AND (include_last_profiler_step OR NOT c.in_last_step)
         GROUP BY c.run, c.rank
         UNION ALL
         SELECT c.run, c.rank, min(c.ts), max(c.ts + c.dur)
         FROM runtime_calls AS c
         WHERE
-            (runs IS NULL OR list_contains(runs, c.run))
-            AND (ranks IS NULL OR list_contains(ranks, c.rank))
-            AND (steps IS NULL OR list_contains(steps, c.step))
+            lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
+            AND lib.wanted(steps, c.step)
             AND (include_last_profiler_step OR NOT c.in_last_step)
         GROUP BY c.run, c.rank
     )

@@ -54,7 +54,7 @@ WITH
     _ranks AS (
         SELECT k.*
         FROM ranks AS k
-        WHERE (runs IS NULL OR list_contains(runs, k.run)) AND (ranks IS NULL OR list_contains(ranks, k.rank))
+        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
     ),
     _gpu AS (
         SELECT

@@ -22,7 +22,7 @@ FROM gpu_ops AS g
 WHERE
     g.class <> 'sync'
     AND NOT g.is_suspect
-    AND (runs IS NULL OR list_contains(runs, g.run))
-    AND (ranks IS NULL OR list_contains(ranks, g.rank))
-    AND (steps IS NULL OR list_contains(steps, g.step))
+    AND lib.wanted(runs, g.run)
+    AND lib.wanted(ranks, g.rank)
+    AND lib.wanted(steps, g.step)
     AND (include_last_profiler_step OR NOT g.in_last_step)

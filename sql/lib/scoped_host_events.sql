@@ -55,7 +55,7 @@ SELECT e.run, e.rank, e.event_id, e.category, e.name, e.input_dims, e.pid, e.tid
 FROM _events AS e
 WHERE
     e.dur >= 0
-    AND (runs IS NULL OR list_contains(runs, e.run))
-    AND (ranks IS NULL OR list_contains(ranks, e.rank))
-    AND (steps IS NULL OR list_contains(steps, e.step))
+    AND lib.wanted(runs, e.run)
+    AND lib.wanted(ranks, e.rank)
+    AND lib.wanted(steps, e.step)
     AND (include_last_profiler_step OR NOT e.in_last_step)

@@ -39,7 +39,7 @@ SELECT
 FROM gpu_ops AS g
 WHERE
     NOT g.is_suspect
-    AND (runs IS NULL OR list_contains(runs, g.run))
-    AND (ranks IS NULL OR list_contains(ranks, g.rank))
+    AND lib.wanted(runs, g.run)
+    AND lib.wanted(ranks, g.rank)
     AND (steps IS NULL OR (g.launch_id IS NOT NULL AND list_contains(steps, g.step)))
     AND (include_last_profiler_step OR NOT g.in_last_step)

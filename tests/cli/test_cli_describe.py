@@ -63,6 +63,13 @@ def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
     assert cli("describe", "lib.idle_gaps").out.startswith("lib.idle_gaps\n")
 
 
+def test_describe_a_scalar_macro(cli: Cli) -> None:
+    """What it returns stands where columns stand elsewhere."""
+    out = cli("describe", "lib.wanted").out
+    assert "\nReturns\n  wanted  BOOLEAN  Whether it is asked for" in out
+    assert "Columns" not in out
+
+
 def test_describe_unknown(cli: Cli) -> None:
     """The nearest of analyses, tables and macros is offered."""
     cli("describe", "gpu_opz").fails(1, "Did you mean 'gpu_ops'?")

@@ -49,6 +49,8 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
     values = {
         p.name: f"'{SPANS}'" if p.name.endswith(RELATIONS) else "NULL" for p in about.parameters
     }
+    if about.is_scalar:
+        return "lib", sqltext.scalar_call(about.name, values)
     return "lib", sqltext.call(f"lib.{about.name}", values)
 
 
@@ -63,7 +65,8 @@ def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) ->
     """Names and types of the parameters, as the engine has them."""
     rows = con.execute(
         "SELECT f.parameters, f.parameter_types FROM duckdb_functions() AS f "
-        "WHERE f.schema_name = $schema AND f.function_name = $name AND f.function_type = 'table_macro'",
+        "WHERE f.schema_name = $schema AND f.function_name = $name "
+        "AND f.function_type IN ('macro', 'table_macro')",
         {"schema": schema, "name": about.name},
     ).fetchall()
     documented = [(p.name, p.type) for p in about.parameters]

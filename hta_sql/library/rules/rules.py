@@ -65,6 +65,9 @@ def _of_one(
     if about in library.tables:
         return
     yield from shadowing(library, about)
+    if in_analysis and about.is_scalar:
+        yield "it returns one value; an analysis returns rows: AS TABLE"
+        return
     try:
         statement = read_statement(con, about)
     except LibraryError as error:
@@ -94,8 +97,10 @@ def form(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Iterator[str]:
 
 
 def words(about: SqlObject) -> Iterator[str]:
-    """Columns are listed once each; parameters have words."""
-    if not about.columns and not columns_of(about):
+    """Columns are listed once each, what a scalar macro returns is said; parameters have words."""
+    if about.is_scalar and not about.columns:
+        yield "it does not say what it returns; write '-- Returns: TYPE  what' behind AS"
+    elif not about.columns and not columns_of(about):
         yield (
             "it documents no columns; list them under '-- Columns:' behind AS (a lib macro that "
             "returns the rows of a table says '-- Columns: those of gpu_ops.')"

@@ -45,13 +45,13 @@ def count_statements(con: duckdb.DuckDBPyConnection, text: str) -> int:
 
 
 def read_statement(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Statement:
-    """Parse the statement behind ``AS TABLE`` or ``AS``.
+    """Parse the statement behind ``AS TABLE`` or ``AS``, or the expression of a scalar macro.
 
     Raises:
         LibraryError: The engine's parser refuses it.
     """
     marker = ") AS TABLE\n" if ") AS TABLE\n" in about.text else " AS\n"
-    body = about.text.partition(marker)[2]
+    body = ("SELECT\n" if about.is_scalar else "") + about.text.partition(marker)[2]
     ((tree,),) = con.execute("SELECT json_serialize_sql($body)", {"body": body}).fetchall()
     parsed = json.loads(tree)
     if parsed["error"]:

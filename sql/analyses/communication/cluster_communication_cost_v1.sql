@@ -37,8 +37,8 @@ FROM cluster_communication AS c
 WHERE
     c.step IS NOT NULL
     AND c.communication_ns IS NOT NULL
-    AND (runs IS NULL OR list_contains(runs, c.run))
-    AND (ranks IS NULL OR list_contains(ranks, c.rank))
-    AND (steps IS NULL OR list_contains(steps, c.step))
+    AND lib.wanted(runs, c.run)
+    AND lib.wanted(ranks, c.rank)
+    AND lib.wanted(steps, c.step)
 GROUP BY c.run, c.rank, c.kind
 ORDER BY c.run, c.rank, operation

@@ -42,8 +42,8 @@ WITH
         FROM ranks AS k
         WHERE
             k.event_count > 0
-            AND (runs IS NULL OR list_contains(runs, k.run))
-            AND (ranks IS NULL OR list_contains(ranks, k.rank))
+            AND lib.wanted(runs, k.run)
+            AND lib.wanted(ranks, k.rank)
     ),
     starts AS (
         SELECT

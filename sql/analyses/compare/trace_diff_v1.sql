@@ -69,15 +69,15 @@ WITH
         FROM operations AS o
         JOIN pair AS p ON o.run = p.control_run
         WHERE
-            (ranks IS NULL OR list_contains(ranks, o.rank))
-            AND (steps IS NULL OR list_contains(steps, o.step))
+            lib.wanted(ranks, o.rank)
+            AND lib.wanted(steps, o.step)
         UNION ALL
         SELECT 'test', o.side, o.category, o.name, o.shapes, o.dur
         FROM operations AS o
         JOIN pair AS p ON o.run = p.test_run
         WHERE
-            (coalesce(test_ranks, ranks) IS NULL OR list_contains(coalesce(test_ranks, ranks), o.rank))
-            AND (coalesce(test_steps, steps) IS NULL OR list_contains(coalesce(test_steps, steps), o.step))
+            lib.wanted(coalesce(test_ranks, ranks), o.rank)
+            AND lib.wanted(coalesce(test_steps, steps), o.step)
     ),
     summed AS (
         SELECT s.* FROM lib.summed_ops('of_both', by_short_name, by_shapes, by_category, by_step_number) AS s

@@ -48,5 +48,5 @@ SELECT
 FROM ranks AS k
 LEFT JOIN models AS m ON m.run = k.run AND m.rank = k.rank
 LEFT JOIN calls AS c ON c.run = k.run AND c.rank = k.rank
-WHERE (runs IS NULL OR list_contains(runs, k.run)) AND (ranks IS NULL OR list_contains(ranks, k.rank))
+WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
 ORDER BY k.run, k.rank

@@ -77,11 +77,7 @@ SELECT
     min(o.dur) AS min_ns,
     max(o.dur) AS max_ns,
     avg(o.dur) AS mean_ns,
-    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
-    sqrt(
-        (count(*) * sum(o.dur::HUGEINT * o.dur) - sum(o.dur) * sum(o.dur))
-        / nullif(count(*) * (count(*) - 1), 0)
-    ) AS std_ns,
+    lib.exact_std(o.dur) AS std_ns,
     median(o.dur)::DOUBLE AS median_ns,
     100::DOUBLE * sum(o.dur) / nullif(any_value(l.class_total), 0)::DOUBLE AS class_pct,
     count(DISTINCT o.name) AS name_count,

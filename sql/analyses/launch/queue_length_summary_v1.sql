@@ -57,11 +57,7 @@ SELECT
     o.unlinked_count,
     count(p.queue_length) AS point_count,
     avg(p.queue_length) AS mean_length,
-    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
-    sqrt(
-        (count(p.queue_length) * sum(p.queue_length::HUGEINT * p.queue_length) - sum(p.queue_length) * sum(p.queue_length))
-        / nullif(count(p.queue_length) * (count(p.queue_length) - 1), 0)
-    ) AS std_length,
+    lib.exact_std(p.queue_length) AS std_length,
     min(p.queue_length) AS min_length,
     quantile_cont(p.queue_length, 0.25)::DOUBLE AS p25_length,
     quantile_cont(p.queue_length, 0.5)::DOUBLE AS p50_length,

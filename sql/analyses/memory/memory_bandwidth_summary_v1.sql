@@ -75,14 +75,7 @@ SELECT
     coalesce(sum(p.dur), 0)::BIGINT AS busy_ns,
     count(p.rate) FILTER (p.is_change) AS point_count,
     avg(p.rate) FILTER (p.is_change) / 1e9 AS mean_gbps,
-    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
-    sqrt(
-        (
-            count(p.rate) FILTER (p.is_change) * sum(p.rate::HUGEINT * p.rate) FILTER (p.is_change)
-            - (sum(p.rate) FILTER (p.is_change)) * (sum(p.rate) FILTER (p.is_change))
-        )
-        / nullif(count(p.rate) FILTER (p.is_change) * (count(p.rate) FILTER (p.is_change) - 1), 0)
-    ) / 1e9 AS std_gbps,
+    lib.exact_std(CASE WHEN p.is_change THEN p.rate END) / 1e9 AS std_gbps,
     min(p.rate) / 1e9 AS min_gbps,
     quantile_cont(p.rate, 0.25) FILTER (p.is_change)::DOUBLE / 1e9 AS p25_gbps,
     quantile_cont(p.rate, 0.5) FILTER (p.is_change)::DOUBLE / 1e9 AS p50_gbps,

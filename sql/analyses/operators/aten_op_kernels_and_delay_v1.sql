@@ -44,7 +44,7 @@ WITH RECURSIVE
     operators AS (
         SELECT c.run, c.rank, c.event_id, c.parent_op_id, c.name, c.ts, c.dur
         FROM cpu_ops AS c
-        WHERE (runs IS NULL OR list_contains(runs, c.run)) AND (ranks IS NULL OR list_contains(ranks, c.rank))
+        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
     ),
     -- From the nearest operator upwards, until the name fits.
     climbing AS (

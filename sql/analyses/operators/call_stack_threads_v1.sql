@@ -38,7 +38,7 @@ WITH
     tree AS (
         SELECT t.*
         FROM lib.call_tree(runs, ranks, include_last_profiler_step, joins_backward) AS t
-        WHERE steps IS NULL OR list_contains(steps, t.step)
+        WHERE lib.wanted(steps, t.step)
     ),
     host AS (
         SELECT

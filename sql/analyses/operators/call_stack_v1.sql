@@ -85,5 +85,5 @@ SELECT
     b.last_kernel_end_ts,
     b.last_kernel_end_ts - b.first_kernel_ts AS kernel_span_ns
 FROM below AS b
-WHERE steps IS NULL OR list_contains(steps, b.step)
+WHERE lib.wanted(steps, b.step)
 ORDER BY b.position

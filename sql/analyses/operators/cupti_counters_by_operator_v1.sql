@@ -46,8 +46,8 @@ WITH RECURSIVE
         WHERE
             e.category = 'cuda_profiler_range'
             AND e.phase = 'X'
-            AND (runs IS NULL OR list_contains(runs, e.run))
-            AND (ranks IS NULL OR list_contains(ranks, e.rank))
+            AND lib.wanted(runs, e.run)
+            AND lib.wanted(ranks, e.rank)
     ),
     -- A driver call inside of a runtime call of the same launch is no launch of its own.
     launches AS (
@@ -57,8 +57,8 @@ WITH RECURSIVE
             regexp_matches(lower(c.name), 'launch.*kernel')
             -- Few jobs have ranges: without, nothing is read.
             AND (c.run, c.rank) IN (SELECT (r.run, r.rank) FROM ranges AS r)
-            AND (runs IS NULL OR list_contains(runs, c.run))
-            AND (ranks IS NULL OR list_contains(ranks, c.rank))
+            AND lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
         QUALIFY row_number() OVER (
             PARTITION BY c.run, c.rank, coalesce(c.correlation, -1 - c.event_id) ORDER BY c.depth, c.ts, c.event_id
         ) = 1
@@ -82,7 +82,7 @@ WITH RECURSIVE
             ON r.correlation IS NULL AND p.run = r.run AND p.rank = r.rank AND p.place = r.place
             AND p.launch_count = r.range_count
         WHERE
-            (steps IS NULL OR list_contains(steps, coalesce(a.step, p.step)))
+            lib.wanted(steps, coalesce(a.step, p.step))
             AND (include_last_profiler_step OR NOT coalesce(a.in_last_step, p.in_last_step, false))
     ),
     around AS (
@@ -95,14 +95,14 @@ WITH RECURSIVE
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
         WHERE
             c.parent_op_id IS NOT NULL
-            AND (runs IS NULL OR list_contains(runs, c.run))
-            AND (ranks IS NULL OR list_contains(ranks, c.rank))
+            AND lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
     ),
     stacks AS (
         SELECT a.run, a.rank, a.event_id, list(c.name ORDER BY a.height DESC) AS op_names
         FROM around AS a
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
-        WHERE (runs IS NULL OR list_contains(runs, c.run)) AND (ranks IS NULL OR list_contains(ranks, c.rank))
+        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
         GROUP BY a.run, a.rank, a.event_id
     ),
     counted AS (

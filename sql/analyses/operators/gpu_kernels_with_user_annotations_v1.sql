@@ -51,8 +51,8 @@ WITH RECURSIVE
         FROM annotations AS a
         WHERE
             NOT a.on_gpu
-            AND (runs IS NULL OR list_contains(runs, a.run))
-            AND (ranks IS NULL OR list_contains(ranks, a.rank))
+            AND lib.wanted(runs, a.run)
+            AND lib.wanted(ranks, a.rank)
     ),
     -- Along the annotations that something was launched in, from the innermost outwards.
     climbing AS (
@@ -80,8 +80,8 @@ WITH RECURSIVE
         WHERE
             a.on_gpu
             AND a.dur >= 0
-            AND (runs IS NULL OR list_contains(runs, a.run))
-            AND (ranks IS NULL OR list_contains(ranks, a.rank))
+            AND lib.wanted(runs, a.run)
+            AND lib.wanted(ranks, a.rank)
     ),
     by_span AS (
         SELECT

@@ -48,9 +48,9 @@ WITH
         WHERE
             a.on_gpu = use_gpu_annotation
             AND a.dur >= 0
-            AND (runs IS NULL OR list_contains(runs, a.run))
-            AND (ranks IS NULL OR list_contains(ranks, a.rank))
-            AND (steps IS NULL OR list_contains(steps, a.step))
+            AND lib.wanted(runs, a.run)
+            AND lib.wanted(ranks, a.rank)
+            AND lib.wanted(steps, a.step)
             AND (include_last_profiler_step OR NOT a.in_last_step)
     ),
     names AS (
@@ -96,11 +96,7 @@ SELECT
     min(g.dur) AS min_ns,
     max(g.dur) AS max_ns,
     avg(g.dur) AS mean_ns,
-    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
-    sqrt(
-        (count(*) * sum(g.dur::HUGEINT * g.dur) - sum(g.dur) * sum(g.dur))
-        / nullif(count(*) * (count(*) - 1), 0)
-    ) AS std_ns,
+    lib.exact_std(g.dur) AS std_ns,
     count(DISTINCT g.name) AS name_count
 FROM ranges AS g
 JOIN labelled AS l ON l.run = g.run AND l.rank = g.rank AND l.name = g.name

@@ -46,8 +46,8 @@ FROM cluster_step_traces AS s
 WHERE
     s.step IS NOT NULL
     AND s.total_ns IS NOT NULL
-    AND (runs IS NULL OR list_contains(runs, s.run))
-    AND (ranks IS NULL OR list_contains(ranks, s.rank))
-    AND (steps IS NULL OR list_contains(steps, s.step))
+    AND lib.wanted(runs, s.run)
+    AND lib.wanted(ranks, s.rank)
+    AND lib.wanted(steps, s.step)
 GROUP BY s.run, s.rank
 ORDER BY s.run, s.rank

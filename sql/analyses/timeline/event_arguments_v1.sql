@@ -132,21 +132,21 @@ WITH
     keyed AS (
         SELECT t.run, t.rank, t.event_id, t.args, unnest(json_keys(t.args)) AS argument
         FROM of_texts AS t
-        WHERE (runs IS NULL OR list_contains(runs, t.run)) AND (ranks IS NULL OR list_contains(ranks, t.rank))
+        WHERE lib.wanted(runs, t.run) AND lib.wanted(ranks, t.rank)
     ),
     pairs AS (
         SELECT
             c.run, c.rank, c.event_id, 1 AS place,
-            unnest(list_filter(c.found, lambda f: f.value IS NOT NULL AND (arguments IS NULL OR list_contains(arguments, f.argument)))) AS pair
+            unnest(list_filter(c.found, lambda f: f.value IS NOT NULL AND lib.wanted(arguments, f.argument))) AS pair
         FROM of_columns AS c
-        WHERE (runs IS NULL OR list_contains(runs, c.run)) AND (ranks IS NULL OR list_contains(ranks, c.rank))
+        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
         UNION ALL
         SELECT
             k.run, k.rank, k.event_id, 0,
             -- A JSON pointer: no letter of a key means anything else in it.
             {'argument': k.argument, 'value': (k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR}
         FROM keyed AS k
-        WHERE arguments IS NULL OR list_contains(arguments, k.argument)
+        WHERE lib.wanted(arguments, k.argument)
     )
 SELECT p.run, p.rank, p.event_id, p.pair.argument AS argument, arg_min(p.pair.value, p.place) AS value_json
 FROM pairs AS p

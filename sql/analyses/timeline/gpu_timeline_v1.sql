@@ -40,7 +40,7 @@ WITH
     ops AS (
         SELECT g.run, g.rank, g.device, g.stream, g.class, g.name, g.event_id, g.step, g.dur, g.ts - min(g.ts) OVER (PARTITION BY g.run) AS start_ns
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        WHERE (streams IS NULL OR list_contains(streams, g.stream)) AND g.dur >= shortest_ns
+        WHERE lib.wanted(streams, g.stream) AND g.dur >= shortest_ns
     ),
     parted AS (
         SELECT

@@ -38,11 +38,7 @@ SELECT
     i.category,
     count(*) AS gap_count,
     avg(i.gap_ns) AS mean_ns,
-    -- From whole numbers: stddev_samp adds up in the order of the threads, so its last digits vary.
-    sqrt(
-        (count(*) * sum(i.gap_ns::HUGEINT * i.gap_ns) - sum(i.gap_ns) * sum(i.gap_ns))
-        / nullif(count(*) * (count(*) - 1), 0)
-    ) AS std_ns,
+    lib.exact_std(i.gap_ns) AS std_ns,
     min(i.gap_ns) AS min_ns,
     quantile_cont(i.gap_ns, 0.25)::DOUBLE AS p25_ns,
     quantile_cont(i.gap_ns, 0.5)::DOUBLE AS p50_ns,

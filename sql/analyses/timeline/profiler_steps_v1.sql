@@ -48,8 +48,8 @@ FROM steps AS s
 JOIN ranks AS k ON k.run = s.run AND k.rank = s.rank
 LEFT JOIN ops AS o ON o.run = s.run AND o.rank = s.rank AND o.step = s.step
 WHERE
-    (runs IS NULL OR list_contains(runs, s.run))
-    AND (ranks IS NULL OR list_contains(ranks, s.rank))
-    AND (steps IS NULL OR list_contains(steps, s.step))
+    lib.wanted(runs, s.run)
+    AND lib.wanted(ranks, s.rank)
+    AND lib.wanted(steps, s.step)
     AND (include_last_profiler_step OR NOT (s.is_last AND k.drops_last_step))
 ORDER BY s.run, s.rank, s.ts, s.event_id

@@ -58,7 +58,7 @@ WITH
     linked AS (
         SELECT g.run, g.rank, g.correlation, min(g.event_id) AS event_id
         FROM gpu_ops AS g
-        WHERE (runs IS NULL OR list_contains(runs, g.run)) AND (ranks IS NULL OR list_contains(ranks, g.rank))
+        WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
         GROUP BY g.run, g.rank, g.correlation
     ),
     last_steps AS (
@@ -109,7 +109,7 @@ WITH
             h.in_elems, h.out_elems, h.elem_type, h.group_size, NULL::VARCHAR AS in_split_sizes, NULL::VARCHAR AS out_split_sizes
         FROM host AS h
         LEFT JOIN linked AS l ON l.run = h.run AND l.rank = h.rank AND l.correlation = h.correlation
-        WHERE (runs IS NULL OR list_contains(runs, h.run)) AND (ranks IS NULL OR list_contains(ranks, h.rank))
+        WHERE lib.wanted(runs, h.run) AND lib.wanted(ranks, h.rank)
         UNION ALL
         SELECT
             g.run, g.rank, g.event_id, 'gpu_ops',
@@ -119,7 +119,7 @@ WITH
             g.device, g.stream, g.launch_id, g.bytes, g.bandwidth_gbps, g.wait_on_stream, g.wait_on_record_correlation,
             g.in_elems, g.out_elems, g.elem_type, g.group_size, g.in_split_sizes, g.out_split_sizes
         FROM gpu_ops AS g
-        WHERE (runs IS NULL OR list_contains(runs, g.run)) AND (ranks IS NULL OR list_contains(ranks, g.rank))
+        WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
     )
 SELECT
     e.run,
@@ -155,5 +155,5 @@ SELECT
     e.in_split_sizes,
     e.out_split_sizes
 FROM everything AS e
-WHERE (include_last_profiler_step OR NOT e.in_last_step) AND (steps IS NULL OR list_contains(steps, e.step))
+WHERE (include_last_profiler_step OR NOT e.in_last_step) AND lib.wanted(steps, e.step)
 ORDER BY e.run, e.rank, e.event_id
