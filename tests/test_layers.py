@@ -231,5 +231,5 @@ def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
     here = {p.relative_to(ROOT).as_posix() for p in (ROOT / "sql").rglob("*") if p.is_file()}
     assert here
     assert shipped == here
-    assert "hta_sql/py.typed" in names
+    assert {"hta_sql/py.typed", "hta_sql/store/reading_functions.txt"} <= names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)

@@ -175,9 +175,14 @@ def copy_to_path(select: str, options: str) -> str:
     return f"COPY (\n{select}\n) TO $path ({options})"
 
 
+def subquery(select: str) -> str:
+    """Build the question for all rows of a SELECT; trusted."""
+    return f"FROM (\n{select}\n)"
+
+
 def without_rows(select: str) -> str:
     """Build the SELECT of the columns alone; trusted."""
-    return f"FROM (\n{select}\n) LIMIT 0"
+    return f"{subquery(select)} LIMIT 0"
 
 
 def first_match_macro(name: str, rules: Iterable[tuple[int, str]]) -> str:

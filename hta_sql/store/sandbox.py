@@ -1,98 +1,259 @@
 """What a query of unknown origin may do: read the store, nothing else.
 
-The engine is told to open no file outside of the store's folder, to load no extension and to keep
-these settings. It would still write inside of that folder (COPY, also inside of a WITH), so the
-parse tree of each query is held against a list of what reads.
+The engine itself parses the text that will run, and every node of its tree has to be on a list: of
+kinds of nodes, of functions that compute, of the store's own relations and macros. Nothing else
+decides, so that no comment, quote or nesting hides anything. Behind that the engine is told to
+open no file but the store's Parquet, to load no extension and to keep these settings.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from hta_sql.errors import QueryError
+from hta_sql.errors import QueryError, nearest
+from hta_sql.library import sqltext
+from hta_sql.store.manifest import TABLES
 
-_READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-_READING_FUNCTIONS = re.compile(
-    r"(range|generate_series|unnest|repeat|query_table|glob|json_each|json_tree|summary"
-    r"|(read|parquet|duckdb|pragma)_\w+|show\w*)$",
-    re.IGNORECASE,
-)
-"""Table functions that neither write, nor run a text as SQL, nor take a pointer."""
-_MACROS = "SELECT function_name FROM duckdb_functions() WHERE function_type = 'table_macro'"
-_EXPLAIN = re.compile(r"EXPLAIN\b\s*(ANALYZE\b|ANALYSE\b|\([^()]*\))?", re.IGNORECASE)
+Name = tuple[str, ...]
+"""A name with the schema before it, if it was given, in small letters."""
+
+_NODES = {
+    *("SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"),
+    *("DISTINCT_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_MODIFIER"),
+    *("ASCENDING", "DESCENDING", "ORDER_DEFAULT"),
+    *("BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN", "PIVOT", "SHOW_REF", "SUBQUERY"),
+    "TABLE_FUNCTION",
+}
+_EXPRESSIONS = {
+    *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT"),
+    *("FUNCTION", "LAMBDA", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY"),
+    *("TYPE", "WINDOW"),
+}
+_TABLE_FUNCTIONS = {
+    *("generate_series", "json_each", "json_tree", "query_table", "range", "repeat", "unnest"),
+    *("duckdb_columns", "duckdb_functions", "duckdb_tables", "duckdb_views"),
+}
+_SYSTEM_VIEWS = {
+    *(("duckdb_columns",), ("duckdb_tables",), ("duckdb_views",)),
+    *(("information_schema", "columns"), ("information_schema", "tables")),
+}
+_RELATIONS = """
+    SELECT schema_name, view_name FROM duckdb_views()
+    WHERE database_name = current_database() AND NOT internal
+    UNION ALL
+    SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database()
+"""
+_MACROS = """
+    SELECT DISTINCT schema_name, function_name, contains(macro_definition, 'query_table(')
+    FROM duckdb_functions()
+    WHERE database_name = current_database() AND NOT internal
+"""
+_EXPLAIN = ("EXPLAIN ( FORMAT JSON )", "EXPLAIN ( ANALYZE )", "EXPLAIN ANALYZE", "EXPLAIN")
+
+
+def lock(con: duckdb.DuckDBPyConnection, roots: list[str]) -> None:
+    """Tell a database instance to open nothing but the Parquet of a store, for good.
+
+    All connections of one process to the same catalog share the instance.
+
+    Args:
+        con: A connection of it.
+        roots: Spellings of the store's folder.
+    """
+    con.execute("SET allowed_directories = ?", [[f"{root}/{TABLES}" for root in roots]])
+    con.execute("SET autoinstall_known_extensions = false")
+    con.execute("SET autoload_known_extensions = false")
+    con.execute("SET python_enable_replacements = false")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
 
 
 class Sandbox:
-    """Locks a connection down and checks its queries.
+    """Checks queries before they run, against what a catalog has."""
 
-    The settings belong to the database instance, which all connections of one process to the same
-    catalog share; they cannot be undone.
-    """
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        ((self._database,),) = con.execute("SELECT lower(current_database())").fetchall()
+        self._relations = _SYSTEM_VIEWS.union(
+            *(_ways_to_write(*row) for row in con.execute(_RELATIONS).fetchall())
+        )
+        macros = con.execute(_MACROS).fetchall()
+        self._macros: set[Name] = set().union(*(_ways_to_write(*row[:2]) for row in macros))
+        self._taking_names = {("query_table",)}.union(
+            *(_ways_to_write(*row[:2]) for row in macros if row[2])
+        )
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, folders: list[str]) -> None:
-        self._con = con
-        con.execute("SET allowed_directories = ?", [folders])
-        con.execute("SET autoinstall_known_extensions = false")
-        con.execute("SET autoload_known_extensions = false")
-        con.execute("SET python_enable_replacements = false")
-        con.execute("SET enable_external_access = false")
-        con.execute("SET lock_configuration = true")
-        self._macros = {str(name).lower() for (name,) in con.execute(_MACROS).fetchall()}
-
-    def check(self, query: str) -> None:
-        """Refuse what is not one statement that reads.
+    def checked(self, con: duckdb.DuckDBPyConnection, query: str) -> str:
+        """Return the text to run in place of a query: exactly what was checked.
 
         Raises:
             QueryError: Several statements, none, or one that could do more than read.
         """
+        text = _bare(query)
         try:
-            statements = duckdb.extract_statements(query)
-        except duckdb.Error as error:
+            text.encode()
+            statements = duckdb.extract_statements(text)
+        except (duckdb.Error, UnicodeError) as error:
             raise QueryError(str(error)) from error
         if len(statements) != 1:
             raise QueryError(f"One query at a time: this text has {len(statements)} statements.")
-        kind, text = statements[0].type.name, statements[0].query
+        kind = statements[0].type.name
         if kind == "EXPLAIN":
-            # EXPLAIN ANALYZE runs what it explains.
-            self.check(_EXPLAIN.sub("", text, count=1))
-        elif kind == "MULTI":
+            return self._checked_explain(con, text)
+        if kind == "MULTI":
             raise QueryError(
                 "A PIVOT that looks up its columns cannot be checked. Name them: ON x IN ('a', 'b')."
             )
-        elif kind != "SELECT":
+        if kind != "SELECT":
             raise _refused(kind.replace("_", " "))
-        else:
-            for node in _nodes(self._tree(text)):
-                self._check_node(node)
+        self._check_select(con, text)
+        return text
 
-    def _tree(self, query: str) -> Any:
-        """Let the engine itself say how it reads the query."""
-        ((text,),) = self._con.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    def _checked_explain(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
+        """Return an EXPLAIN of what the engine writes down for the tree that was checked.
+
+        EXPLAIN ANALYZE runs what it explains, and the engine gives no tree of all of it.
+        """
+        head, inner = _split_explain(text)
+        self._check_select(con, inner)
+        written = _answer(con, "SELECT json_deserialize_sql(json_serialize_sql(?))", inner)
+        # In brackets: a query that begins with one would else be read as the options of EXPLAIN.
+        wrapped = sqltext.subquery(written)
+        self._check_select(con, wrapped)
+        return f"{head} {wrapped}"
+
+    def _check_select(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
+        """Hold each node of the engine's tree of a text against the lists."""
         try:
-            tree = json.loads(text)
+            tree = json.loads(_answer(con, "SELECT json_serialize_sql(?)", text))
         except RecursionError as error:
             raise QueryError("The query is nested too deeply to be checked.") from error
-        if tree["error"]:
+        if tree["error"] or len(tree["statements"]) != 1:
             raise QueryError(f"The query cannot be checked: {tree.get('error_message')}")
-        return tree["statements"]
+        nodes = list(_nodes(tree["statements"]))
+        named = {str(key).lower() for node in nodes for key in _with_names(node)}
+        # Outside of its WITH, a name with a dot is a file's.
+        known = self._relations.union((name,) for name in named if "." not in name)
+        known.update(("recurring", name) for name in named)
+        called = [node["function"] for node in nodes if node.get("type") == "TABLE_FUNCTION"]
+        for function in called:
+            self._check_table_function(function, known)
+        as_tables = {id(function) for function in called}
+        for node in nodes:
+            if id(node) not in as_tables:
+                self._check_node(node, known)
 
-    def _check_node(self, node: dict[str, Any]) -> None:
-        kind = str(node.get("type"))
-        if kind.endswith("_NODE") and kind not in _READING_NODES:
+    def _check_node(self, node: dict[str, Any], known: set[Name]) -> None:
+        kind = node.get("type")
+        if "class" in node:
+            if node["class"] not in _EXPRESSIONS:
+                raise _refused(str(node["class"]))
+            if node["class"] in ("FUNCTION", "WINDOW"):
+                name = self._name(node)
+                if name not in self._macros and name[-1] not in reading_functions():
+                    raise _refused(
+                        f"the function {name[-1]}", nearest(name[-1], reading_functions())
+                    )
+        elif isinstance(kind, str) and kind not in _NODES:
             raise _refused(kind.removesuffix("_NODE").removesuffix("_QUERY"))
-        if kind == "TABLE_FUNCTION":
-            name = str(node["function"]["function_name"])
-            if name.lower() not in self._macros and not _READING_FUNCTIONS.match(name):
-                raise _refused(f"the function {name}")
+        elif kind == "BASE_TABLE" or node.get("show_type") == "SHOW":
+            _check_relation(self._name(node), known)
+
+    def _check_table_function(self, function: dict[str, Any], known: set[Name]) -> None:
+        name = self._name(function)
+        if name not in self._macros and name[-1] not in _TABLE_FUNCTIONS:
+            candidates = {".".join(macro) for macro in self._macros} | _TABLE_FUNCTIONS
+            raise _refused(f"the function {name[-1]}", nearest(".".join(name), candidates))
+        if name in self._taking_names:
+            for argument in function["arguments"]:
+                for text in _texts(argument["expression"]):
+                    _check_relation(tuple(text.lower().split(".")), known)
+
+    def _name(self, node: dict[str, Any]) -> Name:
+        """Read the name of a relation or function; this database need not be named."""
+        path = [str(part).lower() for part in node["qualified_name"]["path"]]
+        return tuple(path[1:] if len(path) == 3 and path[0] == self._database else path)
 
 
-def _refused(what: str) -> QueryError:
-    return QueryError(f"Only queries that read are allowed here, not {what}.")
+@cache
+def reading_functions() -> frozenset[str]:
+    """Read the list of functions that compute, and do nothing else."""
+    lines = Path(__file__).with_name("reading_functions.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("# ") for word in line.split())
+
+
+def _bare(query: str) -> str:
+    """Leave out what duckdb's Python layer leaves out of a text before it runs it."""
+    text = query.strip()
+    while text.endswith(";"):
+        text = text[:-1].rstrip()
+    return text
+
+
+def _answer(con: duckdb.DuckDBPyConnection, question: str, text: str) -> str:
+    try:
+        ((answer,),) = con.execute(question, [text]).fetchall()
+    except duckdb.Error as error:
+        raise QueryError(f"The query cannot be checked: {error}") from error
+    return str(answer)
+
+
+def _split_explain(text: str) -> tuple[str, str]:
+    """Split an EXPLAIN into its own words and what it explains; comments between them go."""
+    encoded = text.encode()
+    marks = [*duckdb.tokenize(text), (len(encoded), None)]
+    words = [
+        (at, encoded[at:end].decode().strip().upper())
+        for (at, kind), (end, _) in pairwise(marks)
+        if kind is not duckdb.token_type.comment
+    ]
+    for head in _EXPLAIN:
+        length = len(head.split())
+        if [word for _, word in words[:length]] == head.split() and len(words) > length:
+            return head, encoded[words[length][0] :].decode()
+    raise _refused("this EXPLAIN")
+
+
+def _ways_to_write(schema: str, name: str) -> set[Name]:
+    """List how an object of the store may be named; the schema ``main`` need not be."""
+    written = (schema.lower(), name.lower())
+    return {written, written[1:]} if schema == "main" else {written}
+
+
+def _with_names(node: dict[str, Any]) -> Iterator[str]:
+    if "cte_map" in node:
+        yield from (entry["key"] for entry in node["cte_map"]["map"])
+
+
+def _texts(argument: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of relations in an argument: a constant text, or a list of such."""
+    if argument["class"] == "CONSTANT":
+        if argument["literal"]["kind"] == "STRING":
+            yield argument["literal"]["text"]
+    elif argument["class"] == "FUNCTION" and argument["function_name"] == "list_value":
+        for item in argument["arguments"]:
+            yield from _texts(item["expression"])
+    else:
+        raise _refused("a relation whose name is computed")
+
+
+def _check_relation(name: Name, known: set[Name]) -> None:
+    if name not in known:
+        written = ".".join(name)
+        candidates = [".".join(other) for other in known]
+        raise QueryError(
+            f"The store has no table or analysis {written!r}.{nearest(written, candidates)}"
+        )
+
+
+def _refused(what: str, hint: str = "") -> QueryError:
+    return QueryError(f"Only queries that read are allowed here, not {what}.{hint}")
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

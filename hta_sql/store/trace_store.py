@@ -27,7 +27,7 @@ from hta_sql.store.catalog import Identity, built_from, identity_of, private_cat
 from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG
-from hta_sql.store.sandbox import Sandbox
+from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.template import Config
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ class TraceStore(Closing):
             "SELECT run, rank FROM stored.rank_scope ORDER BY run, rank"
         ).fetchall()
         self._warn_of_runs_left_out()
-        self._sandbox = Sandbox(self._con, self._folder.spellings()) if safe else None
+        self._sandbox = Sandbox(self._con) if safe else None
+        if safe:
+            lock(self._con, self._folder.spellings())
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         """Open a catalog of the manifest that is there: the store's own, or one of our own."""
@@ -192,7 +194,7 @@ class TraceStore(Closing):
             QueryError: The engine refused or failed it; the message is the engine's.
         """
         if self._sandbox:
-            self._sandbox.check(query)
+            query = self._sandbox.checked(self._con, query)
         return Result(self._execute(query, parameters))
 
     def run_over(
