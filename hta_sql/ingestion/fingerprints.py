@@ -12,7 +12,7 @@ import fsspec
 
 from hta_sql.ingestion.mindspore import cluster_file, parts_of_rank
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.library.files import definitions
+from hta_sql.library.definitions import definitions
 from hta_sql.store.manifest import Fingerprint, RankEntry
 from hta_sql.traces.peek import Stated, peek
 

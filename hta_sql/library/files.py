@@ -49,12 +49,3 @@ def stored_columns() -> Columns:
 def columns_digest() -> str:
     """Name today's columns; the manifest says of each file which columns it was written with."""
     return hashlib.sha256(json.dumps(stored_columns()).encode()).hexdigest()[:16]
-
-
-@cache
-def definitions() -> str:
-    """Hash the ingest SQL: new definitions make an ingested trace outdated."""
-    digest = hashlib.sha256()
-    for path in sorted((sql_root() / "ingest").rglob("*.*")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -20,7 +20,8 @@ from hta_sql._version import __version__
 from hta_sql.errors import StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.creation import RANK_SCOPE
-from hta_sql.library.files import definitions, stored_columns
+from hta_sql.library.definitions import definitions
+from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.store.columns import StoredFiles, stored_files

@@ -76,6 +76,7 @@ class TraceStore(Closing):
         self.path = Path(path)
         self.ingested: IngestReport | None = None
         self.published: PublishReport | None = None
+        self._told_of_definitions = False
         self._folder = store_folder(path)
         self._config: Config = {
             "threads": threads or cpu_count(),
@@ -154,6 +155,22 @@ class TraceStore(Closing):
                 runs,
             )
 
+    def _warn_of_other_definitions(self) -> None:
+        """Say once which runs another version read, in other ways perhaps."""
+        if self._told_of_definitions:
+            return
+        self._told_of_definitions = True
+        rows = self._con.execute(
+            "SELECT DISTINCT run FROM stored.rank_scope WHERE definitions_changed ORDER BY run"
+        ).fetchall()
+        if rows:
+            log.warning(
+                "%s: runs that were ingested by other definitions than this hta_sql's, so that "
+                "some numbers may differ; ingest the same traces again, into it: %s.",
+                self._folder.root,
+                ", ".join(run for (run,) in rows),
+            )
+
     def run(self, name: str, *, version: int | None = None, **parameters: Any) -> Result:
         """Run an analysis.
 
@@ -171,6 +188,8 @@ class TraceStore(Closing):
             RankError: A wanted run or rank is not in the store.
         """
         analysis = load_library().find(name, version)
+        if analysis.topic != "health":  # which says so itself
+            self._warn_of_other_definitions()
         values = check_parameters(analysis, parameters)
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         call = sqltext.call(analysis.name, {key: f"${key}" for key in values})

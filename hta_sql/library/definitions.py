@@ -1,0 +1,51 @@
+"""What the ingest files define, told apart from how they are written.
+
+A trace is read again when the definitions by which it was ingested are others than those of today.
+A comment, an indent or another line break in one of the files defines nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+from hta_sql.library.files import sql_root
+
+_TOKEN = re.compile(
+    r"""
+    (?P<comment> --[^\n]* | /\*.*?\*/ )
+    | [eE]'(?:[^'\\]|''|\\.)*'          # a text with escapes
+    | '(?:[^']|'')*' | "(?:[^"]|"")*"   # a text, a name
+    | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$   # a text between dollars
+    | \w+ | \S
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@cache
+def definitions() -> str:
+    """Hash what the files of sql/ingest define."""
+    digest = hashlib.sha256()
+    for path in sorted((sql_root() / "ingest").rglob("*.*")):
+        digest.update(definition(path).encode())
+    return digest.hexdigest()
+
+
+def definition(path: Path) -> str:
+    """Return what a file defines: the tokens of a statement, the lines of a table."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".sql":
+        return "\n".join(tokens(text))
+    return "\n".join(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def tokens(sql: str) -> list[str]:
+    """List the words, texts and signs of a statement, without comments and white space.
+
+    Not by the engine's own tokenizer: another version of it may cut elsewhere, and all traces
+    would be read again for that.
+    """
+    return [match.group() for match in _TOKEN.finditer(sql) if match["comment"] is None]

@@ -1,0 +1,121 @@
+"""A trace is read again when what the ingest files define has changed, and for nothing less."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.library import definitions
+from hta_sql.library.files import sql_root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.safety.conftest import WriteTraces
+
+INGEST = sorted((sql_root() / "ingest").rglob("*.sql"))
+
+
+@pytest.fixture
+def sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the ingest files, which counts as what they define."""
+    shutil.copytree(sql_root() / "ingest", tmp_path / "sql" / "ingest")
+    monkeypatch.setattr(definitions, "sql_root", lambda: tmp_path / "sql")
+    definitions.definitions.cache_clear()
+    yield tmp_path / "sql" / "ingest"
+    definitions.definitions.cache_clear()
+
+
+def read_again(traces: Path, store: Path) -> bool:
+    """Ingest; whether anything was read."""
+    definitions.definitions.cache_clear()
+    with hta_sql.ingest(traces, store, run="job") as opened:
+        assert opened.ingested
+        return bool(opened.ingested.results)
+
+
+def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Path) -> None:
+    """They define nothing, in statements and in tables of rules."""
+    traces = write_traces({0: 100.0})
+    assert read_again(traces, tmp_path / "job.store")
+    counters = sql / "store" / "counters.sql"
+    text = counters.read_text()
+    counters.write_text("-- It's new.\n" + text.replace("\n    ", "\n\t\t ") + "/* last */\n")
+    rules = sql / "kernel_classes.csv"
+    rules.write_text("# Rules.\n\n" + rules.read_text())
+    assert not read_again(traces, tmp_path / "job.store")
+
+
+@pytest.mark.parametrize(
+    "change", [("store/counters.sql", "x.value", "-x.value"), ("kernel_classes.csv", "10,", "11,")]
+)
+def test_another_definition(
+    change: tuple[str, str, str], sql: Path, write_traces: WriteTraces, tmp_path: Path
+) -> None:
+    """A sign is enough."""
+    traces = write_traces({0: 100.0})
+    assert read_again(traces, tmp_path / "job.store")
+    file, old, new = change
+    path = sql / file
+    path.write_text(path.read_text().replace(old, new, 1))
+    assert read_again(traces, tmp_path / "job.store")
+
+
+def test_an_analysis_says_so_once(
+    sql: Path, write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the first one that is run over such a store; findings has it as a row instead."""
+    store = tmp_path / "job.store"
+    assert read_again(write_traces({0: 100.0, 1: 100.0}), store)
+    (sql / "kernel_classes.csv").write_text("priority,regex,class,collective,vendor\n")
+    definitions.definitions.cache_clear()
+    (store / "catalog.duckdb").unlink()
+    with caplog.at_level(logging.WARNING), hta_sql.open(store) as opened:
+        found = opened.sql("SELECT value FROM findings() WHERE finding = 'older_definitions'")
+        assert found.rows() == [(2.0,)]
+        opened.run("findings").rows()
+        assert caplog.text == ""
+        opened.run("temporal_breakdown").rows()
+        opened.run("idle_gaps").rows()
+    assert caplog.text.count("ingest the same traces again, into it: job.") == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT 'a -- b'", "SELECT 'a'"),
+        ('SELECT "a  b"', 'SELECT "a b"'),
+        (r"SELECT E'\'--'", r"SELECT E'\''"),
+        ("SELECT $$ -- $$", "SELECT $$  $$"),
+        ("SELECT a b", "SELECT ab"),
+    ],
+)
+def test_texts_are_kept(one: str, other: str) -> None:
+    """What looks like a comment or a space inside of quotes is neither."""
+    assert definitions.tokens(one) != definitions.tokens(other)
+
+
+def test_a_quote_in_a_comment() -> None:
+    """It begins no text, as two dashes in a text begin no comment."""
+    assert definitions.tokens("SELECT 'it''s' -- it's\n, 1") == ["SELECT", "'it''s'", ",", "1"]
+
+
+@pytest.mark.parametrize("path", INGEST, ids=lambda path: path.stem)
+def test_the_engine_sees_the_same_comments(path: Path) -> None:
+    """What is left of a file is what the engine's own tokenizer leaves."""
+    text = path.read_text(encoding="utf-8").encode()
+    found = [*duckdb.tokenize(text.decode()), (len(text), duckdb.token_type.comment)]
+    kept = [
+        text[start:end]
+        for (start, kind), (end, _) in pairwise(found)
+        if kind != duckdb.token_type.comment
+    ]
+    without_space = b"".join(b"".join(kept).split()).decode()
+    assert "".join("".join(definitions.tokens(text.decode())).split()) == without_space
