@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import fsspec
 
+from hta_sql.errors import TraceError, TraceNotFoundError
 from hta_sql.ingestion.mindspore import cluster_file, parts_of_rank
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.library.definitions import definitions
@@ -27,6 +29,9 @@ def fingerprint(path: str) -> Fingerprint:
     """Identify a file by size, time and a hash of its head and tail.
 
     Where several files are one rank, all of them count.
+
+    Raises:
+        TraceNotFoundError: There is no such file.
     """
     if cluster_file(path):
         parts = [_of_file(part.path) for part in parts_of_rank(path)]
@@ -37,9 +42,46 @@ def fingerprint(path: str) -> Fingerprint:
     return _of_file(path)
 
 
+class ChangedWhileReadError(Exception):
+    """A trace is not the one any more that it was when its reading began."""
+
+
+@contextmanager
+def unchanged(path: str) -> Iterator[Fingerprint]:
+    """Read a trace inside of this; yields the fingerprint of what is read.
+
+    What is wrong with half a file is not told of the whole one.
+
+    Raises:
+        ChangedWhileReadError: It changed meanwhile.
+    """
+    before = fingerprint(path)
+    try:
+        yield before
+    except (TraceError, OSError) as error:
+        if _now(path) != before:
+            raise ChangedWhileReadError from error
+        raise
+    if _now(path) != before:
+        raise ChangedWhileReadError
+
+
+def _now(path: str) -> Fingerprint | None:
+    """Identify a file by what the storage says now, not by what it said before; None: it is gone."""
+    fs, name = fsspec.url_to_fs(path)
+    fs.invalidate_cache(name)
+    try:
+        return fingerprint(path)
+    except TraceNotFoundError:
+        return None
+
+
 def _of_file(path: str) -> Fingerprint:
     fs, name = fsspec.url_to_fs(path)
-    info = fs.info(name)
+    try:
+        info = fs.info(name)
+    except FileNotFoundError as error:
+        raise TraceNotFoundError(f"Cannot open trace {path!r}: it is gone.") from error
     size = int(info["size"])
     modified = next((info[key] for key in _TIMES if info.get(key)), 0)
     if isinstance(modified, datetime):
@@ -83,10 +125,7 @@ class KnownTraces:
                 self._by_source[entry.source] = entry
 
     def fingerprint(self, path: str) -> Fingerprint:
-        """Identify a file, as it was when it was first looked at.
-
-        Taken before the trace is read: a trace that is replaced meanwhile counts as changed.
-        """
+        """Identify a file, as it was when it was first looked at."""
         if path not in self._fingerprints:
             self._fingerprints[path] = fingerprint(path)
         return self._fingerprints[path]

@@ -51,7 +51,7 @@ def entry_of(result: RankResult, known: KnownTraces) -> RankEntry:
         run=job.run,
         rank=job.rank,
         source=job.path,
-        fingerprint=known.fingerprint(job.path),
+        fingerprint=result.fingerprint,
         rank_source=job.rank_source,
         event_count=result.event_count,
         quarantined=result.quarantined,

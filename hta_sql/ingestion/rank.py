@@ -20,17 +20,23 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.errors import TraceError
 from hta_sql.ingestion.ascend import adopt_ascend_events
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
+from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.library.files import ingest_sql, sql_root
 from hta_sql.library.sqltext import first_match_macro
+from hta_sql.store.manifest import Fingerprint
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.source import max_unpacked_bytes, open_trace
 
 log = logging.getLogger(__name__)
+
+MAX_READS = 3
+"""A file that changes whenever it is read is still being written."""
 
 NEVER = "1024TiB"
 """More than a database in memory will ever log."""
@@ -63,6 +69,8 @@ class RankResult:
     """What one task did."""
 
     job: RankJob
+    fingerprint: Fingerprint
+    """Of the bytes that were read."""
     files: list[StoredFile]
     event_count: int
     quarantined: int
@@ -73,21 +81,34 @@ class RankResult:
 
 
 def ingest_rank(job: RankJob) -> RankResult:
-    """Read one trace and write its tables; nothing is visible until a manifest names them."""
-    try:
-        return _ingest(job, careful=False)
-    except DoubtfulCutError:
-        log.info("%s is broken where it was cut; reading it again, event by event.", job.path)
-        return _ingest(job, careful=True)
+    """Read one trace and write its tables; nothing is visible until a manifest names them.
+
+    Raises:
+        TraceError: The trace changes whenever it is read, or cannot be.
+    """
+    careful = False
+    for _ in range(MAX_READS):
+        try:
+            return _ingest(job, careful=careful)
+        except DoubtfulCutError:
+            log.info("%s is broken where it was cut; reading it again, event by event.", job.path)
+            careful = True
+        except ChangedWhileReadError:
+            log.warning("%s changed while it was read; reading it again.", job.path)
+    raise TraceError(
+        f"{job.path!r} changed whenever it was read ({MAX_READS} times): something is writing it. "
+        "Ingest it again when that has ended."
+    )
 
 
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
     with _database(job) as con:
-        events, metadata = _staged(con, job, careful=careful)
         summaries: Counter[str] = Counter()
-        if cluster_file(job.path):
-            summaries, metadata = stage_cluster_data(con, job.path)
+        with unchanged(job.path) as fingerprint:
+            events, metadata = _staged(con, job, careful=careful)
+            if cluster_file(job.path):
+                summaries, metadata = stage_cluster_data(con, job.path)
         event_count = events.total()
         link_events(con, job, metadata, event_count)
         place = Place(job.tables, job.run, job.rank, job.writer)
@@ -96,8 +117,17 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
         clock = "SELECT start_ns, base_time_ns IS NOT NULL FROM rank_frame"
         ((start_ns, has_base_time),) = con.execute(clock).fetchall()
     quarantined = sum(file.rows for file in files if file.table == "quarantine")
-    seconds = time.monotonic() - started
-    return RankResult(job, files, event_count, quarantined, start_ns, seconds, steps, has_base_time)
+    return RankResult(
+        job=job,
+        fingerprint=fingerprint,
+        files=files,
+        event_count=event_count,
+        quarantined=quarantined,
+        start_ns=start_ns,
+        seconds=time.monotonic() - started,
+        steps=steps,
+        has_base_time=has_base_time,
+    )
 
 
 def _staged(

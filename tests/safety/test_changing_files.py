@@ -1,0 +1,138 @@
+"""A trace that changes while it is read: the store has all of the new one, or says why not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import pytest
+
+import hta_sql
+from hta_sql.ingestion import fingerprints, rank
+from hta_sql.store.manifest import read_manifest
+from hta_sql.traces.source import open_trace
+from tests.safety.conftest import trace_of
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+
+Change = Callable[[Path], object]
+WhileRead = Callable[[Change], list[str]]
+
+
+@pytest.fixture
+def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
+    """Do something to each trace when it has just been opened; returns what is opened."""
+    opened: list[str] = []
+
+    def install(change: Change) -> list[str]:
+        def changing(path: str) -> BinaryIO:
+            stream = open_trace(path)
+            opened.append(path)
+            change(Path(path))
+            return stream
+
+        monkeypatch.setattr(rank, "open_trace", changing)
+        return opened
+
+    return install
+
+
+def once(change: Change) -> Change:
+    """Do something the first time only."""
+    left = [change]
+
+    def change_once(path: Path) -> None:
+        if left:
+            left.pop()(path)
+
+    return change_once
+
+
+def test_rewritten_once(
+    write_traces: WriteTraces,
+    busy_times: BusyTimes,
+    while_read: WhileRead,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is read again; what the manifest says is of the file that was read."""
+    traces = write_traces({0: 100.0}, events=3)
+    new = json.dumps(trace_of(0, 120.0, 3))
+    opened = while_read(once(lambda path: path.write_text(new)))
+    with caplog.at_level(logging.WARNING):
+        hta_sql.ingest(traces, traces / "job.store").close()
+    assert len(opened) == 2
+    assert "rank0.json changed while it was read" in caplog.text
+    assert busy_times(traces / "job.store") == {0: 360.0}
+    (entry,) = read_manifest(traces / "job.store").entries
+    assert entry.fingerprint == fingerprints.fingerprint(entry.source)
+    with hta_sql.ingest(traces, traces / "job.store") as again:
+        assert again.ingested
+        assert again.ingested.results == []
+
+
+def test_replaced_by_another_file(
+    write_traces: WriteTraces,
+    busy_times: BusyTimes,
+    while_read: WhileRead,
+) -> None:
+    """The open file still has the old bytes; the store gets the new ones."""
+    traces = write_traces({0: 100.0})
+
+    def replace(path: Path) -> None:
+        path.with_suffix(".new").write_text(json.dumps(trace_of(0, 120.0)))
+        path.with_suffix(".new").replace(path)
+
+    while_read(once(replace))
+    hta_sql.ingest(traces, traces / "job.store").close()
+    assert busy_times(traces / "job.store") == {0: 120.0}
+
+
+def test_still_being_written(
+    tmp_path: Path,
+    busy_times: BusyTimes,
+    while_read: WhileRead,
+) -> None:
+    """What is wrong with the half of it that was there is not told of the whole one."""
+    path = tmp_path / "rank0.json.gz"
+    whole = gzip.compress(json.dumps(trace_of(0, 100.0, 2000)).encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    while_read(once(lambda path: path.write_bytes(whole)))
+    hta_sql.ingest(path, tmp_path / "job.store", strict=True).close()
+    assert busy_times(tmp_path / "job.store") == {0: 200_000.0}
+
+
+@pytest.mark.parametrize("shard", [None, (1, 1)])
+def test_changed_whenever_it_is_read(
+    shard: tuple[int, int] | None,
+    write_traces: WriteTraces,
+    busy_times: BusyTimes,
+    while_read: WhileRead,
+) -> None:
+    """An error names it and says what to do; the other ranks are in the store."""
+    traces = write_traces({0: 100.0, 1: 110.0})
+
+    def grow(path: Path) -> None:
+        if path.name == "rank0.json":
+            path.write_text(path.read_text() + "\n")
+
+    opened = while_read(grow)
+    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json' changed .*Ingest it again"):
+        hta_sql.ingest(traces, traces / "job.store", shard=shard)
+    assert sum(path.endswith("rank0.json") for path in opened) == 3
+    if shard:
+        hta_sql.publish(traces / "job.store").close()
+    assert busy_times(traces / "job.store") == {1: 110.0}
+
+
+def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead) -> None:
+    """Nobody can tell whether it was read as it last was."""
+    traces = write_traces({0: 100.0})
+    while_read(Path.unlink)
+    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*gone"):
+        hta_sql.ingest(traces, traces / "job.store")
