@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from hta_sql.hta.trace_analysis import (
-    CUDA_MAX_LAUNCH_QUEUE_PER_STREAM,
-    DEFAULT_TRACE_DIR,
-    TimeSeriesTypes,
-    TraceAnalysis,
-)
+from hta_sql.hta.trace_analysis import TimeSeriesTypes, TraceAnalysis
 
-__all__ = [
-    "CUDA_MAX_LAUNCH_QUEUE_PER_STREAM",
-    "DEFAULT_TRACE_DIR",
-    "TimeSeriesTypes",
-    "TraceAnalysis",
-]
+__all__ = ["TimeSeriesTypes", "TraceAnalysis"]

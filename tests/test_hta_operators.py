@@ -42,7 +42,7 @@ SIGNATURES = {
         "allowlist_patterns",
         "image_renderer",
     ],
-    "get_gpu_kernels_with_user_annotations": ["rank", "expand_names", "shortern_names"],
+    "get_gpu_kernels_with_user_annotations": ["rank", "expand_names", "shorten_names"],
 }
 
 
@@ -286,7 +286,7 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
     plain = analysis.get_gpu_kernels_with_user_annotations(0, expand_names=False)
     assert plain is not None
     assert "s_name" not in plain
-    long = analysis.get_gpu_kernels_with_user_annotations(0, shortern_names=False)
+    long = analysis.get_gpu_kernels_with_user_annotations(0, shorten_names=False)
     assert long is not None
     assert long["s_name"].equals(long["name"])
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hta_sql.errors import ParameterError
-from hta_sql.hta.methods.cupti import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
+from hta_sql.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import JobSpec, write_job
 

@@ -13,25 +13,17 @@ from hta_sql.charts import style
 from hta_sql.charts.frame_timeline import MAX_EVENTS
 from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
 from hta_sql.errors import ParameterError
-from hta_sql.hta.analyzers.timeline import (
-    plot_timeline,
-    plot_timeline_gpu_kernels_from_trace,
-    prepare_timeline_gpu_events,
-)
+from hta_sql.hta.analyzers.timeline import plot_timeline_gpu_kernels
 from hta_sql.hta.common.timeline import (
-    EventType,
     PlotFormat,
     Timeline,
     TimelinePlotSetting,
     align_module_with_kernels,
-    auto_detect_setting,
-    get_fig_name_from_fig_title,
-    get_fig_title_from_fig_name,
     plot_events_timeline,
     prepare_timeline_events,
     simplify_name,
 )
-from hta_sql.hta.common.timeline_settings import event_type_of
+from hta_sql.hta.common.timeline_settings import EventType, auto_detect_setting, event_type_of
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_call_graph import CallGraph
 from hta_sql.hta.common.trace_filter import GPUKernelFilter
@@ -63,10 +55,9 @@ def rows(chart: Any) -> list[dict[str, Any]]:
     return found
 
 
-def prepared_ranks(trace: Trace) -> pd.DataFrame:
-    """Device activity of both ranks."""
-    both = pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
-    return prepare_timeline_gpu_events(both, trace.symbol_table)
+def both_ranks(trace: Trace) -> pd.DataFrame:
+    """The events of both ranks, as HTA's notebooks put them together."""
+    return pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
 
 
 def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
@@ -103,27 +94,20 @@ def test_many_operations_and_ranks_stay_small() -> None:
     assert any("first 100 of 4,096" in line for line in chart.to_dict()["title"]["subtitle"])
 
 
-def test_gpu_events_of_frames(trace: Trace) -> None:
+def test_device_activity_of_ranks(trace: Trace) -> None:
     """Steps, ranks and streams choose; short events get the threshold's length."""
-    frame = pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
-    events = prepare_timeline_gpu_events(frame, trace.symbol_table, [1], None, [7], 7)
-    assert events["s_name"].tolist() == ["k1", "k2", "k4", "orphan"]
-    assert set(events["task"]) == {"rank 1 stream 7"}
-    shown = events["calibrated_end_global"] - events["calibrated_start_global"]
-    assert shown.dt.total_seconds().mul(1e6).round().tolist() == [10, 7, 7, 7]
-    assert prepare_timeline_gpu_events(frame, trace.symbol_table, iterations=[9]).empty
+    frame, symbols = both_ranks(trace), trace.symbol_table
+    drawn = plot_timeline_gpu_kernels("Kernels", frame, symbols, [1], None, [7], 7)
+    assert [(b["task"], b["colour"]) for b in rows(drawn)] == [
+        ("rank 1 stream 7", name) for name in ("k1", "k2", "k4", "orphan")
+    ]
+    assert [round(b["x2"] - b["x"], 3) for b in rows(drawn)] == [10, 7, 7, 7]
+    chart = plot_timeline_gpu_kernels("Kernels", frame, symbols, duration_threshold=0)
+    lanes = {f"rank {rank} stream {stream}" for rank in (0, 1) for stream in (7, 8)}
+    assert {bar["task"] for bar in rows(chart)} == lanes
+    assert (min(bar["x"] for bar in rows(chart)), max(bar["x2"] for bar in rows(chart))) == (0, 55)
     with pytest.raises(ParameterError, match="iteration"):
-        prepare_timeline_gpu_events(frame.drop(columns="iteration"), trace.symbol_table)
-
-
-def test_chart_of_a_trace(trace: Trace) -> None:
-    """One lane per rank and stream, times from the first event."""
-    bars = rows(
-        plot_timeline_gpu_kernels_from_trace("Kernels", trace, ranks=[0], duration_threshold=0)
-    )
-    assert {bar["task"] for bar in bars} == {"rank 0 stream 7", "rank 0 stream 8"}
-    assert min(bar["x"] for bar in bars) == 0
-    assert max(bar["x2"] for bar in bars) == 55
+        plot_timeline_gpu_kernels("Kernels", frame.drop(columns="iteration"), symbols)
 
 
 def test_lanes(trace: Trace) -> None:
@@ -134,7 +118,7 @@ def test_lanes(trace: Trace) -> None:
         one["task"]
     ) - {f"cpu level {depth:03d}" for depth in range(5)}
     assert (one["calibrated_end_global"] - one["calibrated_start_global"]).min() == 5
-    both = pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
+    both = both_ranks(trace)
     lanes = prepare_timeline_events(both[both["stream"] >= 0], setting, trace.symbol_table)["task"]
     assert set(lanes) == {f"rank {r:03d} gpu stream {s:03d}" for r in (0, 1) for s in (7, 8)}
     assert prepare_timeline_events(trace.get_trace(0).iloc[:0], setting, trace.symbol_table).empty
@@ -210,10 +194,6 @@ def test_settings(trace: Trace, tmp_path: Path) -> None:
     to_file.plot("Kernels", str(tmp_path / "kernels.svg"))
     assert (tmp_path / "kernels.svg").stat().st_size > 1000
     assert Timeline.is_timeline_events(to_file.timeline_events, setting)
-    assert get_fig_title_from_fig_name("step_3-kernels") == "Step 3 Kernels"
-    assert get_fig_name_from_fig_title("Step 3  Kernels") == "step_3_kernels"
-    drawn = plot_timeline("Two", prepared_ranks(trace), ranks=[1])
-    assert {bar["task"] for bar in rows(drawn)} == {"rank 1 stream 7", "rank 1 stream 8"}
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 
-from hta_sql.errors import RankError, TraceFormatError, TraceNotFoundError
-from hta_sql.hta.common.trace import Trace, create_rank_to_trace_dict, get_trace_files
-from hta_sql.hta.common.trace_file import create_rank_to_trace_dict_from_dir, update_trace_rank
+from hta_sql.errors import ParameterError, RankError, TraceFormatError
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.common.trace_call_graph import CallGraph
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.methods.names import shorten_name
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.traces.whole_files import read_trace, write_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 TRACES = Path(__file__).parent / "traces"
 COLUMNS = [
@@ -42,6 +43,7 @@ COLUMNS = [
     "external_id",
     "python_id",
     "python_parent_id",
+    "process_rank",
     "collective_name",
     "in_msg_nelems",
     "out_msg_nelems",
@@ -78,7 +80,7 @@ def test_columns_and_values(trace: Trace) -> None:
     symbols = trace.symbol_table.get_sym_table()
     op = frame.loc[2].to_dict()
     assert (symbols[op["name"]], symbols[op["cat"]]) == ("aten::linear", "cpu_op")
-    assert (op["ts"], op["dur"], op["end"]) == (4.0, 6.0, 10.0)
+    assert (op["ts"], op["dur"], op["end"]) == (14.0, 6.0, 20.0)
     assert (op["input_dims"], op["input_type"]) == ([[2, 3]], "-1")
     assert (op["external_id"], op["stream"], op["correlation"]) == (5, -1, -1)
     assert (op["iteration"], op["index_correlation"]) == (550, -1)
@@ -105,6 +107,66 @@ def test_scope(trace: Trace) -> None:
     assert trace.get_ranks() == [0]
     with pytest.raises(RankError, match="No rank 1"):
         trace.get_trace(1)
+
+
+def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
+    """parse_traces leaves each rank on its own clock; then time 0 is the first event of all ranks."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}
+    paths = {}
+    for rank, ts in enumerate((1682725898237042, 1682725898237050.5)):
+        paths[rank] = str(tmp_path / f"{rank}.json")
+        Path(paths[rank]).write_text(json.dumps({"traceEvents": [event | {"ts": ts}]}))
+    with Trace(paths) as trace:
+        trace.parse_traces()
+        CallGraph(trace)
+        assert trace.get_trace(0)["ts"].tolist() == [1682725898237042]
+        assert trace.get_trace(1)["end"].tolist() == [1682725898237052.5]
+        trace.align_and_filter_trace()
+        assert trace.get_trace(0)["ts"].tolist() == [0]
+        assert trace.get_trace(1)["end"].tolist() == [10.5]
+        trace.parse_multiple_ranks([1])
+        assert trace.get_trace(1)["ts"].tolist() == [1682725898237050.5]
+
+
+def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
+    """Nanoseconds since 1970 do not fit into a float: 1682725898237042000 would become ...8237041.75."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}
+    starts = [1682725898237000 + n for n in range(300)]
+    path = tmp_path / "0.json"
+    path.write_text(json.dumps({"traceEvents": [event | {"ts": ts} for ts in starts]}))
+    with Trace([str(path)]) as trace:
+        assert trace.get_trace(0)["ts"].tolist() == starts
+
+
+def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> None:
+    """What a call graph adds as well."""
+    event = {"ph": "X", "pid": 1, "tid": 1, "args": {"correlation": 1}}
+    events = [
+        {**event, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 100, "dur": 2},
+        {**event, "cat": "kernel", "name": "k", "ts": 110, "dur": 5, "tid": 7},
+    ]
+    path = tmp_path / "0.json"
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    with Trace([str(path)]) as trace:
+        for start in (110.0, 10.0):
+            CallGraph(trace)
+            assert trace.get_trace(0)["first_kernel_start"].tolist() == [start, start]
+            assert trace.get_trace(0)["last_kernel_end"].tolist() == [start + 5, start + 5]
+            trace.align_and_filter_trace()
+
+
+def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
+    """Analyses would not see it: the error says what to do, the frames stay."""
+    with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
+        frame = analysis.t.get_trace(0)
+        with pytest.raises(ParameterError, match=r"docs/filters\.md"):
+            analysis.t.traces[0] = frame.head(1)
+        with pytest.raises(ParameterError, match="write_raw_trace"):
+            analysis.t.get_all_traces().pop(0)
+        with pytest.raises(ParameterError, match="cannot be given back"):
+            analysis.t.traces = {0: frame}
+        assert analysis.t.traces == {0: frame}
+        assert analysis.t.traces[0] is frame
 
 
 def test_times(trace: Trace) -> None:
@@ -172,6 +234,39 @@ def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
     assert (tmp_path / "written" / "out.json").read_bytes()[:1] == b"{"
 
 
+def test_some_ranks(trace: Trace) -> None:
+    """Those that are asked for are kept; an unknown one is an error, or passed over as in HTA."""
+    trace.parse_multiple_ranks([1])
+    assert trace.get_ranks() == [1]
+    trace.parse_single_rank(1)
+    trace.parse_single_rank(7)
+    with pytest.raises(RankError):
+        trace.parse_multiple_ranks([0])
+
+
+def test_events_for_a_trace(tmp_path: Path) -> None:
+    """Counters in the trace's own clock, arrows."""
+    (path,) = files(tmp_path, "call_stacks.json").values()
+    text = Path(path).read_text(encoding="utf-8").replace('"ts": ', '"ts": 1000')
+    Path(path).write_text(text, encoding="utf-8")
+    with Trace([path]) as trace:
+        first = min(event["ts"] for event in trace.get_raw_trace_for_one_rank()["traceEvents"])
+        assert trace.min_ts == 0
+        trace.load_traces()
+        assert trace.min_ts == first
+        series = pd.DataFrame({"pid": [0], "ts": [2.5], "length": [3], "id": [7]})
+        assert trace.convert_time_series_to_events(series, "Queue", "length") == [
+            {"pid": 0, "ts": first + 2.5, "args": {"Queue": 3}, "ph": "C", "name": "Queue", "id": 7}
+        ]
+        with pytest.raises(ParameterError, match="no length"):
+            trace.convert_time_series_to_events(series.drop(columns="length"), "Queue", "length")
+        assert trace.convert_time_series_to_events(series.iloc[:0], "Queue", "length") == []
+    start = Trace.flow_event(1, 2, 3, 4.5, True, "n", "c", {"a": 1})
+    about = {"id": 1, "pid": 2, "tid": 3, "ts": 4.5, "cat": "c", "name": "n"}
+    assert start == {"ph": "s", **about, "args": {"a": 1}}
+    assert Trace.flow_event(1, 2, 3, 4.5, False, "n", "c") == {"ph": "f", **about, "bp": "e"}
+
+
 def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
     """TraceAnalysis.t has the analysis's scope; without the last step by default."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
@@ -215,68 +310,6 @@ def test_symbol_table() -> None:
 def test_short_names(name: str, short: str) -> None:
     """Template and call arguments and the return type go."""
     assert shorten_name(name) == short
-
-
-def test_ranks_of_files(tmp_path: Path) -> None:
-    """The rank that a file states, however it is written (HTA needs a space behind the colon)."""
-    paths = []
-    for rank, text in ((3, '{"distributedInfo":{"rank":3},"traceEvents":[]}'), (5, None)):
-        path = tmp_path / f"trace{rank}.json"
-        path.write_text(
-            text or '{"traceEvents": [], "distributedInfo": {"rank": 5}}', encoding="utf-8"
-        )
-        paths.append(str(path))
-    expected = {3: paths[0], 5: paths[1]}
-    assert create_rank_to_trace_dict(paths) == (True, expected)
-    assert create_rank_to_trace_dict_from_dir(str(tmp_path)) == (True, expected)
-    assert get_trace_files(str(tmp_path)) == expected
-    assert create_rank_to_trace_dict_from_dir(str(tmp_path / "none")) == (False, {})
-
-
-EVENT = '{"ph": "X", "cat": "kernel", "name": "é \\"distributedInfo\\": {", "ts": 1, "dur": 2}'
-
-
-@pytest.mark.parametrize("suffix", ["json", "json.gz"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'{{"traceEvents": [{EVENT}]}}',
-        f'\ufeff {{"schemaVersion": 1, "traceEvents": [{EVENT}]}}',
-        f'{{"distributedInfo":{{"rank": 1, "pg": [{{"ranks": [1]}}]}}, "traceEvents": [{EVENT}]}}',
-        f'{{"traceEvents": [{EVENT}], "distributedInfo": {{"backend": "nccl"}}, "last": 1}}',
-        f'{{"traceEvents": [{", ".join([EVENT] * 30_000)}], "distributedInfo": {{"rank": 12}}}}',
-    ],
-    ids=["none", "bom", "before", "without rank", "behind"],
-)
-def test_a_rank_is_written(tmp_path: Path, suffix: str, text: str) -> None:
-    """Only the rank changes."""
-    path = tmp_path / f"trace.{suffix}"
-    pack: Callable[[bytes], bytes] = gzip.compress if suffix.endswith("gz") else bytes
-    path.write_bytes(pack(text.encode("utf-8")))
-    before = json.loads(text.removeprefix("\ufeff"))
-    update_trace_rank(path, 7)
-    unpack: Callable[[bytes], bytes] = gzip.decompress if suffix.endswith("gz") else bytes
-    after = json.loads(unpack(path.read_bytes()).decode("utf-8").removeprefix("\ufeff"))
-    assert after == {**before, "distributedInfo": {**before.get("distributedInfo", {}), "rank": 7}}
-    assert create_rank_to_trace_dict([str(path)])[1] == {7: str(path)}
-
-
-def test_files_that_cannot_have_a_rank(tmp_path: Path) -> None:
-    """They are left as they are."""
-    bare = tmp_path / "bare.json"
-    bare.write_text(f"[{EVENT}]", encoding="utf-8")
-    cut = tmp_path / "cut.json.gz"
-    whole = f'{{"traceEvents": [{", ".join(f"{EVENT[:-1]}, {chr(34)}n{chr(34)}: {i}}}" for i in range(9000))}]}}'
-    cut.write_bytes(gzip.compress(whole.encode("utf-8"))[:-500])
-    broken = tmp_path / "broken.json"
-    broken.write_text('{"traceEvents": [], "distributedInfo": 3}', encoding="utf-8")
-    for path, message in ((bare, "bare list"), (cut, "left as it is"), (broken, "no object|not a")):
-        content = path.read_bytes()
-        with pytest.raises(TraceFormatError, match=message):
-            update_trace_rank(path, 1)
-        assert path.read_bytes() == content
-    with pytest.raises(TraceNotFoundError):
-        update_trace_rank(tmp_path / "none.json", 1)
 
 
 def test_reading_what_is_no_json(tmp_path: Path) -> None:

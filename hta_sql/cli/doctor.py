@@ -49,7 +49,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
 
     Each finding says what it limits and which profiler option or command helps. The rules are the
     analysis `findings`; the counts behind them are `rank_health`. Of TRACES the types of the
-    arguments are checked as well, as `hta_sql.hta.utils.validate_trace` does.
+    arguments are checked as well.
     """
     with opened_or_read(traces) as (store, is_new):
         result: Rows = store.run("findings")

@@ -7,22 +7,15 @@ each such difference.
 
 from __future__ import annotations
 
-from hta_sql.hta.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
 from hta_sql.hta.methods.breakdowns import Breakdowns
 from hta_sql.hta.methods.counters import Counters, TimeSeriesTypes
 from hta_sql.hta.methods.critical_path import CriticalPath
 from hta_sql.hta.methods.cupti import Cupti
-from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR
 from hta_sql.hta.methods.operators import Operators
 from hta_sql.hta.methods.stragglers import Stragglers
 from hta_sql.hta.methods.traces import Traces
 
-__all__ = [
-    "CUDA_MAX_LAUNCH_QUEUE_PER_STREAM",
-    "DEFAULT_TRACE_DIR",
-    "TimeSeriesTypes",
-    "TraceAnalysis",
-]
+__all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
 class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, Traces):

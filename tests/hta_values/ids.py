@@ -66,7 +66,6 @@ OF_EXAMPLES = {
     13: "children that end behind their parent",
     14: "filters by iteration",
     15: "get_iterations",
-    16: "find_op_occurrence",
     17: "search for symbols",
     18: "rows that are kept",
     19: "MTIA: commands without stream or launch",

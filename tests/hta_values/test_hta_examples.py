@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 
 from hta_sql import TraceStore
-from hta_sql.errors import ParameterError
 from hta_sql.hta.common.timeline import simplify_name
-from hta_sql.hta.common.trace_df import find_op_occurrence, get_iterations
 from hta_sql.hta.common.trace_filter import IterationIndexFilter
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.methods.names import shorten_name
@@ -213,26 +211,12 @@ def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> Non
     assert len(IterationIndexFilter(index)(outside)) == len(outside)
 
 
-def test_c15_iterations() -> None:
-    """Sorted and distinct; what is no number is refused."""
-    for steps, listed in (([1, 2, 3, 3, 4], [1, 2, 3, 4]), ([-1, 1, 2, 3], [1, 2, 3])):
-        assert get_iterations(pd.DataFrame({"iteration": steps})) == listed
-    assert get_iterations(pd.DataFrame({"iteration": [-1, -1]})) == []
-    for wrong in (pd.DataFrame({"iteration": ["1"]}), pd.DataFrame({"ts": [1]})):
-        with pytest.raises(ParameterError, match="iteration"):
-            get_iterations(wrong)
-
-
-def test_c16_occurrences() -> None:
-    """By start; -1 is the last one."""
-    frame = pd.DataFrame(
-        {"s_name": ["op1", "op2", "op1", "op1"], "ts": [500, 50, 100, 300], "index": range(4)}
-    )
-    for position, index in ((1, 3), (-1, 0)):
-        found, row = find_op_occurrence(frame, "op1", position)
-        assert (found, row["index"]) == (True, index)
-    found, row = find_op_occurrence(frame, "op3", 0)
-    assert (found, row.empty) == (False, True)
+def test_c15_iterations(reading: Reading) -> None:
+    """Sorted and distinct; what lies outside of steps has none."""
+    steps = [host(f"ProfilerStep#{n}", 10 * n, 10, cat="user_annotation") for n in (2, 1, 3)]
+    trace = reading([*steps, host("op", 12), host("op", 13), host("before", 0)])
+    assert trace.get_iterations() == [1, 2, 3]
+    assert trace.get_iterations(7) == []
 
 
 def test_c17_symbols() -> None:

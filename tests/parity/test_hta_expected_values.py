@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hta_sql import TraceAnalysis, TraceStore
-from hta_sql.hta.common.trace_file import create_rank_to_trace_dict
+from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.methods.counters import TimeSeriesTypes
 from tests.parity.jobs import TRACES
 
@@ -220,7 +220,8 @@ def test_a44_a_list_of_files(tmp_path: Path) -> None:
     """The rank that a file states, however it is listed."""
     path = tmp_path / "trace.json"
     path.write_text('{"distributedInfo": {"rank": 1}, "traceEvents": []}', encoding="utf-8")
-    assert create_rank_to_trace_dict([str(path)]) == (True, {1: str(path)})
+    with Trace([str(path)]) as trace:
+        assert trace.trace_files == {1: str(path)}
 
 
 def test_a45_metadata(analysis: Callable[[str], TraceAnalysis]) -> None:

@@ -10,60 +10,63 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hta_sql.hta.analyzers.timeline import prepare_timeline_gpu_events
+from hta_sql import TraceStore
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_call_graph import CallGraph
-from hta_sql.hta.common.trace_filter import (
-    CPUOperatorFilter,
-    FirstIterationFilter,
-    GPUKernelFilter,
-    TimeRangeFilter,
-)
-from hta_sql.hta.common.trace_stack_filter import CombinedOperatorFilter, UnderOperatorFilter
+from hta_sql.hta.common.trace_filter import GPUKernelFilter, TimeRangeFilter
+from tests.filter_recipes import RECIPES
 from tests.parity.jobs import TRACES, files_of
 
 
-def test_a39_a40_a41_filters(trace_of: Callable[[str], Trace]) -> None:
-    """Rows of one rank that HTA's filters keep (times there are the file's)."""
+def test_a39_time_range(trace_of: Callable[[str], Trace]) -> None:
+    """Times are the file's until the ranks are aligned."""
     trace = trace_of("hta_trace_filter")
-    trace.decode_symbol_ids(use_shorten_name=False)
+    trace.parse_traces()
     frame = trace.get_trace(0)
-    first = int(frame["index"].iloc[0])
-    start = trace.get_raw_trace_for_one_rank(0)["traceEvents"][first]["ts"] - frame["ts"].iloc[0]
-    window = (1682725898237042 - start, 1682725898240570 - start)
-    assert len(TimeRangeFilter(window)(frame)) == 93
-    names = ("## forward ##", "All2All_Pooled_Wait", "forward")
-    assert len(CombinedOperatorFilter(*names)(frame)) == 2
-    with_kernels = CombinedOperatorFilter(*names, include_gpu_kernels=True)(frame)
-    assert (len(with_kernels), sum(with_kernels["stream"] > 0)) == (3, 1)
-    names = ("## forward ##", "All2All_Pooled_Wait", "## sdd_preprocess_tensors ##")
-    with_kernels = CombinedOperatorFilter(*names, include_gpu_kernels=True)(frame)
-    assert (len(with_kernels), sum(with_kernels["stream"] > 0)) == (411, 104)
-    forward = UnderOperatorFilter("forward", 0, include_gpu_kernels=True)
-    assert len(forward(FirstIterationFilter()(frame))) == 146
+    assert len(TimeRangeFilter((1682725898237042, 1682725898240570))(frame)) == 93
+
+
+def chosen(store: TraceStore, recipe: str, **names: str) -> pd.DataFrame:
+    """Rows of rank 0 that a recipe of docs/filters.md chooses, with other names in it."""
+    sql = dict(RECIPES)[recipe].replace("trace_events(", "trace_events(ranks := [0], ")
+    for shown, name in names.items():
+        sql = sql.replace(f"'{shown}'", f"'{name}'")
+    return store.sql(sql.replace("## forward ##", names.get("root", "## forward ##"))).df()
+
+
+def test_a40_a41_operators_in_sql(trace_of: Callable[[str], Trace]) -> None:
+    """What HTA's filters by operators keep, by the page's SQL."""
+    store = trace_of("hta_trace_filter").job.store
+    combined = 'CombinedOperatorFilter("## forward ##", "wait", "preprocess")'
+    names = {"wait": "All2All_Pooled_Wait"}
+    assert len(chosen(store, combined, **names, preprocess="forward")) == 2
+    kept = chosen(store, combined, **names, preprocess="## sdd_preprocess_tensors ##")
+    assert len(kept) == 411 - 104
+    under = 'UnderOperatorFilter("## forward ##", 0, include_gpu_kernels=True)'
+    assert len(chosen(store, under, root="forward")) == 146
 
 
 def test_a42_syncs_are_on_the_device(trace_of: Callable[[str], Trace]) -> None:
     """Event Sync and Context Sync have no stream, and are device activity all the same."""
     trace = trace_of("hta_cp_event_sync")
     frame, symbols = trace.get_trace(trace.get_ranks()[0]), trace.symbol_table
-    assert sum(GPUKernelFilter()(frame, symbols)["stream"] == -1) == 3
+    kept = GPUKernelFilter()(frame, symbols)
+    assert sum(kept["stream"] == -1) == 3
     syncs = [symbols.sym_index.get(name, -2) for name in ("Event Sync", "Context Sync")]
-    assert not CPUOperatorFilter()(frame, symbols)["name"].isin(syncs).any()
+    assert not frame.drop(kept.index)["name"].isin(syncs).any()
 
 
 def test_timeline(trace_of: Callable[[str], Trace]) -> None:
-    """Device activity of the first step, by stream."""
+    """Device activity of the steps but the last, by stream."""
     trace = trace_of("hta_trace_filter")
     trace.align_and_filter_trace(include_last_profiler_step=False)
-    ranks = trace.get_ranks()
-    frame = pd.concat([trace.get_trace(r).assign(rank=r) for r in ranks], ignore_index=True)
-    events = prepare_timeline_gpu_events(frame, trace.symbol_table)
-    assert events.groupby("task").size().to_dict() == {
-        f"rank {rank} stream {stream}": count
-        for rank, counts in ((0, (526, 63, 8, 4, 1)), (1, (501, 63, 8, 4, 1)))
-        for stream, count in zip((7, 23, 25, 84, 203), counts, strict=True)
-    }
+    counts = {0: (526, 63, 8, 4, 1), 1: (501, 63, 8, 4, 1)}
+    for rank, expected in counts.items():
+        frame = trace.get_trace(rank)
+        in_steps = frame[(frame["stream"] >= 0) & (frame["iteration"] >= 0)]
+        assert in_steps["stream"].value_counts().to_dict() == dict(
+            zip((7, 23, 25, 84, 203), expected, strict=True)
+        )
 
 
 def test_a43_call_graph(trace_of: Callable[[str], Trace]) -> None:

@@ -1,16 +1,14 @@
-"""Frames, symbol tables and call graphs say what HTA 0.5.0 says of the same public traces."""
+"""Frames and symbol tables say what HTA says of the same public traces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from pandas.testing import assert_frame_equal
 
-from hta_sql.hta.analyzers.breakdown_analysis import BreakdownAnalysis
-from hta_sql.hta.common.trace import Trace, get_cpu_gpu_correlation
-from hta_sql.hta.common.trace_call_graph import CallGraph
+from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.configs.parser_config import ParserConfig
+from hta_sql.hta.trace_analysis import TraceAnalysis
 
 TraceOf = Callable[[str], Trace]
 
@@ -72,10 +70,11 @@ def test_symbol_table(trace_of: TraceOf) -> None:
         *("cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernel", "cudaLaunchKernelExC")
     }
     assert (len(symbols.get_profiler_step_ids()), len(symbols.get_memory_name_ids())) == (4, 3)
-    assert len(frame.query(symbols.get_operator_or_cuda_runtime_query())) == 14155
-    launches = frame.query(symbols.get_runtime_launch_events_query())
+    assert sum(symbols.get_operator_or_cuda_runtime_mask(frame)) == 14155
+    launches = frame[symbols.get_runtime_launch_events_mask(frame)]
     on_device = frame[frame["cat"].isin(symbols.get_gpu_kernel_cat_ids())]
-    assert set(launches["index"]) == set(get_cpu_gpu_correlation(on_device)["cpu_index"])
+    launched = on_device[on_device["index_correlation"] > 0]
+    assert set(launches["index"]) == set(launched["index_correlation"])
 
 
 def test_duration(trace_of: TraceOf) -> None:
@@ -86,22 +85,10 @@ def test_duration(trace_of: TraceOf) -> None:
     assert trace.get_trace_duration() == 13336315.805
 
 
-def test_call_graph_of_a_frame(trace_of: TraceOf) -> None:
-    """The same trees as those of the trace."""
-    trace = trace_of("hta_trace_filter")
-    part = trace.get_trace(1).copy()
-    whole = CallGraph(trace, [1])
-    graph = CallGraph.from_dataframe(part, trace.symbol_table, rank=1)
-    assert graph.mapping.equals(whole.mapping)
-    columns = CallGraph.stack_columns
-    ours, theirs = (g.trace_data.get_trace(1)[columns] for g in (graph, whole))
-    assert_frame_equal(ours, theirs, check_exact=False, atol=1e-6)
-
-
 def test_annotated_kernels(trace_of: TraceOf) -> None:
     """All of HTA's columns, 245 rows, and the sums of what is recorded."""
-    trace = trace_of("megatron_tp2_v100")
-    frame = BreakdownAnalysis.get_gpu_kernels_with_user_annotations(trace, 0)
+    with TraceAnalysis(store=trace_of("megatron_tp2_v100").job.store.path) as analysis:
+        frame = analysis.get_gpu_kernels_with_user_annotations(0)
     assert frame is not None
     assert len(frame) == 245
     assert {c: frame[c].sum() for c in ANNOTATED} == pytest.approx(ANNOTATED, abs=1e-6)

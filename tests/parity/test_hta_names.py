@@ -1,4 +1,7 @@
-"""Every public name of HTA is here too, with its parameters, or the documentation says what is instead."""
+"""What HTA's README, documentation and examples call is here; the rest is in a table of what to call instead.
+
+``hta_calls.csv`` is what they call, ``hta_names.csv`` every public name of HTA 0.6.1.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.parity.hta_names import LIST
+import pytest
+
+from tests.parity import hta_calls, hta_names
+from tests.parity.hta_calls import GIVES, Call
 
 DIFFERENCES = Path(__file__).parents[2] / "docs" / "hta_differences.md"
 HEADING = "## What is not here, and what to call instead"
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Read a list."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+CALLS = [Call(**row) for row in rows(hta_calls.LIST)]
+NAMES = rows(hta_names.LIST)
+PROMISED = {name for call in CALLS for name in (call.name, GIVES.get(call.name, ""))}
 
 
 def documented() -> list[str]:
@@ -22,6 +39,11 @@ def documented() -> list[str]:
     section = DIFFERENCES.read_text(encoding="utf-8").split(HEADING)[1].split("\n## ")[0]
     cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def explained(name: str) -> bool:
+    """Whether the table says what to call instead."""
+    return any(fnmatchcase(name, pattern) for pattern in documented())
 
 
 @cache
@@ -40,17 +62,9 @@ def found(path: str) -> tuple[bool, Any]:
     return hasattr(holder, name), getattr(holder, name, None)
 
 
-def lacking() -> set[str]:
-    """What HTA has and we do not: names, and ``name(parameter)`` also for another default."""
-    missing = set()
-    with LIST.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            is_there, value = found(row["name"])
-            if not is_there:
-                missing.add(row["name"])
-            elif row["parameters"]:
-                missing |= {f"{row['name']}({p})" for p in differing(value, row["parameters"])}
-    return missing
+def is_promised(name: str) -> bool:
+    """Whether it is called on a page of HTA, or belongs to a class that is."""
+    return name in PROMISED or name.rpartition(".")[0] in PROMISED
 
 
 def differing(value: Any, parameters: str) -> list[str]:
@@ -68,10 +82,35 @@ def differing(value: Any, parameters: str) -> list[str]:
     ]
 
 
+def lacking() -> set[str]:
+    """What HTA has and we do not: names, and ``name(parameter)`` also for another default."""
+    missing = set()
+    for row in NAMES:
+        is_there, value = found(row["name"])
+        if not is_there:
+            missing.add(row["name"])
+        elif row["parameters"] and is_promised(row["name"]):
+            missing |= {f"{row['name']}({p})" for p in differing(value, row["parameters"])}
+    return missing
+
+
+@pytest.mark.parametrize("place", sorted({call.place for call in CALLS}))
+def test_a_page_of_hta_runs(place: str) -> None:
+    """Each name that it imports or calls is here and takes the arguments, but for what the table says."""
+    for call in CALLS:
+        if call.place != place or explained(call.name):
+            continue
+        is_there, value = found(call.name)
+        assert is_there, call
+        if call.positional:
+            is_method = inspect.isfunction(value) and "." in value.__qualname__
+            given = [None] * (int(call.positional) + is_method)
+            inspect.signature(value).bind(*given, **dict.fromkeys(call.keywords.split()))
+
+
 def test_every_name_is_here_or_in_the_table() -> None:
     """A stranger who changes imports finds each name, or reads what to call."""
-    patterns = documented()
-    unexplained = [n for n in sorted(lacking()) if not any(fnmatchcase(n, p) for p in patterns)]
+    unexplained = [name for name in sorted(lacking()) if not explained(name)]
     assert not unexplained, "\n".join(unexplained)
 
 
@@ -82,9 +121,11 @@ def test_the_table_lists_only_what_is_not_here() -> None:
     assert not idle, "\n".join(idle)
 
 
-def test_the_list_is_of_hta() -> None:
+def test_the_lists_are_of_hta() -> None:
     """A list that lost its rows would make the others pass over nothing."""
-    with LIST.open(encoding="utf-8", newline="") as file:
-        kinds = [row["kind"] for row in csv.DictReader(file)]
+    kinds = [row["kind"] for row in NAMES]
     assert kinds.count("module") > 30
     assert kinds.count("method") > 150
+    examples = {call.place for call in CALLS if call.place.startswith("examples/")}
+    assert len(examples) == 13
+    assert len({call.name for call in CALLS}) > 70

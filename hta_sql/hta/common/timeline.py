@@ -19,56 +19,21 @@ from hta_sql.hta.common.timeline_settings import (
     PlotFormat,
     TimelinePlotSetting,
     auto_detect_setting,
-    get_fig_name_from_fig_title,
-    get_fig_title_from_fig_name,
 )
-from hta_sql.hta.common.trace_df import (
-    find_events_by_name_patterns_using_decoded_names,
-    find_events_by_name_patterns_using_symbol_table,
-)
-from hta_sql.hta.common.trace_filter import Filter, text_columns
+from hta_sql.hta.common.trace_filter import Filter, text_column
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.common.types import HOST_STREAM
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "AnnotationStreamID",
-    "CPUStreamID",
-    "DefaultCallStackHoverColumns",
-    "DefaultHoverColumns",
-    "DefaultMustHaveColumns",
-    "DefaultTaskLabelColumns",
-    "DefaultTimelinePlotSetting",
-    "EventType",
-    "PlotFormat",
-    "Timeline",
-    "TimelinePlotSetting",
-    "align_module_with_kernels",
-    "auto_detect_setting",
-    "get_fig_name_from_fig_title",
-    "get_fig_title_from_fig_name",
-    "plot_events_timeline",
-    "prepare_timeline_events",
-]
+__all__ = ["PlotFormat", "Timeline", "TimelinePlotSetting", "align_module_with_kernels"]
 
 HOVER_COLUMNS = ["trace", "rank", "iteration", "stream", "cat", "index"]
 _LABEL_COLUMNS = ["stream", "rank", "trace", "depth", "tid"]
 _KEPT = re.compile(r"(^##.+##$)|(^<.+>$)|(^Mem\w+(\s+\w+)?\s+\(.+\)$)")
 _NAME = re.compile(r"^(void\s+)?([\w_:.#\s<>,]+)(\(.+\))?")
-
-
-AnnotationStreamID = ANNOTATION_STREAM
-CPUStreamID = HOST_STREAM
-DefaultHoverColumns = HOVER_COLUMNS
-DefaultMustHaveColumns = ["name", "ts", "dur"]
-DefaultTaskLabelColumns = ["stream", "rank", "trace", "depth"]
-DefaultTimelinePlotSetting = TimelinePlotSetting()
-DefaultCallStackHoverColumns = [
-    *("name", "cat", "index", "ts", "dur", "rank", "stream", "height", "depth", "tid"),
-    "index_correlation",
-]
+_SETTING = TimelinePlotSetting()
 
 
 def simplify_name(name: str, max_length: int = 45) -> str:
@@ -84,7 +49,7 @@ def simplify_name(name: str, max_length: int = 45) -> str:
 
 def prepare_timeline_events(
     df: pd.DataFrame,
-    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+    setting: TimelinePlotSetting = _SETTING,
     symbol_table: TraceSymbolTable | None = None,
     hover_columns: list[str] | None = None,
 ) -> pd.DataFrame:
@@ -140,15 +105,16 @@ def align_module_with_kernels(
     needed = {"stream", "name", "first_kernel_start", "kernel_span", "num_kernels"}
     if missing := needed - set(events_df.columns):
         raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: make a CallGraph.")
-    host = events_df[(events_df["stream"] == -1) & (events_df["num_kernels"] >= 1)]
-    text = text_columns(events_df)[0]
+    host = events_df[(events_df["stream"] == HOST_STREAM) & (events_df["num_kernels"] >= 1)]
+    expression = "|".join(f"(?:{module})" for module in module_list)
+    text = text_column(events_df, "name")
     if sym_table is not None and text != "name":
-        found = find_events_by_name_patterns_using_symbol_table(host, module_list, sym_table)
+        is_wanted = host["name"].isin(sym_table.matching(expression))
     elif text:
-        found = find_events_by_name_patterns_using_decoded_names(host, module_list, text)
+        is_wanted = host[text].str.match(expression)
     else:
         raise ParameterError("The frame has no names as text: give the symbol table.")
-    calls = host.loc[host["index"].isin(found)].copy()
+    calls = host.loc[is_wanted].copy()
     calls["ts"], calls["dur"] = calls["first_kernel_start"], calls["kernel_span"]
     calls["stream"] = ANNOTATION_STREAM
     on_gpu = events_df["stream"] >= (-1 if include_original_cpu_events else 0)
@@ -158,7 +124,7 @@ def align_module_with_kernels(
 def plot_events_timeline(
     title: str,
     events: pd.DataFrame,
-    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+    setting: TimelinePlotSetting = _SETTING,
     hover_columns: list[str] | None = None,
     output_image_path: str | None = None,
 ) -> alt.TopLevelMixin | str:
@@ -195,9 +161,6 @@ def plot_events_timeline(
         raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: prepare it first.")
     hover = [column for column in hover_columns or HOVER_COLUMNS if column in events]
     renamed = events[[*columns, *hover]].rename(columns=columns)
-    for bound in ("start", "end"):
-        if pd.api.types.is_datetime64_any_dtype(renamed[bound]):
-            renamed[bound] = renamed[bound].astype("datetime64[ns]").astype("int64") / 1000
     chart = themed(frame_timeline(renamed, title, hover, setting.task_height))
     if output_image_path:
         save(chart, Path(output_image_path))
@@ -222,7 +185,7 @@ class Timeline:
         timeline_events: pd.DataFrame,
         symbol_table: TraceSymbolTable,
         filter_func: Filter | None = None,
-        setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+        setting: TimelinePlotSetting = _SETTING,
         hover_columns: list[str] | None = None,
     ) -> None:
         self.symbol_table = symbol_table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,8 +15,6 @@ __all__ = [
     "TimelinePlotSetting",
     "auto_detect_setting",
     "event_type_of",
-    "get_fig_name_from_fig_title",
-    "get_fig_title_from_fig_name",
 ]
 
 ANNOTATION_STREAM = -2
@@ -96,17 +93,6 @@ def auto_detect_setting(events: pd.DataFrame, setting: TimelinePlotSetting) -> N
     setting.multi_ranks = _has_several(events, "rank")
     setting.multi_traces = _has_several(events, "trace")
     setting.multi_streams = _has_several(events, "stream")
-
-
-def get_fig_title_from_fig_name(fig_name: str, sep: str = r"\s+|_+|-+") -> str:
-    """Make a title of a name: ``step_3-kernels`` is Step 3 Kernels."""
-    words = re.split(sep, fig_name or "untitled_figure")
-    return " ".join(word.capitalize() for word in words if word)
-
-
-def get_fig_name_from_fig_title(title: str) -> str:
-    """Make a name of a title: ``Step 3 Kernels`` is step_3_kernels."""
-    return "_".join((title or "Untitled Figure").lower().split())
 
 
 def _has_several(events: pd.DataFrame, column: str) -> bool:

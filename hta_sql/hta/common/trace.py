@@ -4,51 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 
 from hta_sql.closing import Closing
-from hta_sql.errors import RankError, TraceFormatError
-from hta_sql.hta.common.trace_df import get_cpu_gpu_correlation
-from hta_sql.hta.common.trace_file import (
-    create_rank_to_trace_dict,
-    create_rank_to_trace_dict_from_dir,
-    get_trace_files,
-    read_trace,
-    update_trace_rank,
-    write_trace,
-)
+from hta_sql.errors import ParameterError, RankError, TraceFormatError
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
 from hta_sql.hta.frames.breakdown_frames import NS
-from hta_sql.hta.frames.chrome_events import (
-    PHASE_COUNTER,
-    PHASE_FLOW_END,
-    PHASE_FLOW_START,
-    counter_events,
-    flow_event,
-    trace_event_timestamp_to_unixtime_ns,
-)
+from hta_sql.hta.frames.chrome_events import counter_events, flow_event
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
+from hta_sql.traces.whole_files import read_trace, write_trace
 
-__all__ = [
-    "DEFAULT_TRACE_DIR",
-    "PHASE_COUNTER",
-    "PHASE_FLOW_END",
-    "PHASE_FLOW_START",
-    "Trace",
-    "create_rank_to_trace_dict",
-    "create_rank_to_trace_dict_from_dir",
-    "get_cpu_gpu_correlation",
-    "get_trace_files",
-    "parse_trace_file",
-    "trace_event_timestamp_to_unixtime_ns",
-    "update_trace_rank",
-]
-
+__all__ = ["Trace", "TraceSymbolTable"]
 
 SYMBOLS = """
 SELECT DISTINCT unnest([e.name, e.category]) AS symbol
@@ -63,11 +34,35 @@ WHERE r.run = $run
 ORDER BY r.rank
 """
 
+DURATION = """
+SELECT coalesce(max(e.ts + e.dur) - min(e.ts), 0) AS duration_ns
+FROM trace_events(
+    runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
+) AS e
+"""
+
+
+class Frames(dict[int, pd.DataFrame]):
+    """``{rank: frame}`` to read; a frame that is given back is refused."""
+
+    def refuse(self, *_: object, **__: object) -> NoReturn:
+        """Say what to do instead."""
+        raise ParameterError(
+            "Frames cannot be given back: analyses read the store, so that they would not see them. "
+            "Work on the frame that you have, choose events in SQL (docs/filters.md), or write them "
+            "with Trace.write_raw_trace and open that file."
+        )
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = refuse
+
 
 class Trace(Closing):
     """The traces of one job as frames, a rank at a time.
 
-    Frames are made when they are asked for, from the store that the traces were read into.
+    Frames are made when they are asked for, from the store that the traces were read into. As in
+    HTA, all steps are there, and times are those of each file, until ``align_and_filter_trace`` or
+    ``load_traces`` is called: from then on times count from the first event of all ranks. The
+    trace of a :class:`hta_sql.TraceAnalysis` is aligned, in its scope.
 
     Args:
         trace_files: ``{rank: path}``, or a list of paths.
@@ -97,6 +92,7 @@ class Trace(Closing):
     ) -> None:
         self._job = job or Job(trace_files, trace_dir, include_last_profiler_step=True)
         self._owns_job = job is None
+        self._is_aligned = job is not None
         self.parser_config = parser_config or ParserConfig.get_default_cfg()
         self._frames: dict[int, pd.DataFrame] = {}
         self._symbols: TraceSymbolTable | None = None
@@ -124,9 +120,13 @@ class Trace(Closing):
         return {r: json.loads(row["metadata"] or "{}") for r, row in self._about.items()}
 
     @property
-    def traces(self) -> dict[int, pd.DataFrame]:
+    def traces(self) -> Frames:
         """Frames of all ranks; they are made now and held."""
         return self.get_all_traces()
+
+    @traces.setter
+    def traces(self, _: object) -> None:
+        Frames().refuse()
 
     def parse_traces(
         self,
@@ -134,15 +134,12 @@ class Trace(Closing):
         use_multiprocessing: bool = True,  # noqa: ARG002 - ingest decides
         use_memory_profiling: bool = True,  # noqa: ARG002 - memory is bounded
     ) -> None:
-        """Keep the first ``max_ranks`` ranks (-1: all); the traces are in the store already."""
-        kept = sorted(self._about)[: None if max_ranks < 0 else max_ranks]
-        self._about = {rank: self._about[rank] for rank in kept}
-        self.trace_files = {rank: self.trace_files[rank] for rank in kept}
+        """Look at the first ``max_ranks`` ranks (-1: all), all steps, on the clocks of their files."""
+        self._keep(sorted(self._about)[: None if max_ranks < 0 else max_ranks])
 
     def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
-        """Choose whether the last profiler step is in the frames; they are aligned in any case."""
-        self._job = self._job.scoped(include_last_profiler_step=bool(include_last_profiler_step))
-        self._frames.clear()
+        """Let times count from the first event of all ranks, and leave out the last step or not."""
+        self._look(bool(include_last_profiler_step), is_aligned=True)
 
     def parse_single_rank(self, rank: int) -> None:
         """Make the frame of a rank now; an unknown rank is passed over, as in HTA."""
@@ -155,13 +152,12 @@ class Trace(Closing):
         use_multiprocessing: bool = True,  # noqa: ARG002 - ingest decides
         use_memory_profiling: bool = True,  # noqa: ARG002 - memory is bounded
     ) -> None:
-        """Keep some ranks; the traces are in the store already.
+        """Look at some ranks, all steps, on the clocks of their files.
 
         Raises:
             RankError: No such rank.
         """
-        self._about = {rank: self._about[self._checked(rank)] for rank in sorted(set(ranks))}
-        self.trace_files = {rank: self.trace_files[rank] for rank in self._about}
+        self._keep(sorted({self._checked(rank) for rank in ranks}))
 
     def load_traces(
         self,
@@ -186,13 +182,17 @@ class Trace(Closing):
         self._checked(rank)
         if rank not in self._frames:
             table = self._job.result("trace_events", [rank]).arrow()
-            self._frames[rank] = trace_frame(table, self.symbol_table)
+            self._frames[rank] = trace_frame(table, self.symbol_table, self.clock_ns(rank))
             self._add_arguments(rank, self._frames[rank])
         return self._frames[rank]
 
-    def get_all_traces(self) -> dict[int, pd.DataFrame]:
+    def get_all_traces(self) -> Frames:
         """Return ``{rank: frame}``."""
-        return {rank: self.get_trace(rank) for rank in self.get_ranks()}
+        return Frames((rank, self.get_trace(rank)) for rank in self.get_ranks())
+
+    def clock_ns(self, rank: int) -> int:
+        """Return what the clock of a rank's frame says when the job begins [ns]; 0 once aligned."""
+        return 0 if self._is_aligned else int(self._about[rank]["zero_ns"] or 0)
 
     def get_iterations(self, rank: int | None = None) -> list[int]:
         """List the profiler steps of a rank; default: the first rank. Empty for an unknown one."""
@@ -204,9 +204,10 @@ class Trace(Closing):
 
     def get_trace_duration(self, rank: int | None = None) -> float:
         """Return the time from a rank's first start to its last end [µs]; default: the first rank."""
-        frame = self.get_trace(self._first_rank() if rank is None else rank)
-        # Nanoseconds are three digits; the difference of two floats has more.
-        return round(float(frame["end"].max() - frame["ts"].min()), 3)
+        scope = {"include_last_profiler_step": self._job.include_last_profiler_step}
+        wanted = self._first_rank() if rank is None else rank
+        (duration,) = self.sql(DURATION, wanted, scope)["duration_ns"]
+        return float(duration) / NS
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
         """Return the Unix time of a rank's own first event [ns].
@@ -225,7 +226,9 @@ class Trace(Closing):
 
     @property
     def min_ts(self) -> float:
-        """What time 0 of the frames is in the traces' own clock [µs]."""
+        """What time 0 of the frames is in the traces' own clock [µs]: 0 until they are aligned."""
+        if not self._is_aligned:
+            return 0.0
         zeros = [about["zero_ns"] for about in self._about.values() if about["zero_ns"] is not None]
         return min(zeros, default=0) / NS
 
@@ -293,6 +296,16 @@ class Trace(Closing):
         )
         add_arguments(frame, found.arrow(), specs)
 
+    def _keep(self, ranks: list[int]) -> None:
+        self._about = {rank: self._about[rank] for rank in ranks}
+        self.trace_files = {rank: self.trace_files[rank] for rank in ranks}
+        self._look(include_last_profiler_step=True, is_aligned=False)
+
+    def _look(self, include_last_profiler_step: bool, *, is_aligned: bool) -> None:
+        self._job = self._job.scoped(include_last_profiler_step=include_last_profiler_step)
+        self._is_aligned = is_aligned
+        self._frames.clear()
+
     def _first_rank(self) -> int:
         return self.get_ranks()[0] if self._about else -1
 
@@ -300,25 +313,3 @@ class Trace(Closing):
         if rank not in self._about:
             raise RankError(f"No rank {rank} in this trace; it has: {self.get_ranks()}.")
         return rank
-
-
-def parse_trace_file(
-    trace_file_path: str, cfg: ParserConfig | None = None
-) -> tuple[dict[str, Any], pd.DataFrame, TraceSymbolTable]:
-    """Read one trace.
-
-    Args:
-        trace_file_path: The trace, compressed or not.
-        cfg: Which further arguments become columns.
-
-    Returns:
-        The keys of the file beside its events; the frame, as :meth:`Trace.get_trace` returns it,
-        with ``ts`` since the first event; and what its numbers stand for.
-
-    Raises:
-        TraceNotFoundError: There is no such file.
-        TraceError: It cannot be read.
-    """
-    with Trace([trace_file_path], parser_config=cfg) as trace:
-        rank = trace.get_ranks()[0]
-        return trace.meta_data[rank], trace.get_trace(rank), trace.symbol_table

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from hta_sql.errors import ParameterError, RankError
-from hta_sql.hta.common.frame_trace import FrameTrace
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_call_stack import CallStackGraph, CallStackIdentity
-from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.methods.call_walk import COLUMNS, Walk, root_of
 
 __all__ = ["CallGraph"]
@@ -44,7 +42,7 @@ class CallGraph:
 
     stack_columns: ClassVar[list[str]] = list(COLUMNS)
 
-    def __init__(self, trace: Trace | FrameTrace, ranks: list[int] | None = None) -> None:
+    def __init__(self, trace: Trace, ranks: list[int] | None = None) -> None:
         self.trace_data = trace
         self.ranks = [r for r in trace.get_ranks() if not ranks or r in ranks]
         if not self.ranks:
@@ -54,7 +52,7 @@ class CallGraph:
         rows: list[dict[str, Any]] = []
         for rank in self.ranks:
             frame = trace.get_trace(rank)
-            self._walks[rank] = Walk(trace.run("call_stack", rank))
+            self._walks[rank] = Walk(trace.run("call_stack", rank), trace.clock_ns(rank))
             self._walks[rank].write_to(frame)
             for row in self._threads(rank):
                 identity = CallStackIdentity(rank, row["pid"], row["tid"])
@@ -64,25 +62,6 @@ class CallGraph:
         self.mapping = pd.DataFrame(rows, columns=columns)
         self.mapping["count"] = self.mapping.groupby(["rank", "stack_root"]).cumcount() + 1
         self._rank = self.ranks[0]
-
-    @classmethod
-    def from_dataframe(
-        cls, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None, rank: int = -1
-    ) -> CallGraph:
-        """Make the call trees of the events of a frame, say of a part of a trace.
-
-        Args:
-            df: Events; see :class:`hta_sql.hta.common.frame_trace.FrameTrace`. The frame stays as it is.
-            symbol_table: What numbers in ``name`` and ``cat`` stand for.
-            rank: Rank that the events are taken for.
-
-        Returns:
-            The graph; ``graph.trace_data.get_trace(rank)`` has the columns that it adds.
-
-        Raises:
-            ParameterError: A column is missing, or names are numbers without a symbol table.
-        """
-        return cls(FrameTrace(df, symbol_table, rank))
 
     def get_call_stacks(
         self,

@@ -1,8 +1,8 @@
 """Filters of trace frames, with HTA's classes: which rows of ``Trace.get_trace`` to keep.
 
-The same selections in SQL stand in docs/filters.md; there they also work before a frame is made.
-A filter that needs a column that the frame does not have logs a warning and returns all rows, as
-HTA's do.
+The same selections, and those of HTA's other filters, stand as SQL in docs/filters.md; there they
+also work before a frame is made. A filter that needs a column that the frame does not have logs a
+warning and returns all rows, as HTA's do.
 """
 
 from __future__ import annotations
@@ -17,21 +17,12 @@ from hta_sql.errors import ParameterError
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
-    "CPUOperatorFilter",
     "CompositeFilter",
     "Filter",
-    "FirstIterationFilter",
     "GPUKernelFilter",
-    "IterationFilter",
     "IterationIndexFilter",
-    "MemCopyEventFilter",
     "NameFilter",
-    "NameIdColumnFilter",
-    "NameStringColumnFilter",
-    "QueryFilter",
-    "RankFilter",
     "TimeRangeFilter",
-    "ZeroDurationFilter",
 ]
 
 log = logging.getLogger(__name__)
@@ -55,30 +46,6 @@ class Filter(ABC):
         """
 
 
-def text_columns(df: pd.DataFrame) -> tuple[str, str]:
-    """Find the columns that hold names and categories as text; ``""`` where there is none."""
-    found = []
-    for column in ("name", "cat"):
-        texts = [c for c in (column, f"s_{column}") if c in df and not _is_number(df[c])]
-        found.append(texts[0] if texts else "")
-    return found[0], found[1]
-
-
-class IterationFilter(Filter):
-    """Events of one or several profiler steps, by their numbers."""
-
-    def __init__(self, iterations: int | list[int]) -> None:
-        self.iterations = _as_list("iterations", iterations)
-
-    def __call__(
-        self,
-        df: pd.DataFrame,
-        symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
-    ) -> pd.DataFrame:
-        """Keep events whose ``iteration`` is wanted."""
-        return _chosen(df, "iteration", lambda: df["iteration"].isin(self.iterations))
-
-
 class IterationIndexFilter(Filter):
     """Events of the n-th profiler steps of the frame, counted from 0.
 
@@ -86,7 +53,13 @@ class IterationIndexFilter(Filter):
     """
 
     def __init__(self, iteration_index: int | list[int]) -> None:
-        self.iteration_index = _as_list("iteration_index", iteration_index)
+        if not isinstance(iteration_index, int | list):
+            raise ParameterError(
+                f"iteration_index is {iteration_index!r}; give an integer or a list of integers."
+            )
+        self.iteration_index = (
+            [iteration_index] if isinstance(iteration_index, int) else iteration_index
+        )
 
     def __call__(
         self,
@@ -105,30 +78,8 @@ class IterationIndexFilter(Filter):
         return df.loc[df["iteration"].isin(wanted)]
 
 
-class FirstIterationFilter(IterationIndexFilter):
-    """Events of the first profiler step."""
-
-    def __init__(self) -> None:
-        super().__init__([0])
-
-
-class RankFilter(Filter):
-    """Events of one or several ranks, in a frame with a column ``rank``."""
-
-    def __init__(self, ranks: int | list[int]) -> None:
-        self.ranks = _as_list("ranks", ranks)
-
-    def __call__(
-        self,
-        df: pd.DataFrame,
-        symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
-    ) -> pd.DataFrame:
-        """Keep events of the wanted ranks."""
-        return _chosen(df, "rank", lambda: df["rank"].isin(self.ranks))
-
-
 class TimeRangeFilter(Filter):
-    """Events that start and end between two times [µs], both inclusive."""
+    """Events that start and end between two times [µs], both inclusive, on the frame's clock."""
 
     def __init__(self, time_range: tuple[float, float]) -> None:
         if not isinstance(time_range, tuple) or len(time_range) != 2:
@@ -145,44 +96,8 @@ class TimeRangeFilter(Filter):
         symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
     ) -> pd.DataFrame:
         """Keep events that lie inside."""
-        return _chosen(
-            df,
-            "ts",
-            lambda: (df["ts"] >= self.time_start) & (df["ts"] + df["dur"] <= self.time_end),
-        )
-
-
-class NameStringColumnFilter(Filter):
-    """Events whose name, a text in the frame, an expression matches from its start on."""
-
-    def __init__(self, name_pattern: str) -> None:
-        self.name_pattern = name_pattern
-
-    def __call__(
-        self,
-        df: pd.DataFrame,
-        symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
-    ) -> pd.DataFrame:
-        """Keep matching events."""
-        column = text_columns(df)[0]
-        return _chosen(df, column or "s_name", lambda: df[column].str.match(self.name_pattern))
-
-
-class NameIdColumnFilter(Filter):
-    """Events whose name, a number in the frame, an expression matches from its start on."""
-
-    def __init__(self, name_pattern: str) -> None:
-        self.name_pattern = name_pattern
-
-    def __call__(
-        self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
-    ) -> pd.DataFrame:
-        """Keep matching events; without a symbol table, all of them."""
-        if symbol_table is None:
-            log.warning("NameIdColumnFilter needs the symbol table; it keeps every row.")
-            return df
-        numbers = symbol_table.matching(self.name_pattern)
-        return _chosen(df, "name", lambda: df["name"].isin(numbers))
+        start, end = self.time_start, self.time_end
+        return _chosen(df, "ts", lambda: (df["ts"] >= start) & (df["ts"] + df["dur"] <= end))
 
 
 class NameFilter(Filter):
@@ -202,31 +117,11 @@ class NameFilter(Filter):
         self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
     ) -> pd.DataFrame:
         """Keep matching events."""
-        symbols = symbol_table or self.symbol_table
-        if symbols is not None:
-            return NameIdColumnFilter(self.name_pattern)(df, symbols)
-        if column := self.name_column:
-            return _chosen(df, column, lambda: df[column].str.match(self.name_pattern))
-        return NameStringColumnFilter(self.name_pattern)(df)
-
-
-class QueryFilter(Filter):
-    """Events for which an expression of ``pandas.DataFrame.query`` is true."""
-
-    def __init__(self, query_str: str) -> None:
-        self.filter_query = query_str
-
-    def __call__(
-        self,
-        df: pd.DataFrame,
-        symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
-    ) -> pd.DataFrame:
-        """Keep events for which it is true."""
-        return df.query(self.filter_query)
-
-
-ZeroDurationFilter = QueryFilter("dur > 0")
-"""Events that last; HTA's name says the opposite."""
+        if symbols := symbol_table or self.symbol_table:
+            numbers = symbols.matching(self.name_pattern)
+            return _chosen(df, "name", lambda: df["name"].isin(numbers))
+        column = self.name_column or text_column(df, "name") or "s_name"
+        return _chosen(df, column, lambda: df[column].str.match(self.name_pattern))
 
 
 class GPUKernelFilter(Filter):
@@ -236,43 +131,14 @@ class GPUKernelFilter(Filter):
         self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
     ) -> pd.DataFrame:
         """Keep device activity."""
-        return _chosen(df, "stream", lambda: _on_gpu(df, symbol_table))
+        known = symbol_table.sym_index if symbol_table else {}
+        syncs = [known[name] for name in SYNC_NAMES if name in known]
 
+        def on_gpu() -> pd.Series:
+            on_stream = (df["stream"] >= 0) & (df["correlation"] >= 0)
+            return on_stream | df["name"].isin(syncs) if syncs else on_stream
 
-class CPUOperatorFilter(Filter):
-    """Everything that is no device activity; without a symbol table, what has no stream."""
-
-    def __call__(
-        self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
-    ) -> pd.DataFrame:
-        """Keep host events."""
-        if symbol_table is None:
-            return _chosen(df, "stream", lambda: df["stream"] == -1)
-        return _chosen(df, "stream", lambda: ~_on_gpu(df, symbol_table))
-
-
-class MemCopyEventFilter(Filter):
-    """Copies of one kind, by the exact name: ``Memcpy HtoD (Pinned -> Device)``."""
-
-    def __init__(self, memory_copy_type: str, symbol_table: TraceSymbolTable | None = None) -> None:
-        self.memory_copy_type = memory_copy_type
-        self.symbol_table = symbol_table
-
-    def __call__(
-        self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
-    ) -> pd.DataFrame:
-        """Keep these copies."""
-        symbols = symbol_table or self.symbol_table
-        if symbols is None:
-            name, cat = text_columns(df)
-            wanted: tuple[object, object] = (self.memory_copy_type, "gpu_memcpy")
-        else:
-            name, cat = "name", "cat"
-            numbers = symbols.get_sym_index()
-            wanted = (numbers.get(self.memory_copy_type), numbers.get("gpu_memcpy"))
-        return _chosen(
-            df, name or "s_name", lambda: (df[name] == wanted[0]) & (df[cat] == wanted[1])
-        )
+        return _chosen(df, "stream", on_gpu)
 
 
 class CompositeFilter(Filter):
@@ -293,12 +159,10 @@ class CompositeFilter(Filter):
         return df
 
 
-def _on_gpu(df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.Series:
-    on_stream = (df["stream"] >= 0) & (df["correlation"] >= 0)
-    if symbol_table is None:
-        return on_stream
-    numbers = [symbol_table.sym_index.get(name) for name in SYNC_NAMES]
-    return on_stream | df["name"].isin([number for number in numbers if number is not None])
+def text_column(df: pd.DataFrame, column: str) -> str:
+    """Find the column that holds names or categories as text; ``""`` where there is none."""
+    found = (c for c in (column, f"s_{column}") if c in df)
+    return next((c for c in found if not pd.api.types.is_numeric_dtype(df[c])), "")
 
 
 def _chosen(df: pd.DataFrame, column: str, choice: Callable[[], pd.Series]) -> pd.DataFrame:
@@ -307,15 +171,3 @@ def _chosen(df: pd.DataFrame, column: str, choice: Callable[[], pd.Series]) -> p
             log.warning("The frame has no column %r; every row is kept.", column)
         return df
     return df.loc[choice()]
-
-
-def _as_list(name: str, value: int | list[int]) -> list[int]:
-    if isinstance(value, int):
-        return [value]
-    if not isinstance(value, list):
-        raise ParameterError(f"{name} is {value!r}; give an integer or a list of integers.")
-    return value
-
-
-def _is_number(column: pd.Series) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(column))

@@ -12,6 +12,7 @@ import pandas as pd
 from hta_sql.errors import ParameterError
 from hta_sql.hta.common.types import (
     CPU_EVENTS_CATEGORY_PATTERN,
+    HOST_STREAM,
     KERNEL_CATEGORY_PATTERN,
     KERNEL_LAUNCH_CATEGORY_PATTERN,
     GroupingPattern,
@@ -107,18 +108,22 @@ class TraceSymbolTable:
         """List the numbers of the names of calls that launch kernels or graphs, of any vendor."""
         return list(self.get_symbol_ids(KERNEL_LAUNCH_CATEGORY_PATTERN).values())
 
-    def get_operator_or_cuda_runtime_query(self) -> str:
-        """Return text for ``frame.query``: operators and calls of a runtime or driver."""
-        return f"(cat in {self._numbers_of(_EXECUTING)})"
+    def get_operator_or_cuda_runtime_mask(self, df: pd.DataFrame) -> pd.Series:
+        """Say of each row whether it is an operator or a call of a runtime or driver."""
+        return df["cat"].isin(self._numbers_of(_EXECUTING))
 
-    def get_runtime_launch_events_query(self) -> str:
-        """Return text for ``frame.query``: calls whose device activity is in the frame.
+    def get_runtime_launch_events_mask(self, df: pd.DataFrame) -> pd.Series:
+        """Say of each row whether it is a call whose device activity is in the frame.
 
         They are found by correlation, whatever their name and vendor; calls that wait for the
         device or record an event launch nothing.
         """
-        launched = "(stream == -1) and (index_correlation > 0)"
-        return f"{launched} and (name not in {self._numbers_of(_WAITING)})"
+        launched = (df["stream"] == HOST_STREAM) & (df["index_correlation"] > 0)
+        return launched & ~df["name"].isin(self._numbers_of(_WAITING))
+
+    def get_events_mask(self, df: pd.DataFrame, events: list[str] | None) -> pd.Series:
+        """Say of each row whether its name contains one of the texts; without texts, no row's does."""
+        return df["name"].isin(self.find_matches(events) if events else [])
 
     def find_matches(self, patterns: list[str]) -> list[int]:
         """List the numbers of the symbols that contain one of the texts."""

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import ParameterError
-from hta_sql.hta.configs.default_values import DEFAULT_CONFIG_FILENAME
 
-__all__ = ["DEFAULT_CONFIG_FILENAME", "HtaConfig", "logger", "setup_logger"]
+__all__ = ["HtaConfig", "logger", "setup_logger"]
+
+DEFAULT_CONFIG_FILENAME = "trace_analyzer.json"
 
 logger = logging.getLogger("hta_sql")
 

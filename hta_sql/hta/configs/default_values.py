@@ -1,4 +1,4 @@
-"""What describes an argument of events, and HTA's constants."""
+"""What describes an argument of events, and the column of a trace frame that it becomes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,12 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from hta_sql.errors import ParameterError
-from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR
 
-__all__ = [
-    "DEFAULT_CONFIG_FILENAME",
-    "DEFAULT_TRACE_DIR",
-    "DF_SYMBOL_COLUMNS",
-    "AttributeSpec",
-    "EventArgs",
-    "ValueType",
-    "YamlVersion",
-]
-
-DEFAULT_CONFIG_FILENAME = "trace_analyzer.json"
-DF_SYMBOL_COLUMNS = ["cat", "name"]
-"""Columns of a trace frame that hold numbers of symbols."""
+__all__ = ["AttributeSpec", "ValueType", "YamlVersion"]
 
 
 class YamlVersion(NamedTuple):
-    """Version of a list of arguments."""
+    """Version of a list of arguments; here is one list."""
 
     major: int
     minor: int
@@ -72,18 +59,3 @@ class AttributeSpec(NamedTuple):
     value_type: ValueType
     default_value: Any
     min_supported_version: YamlVersion
-
-
-class EventArgs(NamedTuple):
-    """The known arguments, by key, and groups of them."""
-
-    AVAILABLE_ARGS: dict[str, AttributeSpec]
-    ARGS_INPUT_SHAPE: list[AttributeSpec]
-    ARGS_BANDWIDTH: list[AttributeSpec]
-    ARGS_SYNC: list[AttributeSpec]
-    ARGS_MINIMUM: list[AttributeSpec]
-    ARGS_COMPLETE: list[AttributeSpec]
-    ARGS_INFO: list[AttributeSpec]
-    ARGS_COMMUNICATION: list[AttributeSpec]
-    ARGS_TRITON_KERNELS: list[AttributeSpec]
-    ARGS_DEFAULT: list[AttributeSpec]

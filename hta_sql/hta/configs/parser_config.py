@@ -1,106 +1,104 @@
-"""ParserConfig: which arguments of events become columns of a trace frame."""
+"""ParserConfig: which arguments of events become columns of a trace frame.
+
+The arguments that HTA knows are ``sql/readers/trace_frame_arguments.csv``.
+"""
 
 from __future__ import annotations
 
 import copy
+import csv
 import logging
 import re
 from collections.abc import Iterable
-from enum import Enum
+from functools import cache
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from hta_sql.errors import ParameterError
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
-from hta_sql.hta.configs.event_args_yaml_parser import parse_event_args_yaml, v1_0_0
+from hta_sql.library.files import sql_root
 
-__all__ = [
-    "AVAILABLE_ARGS",
-    "DEFAULT_PARSE_VERSION",
-    "DEFAULT_VER_EVENT_ARGS",
-    "ParserBackend",
-    "ParserConfig",
-    "TraceType",
-]
+__all__ = ["ParserConfig"]
 
 log = logging.getLogger(__name__)
 
-DEFAULT_PARSE_VERSION = v1_0_0
-DEFAULT_VER_EVENT_ARGS = parse_event_args_yaml(DEFAULT_PARSE_VERSION)
-AVAILABLE_ARGS = DEFAULT_VER_EVENT_ARGS.AVAILABLE_ARGS
+_VERSION = YamlVersion(1, 0, 0)
+_MINIMUM = ("cuda::stream", "correlation::cpu_gpu")
+_BANDWIDTH = ("data::bytes", "data::bandwidth")
+_SYNC = ("cuda_sync::stream", "cuda_sync::event")
+_INPUT_SHAPE = ("cpu_op::input_dims", "cpu_op::input_type", "cpu_op::input_strides")
+_INDEX = ("index::external_id", "index::python_id", "index::python_parent_id")
+_COMMUNICATION = (
+    *("nccl::collective_name", "nccl::in_msg_nelems", "nccl::out_msg_nelems", "nccl::dtype"),
+    *("nccl::group_size", "nccl::rank", "nccl::in_split_size", "nccl::out_split_size"),
+)
+_DEFAULT = (*_MINIMUM, *_BANDWIDTH, *_SYNC, *_INPUT_SHAPE, *_INDEX, *_COMMUNICATION)
 
 
-class ParserBackend(str, Enum):
-    """HTA's ways to read a trace; there is one way here, in bounded memory."""
+@cache
+def _known() -> dict[str, AttributeSpec]:
+    """Return HTA's arguments by its keys."""
+    path = sql_root() / "readers" / "trace_frame_arguments.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["key"]: _spec(row) for row in csv.DictReader(file)}
 
-    JSON = "json"
-    IJSON = "ijson"
-    IJSON_BATCHED = "ijson_batched"
-    IJSON_BATCH_AND_COMPRESS = "ijson_batch_and_compress"
+
+def _spec(row: dict[str, str]) -> AttributeSpec:
+    kind = ValueType[row["type"]]
+    default: Any = {ValueType.Int: int, ValueType.Float: float}.get(kind, str)(row["default"])
+    since = YamlVersion.from_string(row["since"])
+    return AttributeSpec(row["column"], row["argument"], kind, default, since)
 
 
-class TraceType(str, Enum):
-    """What a trace is of."""
-
-    Training = "training"
-    TrainingWoProfilerstepAnnot = "training_wo_profilerstep_annot"
-    Inference = "inference"
+def _group(keys: Iterable[str]) -> list[AttributeSpec]:
+    return [_known()[key] for key in keys]
 
 
 class ParserConfig:
     """Which arguments of events become columns of the frames of a :class:`Trace`.
 
-    The columns of HTA's default and communication arguments are there in any case. The store has
-    every argument of every event, whatever a ParserConfig says.
+    The columns of HTA's default arguments are there in any case. The store has every argument of
+    every event, whatever a ParserConfig says.
 
     Args:
         args: Arguments; default: HTA's.
-        user_provide_trace_type: Kept, without effect.
-        version: Kept; there is one list of arguments.
+        user_provide_trace_type: HTA's parameter, without effect, as ``version`` (there is one list),
+            ``skip_event_types`` (choose events with a filter or in SQL) and
+            ``convert_ts_to_integer`` are.
         parse_all_args: Whether every argument that occurs becomes a column, under the name that
             :meth:`transform_arg_name` gives.
         selected_arg_keys: Names of columns, of those of ``args``, to take; default: all.
-        skip_event_types: Kept, without effect: choose events with a filter or in SQL.
 
     Attributes:
         args: Arguments that become columns.
-        parser_backend: Kept, without effect, as ``trace_memory``, ``drop_gpu_user_annotation`` and
-            ``min_required_cols`` are.
     """
 
-    ARGS_INPUT_SHAPE: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_INPUT_SHAPE
-    ARGS_BANDWIDTH: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_BANDWIDTH
-    ARGS_SYNC: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_SYNC
-    ARGS_MINIMUM: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_MINIMUM
-    ARGS_COMPLETE: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_COMPLETE
-    ARGS_INFO: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_INFO
-    ARGS_COMMUNICATION: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_COMMUNICATION
-    ARGS_TRITON_KERNELS: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_TRITON_KERNELS
-    ARGS_DEFAULT: ClassVar = DEFAULT_VER_EVENT_ARGS.ARGS_DEFAULT
-    DEFAULT_MIN_REQUIRED_COLS: ClassVar = ["ts", "dur", "name", "cat", "pid", "tid"]
+    ARGS_INPUT_SHAPE: ClassVar = _group(_INPUT_SHAPE)
+    ARGS_BANDWIDTH: ClassVar = _group(_BANDWIDTH)
+    ARGS_SYNC: ClassVar = _group(_SYNC)
+    ARGS_MINIMUM: ClassVar = _group(_MINIMUM)
+    ARGS_COMPLETE: ClassVar = _group(key for key in _known() if not key.startswith("info"))
+    ARGS_INFO: ClassVar = _group(("info::labels", "info::name", "info::sort_index"))
+    ARGS_COMMUNICATION: ClassVar = _group(_COMMUNICATION)
+    ARGS_TRITON_KERNELS: ClassVar = _group(("cpu_op::kernel_backend", "cpu_op::kernel_hash"))
+    ARGS_DEFAULT: ClassVar = _group(_DEFAULT)
 
     _default: ClassVar[ParserConfig | None] = None
 
     def __init__(  # noqa: PLR0917 - HTA's signature
         self,
         args: list[AttributeSpec] | None = None,
-        user_provide_trace_type: TraceType | None = None,
-        version: YamlVersion = DEFAULT_PARSE_VERSION,
+        user_provide_trace_type: object = None,  # noqa: ARG002 - without effect
+        version: YamlVersion = _VERSION,  # noqa: ARG002 - likewise
         parse_all_args: bool = False,
         selected_arg_keys: list[str] | None = None,
-        skip_event_types: set[str] | None = None,
+        skip_event_types: set[str] | None = None,  # noqa: ARG002 - likewise
+        convert_ts_to_integer: bool = True,  # noqa: ARG002 - likewise
     ) -> None:
-        self.args = list(args or self.get_default_args(version))
-        self.user_provide_trace_type = user_provide_trace_type
-        self.version = version
+        self.args = list(args or self.ARGS_DEFAULT)
         self.parse_all_args = parse_all_args
         self.selected_arg_keys = selected_arg_keys
-        self.skip_event_types = skip_event_types
-        self.parser_backend: ParserBackend | None = None
-        self.trace_memory = False
-        self.drop_gpu_user_annotation = True
-        self.min_required_cols = list(self.DEFAULT_MIN_REQUIRED_COLS)
 
     def clone(self) -> ParserConfig:
         """Copy it."""
@@ -127,39 +125,41 @@ class ParserConfig:
         ParserConfig._default = ParserConfig(version=version)
 
     @classmethod
-    def get_minimum_args(cls, version: YamlVersion = DEFAULT_PARSE_VERSION) -> list[AttributeSpec]:
+    def get_minimum_args(cls, version: YamlVersion = _VERSION) -> list[AttributeSpec]:  # noqa: ARG003 - there is one list
         """List stream and correlation."""
-        return list(parse_event_args_yaml(version).ARGS_MINIMUM)
+        return list(cls.ARGS_MINIMUM)
 
     @classmethod
-    def get_default_args(cls, version: YamlVersion = DEFAULT_PARSE_VERSION) -> list[AttributeSpec]:
+    def get_default_args(cls, version: YamlVersion = _VERSION) -> list[AttributeSpec]:  # noqa: ARG003 - likewise
         """List HTA's default arguments."""
-        return list(parse_event_args_yaml(version).ARGS_DEFAULT)
+        return list(cls.ARGS_DEFAULT)
 
     @classmethod
-    def get_info_args(cls, version: YamlVersion = DEFAULT_PARSE_VERSION) -> list[AttributeSpec]:
+    def get_info_args(cls, version: YamlVersion = _VERSION) -> list[AttributeSpec]:  # noqa: ARG003 - likewise
         """List the arguments of metadata events."""
-        return list(parse_event_args_yaml(version).ARGS_INFO)
+        return list(cls.ARGS_INFO)
 
     @classmethod
     def get_all_available_args(cls) -> dict[str, AttributeSpec]:
         """Return all known arguments by their keys."""
-        return AVAILABLE_ARGS
+        return dict(_known())
 
     @classmethod
     def show_available_args(cls) -> None:
         """Log all known arguments."""
-        for key, spec in AVAILABLE_ARGS.items():
+        for key, spec in _known().items():
             log.info("%s: %s", key, spec)
 
     @classmethod
     def enable_communication_args(
-        cls, cfg: ParserConfig | None = None, version: YamlVersion = DEFAULT_PARSE_VERSION
+        cls,
+        cfg: ParserConfig | None = None,
+        version: YamlVersion = _VERSION,  # noqa: ARG003 - there is one list
     ) -> ParserConfig:
         """Add the arguments of collectives to a configuration; default: to the default one."""
         if cfg is None:
             cfg = ParserConfig._default = cls.get_default_cfg()
-        cfg.add_args(parse_event_args_yaml(version).ARGS_COMMUNICATION)
+        cfg.add_args(cls.ARGS_COMMUNICATION)
         return cfg
 
     @property
@@ -201,31 +201,6 @@ class ParserConfig:
         self.parse_all_args = parse_all_args
         return self
 
-    def set_skip_event_types(self, skip_event_types: set[str] | None = None) -> ParserConfig:
-        """Keep the value, without effect; returns this."""
-        self.skip_event_types = skip_event_types
-        return self
-
-    def set_min_required_cols(self, cols: list[str]) -> None:
-        """Keep the value, without effect: the columns are always there."""
-        self.min_required_cols = list(cols)
-
-    def get_min_required_cols(self) -> list[str]:
-        """Return what was set."""
-        return self.min_required_cols
-
-    def set_trace_memory(self, trace_memory: bool) -> None:
-        """Keep the value, without effect: memory is bounded."""
-        self.trace_memory = trace_memory
-
-    def set_drop_gpu_user_annotation(self, should_drop: bool) -> None:
-        """Keep the value, without effect: HTA does not look at it either."""
-        self.drop_gpu_user_annotation = should_drop
-
-    def set_parser_backend(self, parser_backend: ParserBackend | None) -> None:
-        """Keep the value, without effect: there is one way to read a trace."""
-        self.parser_backend = parser_backend
-
     @classmethod
     def transform_arg_name(cls, arg: str) -> str:
         """Make the name of a column of that of an argument: ``blocks per SM`` is blocks_per_sm."""
@@ -257,10 +232,7 @@ class ParserConfig:
 
     @classmethod
     def make_attribute_spec(
-        cls,
-        raw_name: str,
-        value: object,
-        min_supported_version: YamlVersion = DEFAULT_PARSE_VERSION,
+        cls, raw_name: str, value: object, min_supported_version: YamlVersion = _VERSION
     ) -> AttributeSpec:
         """Describe an argument by one of its values."""
         kinds: list[tuple[type, ValueType, Any]] = [

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType
-from hta_sql.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
+from hta_sql.hta.configs.parser_config import ParserConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ def add_arguments(
 
 def _specs_of(values: dict[str, pd.DataFrame]) -> Iterator[AttributeSpec]:
     """Describe the arguments that occur, each with a column of its own."""
-    known = {spec.raw_name: spec for spec in AVAILABLE_ARGS.values()}
+    known = {spec.raw_name: spec for spec in ParserConfig.get_all_available_args().values()}
     taken: Counter[str] = Counter()
     for name, group in sorted(values.items()):
         spec = known.get(name) or ParserConfig.make_attribute_spec(name, _first(group))

@@ -1,15 +1,12 @@
-"""Events of the Chrome trace format as dicts, and their times on the clock."""
+"""Events of the Chrome trace format as dicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pandas as pd
 
-from hta_sql.errors import ParameterError, TraceFormatError
-from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.errors import ParameterError
 
 PHASE_COUNTER = "C"
 PHASE_FLOW_START = "s"
@@ -59,24 +56,3 @@ def flow_event(  # noqa: PLR0917 - HTA's signature
     event = {"ph": phase, "id": id, "pid": pid, "tid": tid, "ts": ts, "cat": cat, "name": name}
     more = {} if args is None else {"args": args}
     return {**event, **more, **({} if is_start else {"bp": "e"})}
-
-
-def trace_event_timestamp_to_unixtime_ns(
-    trace_event_ts_us: float, trace_metadata: Mapping[str, Any]
-) -> int:
-    """Return the Unix time of an event [ns], exactly.
-
-    Args:
-        trace_event_ts_us: ``ts`` as it stands in the trace [µs]; a Decimal or text keeps all digits.
-        trace_metadata: The keys of the file beside its events.
-
-    Raises:
-        TraceFormatError: The trace does not say ``baseTimeNanoseconds``.
-    """
-    if trace_metadata.get("baseTimeNanoseconds") is None:
-        raise TraceFormatError(
-            "The trace has no baseTimeNanoseconds, so that its times are not on the clock. PyTorch "
-            "2.3 and later write it."
-        )
-    digits = Decimal(str(trace_event_ts_us)) * NS
-    return int(trace_metadata["baseTimeNanoseconds"]) + int(digits.to_integral_value(ROUND_HALF_UP))

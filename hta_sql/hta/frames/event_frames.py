@@ -42,23 +42,24 @@ _TEXTS = {
 _LISTS = {"input_dims": "input_dims", "input_type": "input_types", "input_strides": "input_strides"}
 
 
-def trace_frame(table: pa.Table, symbols: TraceSymbolTable) -> pd.DataFrame:
+def trace_frame(table: pa.Table, symbols: TraceSymbolTable, clock_ns: int = 0) -> pd.DataFrame:
     """Make the frame of one rank.
 
     Args:
         table: Columns of the analysis ``trace_events``.
         symbols: Numbers of all names and categories.
+        clock_ns: What the clock of the frame says when the job begins [ns].
 
     Returns:
         A row per event with HTA's columns; ``index`` is the position in ``traceEvents`` and also
-        the frame's index. ``ts``, ``dur`` and ``end`` are float64 microseconds since the job's
-        first event, ``name`` and ``cat`` numbers of ``symbols``. ``index_correlation`` is -1 without
-        a correlation id, 0 where its partner is not in the trace, else the partner's index.
+        the frame's index. ``ts``, ``dur`` and ``end`` are float64 microseconds, ``name`` and ``cat``
+        numbers of ``symbols``. ``index_correlation`` is -1 without a correlation id, 0 where its
+        partner is not in the trace, else the partner's index.
     """
     frame = pd.DataFrame({"index": _numbers(table, "event_id", -1)})
     frame["cat"] = _symbols(table, "category", symbols)
     frame["name"] = _symbols(table, "name", symbols)
-    start, dur = _numbers(table, "ts", 0), _numbers(table, "dur", 0)
+    start, dur = _numbers(table, "ts", 0) + clock_ns, _numbers(table, "dur", 0)
     for column, (ours, default) in _NUMBERS.items():
         frame[column] = _numbers(table, ours, default)
     bandwidth = table.column("bandwidth_gbps").to_numpy(zero_copy_only=False)
@@ -69,12 +70,17 @@ def trace_frame(table: pa.Table, symbols: TraceSymbolTable) -> pd.DataFrame:
         known: dict[str | None, Any] = {None: "-1"}
         known.update({t: json.loads(t) for t in _distinct(table, ours) if t is not None})
         frame[column] = _mapped(table, ours, known)
-    frame.insert(5, "ts", start / NS)
+    frame.insert(5, "ts", microseconds(start))
     frame.insert(6, "dur", dur / NS)
-    frame.insert(7, "end", (start + dur) / NS)
+    frame.insert(7, "end", microseconds(start + dur))
     partner = _numbers(table, "linked_event_id", 0)
     frame["index_correlation"] = np.where(frame["correlation"] == -1, -1, partner)
     return frame.set_index("index", drop=False).rename_axis(None)
+
+
+def microseconds(ns: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the doubles nearest to some times: ns since 1970 are too long to be doubles first."""
+    return (ns.astype(np.longdouble) / NS).astype(np.float64)
 
 
 def _numbers(table: pa.Table, column: str, default: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.hta.frames.event_frames import microseconds
 
 Integers = npt.NDArray[np.int64]
 
@@ -34,9 +35,13 @@ class Walk:
         parents: The event above; for an outermost one, -tid of its thread.
         below: Events below.
         on_gpu: Whether it is device activity.
+
+    Args:
+        table: Columns of the analysis.
+        clock_ns: What the clock of the rank's frame says when the job begins [ns].
     """
 
-    def __init__(self, table: pd.DataFrame) -> None:
+    def __init__(self, table: pd.DataFrame, clock_ns: int = 0) -> None:
         self.ids: Integers = table["event_id"].to_numpy()
         self.below: Integers = table["descendant_count"].to_numpy()
         self.on_gpu: npt.NDArray[np.bool_] = (table["table_name"] == "gpu_ops").to_numpy()
@@ -46,6 +51,7 @@ class Walk:
         self.parents: Integers = np.asarray(above, dtype=np.int64)
         self._place = pd.Index(self.ids)
         self._table = table
+        self._clock_ns = clock_ns
 
     def place(self, event: int) -> int:
         """Find the position of an event; -1 where it is in no tree."""
@@ -75,12 +81,18 @@ class Walk:
         """Add HTA's columns to the frame of the rank, in place [µs; -1 where there is none]."""
         table = self._table
         none = table["kernel_count"] == 0
+        times = {
+            name: np.where(
+                none, -1.0, microseconds(table[name].fillna(0).to_numpy(int) + self._clock_ns)
+            )
+            for name in ("first_kernel_ts", "last_kernel_end_ts")
+        }
         columns: dict[str, tuple[Any, Any]] = {
             "parent": (self.parents, -1),
             "depth": (self.depth, -1),
             "height": (self.height, -1),
-            "first_kernel_start": (table["first_kernel_ts"] / NS, -1.0),
-            "last_kernel_end": (table["last_kernel_end_ts"] / NS, -1.0),
+            "first_kernel_start": (times["first_kernel_ts"], -1.0),
+            "last_kernel_end": (times["last_kernel_end_ts"], -1.0),
             "num_kernels": (table["kernel_count"], 0),
             "kernel_dur_sum": (table["kernel_ns"] / NS, 0.0),
             "kernel_span": ((table["kernel_span_ns"] / NS).mask(none, 0.0), 0.0),

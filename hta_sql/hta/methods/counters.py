@@ -10,13 +10,15 @@ from enum import Flag, auto
 import pandas as pd
 
 from hta_sql.errors import ParameterError
-from hta_sql.hta.common.constants import CUDA_MAX_LAUNCH_QUEUE_PER_STREAM
 from hta_sql.hta.frames import counter_frames
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
 from hta_sql.words import rank_spans
 
 log = logging.getLogger(__name__)
+
+MAX_QUEUE_LENGTH = 1024
+"""Operations from which on a stream's queue counts as full, as in HTA; recorded ones block at 1,022."""
 
 
 class TimeSeriesTypes(Flag):
@@ -87,7 +89,7 @@ class Counters(Job):
     def get_time_spent_blocked_on_full_queue(
         self,
         queue_length_dict: Mapping[int, pd.DataFrame],
-        max_queue_length: int = CUDA_MAX_LAUNCH_QUEUE_PER_STREAM,
+        max_queue_length: int = MAX_QUEUE_LENGTH,
         *,
         visualize: bool | None = None,
     ) -> pd.DataFrame:
@@ -209,7 +211,7 @@ class Counters(Job):
                 series,
                 suffix=suffix,
                 output_dir=output_dir,
-                include_last_profiler_step=self._scope["include_last_profiler_step"],
+                include_last_profiler_step=self.include_last_profiler_step,
             ).path
             for rank in self._default_ranks(ranks)
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hta_sql.critical_path import CPGraph, critical_path
@@ -78,13 +78,19 @@ class CriticalPath(Job):
             first_instance=first,
             last_instance=last,
             data_load_names=list(data_load_events) if data_load_events else None,
-            include_last_profiler_step=self._scope["include_last_profiler_step"],
+            include_last_profiler_step=self.include_last_profiler_step,
             include_launch_edges=include_launch_edges,
             infer_syncs=infer_syncs,
         )
         if graph is None:
-            within = {"include_last_profiler_step": self._scope["include_last_profiler_step"]}
-            log.error("%s", count_windows(self.store, self.run, wanted, annotation or "", **within))
+            windows = count_windows(
+                self.store,
+                self.run,
+                wanted,
+                annotation or "",
+                include_last_profiler_step=self.include_last_profiler_step,
+            )
+            log.error("%s", windows)
             return None
         if not graph.critical_path_nodes:
             log.error("Rank %d has no host operator in the window: there is no path.", rank)
@@ -97,8 +103,6 @@ class CriticalPath(Job):
         output_dir: str | os.PathLike[str],
         only_show_critical_events: bool = True,
         show_all_edges: bool = False,
-        *,
-        edge_types_to_viz: Collection[CPEdgeType] | None = None,
     ) -> str:
         """Write the trace with the path drawn in, to be opened in Perfetto or Chrome.
 
@@ -115,8 +119,6 @@ class CriticalPath(Job):
                 waits of the path; not used where only critical events are shown. Launch edges
                 without time are drawn where the environment says
                 ``CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE=1``.
-            edge_types_to_viz: Edges of the path to draw where not all are; default: dependencies,
-                launch delays and waits.
 
         Returns:
             Path of the file: ``overlaid_critical_path_<trace>.json.gz``.
@@ -129,7 +131,6 @@ class CriticalPath(Job):
         from hta_sql.overlay.critical_path import overlay_critical_path  # noqa: PLC0415 - where wanted
 
         graph = critical_path_graph
-        drawn = DRAWN if edge_types_to_viz is None else edge_types_to_viz
         if (graph.run, graph.rank) != (self.run, rank):
             raise RankError(
                 f"The graph is of rank {graph.rank} of {graph.run!r}, not of rank {rank} of "
@@ -140,7 +141,7 @@ class CriticalPath(Job):
             graph,
             _drawn(graph)
             if show_all_edges and not only_show_critical_events
-            else [edge for edge in graph.critical_path_edges if edge.type in drawn],
+            else [edge for edge in graph.critical_path_edges if edge.type in DRAWN],
             folder=output_dir,
             only_critical=only_show_critical_events,
         )

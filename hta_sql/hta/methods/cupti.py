@@ -13,12 +13,6 @@ from hta_sql.hta.methods.showing import show
 
 log = logging.getLogger(__name__)
 
-CUDA_SASS_INSTRUCTION_COUNTER_FLOPS: dict[str, float] = {
-    f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum": 2 if "fma" in op else 1
-    for op in ("ffma", "fmul", "fadd", "hfma", "hmul", "hadd", "dfma", "dmul", "dadd")
-}
-"""Floating-point operations per count, as HTA names them; the analysis has them as flop_weight."""
-
 
 class Cupti(Job):
     """Methods of TraceAnalysis: CUPTI counters."""

@@ -65,6 +65,11 @@ class Job(Closing):
         """Ranks of the run whose traces are there."""
         return list(self._ranks)
 
+    @property
+    def include_last_profiler_step(self) -> bool:
+        """Whether the last profiler step is looked at."""
+        return bool(self._scope["include_last_profiler_step"])
+
     def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
         """Run an analysis on some ranks, in the scope of this job."""
         return self._result(name, ranks, **parameters)
@@ -74,18 +79,6 @@ class Job(Closing):
         other = copy.copy(self)
         other._scope = {**self._scope, **scope}  # noqa: SLF001 - its own class
         return other
-
-    @classmethod
-    def over(cls: type[_Job], job: Job, ranks: Iterable[int]) -> _Job:  # noqa: PYI019 - likewise
-        """Return an object of this class over the store, run and scope of a job.
-
-        Args:
-            job: An open job; it stays the owner of its store.
-            ranks: Ranks to look at, of those of the job.
-        """
-        made = cls.__new__(cls)
-        vars(made).update({**vars(job), "_ranks": sorted(set(job.ranks).intersection(ranks))})
-        return made
 
     def close(self) -> None:
         """Close the store."""

@@ -217,7 +217,7 @@ class Operators(Job):
         )
 
     def get_gpu_kernels_with_user_annotations(
-        self, rank: int, expand_names: bool = True, shortern_names: bool = True
+        self, rank: int, expand_names: bool = True, shorten_names: bool = True
     ) -> pd.DataFrame | None:
         """Return each kernel, copy and memset with the user annotation that it ran for.
 
@@ -227,7 +227,7 @@ class Operators(Job):
         Args:
             rank: Rank to look at.
             expand_names: Whether to add ``s_name, s_cat, s_user_annotation``.
-            shortern_names: Leave out template arguments, parameters and return types in ``s_name``.
+            shorten_names: Leave out template arguments, parameters and return types in ``s_name``.
 
         Returns:
             One row per op, by start: ``index (event_id), cat, name, pid, tid, ts, dur, stream,
@@ -246,4 +246,4 @@ class Operators(Job):
         if not table["annotation"].notna().any():
             log.warning("No GPU activity of rank %d has a user annotation.", rank)
             return None
-        return frames.annotated_kernels(table, names=expand_names, short=shortern_names)
+        return frames.annotated_kernels(table, names=expand_names, short=shorten_names)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-import pandas as pd
-
 from hta_sql.errors import ParameterError, TraceError
-from hta_sql.hta.configs.default_values import AttributeSpec
-from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.library.files import sql_root
 from hta_sql.traces.whole_files import trace_events
 
-__all__ = ["get_argument_spec", "get_expected_arguments", "validate_trace_format"]
+__all__ = ["validate_trace_format"]
 
 LEVELS = ("minimal", "standard", "complete")
 
@@ -86,35 +81,6 @@ def validate_trace_format(
     if violations:
         errors["type_violations"] = violations
     return not errors, errors
-
-
-def get_argument_spec(level: str = "default") -> list[AttributeSpec]:
-    """List the arguments that trace frames know by a column of HTA's name.
-
-    Args:
-        level: ``minimal``, ``standard``, ``complete`` or ``default`` (HTA's default arguments).
-
-    Raises:
-        ParameterError: No such level.
-    """
-    if level == "default":
-        return ParserConfig.get_default_args()
-    known = ParserConfig.get_all_available_args().values()
-    types = _argument_types(_checked(level))
-    return [spec for spec in known if spec.raw_name in types]
-
-
-def get_expected_arguments(attribute_specs: Iterable[AttributeSpec]) -> pd.DataFrame:
-    """Make a frame of arguments, by their columns.
-
-    Returns:
-        ``arg_keys`` (name in the trace), ``arg_value_types, arg_default_values,
-        trace_df_column_name``.
-    """
-    rows = [(a.raw_name, a.value_type, a.default_value, a.name) for a in attribute_specs]
-    columns = ["arg_keys", "arg_value_types", "arg_default_values", "trace_df_column_name"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.sort_values("trace_df_column_name", ignore_index=True)
 
 
 def _checked(level: str) -> str:
