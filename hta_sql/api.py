@@ -115,7 +115,7 @@ def ingest(
             is no room left to write it.
     """
     from hta_sql.ingestion import ingest_traces  # noqa: PLC0415
-    from hta_sql.store.catalog import write_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.catalog import publish_manifest  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     report = ingest_traces(
@@ -133,7 +133,7 @@ def ingest(
         executor=executor,
         progress=progress,
         lock_timeout=lock_timeout,
-        published=write_catalog,
+        publish=publish_manifest,
     )
     if shard:
         return report
@@ -164,11 +164,11 @@ def publish(
         StoreError: Shards are missing of those that are expected, or there are none at all.
     """
     from hta_sql.ingestion import publish_shards  # noqa: PLC0415
-    from hta_sql.store.catalog import write_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.catalog import publish_manifest  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     report = publish_shards(
-        store, expect=expect, lock_timeout=lock_timeout, published=write_catalog
+        store, expect=expect, lock_timeout=lock_timeout, publish=publish_manifest
     )
     opened = TraceStore(store)
     opened.published = report

@@ -13,6 +13,7 @@ from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, request_of
 from hta_sql.ingestion.publish import (
     entry_of,
+    intact,
     manifest_or_empty,
     remove_leftovers,
     room_in,
@@ -38,8 +39,8 @@ __all__ = [
     "publish_shards",
 ]
 
-Published = Callable[[StoreFolder], object]
-"""Called under the lock when a new manifest is in place."""
+Publish = Callable[[StoreFolder, Manifest], object]
+"""Replaces the manifest of a store, and what is made of it; under the lock."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def ingest_traces(
     progress: Progress | None = None,
     shard: tuple[int, int] | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
-    published: Published | None = None,
+    publish: Publish = write_manifest,
 ) -> IngestReport:
     """Read traces into the store; see :func:`hta_sql.ingest`, which adds the catalog."""
     request = replace(
@@ -82,7 +83,7 @@ def ingest_traces(
     known = KnownTraces(kernel_classes)
     task = Task(request, store_folder(store), known, executor, progress, lock_timeout)
     manifest = manifest_or_empty(task.folder)
-    known.learn(manifest.entries)
+    known.learn(intact(task.folder, manifest.entries))
     plan = plan_ingest(task)
     results: list[RankResult] = []
     failures: list[Failure] = []
@@ -90,20 +91,20 @@ def ingest_traces(
         plan, results, failures = ingest_shard(task, plan, shard)
     elif plan.todo:
         with store_lock(task.folder, lock_timeout):
-            plan, results, failures = _ingest(task, plan, manifest, published)
+            plan, results, failures = _ingest(task, plan, manifest, publish)
     _report(failures, plan)
     return IngestReport(results, plan.unchanged, plan.runs(request.run))
 
 
 def _ingest(
-    task: Task, plan: Plan, before: Manifest, published: Published | None
+    task: Task, plan: Plan, before: Manifest, publish: Publish
 ) -> tuple[Plan, list[RankResult], list[Failure]]:
     """Read what is to be read and replace the manifest. Under the lock."""
     folder = task.folder
     manifest = manifest_or_empty(folder)
     if manifest != before:
         # Another ingest was there first; it may have done all of this one's work.
-        task.known.learn(manifest.entries)
+        task.known.learn(intact(folder, manifest.entries))
         plan = plan_ingest(task)
         if not plan.todo:
             return plan, [], []
@@ -116,9 +117,7 @@ def _ingest(
         if results:
             entries = [entry_of(result, task.known) for result in results]
             settle(folder, entries)
-            write_manifest(folder, manifest.with_entries(entries))
-            if published:
-                published(folder)
+            publish(folder, manifest.with_entries(entries))
     return plan, results, failures
 
 

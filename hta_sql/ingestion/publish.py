@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import duckdb
@@ -38,6 +38,13 @@ def manifest_or_empty(folder: StoreFolder) -> Manifest:
         return read_manifest(folder)
     except StoreNotFoundError:
         return Manifest()
+
+
+def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
+    """Keep the entries whose files are all there; what is lost is to be read again."""
+    files = [{file["path"] for file in entry.files.values()} for entry in entries]
+    missing = folder.missing(set().union(*files))
+    return [entry for entry, named in zip(entries, files, strict=True) if not named & missing]
 
 
 def entry_of(result: RankResult, known: KnownTraces) -> RankEntry:

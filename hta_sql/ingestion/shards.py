@@ -14,6 +14,7 @@ from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.plan import Plan, Task, compared, rank_jobs, share
 from hta_sql.ingestion.publish import (
     entry_of,
+    intact,
     manifest_or_empty,
     remove_leftovers,
     room_in,
@@ -47,7 +48,8 @@ def ingest_shard(
     run, folder, known = task.request.run, task.folder, task.known
     name = shard_name(run, number, of)
     with store_lock(folder, task.lock_timeout, _lock_of(name)):
-        earlier = [e for s in read_shards(folder) if s.name == name for e in s.entries]
+        shards = [shard for shard in read_shards(folder) if shard.name == name]
+        earlier = intact(folder, [entry for shard in shards for entry in shard.entries])
         known.learn(earlier)
         mine = compared(share(plan.found, number, of), task)
         current = [
@@ -112,13 +114,13 @@ def publish_shards(
     *,
     expect: int | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
-    published: Callable[[StoreFolder], object] | None = None,
+    publish: Callable[[StoreFolder, Manifest], object] = write_manifest,
 ) -> PublishReport:
     """Merge the shards that are complete into the manifest; see :func:`hta_sql.publish`."""
     folder = store_folder(store)
     with store_lock(folder, lock_timeout):
         manifest = manifest_or_empty(folder)
-        shards = read_shards(folder)
+        shards = _without_lost(folder, read_shards(folder))
         missing = _missing(shards, manifest, expect)
         complete = [shard for shard in shards if shard.complete]
         if expect and missing:
@@ -137,13 +139,28 @@ def publish_shards(
             remove_leftovers(folder, manifest)
             if new:
                 manifest = _merged(manifest, new)
-                write_manifest(folder, manifest)
-                if published:
-                    published(folder)
+                publish(folder, manifest)
         for shard in complete:
             _forget(folder, shard)
     failures = [failure for shard in new for failure in shard.failures]
     return PublishReport([shard.name for shard in new], missing, failures, len(manifest.entries))
+
+
+def _without_lost(folder: StoreFolder, shards: list[Shard]) -> list[Shard]:
+    """Take a shard whose Parquet was removed for one that was not read to its end."""
+    entries = [entry for shard in shards for entry in shard.entries]
+    whole = set(map(id, intact(folder, entries)))
+    found = []
+    for shard in shards:
+        lost = [str(entry.rank) for entry in shard.entries if id(entry) not in whole]
+        if shard.complete and lost:
+            log.warning(
+                "Shard %s is left out: Parquet of rank %s is gone; run it again.",
+                shard.name,
+                ", ".join(lost),
+            )
+        found.append(replace(shard, complete=shard.complete and not lost))
+    return found
 
 
 def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:

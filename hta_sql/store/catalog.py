@@ -3,7 +3,8 @@
 It is rebuilt whole beside the old one and moved over it, so readers see one or
 the other; everybody opens it read-only. It carries the digest of the manifest
 that it was built from: what the manifest names is the store, and a catalog of
-another manifest, library or place is found out when it is opened.
+another manifest, library or place is found out when it is opened. A manifest is
+replaced when its catalog is built; a run that cannot be read is left out of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from dataclasses import astuple, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -29,15 +31,19 @@ from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.manifest import (
     CATALOG,
+    MANIFEST,
     RELATIVE_CATALOG,
     Manifest,
     Store,
     digest_of,
     manifest_bytes,
+    manifest_content,
     parse_manifest,
 )
 from hta_sql.store.remote_binding import known_columns
+from hta_sql.store.runs import is_run_name
 from hta_sql.store.template import CONFIG, library_digest, template
+from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.traces.writing import replacing
 
 log = logging.getLogger(__name__)
@@ -102,18 +108,39 @@ def write_catalog(
 
     Under its lock.
     """
-    library = library or load_library()
-    if folder.local:
-        with replacing(folder.local / CATALOG) as partial:
-            _build(partial, folder, library)
-        if relative or (folder.local / RELATIVE_CATALOG).exists():
-            with replacing(folder.local / RELATIVE_CATALOG) as partial:
-                _build(partial, folder, library, relative=True)
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        built = Path(temporary, CATALOG)
-        _build(built, folder, library)
-        folder.put(built, CATALOG)
+    _write(folder, manifest_bytes(folder), library or load_library(), relative=relative)
+
+
+def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
+    """Replace the manifest of a store and its catalog, which is built before anything changes.
+
+    Under its lock.
+    """
+    _write(folder, manifest_content(manifest), load_library(), publishes=True)
+
+
+def _write(
+    folder: StoreFolder,
+    content: bytes,
+    library: Library,
+    *,
+    relative: bool = False,
+    publishes: bool = False,
+) -> None:
+    """Build catalogs aside; then, where it is new, replace the manifest, and then the catalogs."""
+    with ExitStack() as ready:
+        if folder.local:
+            built = ready.enter_context(replacing(folder.local / CATALOG))
+            if relative or (folder.local / RELATIVE_CATALOG).exists():
+                aside = ready.enter_context(replacing(folder.local / RELATIVE_CATALOG))
+                _build(aside, folder, content, library, relative=True)
+        else:
+            built = Path(ready.enter_context(tempfile.TemporaryDirectory()), CATALOG)
+        _build(built, folder, content, library)
+        if publishes:
+            folder.replace(MANIFEST, content)
+        if not folder.local:
+            folder.put(built, CATALOG)
 
 
 def private_catalog(folder: StoreFolder, library: Library, identity: Identity) -> Path:
@@ -128,7 +155,7 @@ def private_catalog(folder: StoreFolder, library: Library, identity: Identity) -
     place.mkdir(parents=True, exist_ok=True)
     with replacing(target) as partial:
         if not _fetched(partial, folder, identity):
-            _build(partial, folder, library)
+            _build(partial, folder, manifest_bytes(folder), library)
         for outdated in place.glob("*.duckdb"):
             outdated.unlink(missing_ok=True)
     return target
@@ -147,11 +174,46 @@ def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
     return False
 
 
-def _build(target: Path, folder: StoreFolder, library: Library, *, relative: bool = False) -> None:
-    """Copy the template and put the tables of a store below its views."""
-    content = manifest_bytes(folder)
+def _build(
+    target: Path, folder: StoreFolder, content: bytes, library: Library, *, relative: bool = False
+) -> None:
+    """Build a catalog of those runs of a manifest that can be read.
+
+    Raises:
+        StoreError: There are runs, but none of them can.
+    """
     manifest = parse_manifest(content, folder)
-    files = stored_files(manifest, folder)
+    identity = Identity(
+        "" if relative else folder.root, digest_of(content), library_digest(library)
+    )
+    lost = {run for run in manifest.runs() if not is_run_name(run)}
+    while True:
+        try:
+            files = stored_files(manifest.without(lost), folder)
+            _build_of(target, folder, replace(files, lost=tuple(lost)), identity, library)
+        except duckdb.Error as error:
+            more = unreadable_runs(error, manifest.without(lost), folder)
+            if not more:
+                raise
+            lost |= more
+            if lost.issuperset(manifest.runs()):
+                raise StoreError(
+                    f"No run of {folder.root!r} can be read: {error}. Ingest its traces again: "
+                    f"hta-sql ingest TRACES -o {folder.root} --force"
+                ) from error
+        else:
+            return
+
+
+def _build_of(
+    target: Path,
+    folder: StoreFolder,
+    files: StoredFiles,
+    identity: Identity,
+    library: Library,
+) -> None:
+    """Copy the template and put the tables of a store below its views."""
+    relative = not identity.location
     tables = {name: files.parts(name) for name in stored_columns()}
     shutil.copyfile(template(library), target)
     # The engine looks for the files while it creates a view.
@@ -159,8 +221,6 @@ def _build(target: Path, folder: StoreFolder, library: Library, *, relative: boo
     with duckdb.connect(str(target), config=CONFIG | found_from) as con:
         if filesystem := folder.filesystem():
             con.register_filesystem(known_columns(con, filesystem, tables.values()))
-        place = "" if relative else folder.root
-        identity = Identity(place, digest_of(content), library_digest(library))
         con.execute("BEGIN")
         for name, parts in tables.items():
             located = [
@@ -172,7 +232,7 @@ def _build(target: Path, folder: StoreFolder, library: Library, *, relative: boo
         # A table: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
         for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
             con.execute(statement)
-        con.execute(_store_info(identity, manifest, files.left_out))
+        con.execute(_store_info(identity, files))
         con.execute("COMMIT")
 
 
@@ -206,15 +266,14 @@ def _is_unix_time(start_ns: int) -> bool:
     return start_ns > 500_000_000_000_000_000
 
 
-def _store_info(identity: Identity, manifest: Manifest, left_out: list[str]) -> str:
-    """Where the catalog expects its files, and what it was made from."""
+def _store_info(identity: Identity, files: StoredFiles) -> str:
+    """Where the catalog expects its files, what it was made from, and what it leaves out."""
     values = {
-        "location": identity.location,
-        "manifest": identity.manifest,
-        "library": identity.library,
+        **asdict(identity),
         "hta_sql_version": __version__,
-        "writer": manifest.writer,
-        "left_out": ", ".join(left_out),
+        "writer": files.manifest.writer,
+        "left_out": ", ".join(files.left_out),
+        "lost": ", ".join(sorted(map(repr, files.lost))),
     }
     columns = dict.fromkeys(values, "VARCHAR")
     return sqltext.values_view("stored.store_info", columns, [list(values.values())])

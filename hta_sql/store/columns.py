@@ -43,7 +43,9 @@ class StoredFiles:
     manifest: Manifest
     """With the entries that can be read; its schemas describe the files of all of them."""
     left_out: list[str]
-    """Runs of which there are files that cannot be read."""
+    """Runs of which there are files with columns that cannot be read."""
+    lost: tuple[str, ...] = ()
+    """Runs of which there are files that are gone or broken."""
 
     def parts(self, table: str) -> list[Part]:
         """List the files of a table, those with the same columns together."""

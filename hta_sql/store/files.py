@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -52,6 +52,10 @@ class StoreFolder(ABC):
     @abstractmethod
     def files(self, folder: str) -> list[str]:
         """List the files below a folder, sorted; none where there is no such folder."""
+
+    @abstractmethod
+    def missing(self, names: Collection[str]) -> set[str]:
+        """Find those of some files that are not there."""
 
     @abstractmethod
     def remove(self, names: list[str]) -> None:
@@ -98,6 +102,10 @@ class LocalFolder(StoreFolder):
         top = self.local / folder
         found = [Path(place, name) for place, _, names in os.walk(top) for name in names]
         return sorted(path.relative_to(self.local).as_posix() for path in found)
+
+    def missing(self, names: Collection[str]) -> set[str]:
+        """Find those of some files that are not there."""
+        return {name for name in names if not os.path.exists(f"{self.root}/{name}")}  # noqa: PTH110 - 24,000 of them
 
     def remove(self, names: list[str]) -> None:
         """Delete files; those that are gone already do not matter."""
@@ -159,6 +167,11 @@ class RemoteFolder(StoreFolder):
         self._fs.invalidate_cache()
         found = self._fs.find(f"{self._top}/{folder}")
         return sorted(str(path)[len(self._top) + 1 :] for path in found)
+
+    def missing(self, names: Collection[str]) -> set[str]:
+        """Find those of some files that are not there, with one listing."""
+        folders = {name.partition("/")[0] for name in names}
+        return set(names).difference(*map(self.files, folders))
 
     def remove(self, names: list[str]) -> None:
         """Delete files; those that are gone already do not matter."""

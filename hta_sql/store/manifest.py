@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -89,6 +90,10 @@ class Manifest:
     def named_files(self) -> set[str]:
         """Collect all files, relative to the store."""
         return {file["path"] for entry in self.entries for file in entry.files.values()}
+
+    def without(self, runs: Collection[str]) -> Manifest:
+        """Leave runs out."""
+        return replace(self, entries=[entry for entry in self.entries if entry.run not in runs])
 
     def runs(self) -> list[str]:
         """List the runs."""
@@ -175,6 +180,11 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
 
 def write_manifest(store: Store, manifest: Manifest) -> None:
     """Replace the manifest in one step: this is what publishes an ingest."""
+    store_folder(store).replace(MANIFEST, manifest_content(manifest))
+
+
+def manifest_content(manifest: Manifest) -> bytes:
+    """Write down what a store holds."""
     schemas = {**manifest.schemas, columns_digest(): stored_columns()}
     used = sorted({entry.schema for entry in manifest.entries} & schemas.keys())
     content = {
@@ -185,4 +195,4 @@ def write_manifest(store: Store, manifest: Manifest) -> None:
         "schemas": {digest: schemas[digest] for digest in used},
         "entries": [asdict(entry) for entry in manifest.entries],
     }
-    store_folder(store).replace(MANIFEST, json.dumps(content, indent=1).encode())
+    return json.dumps(content, indent=1).encode()

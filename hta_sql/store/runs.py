@@ -10,14 +10,19 @@ import fsspec
 from hta_sql.errors import ParameterError
 from hta_sql.traces import Traces
 
-_ALLOWED = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$")
+_ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]+")
 _TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst)?$")
 
 
+def is_run_name(run: str) -> bool:
+    """Say whether a text can name a run."""
+    return _ALLOWED.fullmatch(run) is not None
+
+
 def check_run_name(run: str) -> str:
     """Return the name, or say why it cannot be one; it becomes part of file names."""
-    if not _ALLOWED.match(run):
+    if not is_run_name(run):
         raise ParameterError(
             f"Run name {run!r}: use letters, digits, '.', '_' and '-', starting with a letter "
             "or digit, at most 200 of them."

@@ -146,13 +146,22 @@ class TraceStore(Closing):
         return True
 
     def _warn_of_runs_left_out(self) -> None:
-        ((runs,),) = self._con.execute("SELECT left_out FROM stored.store_info").fetchall()
-        if runs:
+        ((outdated, lost),) = self._con.execute(
+            "SELECT left_out, lost FROM stored.store_info"
+        ).fetchall()
+        if outdated:
             log.warning(
                 "%s: left out runs that were written with other table definitions; upgrade hta_sql "
                 "if a newer one wrote them, else ingest their traces again: %s.",
                 self._folder.root,
-                runs,
+                outdated,
+            )
+        if lost:
+            log.warning(
+                "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
+                "or bring the files back and run hta-sql catalog: %s.",
+                self._folder.root,
+                lost,
             )
 
     def _warn_of_other_definitions(self) -> None:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of four megabytes, where this user may mount one."""
+    """A file system of eight megabytes, where this user may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(place)]
     try:
         subprocess.run(mount, check=True, capture_output=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
@@ -45,8 +45,7 @@ def test_a_full_disk(
     traces = write_traces({0: 200.0, 1: 200.0}, events=2000)
     with pytest.raises(hta_sql.StoreError, match="No space left to write"):
         hta_sql.ingest(traces, store)
-    # What was published before the catalog ran out of room is the new store, whole.
-    assert busy_times(store) in ({0: 100.0, 1: 100.0}, {0: 400_000.0, 1: 400_000.0})
+    assert busy_times(store) == {0: 100.0, 1: 100.0}
     ballast.unlink()
     hta_sql.ingest(traces, store).close()
     assert busy_times(store) == {0: 400_000.0, 1: 400_000.0}
