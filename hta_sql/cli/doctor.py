@@ -72,14 +72,13 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
     import pyarrow as pa  # noqa: PLC0415
 
     from hta_sql.cli.output import TableRows  # noqa: PLC0415
-    from hta_sql.hta.utils.validate_trace import validate_trace_format  # noqa: PLC0415
+    from hta_sql.traces.argument_types import check_argument_types  # noqa: PLC0415
 
     table, found = findings.arrow(), []
     for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
         # What cannot be read at all has findings of its own.
-        _, errors = validate_trace_format(source, level)
-        wrong = list(errors.get("type_violations", {}).values())
-        wrong += [errors["args_data_type"]] if "args_data_type" in errors else []
+        checked = check_argument_types(source, level)
+        wrong = [*checked.violations.values(), *filter(None, [checked.no_arguments])]
         if wrong:
             found.append(
                 {

@@ -104,7 +104,9 @@ class Rescued:
 
 def hides_events(text: bytes, elements: Iterable[object]) -> bool:
     """Say whether a walk finds more events than there are elements in a text that parses."""
-    return bool(FILE_START.search(text)) or any(isinstance(element, list) for element in elements)
+    # A plain search is ten times as fast as an expression.
+    is_file = b'"traceEvents"' in text and FILE_START.search(text) is not None
+    return is_file or any(isinstance(element, list) for element in elements)
 
 
 def rescue(text: bytes) -> list[Rescued]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.traces.chunks import TOO_LONG, TraceReader
+from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.peek import peek
+from hta_sql.traces.salvage import hides_events
 from hta_sql.traces.source import max_unpacked_bytes, open_trace
 
 __all__ = [
@@ -43,29 +46,59 @@ def read_trace(file_path: str) -> dict[str, Any]:
 def trace_events(file_path: str) -> Iterator[Any]:
     """Yield what is in traceEvents as Python objects; memory does not grow with the file.
 
+    Blocks are cut at separators and parsed as one list each: less than half of the time of a walk
+    from event to event, which only a file takes that does not parse so.
+
     Raises:
         TraceNotFoundError: There is no such file.
         TraceFormatError: It is no trace, or broken: ingest keeps the events that are whole.
     """
     peek(file_path)
+    done = 0
+    with suppress(_DoubtError):
+        for events in _chunks_of_events(file_path, careful=False):
+            yield from events
+            done += len(events)
+        return
+    # A chunk that parses was cut rightly: what came out of it does so again.
+    careful = chain.from_iterable(_chunks_of_events(file_path, careful=True))
+    yield from islice(careful, done, None)
+
+
+class _DoubtError(Exception):
+    """Cut at separators, the file does not parse: it has to be walked from event to event."""
+
+
+def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
+    """Parse chunk by chunk; a careful reader knows that what it cannot read is broken."""
     limit = max_unpacked_bytes(file_path)
-    reader = TraceReader(open_trace(file_path), file_path, max_bytes=limit, careful=True)
+    reader = TraceReader(open_trace(file_path), file_path, max_bytes=limit, careful=careful)
     with reader.stream:
         for chunk in reader:
-            if chunk.is_start_of:
-                raise TraceFormatError(
-                    f"{file_path!r} is broken behind byte {chunk.byte_offset}: {TOO_LONG}."
-                )
             try:
-                yield from json.loads(b"[" + chunk.text.strip(b", \t\r\n") + b"]")
+                events = _parsed(chunk)
             except (ValueError, RecursionError) as error:
+                if not careful:
+                    raise _DoubtError from error
                 raise TraceFormatError(
                     f"{file_path!r} is broken behind byte {chunk.byte_offset}: {error}."
                 ) from error
+            if not careful and hides_events(chunk.text, events):
+                raise _DoubtError
+            yield events
     for problem in reader.problems:
+        if not careful:
+            raise _DoubtError
         raise TraceFormatError(
             f"{file_path!r} is broken at byte {problem.byte_offset}: {problem.reason}."
         )
+
+
+def _parsed(chunk: Chunk) -> list[Any]:
+    if chunk.is_start_of:
+        raise ValueError(TOO_LONG)
+    events: list[Any] = json.loads(b"[" + chunk.text.strip(b", \t\r\n") + b"]")
+    return events
 
 
 def write_trace(trace_data: dict[str, Any], file_path: str | os.PathLike[str]) -> None:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
-from functools import cache
 from typing import Any
 
-from hta_sql.errors import ParameterError, TraceError
-from hta_sql.library.files import sql_root
-from hta_sql.traces.whole_files import trace_events
+from hta_sql.traces.argument_types import check_argument_types
 
 __all__ = ["validate_trace_format"]
-
-LEVELS = ("minimal", "standard", "complete")
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "integer": (int,),
-    "number": (int, float),
-    "text": (str,),
-    "any": (object,),
-}
 
 
 def validate_trace_format(
@@ -47,55 +33,20 @@ def validate_trace_format(
     Raises:
         ParameterError: No such level.
     """
-    types = _argument_types(_checked(level))
-    errors: dict[str, Any] = {}
-    skipped: Counter[str] = Counter()
-    violations: dict[str, str] = {}
-    try:
-        for number, event in enumerate(trace_events(trace_file_path)):
-            if not isinstance(event, dict):
-                errors.setdefault(
-                    "trace_data_error", f"not an event: {event!r:.80} (event {number})"
-                )
-                continue
-            args = event.get("args", {})
-            if not isinstance(args, dict):
-                errors.setdefault(
-                    "args_data_type", f"args is not a dict: {args!s:.80} (event {number})"
-                )
-                continue
-            skipped.update(args.keys() - types.keys())
-            # In the order of the trace: whoever shows the first violation always shows the same.
-            for name, value in args.items():
-                expected = types.get(name)
-                if expected and value is not None and not isinstance(value, _TYPES[expected]):
-                    violations.setdefault(name, _violation(number, name, value, expected))
-    except TraceError as error:
-        message = str(error)
-        if "no traceEvents" in message or "without trace events" in message:
-            return False, {"trace_data_error": message}
+    found = check_argument_types(trace_file_path, level)
+    if found.unread and _has_no_events(message := str(found.unread)):
+        return False, {"trace_data_error": message}
+    errors: dict[str, Any] = {
+        "trace_data_error": found.no_event,
+        "args_data_type": found.no_arguments,
         # What was wrong up to there is wrong all the same.
-        errors["trace_read_error"] = error
-    if skipped and not ignore_missing_arguments:
-        errors["skipped_arguments"] = dict(skipped)
-    if violations:
-        errors["type_violations"] = violations
+        "trace_read_error": found.unread,
+        "skipped_arguments": {} if ignore_missing_arguments else dict(found.unknown),
+        "type_violations": found.violations,
+    }
+    errors = {key: value for key, value in errors.items() if value}
     return not errors, errors
 
 
-def _checked(level: str) -> str:
-    if level not in LEVELS:
-        raise ParameterError(f"No level {level!r}; there are: {', '.join(LEVELS)}.")
-    return level
-
-
-def _violation(number: int, name: str, value: object, expected: str) -> str:
-    return f"key={name}: value={value!r:.80} type={type(value).__name__}; expect_type={expected} (event {number})"
-
-
-@cache
-def _argument_types(level: str) -> dict[str, str]:
-    """Return {argument: type} of a level and those below it."""
-    wanted = LEVELS[: LEVELS.index(level) + 1]
-    with (sql_root() / "readers" / "argument_types.csv").open(encoding="utf-8", newline="") as file:
-        return {r["argument"]: r["type"] for r in csv.DictReader(file) if r["level"] in wanted}
+def _has_no_events(message: str) -> bool:
+    return "no traceEvents" in message or "without trace events" in message

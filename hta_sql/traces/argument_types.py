@@ -1,0 +1,102 @@
+"""Whether the arguments of a trace's events are known, and of the types that PyTorch writes."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+
+from hta_sql.errors import ParameterError, TraceError
+from hta_sql.library.files import sql_root
+from hta_sql.traces.whole_files import trace_events
+
+LEVELS = ("minimal", "standard", "complete")
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "text": (str,),
+    "any": (object,),
+}
+
+
+@dataclass
+class ArgumentTypes:
+    """What is wrong with the arguments of a trace's events; of each kind the first is named.
+
+    Attributes:
+        violations: Argument ─▶ its first value of a wrong type, in the order of the trace.
+        unknown: Argument that is not of the level ─▶ events that have it.
+        no_event: What stands in place of an event.
+        no_arguments: What stands in place of an event's arguments.
+        unread: Why the trace could not be read to its end.
+    """
+
+    violations: dict[str, str] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
+    no_event: str | None = None
+    no_arguments: str | None = None
+    unread: TraceError | None = None
+
+
+def check_argument_types(path: str, level: str = "standard") -> ArgumentTypes:
+    """Check the arguments of every event of a trace, however large it is.
+
+    null is no value: PyTorch writes it for the parent of an outermost Python frame.
+
+    Args:
+        path: The trace, compressed or not.
+        level: Arguments to check: ``minimal`` (stream, correlation), ``standard`` (those that HTA
+            reads), or ``complete`` (all that PyTorch writes).
+
+    Raises:
+        ParameterError: No such level.
+    """
+    found, types = ArgumentTypes(), _types_of(level)
+    try:
+        for number, event in enumerate(trace_events(path)):
+            if not isinstance(event, dict):
+                found.no_event = found.no_event or f"not an event: {event!r:.80} (event {number})"
+                continue
+            args = event.get("args", {})
+            if isinstance(args, dict):
+                _check(found, args, types, number)
+            elif not found.no_arguments:
+                found.no_arguments = f"args is not a dict: {args!s:.80} (event {number})"
+    except TraceError as error:
+        found.unread = error
+    return found
+
+
+def _check(
+    found: ArgumentTypes, args: dict[str, object], types: dict[str, str], number: int
+) -> None:
+    found.unknown.update(args.keys() - types.keys())
+    # In the order of the trace: whoever shows the first violation always shows the same.
+    for name, value in args.items():
+        expected = types.get(name)
+        if expected and value is not None and not isinstance(value, _TYPES[expected]):
+            found.violations.setdefault(
+                name,
+                f"key={name}: value={value!r:.80} type={type(value).__name__}; "
+                f"expect_type={expected} (event {number})",
+            )
+
+
+def _types_of(level: str) -> dict[str, str]:
+    """Return {argument: type} of a level and those below it.
+
+    Raises:
+        ParameterError: No such level.
+    """
+    if level not in LEVELS:
+        raise ParameterError(f"No level {level!r}; there are: {', '.join(LEVELS)}.")
+    wanted = LEVELS[: LEVELS.index(level) + 1]
+    return {name: kind for name, (kind, at) in _known_arguments().items() if at in wanted}
+
+
+@cache
+def _known_arguments() -> dict[str, tuple[str, str]]:
+    with (sql_root() / "readers" / "argument_types.csv").open(encoding="utf-8", newline="") as file:
+        return {row["argument"]: (row["type"], row["level"]) for row in csv.DictReader(file)}
