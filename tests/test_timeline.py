@@ -77,6 +77,17 @@ def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
     )
 
 
+def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]) -> None:
+    """Streams stay whole numbers beside it."""
+    event = {"ph": "X", "cat": "mtia_ccp_events", "pid": 0, "tid": 801, "dur": 2}
+    events = [
+        {**event, "name": "merge", "ts": 1, "args": {"stream": 3}},
+        {**event, "name": "dma_request", "ts": 5, "args": {}},
+    ]
+    bars = rows(charts.draw(ingest_trace(events).run("gpu_timeline")))
+    assert [bar["lane"] for bar in bars] == ["0 / 3", "0 / none"]
+
+
 def test_many_operations_and_ranks_stay_small() -> None:
     """Neighbours become one bar, the first streams are shown, and the chart says so."""
     ranks, ops = 4096, 40

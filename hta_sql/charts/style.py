@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -235,7 +236,14 @@ def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
         runs = table["run"].map(short_runs(table["run"]))
         shown = pd.concat([runs, shown], axis=1)
     rows = shown.itertuples(index=False, name=None)
-    return [" / ".join(str(value) for value in row) for row in rows]
+    return [" / ".join(map(_lane_part, row)) for row in rows]
+
+
+def _lane_part(value: object) -> str:
+    """Name a stream or a rank: a column in which one is missing has floats."""
+    if isinstance(value, float):
+        return "none" if math.isnan(value) else f"{value:.0f}"
+    return str(value)
 
 
 def short_runs(runs: Iterable[str]) -> dict[str, str]:

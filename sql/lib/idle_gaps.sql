@@ -42,6 +42,8 @@ WITH
             max(g.ts + g.dur) OVER _earlier AS ended,
             arg_max({'id': g.event_id, 'name': g.name}, g.ts + g.dur) OVER _earlier AS previous
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        -- What is on no stream leaves none idle.
+        WHERE g.stream IS NOT NULL
         WINDOW _earlier AS (
             PARTITION BY g.run, g.rank, g.device, g.stream
             ORDER BY g.ts, g.dur, g.event_id

@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   class_source                VARCHAR         What decided the class: metadata, category, rule or default (no rule knew the name).
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
 --   device                      BIGINT          Device number.
---   stream                      BIGINT          Device stream.
+--   stream                      BIGINT          Device stream; NULL for what ran on none, as some transfers of MTIA.
 --   context                     BIGINT          Device context.
 --   correlation                 BIGINT          Correlation id: joins a call and what it launched.
 --   launch_id                   BIGINT          event_id of the host call that launched it; NULL if that is not in the trace.

@@ -240,7 +240,10 @@ def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int)
 
 
 def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
-    """Their stream is that of the lane, their step the one that they start in."""
+    """They run on no stream, which is idle for nothing; their step is the one that they start in.
+
+    HTA takes the lane for the stream where a job has several steps, which it calls deprecated.
+    """
     events = [
         *(host(f"ProfilerStep#{n}", 50 * n - 50, 50, cat="user_annotation") for n in (1, 2, 3)),
         host(SUBMIT, 5, cat="mtia_runtime", correlation=1),
@@ -250,13 +253,17 @@ def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
     ]
     for event in events[5:7]:
         del event["args"]["stream"]
-    frame = frame_of(reading(events, distributedInfo={"backend": "mtia:hccl", "rank": 0}))
+    trace = reading(events, distributedInfo={"backend": "mtia:hccl", "rank": 0})
+    frame = frame_of(trace)
     assert frame.loc[4:, ["stream", "iteration"]].to_numpy().tolist() == [
         [3, 1],
-        [105, 1],
-        [105, 2],
+        [-1, 1],
+        [-1, 2],
         [9, 3],
     ]
+    assert set(trace.run("idle_time_breakdown", 0)["stream"]) == {3, 9}
+    assert trace.run("idle_gaps", 0).empty
+    assert trace.run("temporal_breakdown", 0)["non_compute_ns"].tolist() == [15_000]
 
 
 @pytest.fixture

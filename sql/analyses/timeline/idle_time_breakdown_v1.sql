@@ -32,6 +32,7 @@ WITH
     streams AS (
         SELECT DISTINCT g.run, g.rank, g.device, g.stream
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.stream IS NOT NULL
     ),
     categories AS (
         SELECT unnest(['host_wait', 'kernel_wait', 'other']) AS category

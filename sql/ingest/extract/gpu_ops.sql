@@ -1,7 +1,7 @@
 -- Device activity of one batch: kernels, copies, memsets and device-side synchronisation.
 --
--- GPU rows carry their device as pid and their stream as tid; the arguments win where both are
--- there. `bytes` is called `size` by MTIA. 2021 traces spell "external id" in lower case.
+-- GPU rows carry their device as pid and their stream as tid (but for MTIA); the arguments win where
+-- both are there. `bytes` is called `size` by MTIA. 2021 traces spell "external id" in lower case.
 WITH
     decoded AS (
         SELECT

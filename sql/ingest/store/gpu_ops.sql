@@ -45,7 +45,8 @@ SELECT
     x.class_source,
     x.name,
     coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
-    coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) AS stream,
+    -- The lanes of MTIA are no streams: a transfer without the argument is on none.
+    CASE WHEN x.cat = 'mtia_ccp_events' THEN x.stream ELSE coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) END AS stream,
     x.context,
     x.correlation,
     l.call.id AS launch_id,
