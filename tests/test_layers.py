@@ -31,7 +31,6 @@ ROOMS = (
 """The rooms in the order in which data flows: a room imports only rooms before it."""
 
 OWED = {
-    ("critical_path.graph", "hta.methods.names"),
     ("store.trace_store", "ingestion"),
 }
 """Arrows that still run back."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hta_sql.library.objects import load_library
 from tests.examples import examples
 
-MACROS = ("enclosing_intervals", "exact_std", "short_names", "wanted")
+MACROS = ("enclosing_intervals", "exact_std", "short_name", "short_names", "wanted")
 
 Span = tuple[int | None, int, int]
 """Lane, start, length."""
@@ -115,6 +115,8 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
         ("aten::mm", "aten::mm"),
         ("void (anonymous namespace)::f<x>()", "::f"),
         ("dma read (a)", "dma read (a)"),
+        ("hipMemcpy HtoD (Host -> Device)", "hipMemcpy HtoD (Host -> Device)"),
+        ("hipMemset (Device)", "hipMemset (Device)"),
     ],
 )
 def test_short_names_of_kernels(name: str, short: str) -> None:

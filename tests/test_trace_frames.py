@@ -14,8 +14,8 @@ from hta_sql.errors import ParameterError, RankError, TraceFormatError
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_call_graph import CallGraph
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
-from hta_sql.hta.methods.names import shorten_name
 from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.hta.utils.utils import shorten_name
 from hta_sql.traces.whole_files import read_trace, write_trace
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView
 from hta_sql.critical_path.longest import IntArray, longest_path
 from hta_sql.critical_path.saved import TABLES, read_graph, write_graph
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
-from hta_sql.hta.methods.names import shorten_name
+from hta_sql.library.names import short_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -216,7 +216,7 @@ class CPGraph:
         what = events.reindex(path["event_id"].fillna(-1).astype("int64")).reset_index(drop=True)
         event_id = path["event_id"].astype(float)
         breakdown = what.rename(columns={"name": "s_name", "category": "cat"})
-        short = {name: shorten_name(name) for name in events["name"].unique()}
+        short = short_names(events["name"].unique())
         breakdown["s_name"] = breakdown["s_name"].map(short)
         breakdown.insert(0, "event_idx", event_id)
         breakdown.insert(1, "duration", path["weight_ns"] / NS)

@@ -15,7 +15,7 @@ from hta_sql import TraceStore
 from hta_sql.hta.common.timeline import simplify_name
 from hta_sql.hta.common.trace_filter import IterationIndexFilter
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
-from hta_sql.hta.methods.names import shorten_name
+from hta_sql.hta.utils.utils import shorten_name
 from tests.hta_values.examples import Event, device, frame_of, host, overlapping, tree, write
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from hta_sql.hta.common.types import (
     MemoryKernelGroupingPattern,
     ProfilerStepGroupingPattern,
 )
-from hta_sql.hta.methods.names import shorten_name
+from hta_sql.library.names import short_names
 
 __all__ = ["TraceSymbolTable", "decode_symbol_id_to_symbol_name"]
 
@@ -231,7 +231,8 @@ def decode_symbol_id_to_symbol_name(
     """
     symbols = symbol_table.sym_table
     if use_shorten_name:
-        symbols = [shorten_name(symbol) for symbol in symbols]
+        short = short_names(symbols)
+        symbols = [short[symbol] for symbol in symbols]
     for column in ("name", "cat", "user_annotation"):
         if column in df and pd.api.types.is_integer_dtype(df[column]):
             df[f"s_{column}"] = symbol_table._texts(df[column], symbols)  # noqa: SLF001 - same module

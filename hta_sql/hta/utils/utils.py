@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hta_sql.hta.methods.names import shorten_name
+from hta_sql.library.names import short_names
 
 __all__ = ["flatten_column_names", "shorten_name"]
 
@@ -13,3 +13,8 @@ def flatten_column_names(df: pd.DataFrame) -> None:
     """Join the levels of column names by ``_``, in place."""
     if isinstance(df.columns, pd.MultiIndex):
         df.columns = pd.Index(["_".join(map(str, levels)).rstrip("_") for levels in df.columns])
+
+
+def shorten_name(name: str) -> str:
+    """Leave out template arguments, call arguments and the return type of one name."""
+    return short_names([name])[name]
