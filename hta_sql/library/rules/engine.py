@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import duckdb
 
 from hta_sql.library import sqltext
 from hta_sql.library.creation import create_objects
-from hta_sql.library.objects import Column, Library, SqlObject
+from hta_sql.library.objects import Column, Library, Parameter, SqlObject
 from hta_sql.library.rules.rules import columns_of
 
 SPANS = "validation_spans"
@@ -17,6 +18,9 @@ SPANS = "validation_spans"
 RELATIONS = ("spans", "ops")
 """What the names of such parameters end with: intervals, operations."""
 
+_COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
+"""How a parameter says that it takes what another macro returns."""
+
 
 def engine_problems(library: Library) -> Iterator[str]:
     """Yield where words and engine disagree, each message with its file."""
@@ -24,7 +28,7 @@ def engine_problems(library: Library) -> Iterator[str]:
     with duckdb.connect(":memory:") as con:
         # Only what the files stand on: each of them is created below, so that a refusal has a name.
         create_objects(con, Library((), (), ()))
-        _create_spans(con)
+        _create_spans(con, library)
         for about in (*library.tables, *library.macros, *library.analyses):
             try:
                 con.execute(about.text)
@@ -45,20 +49,28 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
         return "main", sqltext.identifier(about.name)
     if about in library.analyses:
         return "main", sqltext.call(about.name, {})
-    # Relations where it takes relations, else NULL, which fits every type.
-    values = {
-        p.name: f"'{SPANS}'" if p.name.endswith(RELATIONS) else "NULL" for p in about.parameters
-    }
+    values = {parameter.name: _value(parameter) for parameter in about.parameters}
     if about.is_scalar:
         return "lib", sqltext.scalar_call(about.name, values)
     return "lib", sqltext.call(f"lib.{about.name}", values)
 
 
-def _create_spans(con: duckdb.DuckDBPyConnection) -> None:
+def _value(parameter: Parameter) -> str:
+    """A relation where it takes a relation, else NULL, which fits every type."""
+    if made_by := _COLUMNS_OF_LIB.search(parameter.doc):
+        return sqltext.literal(f"{SPANS}_{made_by.group(1)}")
+    return sqltext.literal(SPANS) if parameter.name.endswith(RELATIONS) else "NULL"
+
+
+def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns = {"lane": "INTEGER", "class": "VARCHAR", "ts": "BIGINT", "dur": "BIGINT"}
     columns |= {"id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
     con.execute(sqltext.values_view(SPANS, columns, []))
+    for macro in library.macros:
+        if macro.columns and all(column.type != "ANY" for column in macro.columns):
+            types = {column.name: column.type for column in macro.columns}
+            con.execute(sqltext.values_view(f"{SPANS}_{macro.name}", types, []))
 
 
 def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) -> Iterator[str]:

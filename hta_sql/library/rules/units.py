@@ -25,7 +25,18 @@ UNITS = {*SUFFIX_UNITS.values(), "1"}
 IDENTIFIERS = frozenset(
     {
         # Coordinates: where something ran. Sums and means of these mean nothing.
-        *("run", "rank", "step", "device", "stream", "context", "pid", "tid"),
+        *(
+            "run",
+            "rank",
+            "step",
+            "device",
+            "stream",
+            "context",
+            "pid",
+            "tid",
+            "launch_pid",
+            "launch_tid",
+        ),
         *("stated_rank", "src_rank", "dst_rank", "device_type", "version"),
         # The rank that has the extreme.
         *("min_rank", "max_rank", "worst_rank"),
@@ -54,13 +65,13 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
         if not is_identifier(column):
             yield (
                 f"column {name} has no unit: write its unit in brackets behind the type ([1] for a "
-                "number without), or list it in IDENTIFIERS of validation/units.py if it is a name"
+                "number without), or list it in IDENTIFIERS of library/rules/units.py if it is a name"
             )
         return
     if unit not in UNITS:
         yield (
             f"column {name} has the unit [{unit}]; known are {', '.join(sorted(UNITS))}. "
-            "Use one of them, or add it to SUFFIX_UNITS of validation/units.py"
+            "Use one of them, or add it to SUFFIX_UNITS of library/rules/units.py"
         )
     elif (wanted := _unit_of_name(name)) not in {None, unit}:
         yield f"column {name} has the unit [{unit}], but its name says [{wanted}]; change either"
