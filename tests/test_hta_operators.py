@@ -253,42 +253,36 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
     """HTA's columns, µs; the path has the annotations around it."""
     frame = analysis.get_gpu_kernels_with_user_annotations(0)
     assert frame is not None
+    known = analysis.t.symbol_table.get_sym_id_map()
     first, *_, last = frame.to_dict(orient="records")
     assert first == {
-        "index": 8,
-        "cat": "kernel",
-        "name": "void gemm<float, 4>(float*, int)",
-        "pid": 0,
-        "tid": 7,
-        "ts": 40.0,
-        "dur": 10.0,
-        "stream": 7,
-        "correlation": 1,
-        "bytes": -1,
-        "memory_bw_gbps": 0.0,
-        "wait_on_stream": -1,
-        "wait_on_cuda_event_record_corr_id": -1,
-        "input_dims": "-1",
-        "input_type": "-1",
-        "input_strides": "-1",
-        "external_id": -1,
-        "index_correlation": 5,
-        "iteration": 1,
-        "end": 50.0,
-        "user_annotation": "inner",
+        **analysis.t.get_trace(0).loc[8].to_dict(),
+        "user_annotation": known["inner"],
         "annotation_path": "outer / inner",
         "s_name": "gemm",
         "s_cat": "kernel",
         "s_user_annotation": "inner",
     }
-    assert (last["s_name"], last["s_user_annotation"]) == ("stray", "")
+    assert (first["index"], first["name"]) == (8, known["void gemm<float, 4>(float*, int)"])
+    assert (last["s_name"], last["user_annotation"], last["s_user_annotation"]) == ("stray", -1, "")
     assert list(frame["s_user_annotation"].value_counts().sort_index()) == [1, 3, 4]
     plain = analysis.get_gpu_kernels_with_user_annotations(0, expand_names=False)
     assert plain is not None
     assert "s_name" not in plain
     long = analysis.get_gpu_kernels_with_user_annotations(0, shorten_names=False)
     assert long is not None
-    assert long["s_name"].equals(long["name"])
+    assert long["s_name"][0] == "void gemm<float, 4>(float*, int)"
+
+
+def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
+    """Whatever was done to the frames of ``t``."""
+    before = analysis.get_gpu_kernels_with_user_annotations(0)
+    analysis.t.parse_traces()
+    analysis.t.get_trace(0)["dur"] = -1
+    after = analysis.get_gpu_kernels_with_user_annotations(0)
+    assert before is not None
+    assert after is not None
+    assert before.equals(after)
 
 
 def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:

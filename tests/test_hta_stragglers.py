@@ -12,6 +12,7 @@ import pytest
 
 from hta_sql.errors import ParameterError
 from hta_sql.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
+from hta_sql.hta.common.trace_call_graph import CallGraph
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import JobSpec, write_job
 
@@ -130,14 +131,17 @@ def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) 
     with TraceAnalysis(trace_dir=folder) as analysis:
         frames: Any = analysis.get_cupti_counter_data_with_operators([0, 1, 2])
         assert analysis.get_cupti_counter_data_with_operators([2]) == []
+        events = analysis.t.get_trace(0).columns
     assert len(frames) == 2
     fadd, ffma = (f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("fadd", "ffma"))
     first = frames[0]
     assert list(first.columns) == [
-        *("index", "cat", "name", "ts", "dur"),
+        *(*events, *CallGraph.stack_columns),
         *("l2__hit_rate.pct", "note", fadd, ffma),
         *("index_runtime", "op_stack", "top_level_op", "bottom_level_op"),
     ]
+    assert set(first["cat"]) == {"cuda_profiler_range"}
+    assert set(first["depth"]) == {-1}
     assert first["op_stack"].tolist() == [["aten::conv2d", "aten::cudnn > fast"], []]
     assert first["top_level_op"].tolist() == ["aten::conv2d", None]
     assert first["bottom_level_op"].tolist() == ["aten::cudnn > fast", None]

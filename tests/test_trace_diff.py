@@ -61,7 +61,7 @@ def three(store: TraceStore) -> LabeledTrace:
         (TraceDiff.visualize_counts_diff, ["df", "show_image", "export_image_path"]),
         (TraceDiff.visualize_duration_diff, ["df", "show_image", "export_image_path"]),
         (LabeledTrace.extract_ops, ["self", "rank", "iteration", "device_type"]),
-        (LabeledTrace.get_ops_summary, ["ops"]),
+        (LabeledTrace.get_ops_summary, ["self", "ops"]),
     ],
 )
 def test_methods_take_htas_parameters(method: object, parameters: list[str]) -> None:
@@ -81,11 +81,16 @@ def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: T
 def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
     """By default the first rank and the first step; a step has what was launched in it."""
     frame = three.extract_ops(device_type=DeviceType.GPU)
-    assert list(frame["short_name"]) == ["gemm", "bias", "Memset (Device)"] * 2 + ["sgemm"]
+    assert list(frame.columns) == [*three.t.get_trace(0).columns, "rank"]
+    three.t.symbol_table.decode_df(frame)
+    assert [name.partition("<")[0] for name in frame["s_name"]] == [
+        *("void gemm", "void bias(float*)", "Memset (Device)") * 2,
+        "sgemm",
+    ]
     assert set(frame["stream"]) == {7}
-    assert set(frame["cat"]) == {"kernel", "gpu_memset"}
+    assert set(frame["s_cat"]) == {"kernel", "gpu_memset"}
     assert set(frame["rank"]) == {0}
-    assert frame["ts"][0] == 40.0
+    assert frame.loc[frame["index"].iloc[0], "ts"] == 40.0
     host = three.extract_ops([1, 5], [1, 2], DeviceType.CPU)
     assert list(host["rank"].value_counts()) == [20, 20]
     assert set(host["stream"]) == {-1}
@@ -96,6 +101,7 @@ def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
 def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
     """Counts and durations of what was extracted."""
     summary = three.get_ops_summary(three.extract_ops(device_type=DeviceType.GPU))
+    known = three.t.symbol_table.get_sym_id_map()
     assert summary.to_dict(orient="list") == {
         "cat": ["gpu_memset", "kernel", "kernel", "kernel"],
         "name": [
@@ -107,6 +113,8 @@ def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
         "short_name": ["Memset (Device)", "sgemm", "bias", "gemm"],
         "counts": [2, 1, 2, 2],
         "total_duration": [2.0, 8.0, 10.0, 22.0],
+        "cat_id": [known[name] for name in ("gpu_memset", "kernel", "kernel", "kernel")],
+        "name_id": [known[name] for name in summary["name"]],
     }
 
 

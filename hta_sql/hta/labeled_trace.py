@@ -12,7 +12,7 @@ from hta_sql.closing import Closing
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.exports.comparison import Side
 from hta_sql.hta.common.trace import Trace
-from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
 from hta_sql.hta.methods.job import Job
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SIDES", "DeviceType", "LabeledTrace", "Wanted"]
 
-_CATEGORIES = {"memcpy": "gpu_memcpy", "memset": "gpu_memset", "sync": "cuda_sync"}
+OPS = """
+SELECT o.rank, o.event_id, o.step
+FROM lib.scoped_ops([$run], $ranks, $steps, true) AS o
+WHERE $side IS NULL OR o.side = $side
+ORDER BY o.rank, o.ts, o.event_id
+"""
 
 Wanted = int | list[int] | None
 """One number, several, or the first that there is."""
@@ -48,6 +53,10 @@ class LabeledTrace(Closing):
             not given.
         run: Run of the store; default: that of the TraceAnalysis, or the store's only one.
 
+    Attributes:
+        label: The name.
+        t: Its events as frames, all steps, on the clocks of their files.
+
     Raises:
         ParameterError: Neither ``t`` nor ``trace_dir``, or a store of several runs without ``run``.
         RankError: No such run.
@@ -67,13 +76,14 @@ class LabeledTrace(Closing):
         self._opened = Job(trace_dir=os.fspath(trace_dir)) if t is None and trace_dir else None
         source = t.job if isinstance(t, Trace) else t or self._opened
         if isinstance(source, Job):
-            self.store, chosen = source.store, run or source.run
+            self.store, self.run = source.store, run or source.run
         else:
-            self.store, chosen = source, run or _only_run(source)  # type: ignore[assignment, arg-type]  # a store
-        if chosen not in self.store.runs():
+            self.store, self.run = source, run or _only_run(source)  # type: ignore[assignment, arg-type]  # a store
+        if self.run not in self.store.runs():
             runs = ", ".join(self.store.runs())
-            raise RankError(f"No run {chosen!r} in {str(self.store.path)!r}; it has: {runs}.")
-        self.run = chosen
+            raise RankError(f"No run {self.run!r} in {str(self.store.path)!r}; it has: {runs}.")
+        self.t = Trace(job=Job.over(self.store, self.run))
+        self.t.parse_traces()
         self.label = label or self.run
 
     def ranks(self) -> list[int]:
@@ -121,8 +131,7 @@ class LabeledTrace(Closing):
             device_type: What runs on the host, on the device, or both.
 
         Returns:
-            ``index (event_id), rank, cat, name, short_name, ts, dur, stream, iteration``, by rank
-            and start; times in µs, ``stream`` -1 on the host.
+            Rows of the frames of :attr:`t`, by rank and start, and ``rank``.
 
         Raises:
             RankError: No such rank.
@@ -130,41 +139,42 @@ class LabeledTrace(Closing):
         """
         side = self.side(rank, iteration)
         wanted = {"run": side.run, "ranks": side.ranks, "steps": side.steps}
-        table = self.store.sql(
-            "WITH ops AS (FROM lib.scoped_ops([$run], $ranks, $steps, true)) "
-            "SELECT o.*, n.short_name FROM ops AS o JOIN lib.short_names('ops') AS n USING (name) "
-            "WHERE $side IS NULL OR o.side = $side ORDER BY o.rank, o.ts, o.event_id",
-            wanted | {"side": SIDES[device_type]},
-        ).df()
-        return pd.DataFrame(
-            {
-                "index": table["event_id"],
-                "rank": table["rank"].astype("int64"),
-                "cat": table["category"].replace(_CATEGORIES),
-                "name": table["name"],
-                "short_name": table["short_name"],
-                "ts": table["ts"] / NS,
-                "dur": table["dur"] / NS,
-                "stream": table["stream"].fillna(-1).astype("int64"),
-                "iteration": table["step"],
-            }
-        )
+        table = self.store.sql(OPS, wanted | {"side": SIDES[device_type]}).df()
+        return pd.concat([self._rows(number, table) for number in side.ranks or []])
 
-    @staticmethod
-    def get_ops_summary(ops: pd.DataFrame) -> pd.DataFrame:
+    def _rows(self, rank: int, table: pd.DataFrame) -> pd.DataFrame:
+        found = table[table["rank"] == rank]
+        steps = found["step"].fillna(-1).astype("int64").to_numpy()
+        return self.t.events(rank, found["event_id"]).assign(rank=rank, iteration=steps)
+
+    def get_ops_summary(self, ops: pd.DataFrame) -> pd.DataFrame:
         """Count and add up operations by category and name.
 
         Args:
             ops: Rows of :meth:`extract_ops`.
 
         Returns:
-            ``cat, name, short_name, counts, total_duration``, by category and name; µs.
+            ``cat, name, short_name, counts, total_duration (µs), cat_id, name_id``, by category and
+            name.
         """
-        keys = ["cat", "name", "short_name"]
-        summed = ops.groupby(keys, as_index=False).agg(
+        summed = ops.groupby(["cat", "name"], as_index=False).agg(
             counts=("dur", "count"), total_duration=("dur", "sum")
         )
-        return summed.sort_values(keys, ignore_index=True)
+        symbols = self.t.symbol_table
+        decode_symbol_id_to_symbol_name(summed, symbols, use_shorten_name=True)
+        known = symbols.get_sym_table_series()
+        frame = pd.DataFrame(
+            {
+                "cat": known.reindex(summed["cat"]).to_numpy(),
+                "name": known.reindex(summed["name"]).to_numpy(),
+                "short_name": summed["s_name"],
+                "counts": summed["counts"],
+                "total_duration": summed["total_duration"],
+                "cat_id": summed["cat"],
+                "name_id": summed["name"],
+            }
+        )
+        return frame.sort_values(["cat", "name"], ignore_index=True)
 
     def close(self) -> None:
         """Close the store, if it was opened here."""

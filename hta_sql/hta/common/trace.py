@@ -34,6 +34,15 @@ WHERE r.run = $run
 ORDER BY r.rank
 """
 
+EVENTS = """
+SELECT e.*
+FROM trace_events(
+    runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
+) AS e
+WHERE $ids IS NULL OR e.event_id IN (SELECT unnest($ids::BIGINT[]))
+ORDER BY e.event_id
+"""
+
 DURATION = """
 SELECT coalesce(max(e.ts + e.dur) - min(e.ts), 0) AS duration_ns
 FROM trace_events(
@@ -181,10 +190,17 @@ class Trace(Closing):
         """
         self._checked(rank)
         if rank not in self._frames:
-            table = self._job.result("trace_events", [rank]).arrow()
-            self._frames[rank] = trace_frame(table, self.symbol_table, self.clock_ns(rank))
-            self._add_arguments(rank, self._frames[rank])
+            self._frames[rank] = self._frame(rank, None)
         return self._frames[rank]
+
+    def events(self, rank: int, ids: Iterable[int]) -> pd.DataFrame:
+        """Return a frame of some events of a rank, in this order.
+
+        Raises:
+            RankError: No such rank.
+        """
+        wanted = [int(event) for event in ids]
+        return self._frame(self._checked(rank), wanted).loc[wanted]
 
     def get_all_traces(self) -> Frames:
         """Return ``{rank: frame}``."""
@@ -204,9 +220,8 @@ class Trace(Closing):
 
     def get_trace_duration(self, rank: int | None = None) -> float:
         """Return the time from a rank's first start to its last end [µs]; default: the first rank."""
-        scope = {"include_last_profiler_step": self._job.include_last_profiler_step}
-        wanted = self._first_rank() if rank is None else rank
-        (duration,) = self.sql(DURATION, wanted, scope)["duration_ns"]
+        wanted = self._checked(self._first_rank() if rank is None else rank)
+        ((duration,),) = self._job.store.sql(DURATION, self._scope(wanted)).rows()
         return float(duration) / NS
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
@@ -279,6 +294,16 @@ class Trace(Closing):
         """Ask a query with ``$runs`` and ``$ranks``, which become this run and one rank."""
         scope = {"runs": [self._job.run], "ranks": [self._checked(rank)]}
         return self._job.store.sql(query, {**scope, **values}).df()
+
+    def _scope(self, rank: int) -> dict[str, Any]:
+        last = self._job.include_last_profiler_step
+        return {"runs": [self._job.run], "ranks": [rank], "include_last_profiler_step": last}
+
+    def _frame(self, rank: int, ids: list[int] | None) -> pd.DataFrame:
+        table = self._job.store.sql(EVENTS, {**self._scope(rank), "ids": ids}).arrow()
+        frame = trace_frame(table, self.symbol_table, self.clock_ns(rank))
+        self._add_arguments(rank, frame)
+        return frame
 
     def close(self) -> None:
         """Close the store, if this object opened it."""

@@ -10,7 +10,7 @@ import pandas as pd
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_call_stack import CallStackGraph, CallStackIdentity
-from hta_sql.hta.methods.call_walk import COLUMNS, Walk, root_of
+from hta_sql.hta.methods.call_walk import CALL_GRAPH_DEFAULTS, Walk, root_of
 
 __all__ = ["CallGraph"]
 
@@ -40,7 +40,7 @@ class CallGraph:
         RankError: None of the ranks is in the trace.
     """
 
-    stack_columns: ClassVar[list[str]] = list(COLUMNS)
+    stack_columns: ClassVar[list[str]] = list(CALL_GRAPH_DEFAULTS)
 
     def __init__(self, trace: Trace, ranks: list[int] | None = None) -> None:
         self.trace_data = trace

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.frames.breakdown_frames import NS
 
 ATEN_COLUMNS = (
@@ -15,8 +16,6 @@ ATEN_COLUMNS = (
     "avg_aten_op_launch_delay",
     "avg_runtime_delay",
 )
-
-_CATEGORIES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
 
 
 def sequences(table: pd.DataFrame) -> pd.DataFrame:
@@ -66,40 +65,12 @@ def annotation_times(table: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(["rank", "name"], ignore_index=True, kind="stable")
 
 
-def annotated_kernels(table: pd.DataFrame, *, names: bool, short: bool) -> pd.DataFrame:
-    """Frame of ``get_gpu_kernels_with_user_annotations``.
-
-    Kernels and copies wait for nothing and have no inputs: those columns of HTA hold its defaults.
-    """
-    start = table["start_ns"] / NS
-    frame = pd.DataFrame(
-        {
-            "index": table["event_id"],
-            "cat": table["kind"].map(_CATEGORIES),
-            "name": table["name"],
-            "pid": table["device"],
-            "tid": table["stream"],
-            "ts": start,
-            "dur": table["dur_ns"] / NS,
-            "stream": table["stream"],
-            "correlation": table["correlation"].fillna(-1).astype("int64"),
-            "bytes": table["bytes"].fillna(-1).astype("int64"),
-            "memory_bw_gbps": table["bandwidth_gbps"].astype(float).fillna(0),
-            **dict.fromkeys(("wait_on_stream", "wait_on_cuda_event_record_corr_id"), -1),
-            **dict.fromkeys(("input_dims", "input_type", "input_strides"), "-1"),
-            "external_id": table["external_id"].fillna(-1).astype("int64"),
-            "index_correlation": table["launch_id"]
-            .fillna(0)
-            .mask(table["correlation"].isna(), -1)
-            .astype("int64"),
-            "iteration": table["step"].fillna(-1).astype("int64"),
-            "end": (table["start_ns"] + table["dur_ns"]) / NS,
-            "user_annotation": table["annotation"],
-            "annotation_path": table["annotation_path"],
-        }
-    )
-    if names:
-        frame["s_name"] = table["short_name" if short else "name"]
-        frame["s_cat"] = frame["cat"]
-        frame["s_user_annotation"] = table["annotation"].fillna("")
+def annotated_kernels(
+    events: pd.DataFrame, table: pd.DataFrame, symbols: TraceSymbolTable
+) -> pd.DataFrame:
+    """Frame of ``get_gpu_kernels_with_user_annotations``: the events and what they ran for."""
+    known = symbols.get_sym_index_series()
+    frame = events.reset_index(drop=True)
+    frame["user_annotation"] = table["annotation"].map(known).fillna(-1).astype("int64")
+    frame["annotation_path"] = table["annotation_path"]
     return frame

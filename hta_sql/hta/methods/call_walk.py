@@ -13,11 +13,17 @@ from hta_sql.hta.frames.event_frames import microseconds
 
 Integers = npt.NDArray[np.int64]
 
-COLUMNS = (
-    *("parent", "depth", "height", "first_kernel_start", "last_kernel_end"),
-    *("num_kernels", "kernel_dur_sum", "kernel_span"),
-)
-"""What HTA adds to the frame of a rank."""
+CALL_GRAPH_DEFAULTS: dict[str, float] = {
+    "parent": -1,
+    "depth": -1,
+    "height": -1,
+    "first_kernel_start": -1.0,
+    "last_kernel_end": -1.0,
+    "num_kernels": 0,
+    "kernel_dur_sum": 0.0,
+    "kernel_span": 0.0,
+}
+"""What HTA adds to the frame of a rank, and what it writes for events that are in no tree [µs]."""
 
 
 def root_of(tid: float) -> int:
@@ -87,17 +93,17 @@ class Walk:
             )
             for name in ("first_kernel_ts", "last_kernel_end_ts")
         }
-        columns: dict[str, tuple[Any, Any]] = {
-            "parent": (self.parents, -1),
-            "depth": (self.depth, -1),
-            "height": (self.height, -1),
-            "first_kernel_start": (times["first_kernel_ts"], -1.0),
-            "last_kernel_end": (times["last_kernel_end_ts"], -1.0),
-            "num_kernels": (table["kernel_count"], 0),
-            "kernel_dur_sum": (table["kernel_ns"] / NS, 0.0),
-            "kernel_span": ((table["kernel_span_ns"] / NS).mask(none, 0.0), 0.0),
+        columns: dict[str, Any] = {
+            "parent": self.parents,
+            "depth": self.depth,
+            "height": self.height,
+            "first_kernel_start": times["first_kernel_ts"],
+            "last_kernel_end": times["last_kernel_end_ts"],
+            "num_kernels": table["kernel_count"],
+            "kernel_dur_sum": table["kernel_ns"] / NS,
+            "kernel_span": (table["kernel_span_ns"] / NS).mask(none, 0.0),
         }
-        for name, (values, default) in columns.items():
-            column = pd.Series(np.asarray(values), index=self.ids).reindex(frame["index"])
+        for name, default in CALL_GRAPH_DEFAULTS.items():
+            column = pd.Series(np.asarray(columns[name]), index=self.ids).reindex(frame["index"])
             filled = column.fillna(default).to_numpy()
             frame[name] = filled if isinstance(default, float) else filled.astype(np.int64)

@@ -7,7 +7,8 @@ import logging
 
 import pandas as pd
 
-from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.methods.call_walk import CALL_GRAPH_DEFAULTS
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
 
@@ -27,11 +28,11 @@ class Cupti(Job):
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
-            A frame for each rank with CUPTI ranges, a row per range in order of time: ``index, cat,
-            name, ts`` (µs since the run's first event), ``dur`` (µs), a column per counter,
-            ``index_runtime`` (event of the launch), ``op_stack`` (list, outermost first),
-            ``top_level_op, bottom_level_op``. A range whose launch or operator is unknown has an
-            empty list and None.
+            A frame for each rank with CUPTI ranges, a row per range in order of time: the columns of
+            ``t.get_trace(rank)``, names and categories as text, those of a call graph (in which
+            ranges are not), a column per counter, ``index_runtime`` (event of the launch),
+            ``op_stack`` (list, outermost first), ``top_level_op, bottom_level_op``. A range whose
+            launch or operator is unknown has an empty list and None.
 
         Raises:
             RankError: No such rank.
@@ -40,32 +41,27 @@ class Cupti(Job):
         result = self._result("cupti_counters_by_operator", wanted)
         show(result, visualize, self.store.path)
         table = result.df()
-        frames = [_frame(table[table["rank"] == rank]) for rank in wanted]
-        found = [frame for frame in frames if len(frame)]
+        trace = Trace(job=self)
+        parts = {rank: table[table["rank"] == rank] for rank in wanted}
+        found = [_frame(trace, rank, part) for rank, part in parts.items() if len(part)]
         if not found:
             log.warning("There are no CUPTI profiler ranges in the traces of ranks %s.", wanted)
         return found
 
 
-def _frame(table: pd.DataFrame) -> pd.DataFrame:
+def _frame(trace: Trace, rank: int, table: pd.DataFrame) -> pd.DataFrame:
     """Turn a row per counter into a row per range."""
     ranges = table.drop_duplicates("event_id").set_index("event_id")
+    frame = trace.events(rank, ranges.index)
+    trace.symbol_table.decode_df(frame, create_new_columns=False)
+    for column, default in CALL_GRAPH_DEFAULTS.items():
+        frame[column] = default
     named = table[table["counter"].notna()]
     values = named.pivot_table(index="event_id", columns="counter", values="value", dropna=False)
-    frame = pd.DataFrame(
-        {
-            "index": ranges.index,
-            "cat": "cuda_profiler_range",
-            "name": ranges["name"],
-            "ts": ranges["ts"] / NS,
-            "dur": ranges["dur"] / NS,
-        },
-        index=ranges.index,
-    )
     for counter in values.columns:
-        column = values[counter].reindex(ranges.index)
-        is_whole = bool(column.notna().all()) and bool((column % 1 == 0).all())
-        frame[counter] = column.astype("int64") if is_whole else column
+        counts = values[counter].reindex(ranges.index)
+        is_whole = bool(counts.notna().all()) and bool((counts % 1 == 0).all())
+        frame[counter] = counts.astype("int64") if is_whole else counts
     frame["index_runtime"] = ranges["launch_id"].astype("Int64")
     frame["op_stack"] = [
         json.loads(text) if isinstance(text, str) else [] for text in ranges["op_stack"]

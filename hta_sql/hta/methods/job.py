@@ -60,6 +60,14 @@ class Job(Closing):
         self._scope["runs"] = [self.run]
         self._warn_of_captures()
 
+    @classmethod
+    def over(cls, store: TraceStore, run: str) -> Job:
+        """Look at all steps of a run of an open store; whoever opened the store closes it."""
+        job = cls.__new__(cls)
+        scope = {"include_last_profiler_step": True, "runs": [run]}
+        vars(job).update(store=store, run=run, _ranks=store.ranks(run), _scope=scope)
+        return job
+
     @property
     def ranks(self) -> list[int]:
         """Ranks of the run whose traces are there."""

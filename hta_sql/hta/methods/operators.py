@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from hta_sql.errors import ParameterError
+from hta_sql.hta.common.trace import Trace
+from hta_sql.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_name
 from hta_sql.hta.frames import operator_frames as frames
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
@@ -230,14 +232,10 @@ class Operators(Job):
             shorten_names: Leave out template arguments, parameters and return types in ``s_name``.
 
         Returns:
-            One row per op, by start: ``index (event_id), cat, name, pid, tid, ts, dur, stream,
-            correlation, bytes, memory_bw_gbps (-1 and 0 where none is recorded), wait_on_stream,
-            wait_on_cuda_event_record_corr_id, input_dims, input_type, input_strides (kernels and
-            copies have none: -1), external_id, index_correlation (event_id of the launch),
-            iteration, end, user_annotation, annotation_path``; times in µs. Names and categories
-            are text, with ``expand_names`` and without. ``user_annotation`` is the name, None
-            where there is no annotation (``s_user_annotation``: an empty text);
-            ``annotation_path`` has all annotations around it. None where nothing is annotated.
+            The rows of ``t.get_trace(rank)`` for these ops, by start, with ``user_annotation`` (a
+            number of ``t.symbol_table``; -1: none) and ``annotation_path`` (all annotations around
+            it); the names are text in ``s_name, s_cat, s_user_annotation``. None where nothing is
+            annotated.
 
         Raises:
             RankError: No such rank.
@@ -246,4 +244,9 @@ class Operators(Job):
         if not table["annotation"].notna().any():
             log.warning("No GPU activity of rank %d has a user annotation.", rank)
             return None
-        return frames.annotated_kernels(table, names=expand_names, short=shorten_names)
+        trace = Trace(job=self)
+        events = trace.events(rank, table["event_id"])
+        frame = frames.annotated_kernels(events, table, trace.symbol_table)
+        if expand_names:
+            decode_symbol_id_to_symbol_name(frame, trace.symbol_table, shorten_names)
+        return frame
