@@ -108,11 +108,15 @@ def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
     targets = set(re.findall(r' id="([^"]+)"', text))
     assert {link[1:] for link in elements.links if link.startswith("#")} <= targets
     assert len(text) < 3 * MEGABYTE
-    for key, spec in re.findall(
+    found = re.findall(
         r'<script type="application/json" id="([^"]+)">(.*?)</script>', text, re.DOTALL
-    ):
-        assert f'data-chart="{key}"' in text
-        assert json.loads(spec)["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+    )
+    specs = {key: json.loads(spec) for key, spec in found}
+    assert set(specs) == set(re.findall(r'data-chart="([^"]+)"', text))
+    assert len(specs) > 10
+    for spec in specs.values():
+        assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        assert all(spec["datasets"].values())
 
 
 def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: TraceStore) -> None:

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import CHANGE_COLOURS, WIDTH, data, duration_unit, headed, labels, zoom
+from hta_sql.charts.style import (
+    CHANGE_COLOURS,
+    WIDTH,
+    data,
+    duration_unit,
+    headed,
+    labels,
+    nothing,
+    zoom,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +37,12 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         table: Columns of the analysis ``trace_diff``.
         top: Operations to show.
     """
+    title = "What changed most"
+    runs = list(dict.fromkeys(zip(table["control_run"], table["test_run"], strict=True)))
+    note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."
     rows = table[table["diff_sum_ns"] != 0].head(top)
+    if rows.empty:
+        return nothing(title, f"Nothing lasts longer or shorter: {note}")
     size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()) if len(rows) else 0)
     names = [
         name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - NaN
@@ -48,13 +62,11 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
     )
     columns = ["lane", "short", "diff", "control", "test", "share", "part", "change"]
     columns += ["control_count", "test_count"]
-    runs = list(dict.fromkeys(zip(table["control_run"], table["test_run"], strict=True)))
-    note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."
     scale = alt.Scale(domain=list(CHANGE_COLOURS), range=list(CHANGE_COLOURS.values()))
     chart: alt.TopLevelMixin = (
         alt.Chart(
             data(rows[columns]),
-            title=headed("What changed most", f"{note} Total durations of all wanted ranks."),
+            title=headed(title, f"{note} Total durations of all wanted ranks."),
             width=WIDTH,
         )
         .mark_bar()

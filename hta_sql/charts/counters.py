@@ -18,6 +18,7 @@ from hta_sql.charts.style import (
     duration_unit,
     lane_names,
     lanes,
+    nothing,
 )
 
 if TYPE_CHECKING:
@@ -70,12 +71,16 @@ def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
 
 
-def queue_full_time(table: pd.DataFrame) -> alt.Chart:
+def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
     """One bar per stream: the share of the observed time during which its queue was full.
 
     Args:
         table: Columns of the analysis ``queue_full_time``.
     """
+    title = "Launch queues: time during which they are full"
+    if not table["full_ns"].any():
+        longest = int(table["max_length"].max()) if len(table) else 0
+        return nothing(title, f"No queue was full; the longest held {longest:,} operations.")
     size, unit = duration_unit(float(table["full_ns"].max()) if len(table) else 0)
     bars = table.assign(
         lane=lane_names(table, "rank", "device", "stream"),
@@ -83,10 +88,10 @@ def queue_full_time(table: pd.DataFrame) -> alt.Chart:
         time=table["full_ns"] / size,
     )
     x, width = lanes(bars, title="Rank / device / stream")
-    chart: alt.Chart = (
+    chart: alt.TopLevelMixin = (
         alt.Chart(
             data(bars[["lane", "share", "time", "full_count", "max_length"]]),
-            title="Launch queues: time during which they are full",
+            title=title,
             width=width,
         )
         .mark_bar(color=NEUTRAL_COLOUR)
@@ -96,8 +101,6 @@ def queue_full_time(table: pd.DataFrame) -> alt.Chart:
                 "share:Q",
                 title="Share of the observed time",
                 axis=alt.Axis(format="%"),
-                # Without any share the axis would have no length.
-                scale=alt.Scale() if table["full_ns"].any() else alt.Scale(domain=[0, 1]),
             ),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank / device / stream"),
@@ -130,6 +133,7 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         "Operations waiting",
         "Queue length of each rank / device / stream",
         NEUTRAL_COLOUR,
+        "No queue has a length: the launches are not in the traces.",
     )
 
 
@@ -153,6 +157,7 @@ def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         "Recorded bandwidth [GB/s]",
         "Bandwidth of copies of each rank / device / kind",
         CLASS_COLOURS["memory"],
+        "The traces record no bandwidth of these copies.",
     )
 
 
@@ -219,8 +224,12 @@ def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.D
     return pd.DataFrame({"time": edges[:-1][is_step], "value": highest[is_step]})
 
 
-def _distribution(table: pd.DataFrame, title: str, heading: str, colour: str) -> alt.TopLevelMixin:
+def _distribution(
+    table: pd.DataFrame, title: str, heading: str, colour: str, unknown: str
+) -> alt.TopLevelMixin:
     known = table[table["high"].notna()].sort_values("high", ascending=False, kind="stable")
+    if known.empty:
+        return nothing(heading, unknown)
     shown = known[:MANY]
     columns = ["lane", "low", "p25", "p50", "p75", "high", "time_mean", "point_count"]
     y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))

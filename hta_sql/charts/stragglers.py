@@ -16,6 +16,7 @@ from hta_sql.charts.style import (
     headed,
     lane_names,
     lanes,
+    nothing,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     Args:
         table: Columns of the analysis ``potential_stragglers``.
     """
-    size, unit = duration_unit(float(table["max_late_ns"].max()) if len(table) else 0)
+    heading = "Ranks that start a collective last"
+    if not table["late_count"].fillna(0).any():
+        reasons = ", ".join(dict.fromkeys(table["reason"].dropna())) or "all start at once"
+        return nothing(heading, f"No rank is late: {reasons}.")
+    size, unit = duration_unit(float(table["max_late_ns"].max()))
     bars = table.assign(
         lane=lane_names(table, "rank"),
         is_candidate=table["is_candidate"].astype(object).map({True: "yes", False: "no"}),
@@ -87,7 +92,7 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     x, width = lanes(bars)
     columns = ["lane", "late_count", "step_count", "late", "is_candidate", "name", "reason"]
     title = headed(
-        "Ranks that start a collective last",
+        heading,
         "In how many steps a rank is among the last to start the collective that ranks wait for most.",
     )
     chart: alt.TopLevelMixin = (
@@ -191,7 +196,10 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     Args:
         table: Columns of the analysis ``cupti_counters_by_operator``.
     """
+    title = "Floating-point operations by operator"
     counted = table[table["flop_weight"].notna()]
+    if counted.empty:
+        return nothing(title, "None of these counters counts floating-point operations.")
     parts = counted.assign(
         flops=counted["value"] * counted["flop_weight"].astype(float),
         operator=counted["bottom_level_op"].fillna("(unknown)"),
@@ -201,7 +209,7 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     shown = totals.sort_values(["flops", "operator"], ascending=[False, True])[:OPERATORS_SHOWN]
     chart: alt.TopLevelMixin = (
-        alt.Chart(data(shown), title="Floating-point operations by operator", width=WIDTH)
+        alt.Chart(data(shown), title=title, width=WIDTH)
         .mark_bar(color=NEUTRAL_COLOUR)
         .encode(
             x=alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s")),

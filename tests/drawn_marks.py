@@ -1,0 +1,65 @@
+"""What a chart shows: it is drawn, without a browser, and its marks are counted."""
+
+from __future__ import annotations
+
+import re
+import struct
+import xml.etree.ElementTree as ET
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import vl_convert
+
+from hta_sql.charts.files import spec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import altair as alt
+
+_BAR = re.compile(r"M[^h]*h(-?[\d.e-]+)v(-?[\d.e-]+)")
+_THIN = 0.01
+"""Pixels; a bar that is not longer is not seen."""
+
+
+def drawn_rows(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
+    """Rows of data in a chart, of all its panels."""
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def visible_marks(chart: alt.TopLevelMixin) -> Counter[str]:
+    """Marks that can be seen, by kind: rect (bars and ticks), rule, symbol, arc, line, area, text."""
+    return picture_marks(vl_convert.vegalite_to_svg(spec_of(chart)))
+
+
+def picture_marks(svg: str | bytes) -> Counter[str]:
+    """Count the same marks in a chart that was saved as ``.svg``."""
+    picture = ET.fromstring(svg)  # noqa: S314 - our own
+    return Counter(kind for kind, mark in _marks(picture) if _is_visible(kind, mark))
+
+
+def _marks(picture: ET.Element) -> Iterator[tuple[str, ET.Element]]:
+    for group in picture.iter():
+        kind, *classes = (group.get("class") or "-").split()
+        if "role-mark" in classes:
+            yield from ((kind.removeprefix("mark-"), mark) for mark in group)
+
+
+def _is_visible(kind: str, mark: ET.Element) -> bool:
+    path = mark.get("d", "")
+    if kind == "text":
+        return bool(mark.text)
+    if kind == "rule":
+        return abs(float(mark.get("x2", 0))) > _THIN or abs(float(mark.get("y2", 0))) > _THIN
+    if kind == "rect":
+        bar = _BAR.match(path)
+        return bar is not None and min(abs(float(bar[1])), abs(float(bar[2]))) > _THIN
+    return bool(path) and "NaN" not in path
+
+
+def size_of_png(png: bytes) -> tuple[int, int]:
+    """Width and height of a whole PNG picture."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert png[-8:-4] == b"IEND"
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height

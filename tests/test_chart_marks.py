@@ -1,0 +1,344 @@
+"""Every figure shows what its result holds: marks are counted, drawn numbers are compared."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from hta_sql import charts
+from hta_sql.synthetic import JobSpec, write_job
+from tests.conftest import TRACES
+from tests.drawn_marks import drawn_rows, visible_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from hta_sql.store.trace_store import TraceStore
+
+Rows = list[dict[str, Any]]
+
+MS, US = 1e6, 1e3
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TraceStore]]:
+    """A simulated job of two ranks, and traces for what it does not have."""
+    folder = tmp_path_factory.mktemp("marks")
+    job = write_job(folder / "traces", JobSpec(ranks=2, steps=3, layers=2))
+    sequences = str(TRACES / "annotated_operators.json")
+    pair = folder / "pair.store"
+    hta_sql.ingest({0: sequences}, pair, run="base").close()
+    event = {"ph": "X", "cat": "cuda_profiler_range", "name": "k", "pid": 0, "tid": 0}
+    event |= {"ts": 0, "dur": 5, "args": {"l2__hit_rate.pct": 98.5}}
+    (folder / "hits.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    with (
+        hta_sql.ingest(job.files[0].parent, folder / "job.store", run="job") as of_job,
+        hta_sql.ingest({0: str(TRACES / "comm_hidden_and_exposed.json")}, pair, run="test") as two,
+        hta_sql.ingest({0: sequences}, folder / "sequences.store", run="run") as few,
+        hta_sql.ingest(
+            {0: str(TRACES / "cupti_more_ranges.json")}, folder / "cupti.store", run="run"
+        ) as counters,
+        hta_sql.ingest({0: str(folder / "hits.json")}, folder / "hits.store", run="run") as hits,
+    ):
+        of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
+        yield {"job": of_job, **of_traces}
+
+
+def longest(rows: Rows, column: str, top: int) -> Rows:
+    """The rows with the highest values."""
+    return sorted(rows, key=lambda row: -row[column])[:top]
+
+
+def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
+    """Rows by what tells them apart."""
+    groups: dict[Any, Rows] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[column] for column in columns)].append(row)
+    return groups
+
+
+def column(rows: Iterable[dict[str, Any]], name: str, unit: float = 1) -> list[float]:
+    """The values of a column, in order of size."""
+    return sorted(row[name] / unit for row in rows)
+
+
+def total(rows: Rows, name: str) -> float:
+    """The sum of a column."""
+    return float(sum(row[name] for row in rows))
+
+
+def apart(rows: Rows, low: str, high: str, widest: str) -> int:
+    """Lines and boxes that have a length on an axis up to the highest of some values."""
+    least = 1e-4 * max(row[widest] for row in rows)
+    return sum(row[high] - row[low] > least for row in rows)
+
+
+def seen(values: Iterable[float]) -> int:
+    """Bars that have a length."""
+    return sum(value != 0 for value in values)
+
+
+Expected = tuple[dict[str, list[float]], dict[str, int]]
+"""Drawn column ─▶ its values, in order of size; kind of mark ─▶ how many are seen."""
+
+
+def comm_comp_overlap(rows: Rows) -> Expected:
+    """Two parts a rank, as shares and as times."""
+    values = {
+        "whole": column(rows, "communication_ns", US),
+        "hidden": column(rows, "overlapped_ns", US),
+    }
+    return values, {"rect": 2 * 2 * len(rows)}
+
+
+def trace_diff(rows: Rows) -> Expected:
+    """A bar for each operation that lasts longer or shorter."""
+    return {"diff": column(rows, "diff_sum_ns", US)}, {"rect": len(rows)}
+
+
+def memory_bandwidth_series(rows: Rows) -> Expected:
+    """A panel a rank and kind of copy, as high as its highest bandwidth."""
+    lanes = by(rows, "rank", "name")
+    peaks = sorted(max(row["bandwidth_gbps"] for row in lane) for lane in lanes.values())
+    return {"peak of value": peaks}, {"area": len(lanes), "line": len(lanes)}
+
+
+def memory_bandwidth_summary(rows: Rows) -> Expected:
+    """A box a rank and kind of copy: line, quartiles that differ, median, mean over time."""
+    pairs = {"low": "min_gbps", "p25": "p25_gbps", "p50": "p50_gbps", "p75": "p75_gbps"}
+    pairs |= {"high": "max_gbps", "time_mean": "time_mean_gbps"}
+    boxes = len(rows) + apart(rows, "p25_gbps", "p75_gbps", "max_gbps")
+    lines = apart(rows, "min_gbps", "max_gbps", "max_gbps")
+    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
+    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+
+
+def queue_full_time(rows: Rows) -> Expected:
+    """A bar a stream that was full at some time."""
+    return {"time": column(rows, "full_ns", MS)}, {"rect": seen(r["full_ns"] for r in rows)}
+
+
+def queue_length_series(rows: Rows) -> Expected:
+    """A panel a stream, as high as its longest queue."""
+    lanes = by(rows, "rank", "stream")
+    peaks = sorted(max(row["queue_length"] for row in lane) for lane in lanes.values())
+    return {"peak of value": peaks}, {"area": len(lanes), "line": len(lanes)}
+
+
+def queue_length_summary(rows: Rows) -> Expected:
+    """A box a stream."""
+    pairs = {"low": "min_length", "p25": "p25_length", "p50": "p50_length", "p75": "p75_length"}
+    pairs |= {"high": "max_length", "time_mean": "time_mean"}
+    boxes = len(rows) + apart(rows, "p25_length", "p75_length", "max_length")
+    lines = apart(rows, "min_length", "max_length", "max_length")
+    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
+    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+
+
+def gpu_kernel_types(rows: Rows) -> Expected:
+    """A slice for classes that run at once, of all ranks together."""
+    parts = sorted(total(part, "busy_ns") / MS for part in by(rows, "classes").values())
+    return {"time": parts}, {"arc": len(parts)}
+
+
+def gpu_kernels_by_name(rows: Rows) -> Expected:
+    """A cell a rank and kernel, the ten longest of each class."""
+    drawn: Rows = []
+    for of_class in by(rows, "class").values():
+        names = sorted(by(of_class, "name").values(), key=lambda own: -total(own, "sum_ns"))
+        drawn += [row for own in names[:10] for row in own]
+    return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
+
+
+def kernels_across_ranks(rows: Rows) -> Expected:
+    """A bar, a line and its two ends a kernel."""
+    pairs = {"time": "mean_rank_ns", "low": "min_rank_ns", "high": "max_rank_ns"}
+    marks = {"rect": 3 * len(rows), "rule": len(rows)}
+    return {drawn: column(rows, name, MS) for drawn, name in pairs.items()}, marks
+
+
+def launch_histograms(rows: Rows) -> Expected:
+    """A bar a bin, with what stands out beside what does not."""
+    outliers = [float(row["outlier_count"]) for row in rows if row["outlier_count"]]
+    others = [float(row["launch_count"] - row["outlier_count"]) for row in rows]
+    counts = sorted(outliers + [count for count in others if count])
+    return {"count": counts}, {"rect": len(counts)}
+
+
+def aten_op_kernels_and_delay(rows: Rows) -> Expected:
+    """The twenty most frequent: both delays."""
+    drawn = longest(rows, "call_count", 20)
+    launch, queue = column(drawn, "launch_delay_ns", US), column(drawn, "queue_delay_ns", MS)
+    return {"time": sorted(launch + queue)}, {"rect": 2 * len(drawn)}
+
+
+def frequent_kernel_sequences(rows: Rows) -> Expected:
+    """A bar a sequence: how often it comes."""
+    values = {"occurrence_count": column(rows, "occurrence_count")}
+    return values | {"time": column(rows, "device_sum_ns", US)}, {"rect": len(rows)}
+
+
+def ops_by_name(rows: Rows) -> Expected:
+    """The fifteen longest of host and device."""
+    drawn = [row for side in by(rows, "side").values() for row in longest(side, "sum_ns", 15)]
+    return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
+
+
+def user_annotation_breakdown(rows: Rows) -> Expected:
+    """A bar for the mean of the ranks, a line from lowest to highest, its ends."""
+    sums = [column(own, "sum_ns", MS) for own in by(rows, "name").values()]
+    values = {
+        "time": sorted(map(mean, sums)),
+        "low": sorted(map(min, sums)),
+        "high": sorted(map(max, sums)),
+    }
+    return values, {"rect": 3 * len(sums), "rule": len(sums)}
+
+
+def cupti_counters_by_operator(rows: Rows) -> Expected:
+    """A bar an operator: value times weight of its counters."""
+    counted = [row for row in rows if row["flop_weight"]]
+    operators = by(counted, "bottom_level_op").values()
+    flops = [sum(r["value"] * r["flop_weight"] for r in own) for own in operators]
+    return {"flops": sorted(flops)}, {"rect": len(flops)}
+
+
+def potential_stragglers(rows: Rows) -> Expected:
+    """A bar a rank that was among the last at some time."""
+    counts = column(rows, "late_count")
+    return {"late_count": counts}, {"rect": seen(counts)}
+
+
+def profiler_steps(rows: Rows) -> Expected:
+    """A line a step from the shortest to the longest rank, a point for the mean."""
+    steps = [column(own, "dur", MS) for own in by(rows, "step").values()]
+    values = {
+        "low": sorted(map(min, steps)),
+        "mean": sorted(map(mean, steps)),
+        "high": sorted(map(max, steps)),
+    }
+    return values, {"rule": len(steps), "line": 1, "symbol": len(steps)}
+
+
+def straggler_metric(rows: Rows) -> Expected:
+    """A bar a rank and step, from its start behind the first rank's, as long as it ran."""
+    values = {"start": column(rows, "late_ns", US), "length": column(rows, "dur", US)}
+    return values, {"rect": len(rows)}
+
+
+def gpu_timeline(rows: Rows) -> Expected:
+    """A bar an operation."""
+    values = {"start": column(rows, "start_ns", MS)}
+    return values | {"operations": column(rows, "op_count")}, {"rect": len(rows)}
+
+
+def idle_time_breakdown(rows: Rows) -> Expected:
+    """A bar a stream and cause, as shares and as times."""
+    causes = {cause: column(own, "idle_ns", MS) for (cause,), own in by(rows, "category").items()}
+    return causes, {"rect": 2 * seen(row["idle_ns"] for row in rows)}
+
+
+def temporal_breakdown(rows: Rows) -> Expected:
+    """Four parts a rank, as shares and as times."""
+    parts = {
+        "whole": "span_ns",
+        "computation": "compute_ns",
+        "exposed communication": "exposed_communication_ns",
+        "exposed memory": "exposed_memory_ns",
+        "idle": "idle_ns",
+    }
+    values = {drawn: column(rows, name, MS) for drawn, name in parts.items()}
+    return values, {"rect": 2 * 4 * len(rows)}
+
+
+FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
+    comm_comp_overlap: ("job", {}),
+    trace_diff: ("pair", {}),
+    memory_bandwidth_series: ("job", {}),
+    memory_bandwidth_summary: ("job", {}),
+    queue_full_time: ("job", {"max_queue_length": 8}),
+    queue_length_series: ("job", {}),
+    queue_length_summary: ("job", {}),
+    gpu_kernel_types: ("job", {}),
+    gpu_kernels_by_name: ("job", {}),
+    kernels_across_ranks: ("job", {}),
+    launch_histograms: ("job", {}),
+    aten_op_kernels_and_delay: ("job", {}),
+    frequent_kernel_sequences: ("sequences", {"operator_name": "cuda", "min_pattern_len": 1}),
+    ops_by_name: ("job", {}),
+    user_annotation_breakdown: ("job", {}),
+    cupti_counters_by_operator: ("cupti", {}),
+    potential_stragglers: ("job", {"num_candidates": 1}),
+    profiler_steps: ("job", {}),
+    straggler_metric: ("job", {}),
+    gpu_timeline: ("job", {}),
+    idle_time_breakdown: ("job", {}),
+    temporal_breakdown: ("job", {}),
+}
+
+
+def test_every_figure_is_looked_at() -> None:
+    """A new figure says here what it shows."""
+    assert {expected.__name__ for expected in FIGURES} == set(charts.FIGURES)
+
+
+@pytest.mark.parametrize("expected", FIGURES, ids=lambda expected: expected.__name__)
+def test_a_figure_shows_what_its_result_holds(
+    expected: Callable[[Rows], Expected], stores: dict[str, TraceStore]
+) -> None:
+    """Drawn numbers are those of the rows, to six digits; each has its mark; a title above."""
+    store, options = FIGURES[expected]
+    result = stores[store].run(expected.__name__, **options)
+    chart = result.chart()
+    values, marks = expected(result.arrow().to_pylist())
+    assert min(marks.values()) > 0
+    drawn = drawn_rows(chart)
+    for name, wanted in values.items():
+        assert wanted
+        field = name.removeprefix("peak of ")
+        found = [row[field] for row in drawn if row.get(field) is not None]
+        if field != name:
+            found = [max(r[field] for r in own) for own in by(drawn, "lane").values()]
+        assert sorted(found) == pytest.approx(wanted, rel=1e-5), name
+    title = chart.to_dict()["title"]
+    assert (title if isinstance(title, str) else title["text"]).strip()
+    assert len(chart.to_json()) < 200_000
+    counted = Counter(dict.fromkeys(marks, 0)) + visible_marks(chart)
+    assert {kind: counted[kind] for kind in marks} == marks
+    assert not set(counted) - set(marks) - {"text"}
+
+
+@pytest.mark.parametrize(
+    ("name", "store", "options", "sentence"),
+    [
+        ("queue_full_time", "job", {}, "No queue was full; the longest held 22 operations."),
+        (
+            "trace_diff",
+            "pair",
+            {"runs": ["base", "base"]},
+            "Nothing lasts longer or shorter: base against base.",
+        ),
+        ("memory_bandwidth_summary", "pair", {}, "The traces record no bandwidth of these copies."),
+        (
+            "cupti_counters_by_operator",
+            "hits",
+            {},
+            "None of these counters counts floating-point operations.",
+        ),
+        ("potential_stragglers", "pair", {}, "No rank is late: there is one rank only."),
+    ],
+)
+def test_rows_without_a_mark_are_a_sentence(
+    name: str, store: str, options: dict[str, Any], sentence: str, stores: dict[str, TraceStore]
+) -> None:
+    """Axes around nothing say nothing."""
+    result = stores[store].run(name, **options)
+    assert len(result)
+    (row,) = drawn_rows(result.chart())
+    assert row == {"text": sentence}
+    assert visible_marks(result.chart())["text"] == 1
