@@ -113,11 +113,16 @@ def causes(jobs_store: TraceStore) -> dict[tuple[str, int, int], dict[str, int]]
     return {(row["run"], row["rank"], row["stream"]): row for row in found}
 
 
+def answered(name: str) -> list[str]:
+    """Jobs for which HTA returned rows of a frame; on the others it crashed, or had none."""
+    return [job for job in JOBS if not hta_frame(job, name).empty]
+
+
 def hta_frame(job: str, name: str) -> Any:
-    """Read a frame that HTA returned; None where it crashed or returned nothing."""
+    """Read a frame that HTA returned; empty where it crashed or returned nothing."""
     path = HTA / job / f"{name}.parquet"
     if not path.exists():
-        return None
+        return pd.DataFrame()
     frame = pd.read_parquet(path)
     return frame if "rank" in frame.columns else frame.reset_index()
 
@@ -131,7 +136,7 @@ BY_FLOATS = {"hta_ns_resolution"}
 NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", answered("queue_length_summary"))
 def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
@@ -139,8 +144,6 @@ def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
     hta = hta_frame(job, "queue_length_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_summary(analysis.store.ranks(job))
-    if hta is None or ours is None:
-        return
     ours.columns = pd.Index(["_".join(column) for column in ours.columns])
     assert set(ours.columns) == set(hta.columns) - {"rank", "stream"}
     theirs = hta.set_index(["rank", "stream"])
@@ -158,14 +161,14 @@ def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
         assert any(causes[job, rank, stream][name] for name in NAMES), (rank, stream)
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    "job", [job for job in answered("queue_length_time_series") if job not in BY_FLOATS]
+)
 def test_queue_series_are_htas_point_by_point_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
     """Event, stream and value of each point, and the time between two points."""
     hta = hta_frame(job, "queue_length_time_series")
-    if hta is None or job in BY_FLOATS:
-        return
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
     for (rank, stream), theirs in hta.groupby(["_rank", "stream"]):
@@ -178,8 +181,14 @@ def test_queue_series_are_htas_point_by_point_where_nothing_explains_a_differenc
         assert abs(steps).max(initial=0) <= FLOAT_US
 
 
-@pytest.mark.parametrize("max_length", [4, 100, 1024])
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    ("job", "max_length"),
+    [
+        (job, limit)
+        for limit in (4, 100, 1024)
+        for job in answered(f"time_spent_blocked_on_full_queue_{limit}")
+    ],
+)
 def test_full_queues_cover_htas_and_the_streams_that_it_loses(
     job: str,
     max_length: int,
@@ -188,8 +197,6 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
 ) -> None:
     """The one stream a rank that HTA reports has its duration; others are there beside it (Q33)."""
     hta = hta_frame(job, f"time_spent_blocked_on_full_queue_{max_length}")
-    if hta is None or hta.empty:
-        return
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         series: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
         ours: Any = analysis.get_time_spent_blocked_on_full_queue(series, max_length)
@@ -209,23 +216,21 @@ RESIDUES = {"hta_trace_diff_test"}
 """Jobs in which HTA's sum of floats does not go back to 0 (Q35): its counts are of residues."""
 
 
-@pytest.mark.parametrize("job", JOBS)
+BY_DEVICE_STEPS = {"nanogpt_8rank_h100"}
+"""Jobs of which HTA leaves out another last step, because of copies of steps on the device."""
+
+
+@pytest.mark.parametrize(
+    "job",
+    [j for j in answered("memory_bw_summary") if j not in RESIDUES | BY_DEVICE_STEPS],
+)
 def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore
 ) -> None:
     """All statistics of each kind of copy whose operations are in HTA's scope."""
     hta = hta_frame(job, "memory_bw_summary")
-    if (
-        hta is None
-        or job in RESIDUES
-        or jobs_store.sql(GPU_STEPS + " AND run = $run", {"run": job}).rows()
-    ):
-        return
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_memory_bw_summary(analysis.store.ranks(job))
-    if hta.empty:
-        assert ours is None
-        return
     ours.columns = pd.Index(["_".join(column) for column in ours.columns])
     unlinked = jobs_store.sql(
         "SELECT DISTINCT rank, name[:11] FROM lib.scoped_gpu_ops([$run], NULL, NULL, false) "
@@ -244,13 +249,14 @@ def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
 
 
 def test_most_streams_have_nothing_that_explains_a_difference(
-    causes: dict[tuple[str, int, int], dict[str, int]],
+    jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The comparisons above are not empty."""
+    """The comparisons above are not empty, and no job is left out of them without its cause."""
+    assert {run for (run,) in jobs_store.sql(GPU_STEPS).rows()} >= BY_DEVICE_STEPS
     compared = [
         (job, rank, stream)
         for job in JOBS
-        if (hta := hta_frame(job, "queue_length_summary")) is not None
+        if not (hta := hta_frame(job, "queue_length_summary")).empty
         for rank, stream in zip(hta["rank"], hta["stream"], strict=True)
         if not any(causes[job, rank, stream][name] for name in NAMES)
     ]

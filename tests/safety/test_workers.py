@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.ingestion.rank import ingest_rank
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -140,6 +140,29 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_the_task_is_what_an_executor_can_send() -> None:
-    """Top-level, so that a cluster finds it by name."""
-    assert ingest_rank.__qualname__ == "ingest_rank"
+class Sending(Executor):
+    """Runs here what went through bytes, as a cluster's task does."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def submit(self, task: Any, /, *arguments: Any, **_options: Any) -> Future[Any]:
+        """Pickle the task and its arguments, and run what comes out."""
+        self.sent.append(pickle.dumps((task, arguments)))
+        future: Future[Any] = Future()
+        there, given = pickle.loads(self.sent[-1])  # noqa: S301 - of the line above
+        future.set_result(pickle.loads(pickle.dumps(there(*given))))  # noqa: S301 - likewise
+        return future
+
+
+def test_a_task_and_its_result_can_be_sent(
+    write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
+) -> None:
+    """A task is found by its name elsewhere, and neither way holds an event."""
+    executor = Sending()
+    traces = write_traces(DURATIONS, events=2_000)
+    hta_sql.ingest(traces, tmp_path / "job.store", executor=executor).close()
+    busy = {rank: 2_000 * duration for rank, duration in DURATIONS.items()}
+    assert busy_times(tmp_path / "job.store") == busy
+    assert len(executor.sent) == len(DURATIONS)
+    assert max(map(len, executor.sent)) < 10_000
