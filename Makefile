@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all test-clients check docs freeze bench fuzz deep clean
+.PHONY: help environment demo test test-all test-clients check docs freeze bench fuzz mutants deep clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
@@ -19,6 +19,7 @@ help:
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
 	@echo 'make bench     side by side with HolisticTraceAnalysis'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
+	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=...)'
 	@echo 'make deep      the properties, each with fifty times as many examples'
 	@echo 'make clean     remove the environment and what was generated'
 
@@ -82,6 +83,12 @@ FUZZ_SEED ?=
 fuzz: $(READY)
 	@echo '== fuzz: $(FUZZ_SECONDS) seconds'
 	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+FILES ?=
+
+mutants: $(READY)
+	@echo '== mutants of sql/'
+	$(BIN)/python -m tests.mutants.run $(FILES)
 
 deep: $(READY)
 	@echo '== properties, with many new examples'

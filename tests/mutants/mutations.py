@@ -1,0 +1,277 @@
+"""What may be wrong in SQL: each small change that should make a test fail.
+
+A mutation replaces one span of the text. Comments, names and types stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.mutants.regexes import with_less
+from tests.mutants.tokens import Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Change = tuple[int, int, str]
+"""Start and end of the span, and what stands there instead."""
+
+COMPARISONS = {
+    "=": ("<>",),
+    "<>": ("=",),
+    "<": ("<=", ">="),
+    "<=": ("<", ">"),
+    ">": (">=", "<="),
+    ">=": (">", "<"),
+}
+ARITHMETIC = {"+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "*"}
+_FUNCTIONS = """
+min>max max>min least>greatest greatest>least arg_min>arg_max arg_max>arg_min lead>lag lag>lead
+first>last last>first first_value>last_value last_value>first_value bool_or>bool_and
+bool_and>bool_or sum>max avg>max median>avg row_number>rank rank>row_number dense_rank>rank
+stddev_samp>stddev_pop stddev>stddev_pop quantile_cont>quantile_disc floor>ceil ceil>floor
+round>floor abs> starts_with>contains contains>starts_with ends_with>contains lower> upper>
+count_if>count list_distinct> list_sort> TRY_CAST>CAST
+"""
+FUNCTIONS = dict(pair.split(">") for pair in _FUNCTIONS.split())
+"""What stands in for a function; nothing, where its argument does."""
+
+FIRST_ARGUMENT = ("coalesce", "ifnull", "nullif")
+JOINS = {"JOIN": "LEFT JOIN", "LEFT JOIN": "JOIN", "FULL JOIN": "LEFT JOIN"}
+JOIN_WORDS = {"SEMI": "ANTI", "ANTI": "SEMI"}
+BRANCHES = ("WHERE", "ON", "HAVING", "QUALIFY", "WHEN")
+_REGEX_CALLS = re.compile(r"REGEXP_\w+")
+_PROSE = re.compile(r"\S \S+ \S+ \S+ \S")
+"""Sentences: people read them, nothing is computed from them."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file of the library."""
+
+    file: str
+    line: int
+    mutation: str
+    """The line of code, with ``[[old -> new]]`` where it changes."""
+    text: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is called wherever the line stands."""
+        return self.file, self.mutation
+
+
+def mutants_of(file: str, sql: str) -> list[Mutant]:
+    """Every mutant of a text, each once."""
+    found: dict[str, Mutant] = {}
+    statement = Statement(sql)
+    for rule in RULES:
+        for start, end, new in rule(statement):
+            text = sql[:start] + new + sql[end:]
+            if text != sql and text not in found:
+                line = sql.count("\n", 0, start) + 1
+                found[text] = Mutant(file, line, _mutation(sql, start, end, new), text)
+    return sorted(found.values(), key=lambda mutant: mutant.line)
+
+
+def _mutation(sql: str, start: int, end: int, new: str) -> str:
+    before = sql[sql.rfind("\n", 0, start) + 1 : start]
+    behind = sql[end : (sql + "\n").find("\n", end)]
+    old = sql[start:end] or "nothing"
+    return " ".join(f"{before}[[{old} -> {new.strip() or 'nothing'}]]{behind}".split())
+
+
+def comparisons(sql: Statement) -> Iterator[Change]:
+    """The other side of a bound, its end, NULL and not, equal and not."""
+    for at, token in enumerate(sql.tokens):
+        if token.kind == "sign":
+            for new in COMPARISONS.get(token.text, ()):
+                yield token.start, token.end, new
+        elif token.up == "IS":
+            if sql.up(at + 1) == "NOT":
+                yield *sql.span(at, at + 1), "IS"
+            else:
+                yield token.start, token.end, "IS NOT"
+            null_safe = at + 1 + (sql.up(at + 1) == "NOT")
+            if sql.up(null_safe) == "DISTINCT":
+                yield *sql.span(at, null_safe + 1), "=" if null_safe > at + 1 else "<>"
+        elif token.up == "NOT" and sql.up(at - 1) not in ("IS", "AS"):
+            yield token.start, token.end, ""
+        elif token.up == "BETWEEN" and sql.up(at - 1) not in ("ROWS", "RANGE", "GROUPS"):
+            yield token.end, token.end, " 1 +"
+            until = sql.tokens[sql.betweens[at]]
+            yield until.end, until.end, " -1 +"
+
+
+def conditions(sql: Statement) -> Iterator[Change]:
+    """AND for OR, and each condition left out."""
+    for at, token in enumerate(sql.tokens):
+        if sql.up(at - 1) == "CREATE":
+            continue
+        if token.up in ("AND", "OR") and at not in sql.betweens.values():
+            neutral = "true" if token.up == "AND" else "false"
+            yield token.start, token.end, "OR" if token.up == "AND" else "AND"
+            yield *sql.span(sql.operand_before(at), at - 1), neutral
+            yield *sql.span(at + 1, sql.operand_after(at)), neutral
+        elif token.up in BRANCHES:
+            if sql.up(at - 1) == "DISTINCT" or (token.up == "WHEN" and _is_value(sql, at)):
+                continue
+            end = sql.operand_after(at)
+            if sql.up(end + 1) not in ("AND", "OR"):
+                yield *sql.span(at + 1, end), "false" if token.up == "WHEN" else "true"
+        elif token.up == "FILTER" and sql.up(at + 1) == "(":
+            yield *sql.span(at, sql.closing[at + 1]), ""
+
+
+def _is_value(sql: Statement, when: int) -> bool:
+    """Whether WHEN is followed by a value that CASE has behind it, and by no condition."""
+    depth = 0
+    for at in range(when - 1, -1, -1):
+        depth += {"END": 1, "CASE": -1}.get(sql.up(at), 0)
+        if depth < 0:
+            return sql.up(at + 1) != "WHEN"
+    return False
+
+
+def constants(sql: Statement) -> Iterator[Change]:
+    """One more, one less, another text, a pattern of less parts."""
+    patterns = dict(_patterns(sql))
+    for at, token in enumerate(sql.tokens):
+        if token.up in ("TRUE", "FALSE"):
+            yield token.start, token.end, "false" if token.up == "TRUE" else "true"
+        elif token.kind == "number":
+            for new in _other_numbers(token.text):
+                yield token.start, token.end, new
+        elif token.kind == "text" and at in patterns:
+            if patterns[at]:
+                for pattern in with_less(token.text[1:-1]):
+                    yield token.start, token.end, f"'{pattern}'"
+            else:
+                yield token.start, token.end, "''"
+        elif token.kind == "text" and sql.up(at + 1) != ":" and not _PROSE.search(token.text):
+            yield token.start, token.end, f"{token.text[:-1]}~'"
+
+
+def _patterns(sql: Statement) -> Iterator[tuple[int, bool]]:
+    """Places of regular expressions (True) and of what stands behind them: flags, replacements."""
+    for at, token in enumerate(sql.tokens):
+        if _REGEX_CALLS.fullmatch(token.up) and at + 1 in sql.closing:
+            for begin, end in sql.arguments(at + 1)[1:]:
+                if begin == end and sql.tokens[begin].kind == "text":
+                    yield begin, sql.opening.get(begin - 1) is None and sql.up(begin - 1) == ","
+                    break
+
+
+def _other_numbers(text: str) -> list[str]:
+    plain = text.replace("_", "")
+    if not plain.isdigit():
+        value = float(plain)
+        return [repr(value * 2 or 1.0)]
+    number = int(plain)
+    return [str(number + 1)] + ([str(number - 1)] if number else [])
+
+
+def joins(sql: Statement) -> Iterator[Change]:
+    """Rows without a partner, and rows that are there twice."""
+    for at, token in enumerate(sql.tokens):
+        before = sql.up(at - 1)
+        if token.up == "JOIN":
+            if before in ("LEFT", "FULL"):
+                yield *sql.span(at - 1, at), JOINS[f"{before} JOIN"]
+            elif before not in ("SEMI", "ANTI", "CROSS", "RIGHT", "POSITIONAL"):
+                yield token.start, token.end, JOINS["JOIN"]
+        elif token.up in JOIN_WORDS and sql.up(at + 1) == "JOIN":
+            yield token.start, token.end, JOIN_WORDS[token.up]
+        elif token.up == "UNION":
+            if sql.up(at + 1) == "ALL":
+                yield *sql.span(at, at + 1), "UNION"
+                yield token.start, token.end, "EXCEPT"
+            else:
+                yield token.start, token.end, "UNION ALL"
+        elif token.up == "DISTINCT" and before not in ("IS", "NOT"):
+            if sql.up(at + 1) == "ON":
+                yield *sql.span(at, sql.closing[at + 2]), ""
+            else:
+                yield token.start, token.end, ""
+
+
+def arithmetic(sql: Statement) -> Iterator[Change]:
+    """Minus for plus, without a default."""
+    for at, token in enumerate(sql.tokens):
+        if token.text in ARITHMETIC:
+            before = sql.tokens[at - 1]
+            is_operator = before.kind in ("number", "text") or before.text in (")", "]")
+            is_operator |= before.kind == "word" and before.up not in _BEFORE_VALUES
+            if is_operator:
+                yield token.start, token.end, ARITHMETIC[token.text]
+            elif token.text == "-":
+                yield token.start, token.end, ""
+        elif token.kind == "word" and sql.up(at + 1) == "(" and at + 1 in sql.closing:
+            yield from _calls(sql, at)
+
+
+_BEFORE_VALUES = frozenset(
+    ("SELECT", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "BETWEEN", "DISTINCT", "BY", "IN")
+)
+
+
+def _calls(sql: Statement, at: int) -> Iterator[Change]:
+    token = sql.tokens[at]
+    new = FUNCTIONS.get(token.text, FUNCTIONS.get(token.text.lower()))
+    if new is not None:
+        yield token.start, token.end, new
+    if token.text.lower() in FIRST_ARGUMENT:
+        begin, end = sql.span(*sql.arguments(at + 1)[0])
+        yield token.start, sql.tokens[sql.closing[at + 1]].end, f"({sql.sql[begin:end]})"
+
+
+def orders(sql: Statement) -> Iterator[Change]:
+    """Each item the other way round; frames that end here."""
+    for at, token in enumerate(sql.tokens):
+        if token.up == "BY" and sql.up(at - 1) == "ORDER":
+            for _, end in sql.items(at + 1):
+                yield _turned(sql, end)
+        elif token.up == "NULLS" and sql.up(at + 1) in ("FIRST", "LAST"):
+            other = "LAST" if sql.up(at + 1) == "FIRST" else "FIRST"
+            yield *sql.span(at, at + 1), f"NULLS {other}"
+        elif token.up == "UNBOUNDED":
+            yield token.start, token.end, "1"
+        elif token.up == "IGNORE" and sql.up(at + 1) == "NULLS":
+            yield *sql.span(at, at + 1), ""
+
+
+def _turned(sql: Statement, last: int) -> Change:
+    while sql.up(last) in ("NULLS", "FIRST", "LAST"):
+        last -= 1
+    direction = sql.tokens[last]
+    if direction.up in ("DESC", "ASC"):
+        return direction.start, direction.end, "ASC" if direction.up == "DESC" else "DESC"
+    return direction.end, direction.end, " DESC"
+
+
+def partitions(sql: Statement) -> Iterator[Change]:
+    """Partitions that are one with others."""
+    for at, token in enumerate(sql.tokens):
+        if token.up == "BY" and sql.up(at - 1) == "PARTITION":
+            items = list(sql.items(at + 1))
+            for number, (begin, end) in enumerate(items):
+                start, stop = sql.span(begin, end)
+                if len(items) == 1:
+                    yield start, stop, "NULL"
+                elif number:
+                    yield sql.tokens[begin - 1].start, stop, ""
+                else:
+                    yield start, sql.tokens[end + 1].end, ""
+
+
+RULES: tuple[Callable[[Statement], Iterator[Change]], ...] = (
+    comparisons,
+    conditions,
+    constants,
+    joins,
+    arithmetic,
+    orders,
+    partitions,
+)

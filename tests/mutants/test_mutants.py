@@ -1,0 +1,142 @@
+"""The changes that a mutation run tries, who judges them, and the list of those that may live."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hta_sql.library.files import sql_root
+from hta_sql.library.objects import load_library
+from tests.mutants.judges import Court, users_of
+from tests.mutants.mutations import Mutant, mutants_of
+from tests.mutants.regexes import with_less
+from tests.mutants.run import accepted, chosen_files, file_of
+from tests.mutants.workers import Queue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEVICE = "analyses/health/device_type_v1.sql"
+
+
+def changes(sql: str) -> set[str]:
+    """What is made of a statement of one line."""
+    return {mutant.text for mutant in mutants_of("a.sql", sql)}
+
+
+@pytest.mark.parametrize(
+    ("sql", "changed"),
+    [
+        ("SELECT a < 1", {"SELECT a <= 1", "SELECT a >= 1", "SELECT a < 2", "SELECT a < 0"}),
+        ("SELECT a = true", {"SELECT a <> true", "SELECT a = false"}),
+        ("SELECT a IS NULL", {"SELECT a IS NOT NULL"}),
+        ("SELECT a IS NOT NULL", {"SELECT a IS NULL"}),
+        (
+            "SELECT a IS NOT DISTINCT FROM b",
+            {"SELECT a IS DISTINCT FROM b", "SELECT a = b"},
+        ),
+        ("SELECT a AND b", {"SELECT a OR b", "SELECT true AND b", "SELECT a AND true"}),
+        ("SELECT f(a) OR (b)", {"SELECT f(a) AND (b)", "SELECT false OR (b)", "SELECT f(a) OR false"}),
+        ("FROM t WHERE NOT a", {"FROM t WHERE  a", "FROM t WHERE true"}),
+        ("SELECT a BETWEEN b AND c", {"SELECT a BETWEEN 1 + b AND c", "SELECT a BETWEEN b AND -1 + c"}),
+        ("FROM t JOIN u USING (k)", {"FROM t LEFT JOIN u USING (k)"}),
+        ("FROM t LEFT JOIN u USING (k)", {"FROM t JOIN u USING (k)"}),
+        ("FROM t SEMI JOIN u USING (k)", {"FROM t ANTI JOIN u USING (k)"}),
+        ("FROM t UNION ALL FROM u", {"FROM t UNION FROM u", "FROM t EXCEPT ALL FROM u"}),
+        ("SELECT DISTINCT a", {"SELECT  a"}),
+        ("SELECT count(DISTINCT a)", {"SELECT count( a)"}),
+        ("SELECT min(a) + b", {"SELECT max(a) + b", "SELECT min(a) - b"}),
+        ("SELECT count(*), -a", {"SELECT count(*), a"}),
+        ("SELECT coalesce(a, b)", {"SELECT (a)"}),
+        ("SELECT sum(a) FILTER (b)", {"SELECT max(a) FILTER (b)", "SELECT sum(a) "}),
+        ("FROM t ORDER BY a, b DESC", {"FROM t ORDER BY a DESC, b DESC", "FROM t ORDER BY a, b ASC"}),
+        (
+            "SELECT f() OVER (PARTITION BY a, b)",
+            {"SELECT f() OVER (PARTITION BY  b)", "SELECT f() OVER (PARTITION BY a)"},
+        ),
+        ("SELECT CASE WHEN a THEN b END", {"SELECT CASE WHEN false THEN b END"}),
+        ("SELECT 'a', 'He says what it is worth.'", {"SELECT 'a~', 'He says what it is worth.'"}),
+        ("-- a < 1 AND b\nSELECT a", set()),
+        ("CREATE OR REPLACE VIEW a AS SELECT b", set()),
+    ],
+)  # fmt: skip
+def test_changes_of_a_statement(sql: str, changed: set[str]) -> None:
+    """Each change alone, and no other one."""
+    assert changes(sql) == changed
+
+
+def test_a_pattern_loses_its_parts() -> None:
+    """Alternatives, anchors, and what may be left out as what must be there."""
+    assert set(with_less("^(?:hip)?Copy$")) == {
+        *("(?:hip)?Copy$", "^Copy$", "^(?:hip)Copy$", "^(?:)?Copy$", "^(?:hip)?$", "^(?:hip)?Copy"),
+    }
+    assert set(with_less("a_?b|c")) == {"c", "_?b|c", "ab|c", "a_b|c", "a_?|c", "a_?b|", "a_?b"}
+
+
+def test_a_mutant_is_named_by_its_line() -> None:
+    """Wherever the line goes; the change stands in it."""
+    (first, *_) = mutants_of("lib/a.sql", "SELECT 1,\n    a < b\nFROM t")[2:]
+    assert first.key == ("lib/a.sql", "a [[< -> <=]] b")
+    assert first.line == 2
+
+
+def test_users_are_found_through_macros() -> None:
+    """What a macro is part of, at any distance."""
+    assert users_of("copy_rates") >= {"copy_bandwidth", "memory_bandwidth_series_v1"}
+    assert users_of("queue_full_time_v1") == {"queue_full_time_v1"}
+
+
+@pytest.fixture(scope="module")
+def court() -> Iterator[Court]:
+    """The judges."""
+    with closing(Court()) as opened:
+        yield opened
+
+
+def test_each_object_has_a_judge(court: Court) -> None:
+    """Of an analysis its golden cases at least."""
+    for about in (*load_library().analyses, *load_library().macros):
+        assert next(court.judges(about.name), None), about.name
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "who"),
+    [
+        ("'^hip[A-Z]'", "'^hop[A-Z]'", r"device_type_v1:\d+: AssertionError"),
+        ("AS amd", "AS other", "BinderException"),
+        ("FROM", "from", "^$"),
+        ("FROM", "FROM nowhere,", "^refused: CatalogException"),
+    ],
+    ids=["wrong", "not whole", "written in another way", "refused"],
+)
+def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> None:
+    """By a test, or by the engine; what means the same lives."""
+    text = (sql_root() / DEVICE).read_text(encoding="utf-8")
+    assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))))
+
+
+def test_a_process_stays_with_its_file() -> None:
+    """The longest first; who is done helps with what is left."""
+    queue = Queue([Mutant(file, line, "", "") for file in "abb" for line in range(2)])
+    taken: list[str] = []
+
+    def files() -> Iterator[str]:
+        mutant = queue.following(None)
+        while mutant:
+            yield mutant.file
+            mutant = queue.following(mutant.file)
+
+    taken += files()
+    assert taken == ["b"] * 4 + ["a"] * 2
+
+
+def test_accepted_mutants_are_there() -> None:
+    """Each line of the list is a change that a run tries, and has its reason."""
+    listed = accepted()
+    paths = [path for path in chosen_files([]) if file_of(path) in {file for file, _ in listed}]
+    tried = {m.key for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))}
+    assert set(listed) - tried == set()
+    assert all(len(reason) > 10 for reason in listed.values())

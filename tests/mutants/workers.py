@@ -1,0 +1,124 @@
+"""Judges in processes side by side, one mutant at a time.
+
+An engine that crashes takes its process along: that is a verdict, and another process goes on.
+"""
+
+from __future__ import annotations
+
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING
+
+from hypothesis import Phase, settings
+
+from tests.mutants.mutations import Mutant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.context import SpawnProcess
+
+READY = "ready"
+CRASHED = "the engine crashed"
+
+
+def sit(pipe: Connection) -> None:
+    """Judge what comes through a pipe until it is closed."""
+    # Before the properties are imported: what they do not say is that of the profile then loaded.
+    settings.register_profile(
+        "mutants",
+        phases=[Phase.explicit, Phase.generate],
+        database=None,
+        derandomize=True,
+        report_multiple_bugs=False,
+    )
+    settings.load_profile("mutants")
+    from tests.mutants.judges import Court  # noqa: PLC0415
+
+    court = Court()
+    pipe.send(READY)
+    while True:
+        try:
+            mutant: Mutant = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(court.judge(mutant))
+        except Exception as error:
+            error.add_note(f"while judging {mutant.key}")
+            pipe.send(error)
+            raise
+
+
+class Queue:
+    """Mutants by file: a process stays with a file, whose tests it has at hand."""
+
+    def __init__(self, mutants: list[Mutant]) -> None:
+        self._files: dict[str, list[Mutant]] = {}
+        for mutant in reversed(mutants):
+            self._files.setdefault(mutant.file, []).append(mutant)
+        self._taken: set[str] = set()
+
+    def following(self, file: str | None) -> Mutant | None:
+        """Return the next mutant for a process that is at a file; None where all are judged."""
+        left = [name for name, mutants in self._files.items() if mutants]
+        if not left:
+            return None
+        if file not in left:
+            untaken = [name for name in left if name not in self._taken]
+            file = max(untaken or left, key=lambda name: len(self._files[name]))
+            self._taken.add(file)
+        return self._files[file].pop()
+
+
+class Worker:
+    """One process, and the mutant that it is at."""
+
+    def __init__(self) -> None:
+        self.mutant: Mutant | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the process; it says when it is ready."""
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=sit, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def verdict(self) -> str:
+        """Return what the process says, or that it is no more.
+
+        Raises:
+            RuntimeError: It ended before it had a mutant.
+        """
+        try:
+            said = self.pipe.recv()
+        except EOFError:
+            if self.mutant is None:
+                raise RuntimeError("a process of the judges ended before it was ready") from None
+            self.start()
+            return CRASHED
+        if isinstance(said, Exception):
+            raise said
+        return str(said)
+
+
+def judge_all(mutants: list[Mutant], processes: int) -> Iterator[tuple[Mutant, str]]:
+    """Return who found each mutant, as it is found; empty for those that live."""
+    queue = Queue(mutants)
+    workers = [Worker() for _ in range(processes)]
+    while workers:
+        said = wait([worker.pipe for worker in workers])
+        for worker in [worker for worker in workers if worker.pipe in said]:
+            mutant, verdict = worker.mutant, worker.verdict()
+            if mutant is not None:
+                yield mutant, verdict
+            if verdict == CRASHED:
+                worker.mutant = None
+            elif following := queue.following(mutant.file if mutant else None):
+                worker.mutant = following
+                worker.pipe.send(following)
+            else:
+                worker.pipe.close()
+                worker.process.join()
+                workers.remove(worker)

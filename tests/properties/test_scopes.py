@@ -1,0 +1,70 @@
+"""Runs and ranks keep to themselves: what is asked of one of them is its part of the whole answer.
+
+A join that forgets the run, a window that forgets the rank, a list that is not looked at: each
+mixes rows of two runs or ranks, in one of the two answers and not in the other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hta_sql.library.objects import load_library
+from tests.properties.test_recomputed import CASES, job
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+__all__ = ["job"]
+
+OF_NO_RUN = {"trace_diff"}
+"""Analyses of two runs."""
+
+OF_SEVERAL_RANKS = {"gpu_timeline", "straggler_metric", "potential_stragglers"}
+"""Analyses whose rows of a rank depend on the other ranks."""
+
+NUMBERED = ("tree_id", "thread_id")
+"""Columns that count through all runs and ranks of an answer."""
+
+OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
+
+ANALYSES = [analysis.base_name for analysis in load_library().newest()]
+
+
+@cache
+def options_of(name: str) -> dict[str, Any]:
+    """What the recomputation asks for, and the last step."""
+    taken = {parameter.name for parameter in load_library().find(name).parameters}
+    last = {"include_last_profiler_step": True} if "include_last_profiler_step" in taken else {}
+    return {**OPTIONS.get(name, {}), **last}
+
+
+def rows(store: TraceStore, name: str, **scope: Any) -> list[dict[str, Any]]:
+    """The rows of an answer, without what numbers them."""
+    found = store.run(name, **options_of(name), **scope).arrow().to_pylist()
+    return [{key: row[key] for key in row if key not in NUMBERED} for row in found]
+
+
+def check_isolation(store: TraceStore, name: str) -> int:
+    """Ask for all, then for each run and each rank; returns the number of rows."""
+    whole = rows(store, name)
+    columns = {column.name for column in load_library().find(name).columns}
+    if "run" in columns and name not in OF_NO_RUN:
+        for run in ("a", "b.run-2"):
+            assert rows(store, name, runs=[run]) == [row for row in whole if row["run"] == run], run
+    if "rank" in columns and name not in OF_SEVERAL_RANKS:
+        for rank in (0, 1, 3):
+            of_rank = [row for row in whole if row["rank"] == rank]
+            assert rows(store, name, ranks=[rank]) == of_rank, rank
+    return len(whole)
+
+
+@pytest.mark.parametrize("job", [1], indirect=True)
+@pytest.mark.parametrize("name", ANALYSES)
+def test_runs_and_ranks_keep_to_themselves(job: tuple[int, TraceStore], name: str) -> None:
+    """In their order, with all their columns."""
+    _, store = job
+    found = check_isolation(store, name)
+    assert found or name.startswith("cluster_")
