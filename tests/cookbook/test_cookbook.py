@@ -35,3 +35,16 @@ def test_answer(number: int, catalog: Path) -> None:
     """The query returns what the plan of the job says."""
     with duckdb.connect(str(catalog), read_only=True) as con:
         assert con.sql(QUERIES[number]).fetchall() == ANSWERS[number]
+
+
+def test_collectives_without_a_number_have_no_waits(catalog: Path) -> None:
+    """All of them would be one collective: neither question gives a number then."""
+    with duckdb.connect(":memory:") as con:
+        con.execute(f"ATTACH '{catalog}' AS job (READ_ONLY)")
+        con.execute(
+            "CREATE VIEW gpu_ops AS SELECT * REPLACE (NULL::BIGINT AS seq) FROM job.gpu_ops"
+        )
+        assert con.sql(QUERIES[5]).fetchall() == []
+        rows = con.sql(QUERIES[18]).fetchall()
+    assert [(rank, us) for rank, us, _ in rows] == [(rank, us) for rank, us, _ in ANSWERS[18]]
+    assert {waiting for *_, waiting in rows} == {None}
