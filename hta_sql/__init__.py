@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
-from hta_sql.api import ingest, publish
+from hta_sql.api import ingest, ingest_shard, publish
 from hta_sql.api import open_store as open  # noqa: A004 - hta_sql.open(), as in gzip.open()
 from hta_sql.errors import (
     AnalysisError,
@@ -50,6 +50,7 @@ __all__ = [
     "TraceStore",
     "__version__",
     "ingest",
+    "ingest_shard",
     "open",
     "publish",
 ]

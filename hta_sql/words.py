@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+NS = 1000
+"""ns of a microsecond: n / 1000 is the double nearest to the exact time."""
+
 CUT = "…"
 
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))

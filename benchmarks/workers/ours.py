@@ -13,8 +13,7 @@ def ingest(asked: dict[str, Any]) -> None:
     # What ingest() imports itself, so that the lap below is work alone. Worker
     # processes of a job of many ranks import again: that stays in its lap.
     import hta_sql  # noqa: PLC0415
-    import hta_sql.ingestion  # noqa: PLC0415
-    import hta_sql.store.catalog  # noqa: PLC0415
+    import hta_sql.ingestion.ingest  # noqa: PLC0415
     import hta_sql.store.trace_store  # noqa: PLC0415
 
     laps.lap("import")
@@ -46,7 +45,7 @@ def scale(asked: dict[str, Any]) -> None:
     """Ingest a job with a memory limit, and ask the store one question."""
     laps = Laps()
     import hta_sql  # noqa: PLC0415
-    import hta_sql.ingestion  # noqa: PLC0415
+    import hta_sql.ingestion.ingest  # noqa: PLC0415
 
     laps.lap("import")
     store = hta_sql.ingest(asked["traces"], asked["store"], memory_limit=asked["memory_limit"])

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import logged, note, rank_progress
-from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, STORE_BESIDE
+from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD
+from hta_sql.store import LOCK_TIMEOUT_S, STORE_NAME
 from hta_sql.words import counted
 
 if TYPE_CHECKING:
-    from hta_sql.ingestion import IngestReport
+    from hta_sql.store.reports import IngestReport
 
 
 @click.command(short_help="Read traces into a store.")
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     "--output",
     "store",
     type=click.Path(file_okay=False),
-    show_default=f"{STORE_BESIDE} inside TRACES, where that is one folder",
+    show_default=f"{STORE_NAME} inside TRACES, where that is one folder",
     help="Folder or URL of the store; added to where it exists.",
 )
 @click.option(
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     "--lock-timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    default=60.0,
+    default=LOCK_TIMEOUT_S,
     show_default=True,
     help="Time to wait for another ingest that is writing the store.",
 )
@@ -91,7 +92,7 @@ def ingest(
     and what belongs to them) are read likewise.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.ingestion import executor_for  # noqa: PLC0415
+    from hta_sql.ingestion.running.executors import executor_for  # noqa: PLC0415
     from hta_sql.store.places import absolute  # noqa: PLC0415
 
     started = time.monotonic()
@@ -113,7 +114,7 @@ def ingest(
             "lock_timeout": lock_timeout,
         }
         if shard:
-            done = hta_sql.ingest(source, folder, shard=shard, **options)
+            done = hta_sql.ingest_shard(source, folder, shard=shard, **options)
             follow_up = f"hta-sql publish {folder} --expect {shard[1]}"
         else:
             with hta_sql.ingest(source, folder, **options) as opened:
@@ -125,7 +126,7 @@ def ingest(
 
 def _first_analysis(report: IngestReport | None) -> str:
     """Name what to look at first: MindSpore's summaries, or a host alone, have no GPU activity."""
-    tables = {file.table for result in (report.results if report else ()) for file in result.files}
+    tables = {table for entry in (report.results if report else ()) for table in entry.files}
     if "gpu_ops" in tables or not tables & {"cpu_ops", "cluster_step_traces"}:
         return "temporal_breakdown"
     return "ops_by_name" if "cpu_ops" in tables else "cluster_step_trace"
@@ -141,7 +142,7 @@ def _store_beside(traces: list[str]) -> Path:
         raise click.UsageError("Say where the store goes: -o STORE")
     if not is_writable(folder):
         raise click.UsageError(f"{traces[0]!r} is not writable; say where the store goes: -o STORE")
-    return folder / STORE_BESIDE
+    return folder / STORE_NAME
 
 
 def summary(report: IngestReport, seconds: float, follow_up: str) -> str:

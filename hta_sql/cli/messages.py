@@ -13,7 +13,7 @@ import click
 from hta_sql.words import printable
 
 if TYPE_CHECKING:
-    from hta_sql.ingestion import RankResult
+    from hta_sql.ingestion.rank import RankResult
 
 Progress = Callable[["RankResult", int, int], None]
 

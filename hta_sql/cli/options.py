@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from hta_sql.store import STORE_NAME
+from hta_sql.store.manifest import MANIFEST
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("table", "csv", "json", "parquet", "arrow", "markdown")
@@ -22,8 +25,6 @@ SUFFIXES = {
     ".txt": "table",
 }
 TABLE_ROWS = 40
-STORE_BESIDE = ".hta_sql"
-"""Where the store of a folder of traces is, when nobody says otherwise."""
 
 _SPAN = re.compile(r"^(-?\d+)(?:-(\d+))?$")
 _SHARD = re.compile(r"^(\d{1,9})/(\d{1,9})$")
@@ -38,8 +39,8 @@ class StorePath(click.ParamType[Path]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
         """Prefer the folder itself; whether it is a store is told where it is opened."""
         folder = Path(value)
-        inside = folder / STORE_BESIDE
-        is_inside = not (folder / "manifest.json").exists() and (inside / "manifest.json").exists()
+        inside = folder / STORE_NAME
+        is_inside = not (folder / MANIFEST).exists() and (inside / MANIFEST).exists()
         return inside if is_inside else folder
 
 

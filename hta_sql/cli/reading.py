@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hta_sql.cli.options import STORE_BESIDE
+from hta_sql.store import STORE_NAME
+from hta_sql.store.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -24,8 +25,8 @@ def opened_or_read(traces: str) -> Iterator[tuple[TraceStore, bool]]:
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
 
     folder = Path(traces)
-    for store in (folder, folder / STORE_BESIDE):
-        if (store / "manifest.json").exists():
+    for store in (folder, folder / STORE_NAME):
+        if (store / MANIFEST).exists():
             with hta_sql.TraceStore(store) as opened:
                 yield opened, False
             return

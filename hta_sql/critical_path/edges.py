@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hta_sql.errors import ParameterError
+from hta_sql.words import NS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NS = 1000
-"""ns of a microsecond."""
 NO_EVENT = -1
 
 

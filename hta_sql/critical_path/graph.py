@@ -16,6 +16,7 @@ from hta_sql.critical_path.longest import IntArray, longest_path
 from hta_sql.critical_path.saved import TABLES, read_graph, write_graph
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
 from hta_sql.library.names import short_names
+from hta_sql.words import NS
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger(__name__)
-
-NS = 1000
-"""ns of a microsecond."""
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import pandas as pd
 from hta_sql.errors import ParameterError
 from hta_sql.exports.comparison import compare
 from hta_sql.hta.common.trace import Trace
-from hta_sql.hta.frames.breakdown_frames import NS
 from hta_sql.hta.labeled_trace import SIDES, DeviceType, LabeledTrace, Wanted
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import in_notebook
+from hta_sql.words import NS
 
 __all__ = ["DeviceType", "LabeledTrace", "TraceDiff"]
 

@@ -22,7 +22,7 @@ from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.traces import Traces
+from hta_sql.traces import TraceNames
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.words import rank_spans
 
@@ -47,7 +47,7 @@ Peek = Callable[[str], Stated]
 
 
 def discover(
-    traces: Traces,
+    traces: TraceNames,
     *,
     ranks: Iterable[int] | None = None,
     rank_regex: str | None = None,

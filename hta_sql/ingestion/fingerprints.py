@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -100,7 +101,7 @@ def _ends(fs: Any, name: str, size: int) -> str:
     return digest.hexdigest()
 
 
-def ingest_options(kernel_classes: str | None) -> dict[str, Any]:
+def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, Any]:
     """Return what, beside the trace, decides what is stored."""
     own_rules = ""
     if kernel_classes:
@@ -111,7 +112,7 @@ def ingest_options(kernel_classes: str | None) -> dict[str, Any]:
 class KnownTraces:
     """What the store already knows about trace files, so that they need not be read again."""
 
-    def __init__(self, kernel_classes: str | None) -> None:
+    def __init__(self, kernel_classes: str | os.PathLike[str] | None) -> None:
         self.options = ingest_options(kernel_classes)
         self._fingerprints: dict[str, Fingerprint] = {}
         self._by_source: dict[str, RankEntry] = {}

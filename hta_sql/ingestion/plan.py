@@ -2,57 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import fsspec
 
 from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
+from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.rank import RankJob
-from hta_sql.ingestion.running.workers import Progress, WorkerPlan, plan_workers
+from hta_sql.ingestion.running.workers import WorkerPlan, plan_workers
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.files import StoreFolder
-from hta_sql.store.locks import LOCK_TIMEOUT_S
-from hta_sql.store.manifest import TABLES
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.manifest import TABLES, Manifest, RankEntry
 from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
-from hta_sql.traces import Traces
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the caller of an ingest asked for; see :func:`hta_sql.ingest`."""
-
-    traces: Traces
-    run: str
-    ranks: list[int] | None = None
-    jobs: int | None = None
-    force: bool = False
-    strict: bool = False
-    rank_regex: str | None = None
-    kernel_classes: str | None = None
-    memory_limit: str | None = None
-
-
-def request_of(traces: Traces, run: str | None, ranks: Iterable[int] | None) -> Request:
-    """Take the traces; they are looked at several times."""
-    if not isinstance(traces, (str, Mapping)):
-        traces = list(traces)
-    name = check_run_name(run) if run else default_run_name(traces)
-    return Request(traces, name, None if ranks is None else list(ranks))
+from hta_sql.traces import TraceNames
 
 
 @dataclass(frozen=True)
 class Task:
-    """A request, and everything that it is carried out with."""
+    """What an ingest was asked for, and what it is carried out with."""
 
-    request: Request
+    options: IngestOptions
+    traces: TraceNames
+    run: str
+    ranks: list[int] | None
     folder: StoreFolder
     known: KnownTraces
-    executor: Executor | None = None
-    progress: Progress | None = None
-    lock_timeout: float = LOCK_TIMEOUT_S
+
+
+def task_of(options: IngestOptions) -> Task:
+    """Name the run, and take the traces and ranks: they are looked at several times.
+
+    Raises:
+        ParameterError: A bad run name.
+    """
+    traces = options.traces
+    if isinstance(traces, os.PathLike):
+        traces = os.fspath(traces)
+    elif not isinstance(traces, (str, Mapping)):
+        traces = list(traces)
+    return Task(
+        options,
+        traces=traces,
+        run=check_run_name(options.run) if options.run else default_run_name(traces),
+        ranks=None if options.ranks is None else list(options.ranks),
+        folder=store_folder(options.store),
+        known=KnownTraces(options.kernel_classes),
+    )
 
 
 @dataclass(frozen=True)
@@ -61,24 +59,32 @@ class Plan:
 
     found: list[TraceFile]
     todo: list[TraceFile] = field(default_factory=list)
-    unchanged: list[TraceFile] = field(default_factory=list)
+    unchanged: list[RankEntry] = field(default_factory=list)
 
     def runs(self, name: str) -> list[str]:
         """List the runs that the traces are."""
         return sorted({run_of_capture(name, file.capture) for file in self.found})
 
 
-def plan_ingest(task: Task) -> Plan:
-    """Find the traces and compare them with what is known."""
-    asked = task.request
-    _forget_listings(asked.traces)
+def plan_ingest(task: Task, manifest: Manifest) -> Plan:
+    """Find the traces and compare them with what the store has."""
+    task.known.learn(intact(task.folder, manifest.entries))
+    _forget_listings(task.traces)
+    options = task.options
     found = discover(
-        asked.traces, ranks=asked.ranks, rank_regex=asked.rank_regex, look=task.known.look
+        task.traces, ranks=task.ranks, rank_regex=options.rank_regex, look=task.known.look
     )
     return compared(found, task)
 
 
-def _forget_listings(traces: Traces) -> None:
+def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
+    """Keep the entries whose files are all there; what is lost is to be read again."""
+    files = [{file["path"] for file in entry.files.values()} for entry in entries]
+    missing = folder.missing(set().union(*files))
+    return [entry for entry, named in zip(entries, files, strict=True) if not named & missing]
+
+
+def _forget_listings(traces: TraceNames) -> None:
     """Make object storages list anew: traces may have been replaced since this process looked.
 
     One listing then tells the sizes and ETags of a whole folder, with no request for a trace.
@@ -93,9 +99,11 @@ def compared(found: list[TraceFile], task: Task) -> Plan:
     """Sort traces into those to be read and those that are in the store already."""
     plan = Plan(found)
     for file in found:
-        run = run_of_capture(task.request.run, file.capture)
-        is_current = not task.request.force and task.known.current(run, file)
-        (plan.unchanged if is_current else plan.todo).append(file)
+        entry = task.known.current(run_of_capture(task.run, file.capture), file)
+        if entry and not task.options.force:
+            plan.unchanged.append(entry)
+        else:
+            plan.todo.append(file)
     return plan
 
 
@@ -103,19 +111,19 @@ def rank_jobs(
     task: Task, files: list[TraceFile], writer: str = ""
 ) -> tuple[list[RankJob], WorkerPlan]:
     """Make a job of each trace; returns them and what is to run them."""
-    request = task.request
-    plan = plan_workers([file.path for file in files], request.jobs, request.memory_limit)
+    options = task.options
+    plan = plan_workers([file.path for file in files], options.jobs, options.memory_limit)
     jobs = [
         RankJob(
             path=file.path,
-            run=run_of_capture(request.run, file.capture),
+            run=run_of_capture(task.run, file.capture),
             rank=file.rank,
             rank_source=file.rank_source,
             tables=task.folder.path(TABLES),
             threads=plan.threads,
             memory_limit=plan.memory_limit,
-            kernel_classes=request.kernel_classes,
-            strict=request.strict,
+            kernel_classes=os.fspath(options.kernel_classes) if options.kernel_classes else None,
+            strict=options.strict,
             writer=writer,
         )
         for file in files

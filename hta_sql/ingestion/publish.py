@@ -1,17 +1,11 @@
-"""What makes an ingest safe: entries for the manifest, room on the disk, no leftovers."""
+"""From ranks that were read to a store that has them: entries for the manifest, no leftovers."""
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
+from typing import Any
 
-import duckdb
-
-from hta_sql.errors import StoreError, StoreNotFoundError
-from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.shard_files import SHARDS, protected_files
 from hta_sql.library.files import columns_digest
@@ -23,32 +17,19 @@ from hta_sql.store.manifest import (
     TABLES,
     Manifest,
     RankEntry,
-    read_manifest,
 )
 from hta_sql.traces.writing import PARTIAL
 
 log = logging.getLogger(__name__)
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
+    """Turn what a job returned into its line of the manifest.
 
-def manifest_or_empty(folder: StoreFolder) -> Manifest:
-    """Read the manifest; a store that is not there yet is an empty one."""
-    try:
-        return read_manifest(folder)
-    except StoreNotFoundError:
-        return Manifest()
-
-
-def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
-    """Keep the entries whose files are all there; what is lost is to be read again."""
-    files = [{file["path"] for file in entry.files.values()} for entry in entries]
-    missing = folder.missing(set().union(*files))
-    return [entry for entry, named in zip(entries, files, strict=True) if not named & missing]
-
-
-def entry_of(result: RankResult, known: KnownTraces) -> RankEntry:
-    """Turn what a job returned into its line of the manifest."""
+    Args:
+        result: What it returned.
+        options: What beside the trace decided what is stored.
+    """
     job = result.job
     files = {
         file.table: {"path": f"{TABLES}/{file.path}", "rows": file.rows, "bytes": file.bytes}
@@ -64,7 +45,7 @@ def entry_of(result: RankResult, known: KnownTraces) -> RankEntry:
         quarantined=result.quarantined,
         start_ns=result.start_ns,
         step_names=result.steps,
-        options=known.options,
+        options=options,
         files=files,
         schema=columns_digest(),
     )
@@ -103,31 +84,3 @@ def _is_leftover(name: str, named: set[str]) -> bool:
     return last.startswith((f".{CATALOG}.", f".{RELATIVE_CATALOG}.", f".{MANIFEST}.")) or (
         last.startswith(".") and last.endswith(PARTIAL)
     )
-
-
-def is_disk_full(error: BaseException) -> bool:
-    """Recognise a full disk, an exceeded quota or file size, by the system or by the engine."""
-    if isinstance(error, OSError):
-        return error.errno in _FULL
-    texts = [os.strerror(number) for number in _FULL]
-    return isinstance(error, duckdb.Error) and any(text in str(error) for text in texts)
-
-
-@contextmanager
-def room_in(folder: StoreFolder, give_back: Callable[[], object]) -> Iterator[None]:
-    """Turn a full disk into an error that says so, after giving back what was written.
-
-    Raises:
-        StoreError: The disk is full.
-    """
-    try:
-        yield
-    except (OSError, duckdb.Error) as error:
-        if not is_disk_full(error):
-            raise
-        give_back()
-        first = str(error).partition("\n")[0]
-        raise StoreError(
-            f"No space left to write {folder.root!r}: {first}. What the store held before is "
-            "intact. Make room and ingest again."
-        ) from error

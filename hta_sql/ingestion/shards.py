@@ -6,22 +6,16 @@ import logging
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hta_sql.errors import StoreError
 from hta_sql.ingestion.fingerprints import KnownTraces
-from hta_sql.ingestion.plan import Plan, Task, compared, rank_jobs, share
-from hta_sql.ingestion.publish import (
-    entry_of,
-    intact,
-    manifest_or_empty,
-    remove_leftovers,
-    room_in,
-    settle,
-)
+from hta_sql.ingestion.options import ShardOptions
+from hta_sql.ingestion.plan import compared, intact, plan_ingest, rank_jobs, share, task_of
+from hta_sql.ingestion.publish import entry_of, remove_leftovers, settle
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.running.workers import Failure, Progress, run_jobs
+from hta_sql.ingestion.room import room_in
+from hta_sql.ingestion.running.workers import Progress, raise_failures, run_jobs
 from hta_sql.ingestion.shard_files import (
     SHARDS,
     Shard,
@@ -30,42 +24,48 @@ from hta_sql.ingestion.shard_files import (
     shard_name,
     write_shard,
 )
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
-from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, write_manifest
-from hta_sql.store.runs import run_of_capture
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, manifest_or_empty
+from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"^(.*)\.(\d+)-of-(\d+)$")
 
 
-def ingest_shard(
-    task: Task, plan: Plan, shard: tuple[int, int]
-) -> tuple[Plan, list[RankResult], list[Failure]]:
-    """Read one share of the traces; only Parquet files and the shard's own file are written."""
-    number, of = check_shard(shard)
-    run, folder, known = task.request.run, task.folder, task.known
-    name = shard_name(run, number, of)
-    with store_lock(folder, task.lock_timeout, _lock_of(name)):
+def ingest_shard(options: ShardOptions) -> IngestReport:
+    """Read one share of the traces; only Parquet files and the shard's own file are written.
+
+    Raises:
+        TraceError: Some traces could not be read; the others are in the shard.
+    """
+    number, of = check_shard(options.shard)
+    task = task_of(options)
+    folder, known = task.folder, task.known
+    plan = plan_ingest(task, manifest_or_empty(folder))
+    name = shard_name(task.run, number, of)
+    with store_lock(folder, options.lock_timeout, _lock_of(name)):
         shards = [shard for shard in read_shards(folder) if shard.name == name]
         earlier = intact(folder, [entry for shard in shards for entry in shard.entries])
         known.learn(earlier)
         mine = compared(share(plan.found, number, of), task)
-        current = [
-            known.current(run_of_capture(run, file.capture), file) for file in mine.unchanged
-        ]
-        kept = [entry for entry in current if entry and entry in earlier]
+        kept = [entry for entry in mine.unchanged if entry in earlier]
         writer = f"{uuid.uuid4().hex[:12]}-"
-        done = _Progress(folder, known, Shard(run, number, of, writer, entries=kept))
+        done = _Progress(folder, known, Shard(task.run, number, of, writer, entries=kept))
         done.save()
         jobs, crew = rank_jobs(task, mine.todo, writer)
-        with room_in(folder, done.give_back), crew.given_executor(task.executor) as executor:
-            results, failures = run_jobs(jobs, crew.workers, executor, done.calling(task.progress))
+        with room_in(folder, done.give_back):
+            progress = done.calling(options.progress)
+            results, failures = run_jobs(jobs, crew, options.executor, progress)
         settle(folder, done.shard.entries)
         done.shard = replace(done.shard, complete=True, failures=[f.message for f in failures])
         done.save()
-    return mine, results, failures
+    raise_failures(failures, len(mine.todo) + len(mine.unchanged))
+    read = [entry_of(result, known.options) for result in results]
+    return IngestReport(read, mine.unchanged, mine.runs(task.run))
 
 
 class _Progress:
@@ -84,7 +84,7 @@ class _Progress:
         """Make what is called after each rank: a job that is killed then goes on from there."""
 
         def after_rank(result: RankResult, done: int, total: int) -> None:
-            self.shard = self.shard.with_entries([entry_of(result, self._known)])
+            self.shard = self.shard.with_entries([entry_of(result, self._known.options)])
             self.save()
             if progress:
                 progress(result, done, total)
@@ -99,22 +99,11 @@ class _Progress:
         self._folder.remove([n for n in names if n.rpartition("/")[2].startswith(mine)])
 
 
-@dataclass(frozen=True)
-class PublishReport:
-    """What a publish did: the shards it merged, those that are missing, the traces that failed."""
-
-    merged: list[str]
-    missing: list[str]
-    failures: list[str]
-    ranks: int
-
-
 def publish_shards(
     store: Store,
     *,
     expect: int | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
-    publish: Callable[[StoreFolder, Manifest], object] = write_manifest,
 ) -> PublishReport:
     """Merge the shards that are complete into the manifest; see :func:`hta_sql.publish`."""
     folder = store_folder(store)
@@ -139,7 +128,7 @@ def publish_shards(
             remove_leftovers(folder, manifest)
             if new:
                 manifest = _merged(manifest, new)
-                publish(folder, manifest)
+                publish_manifest(folder, manifest)
         for shard in complete:
             _forget(folder, shard)
     failures = [failure for shard in new for failure in shard.failures]

@@ -28,7 +28,7 @@ from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.store.columns import StoredFiles, stored_files
 from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
     CATALOG,
     MANIFEST,
@@ -96,7 +96,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
         raise StoreError(
             f"{folder.root!r} is no folder of this machine: it has no relative catalog."
         )
-    with store_lock(folder, LOCK_TIMEOUT_S):
+    with store_lock(folder):
         write_catalog(folder, library, relative=relative)
     return Path(folder.path(RELATIVE_CATALOG if relative else CATALOG))
 

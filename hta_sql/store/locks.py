@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from hta_sql.errors import StoreError
+from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.files import RemoteFolder, StoreFolder
 from hta_sql.store.remote_lock import remote_lock
 from hta_sql.traces.writing import make_folder
@@ -18,7 +19,6 @@ from hta_sql.traces.writing import make_folder
 log = logging.getLogger(__name__)
 
 LOCK = ".lock"
-LOCK_TIMEOUT_S = 60.0
 POLL_S = 0.05
 
 

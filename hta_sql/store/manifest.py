@@ -111,6 +111,14 @@ def read_manifest(store: Store) -> Manifest:
     return parse_manifest(manifest_bytes(folder), folder)
 
 
+def manifest_or_empty(folder: StoreFolder) -> Manifest:
+    """Read the manifest; a store that is not there yet is an empty one."""
+    try:
+        return read_manifest(folder)
+    except StoreNotFoundError:
+        return Manifest()
+
+
 def manifest_bytes(folder: StoreFolder) -> bytes:
     """Read the manifest without looking into it.
 
@@ -176,11 +184,6 @@ def is_newer_version(version: str) -> bool:
 def entry_from(values: dict[str, Any]) -> RankEntry:
     """Turn what JSON holds back into an entry."""
     return RankEntry(**{**values, "fingerprint": Fingerprint(**values["fingerprint"])})
-
-
-def write_manifest(store: Store, manifest: Manifest) -> None:
-    """Replace the manifest in one step: this is what publishes an ingest."""
-    store_folder(store).replace(MANIFEST, manifest_content(manifest))
 
 
 def manifest_content(manifest: Manifest) -> bytes:

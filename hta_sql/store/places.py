@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from hta_sql.machine import cache_folder
+from hta_sql.store import STORE_NAME
 from hta_sql.store.runs import default_run_name
 
 log = logging.getLogger(__name__)
-
-STORE_NAME = ".hta_sql"
-"""Beside the traces; hidden, so that it is never taken for a trace."""
 
 
 def absolute(path: str | os.PathLike[str], folder: str | None = None) -> str:
@@ -47,7 +46,7 @@ def store_beside(traces: str | Iterable[str] | Mapping[int, str]) -> Path:
         folder = _common_folder(paths)
     if folder and is_writable(Path(folder)):
         return Path(folder) / STORE_NAME
-    place = _cache_folder() / hashlib.sha256("\n".join(paths).encode()).hexdigest()[:16]
+    place = cache_folder() / hashlib.sha256("\n".join(paths).encode()).hexdigest()[:16]
     log.info("Cannot write beside the traces; their store is %s.", place)
     return place
 
@@ -93,8 +92,3 @@ def _common_folder(paths: list[str]) -> str:
     if not paths or any("://" in path for path in paths):
         return ""
     return os.path.commonpath([Path(path).parent for path in paths])
-
-
-def _cache_folder() -> Path:
-    configured = os.environ.get("XDG_CACHE_HOME")
-    return (Path(configured) if configured else Path.home() / ".cache") / "hta_sql"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import fsspec
 
 from hta_sql.errors import ParameterError
-from hta_sql.traces import Traces
+from hta_sql.traces import TraceNames
 
 _ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]+")
@@ -30,7 +30,7 @@ def check_run_name(run: str) -> str:
     return run
 
 
-def default_run_name(traces: Traces) -> str:
+def default_run_name(traces: TraceNames) -> str:
     """Name a run after its folder, or after the file where one file is given."""
     paths = list(traces.values()) if isinstance(traces, Mapping) else traces
     if not isinstance(paths, str):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from hta_sql.ingestion import IngestReport, PublishReport
+    from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
 

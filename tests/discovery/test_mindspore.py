@@ -73,7 +73,7 @@ def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None
     (job / "flops_summary_0.json").write_text('{"FLOPs": 1}')
     with hta_sql.ingest(job, store) as opened:
         assert opened.ingested
-        assert [result.job.rank for result in opened.ingested.results] == [0]
+        assert [result.rank for result in opened.ingested.results] == [0]
         assert opened.sql("SELECT recorded_flops FROM cluster_ranks").rows() == [(1.0,)]
 
 

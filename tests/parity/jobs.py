@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hta_sql.ingestion import ingest_traces
-from hta_sql.store.catalog import build_catalog
+import hta_sql
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 TRACES = SHARED / "traces"
@@ -22,7 +21,6 @@ def files_of(job: str) -> list[Path]:
 
 
 def ingest_jobs(store: Path) -> None:
-    """Ingest every job as a run of its own name; one catalog at the end, not one a job."""
+    """Ingest every job as a run of its own name."""
     for job in JOBS:
-        ingest_traces(str(TRACES / job), store, run=job, jobs=1)
-    build_catalog(store)
+        hta_sql.ingest(TRACES / job, store, run=job, jobs=1).close()

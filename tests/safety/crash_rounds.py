@@ -21,7 +21,8 @@ from functools import partial
 from pathlib import Path
 
 import hta_sql
-import hta_sql.ingestion
+import hta_sql.ingestion.ingest
+import hta_sql.ingestion.shards
 import hta_sql.store.trace_store
 from hta_sql.store.manifest import read_manifest
 
@@ -56,7 +57,7 @@ def ingest_all(traces: Path, store: Path) -> None:
 def ingest_shards(traces: Path, store: Path) -> None:
     """Read the ranks as the jobs of an array."""
     for number in range(1, RANKS + 1):
-        hta_sql.ingest(str(traces), store, run="job", jobs=1, shard=(number, RANKS))
+        hta_sql.ingest_shard(str(traces), store, run="job", jobs=1, shard=(number, RANKS))
 
 
 def publish(_traces: Path, store: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     """The others are; the shard is missing until it is run again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 101.0})
     for number in (1, 2):
-        hta_sql.ingest(traces, store, shard=(number, 2))
+        hta_sql.ingest_shard(traces, store, shard=(number, 2))
     for folder in store.glob("tables/*/*/rank=1"):
         shutil.rmtree(folder)
     with pytest.raises(hta_sql.StoreError, match="1 of 2 shards are missing"):
@@ -122,7 +122,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     assert "Shard traces.2-of-2 is left out: Parquet of rank 1 is gone" in caplog.text
     assert busy_times(store) == {0: 100.0}
     assert [entry.rank for entry in read_manifest(store).entries] == [0]
-    hta_sql.ingest(traces, store, shard=(2, 2))
+    hta_sql.ingest_shard(traces, store, shard=(2, 2))
     hta_sql.publish(store, expect=2).close()
     assert busy_times(store) == {0: 100.0, 1: 101.0}
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -107,9 +108,9 @@ def test_still_being_written(
     assert busy_times(tmp_path / "job.store") == {0: 200_000.0}
 
 
-@pytest.mark.parametrize("shard", [None, (1, 1)])
+@pytest.mark.parametrize("ingest", [hta_sql.ingest, partial(hta_sql.ingest_shard, shard=(1, 1))])
 def test_changed_whenever_it_is_read(
-    shard: tuple[int, int] | None,
+    ingest: Callable[..., object],
     write_traces: WriteTraces,
     busy_times: BusyTimes,
     while_read: WhileRead,
@@ -123,9 +124,9 @@ def test_changed_whenever_it_is_read(
 
     opened = while_read(grow)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json' changed .*Ingest it again"):
-        hta_sql.ingest(traces, traces / "job.store", shard=shard)
+        ingest(traces, traces / "job.store")
     assert sum(path.endswith("rank0.json") for path in opened) == 3
-    if shard:
+    if ingest is not hta_sql.ingest:
         hta_sql.publish(traces / "job.store").close()
     assert busy_times(traces / "job.store") == {1: 110.0}
 

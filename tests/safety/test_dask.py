@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.ingestion import executor_for
+from hta_sql.ingestion.running.executors import executor_for
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

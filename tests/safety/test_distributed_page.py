@@ -82,6 +82,15 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
+def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
+    """The two calls, with the job's number in place."""
+    ingest, publish = blocks("An array of jobs", "python")
+    for number in range(1, JOBS + 1):
+        exec(compile(shell.here(ingest), "distributed.md", "exec"), globals() | {"number": number})  # noqa: S102
+    exec(compile(shell.here(publish), "distributed.md", "exec"))  # noqa: S102 - our own page
+    assert busy_times(shell.folder / "job.store") == DURATIONS
+
+
 def test_slurm_without_a_job(shell: Shell) -> None:
     """Nothing is published, and the one that is missing is named."""
     ingest, publish = blocks("Slurm", "bash")

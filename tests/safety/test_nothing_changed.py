@@ -108,7 +108,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
     monkeypatch.setattr(fingerprints, "peek", peek)
     with hta_sql.ingest(folder, store) as opened:
         assert opened.ingested
-        assert [result.job.rank for result in opened.ingested.results] == [3]
+        assert [result.rank for result in opened.ingested.results] == [3]
     assert peeked == ["rank3.json"]
 
 

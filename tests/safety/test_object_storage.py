@@ -16,7 +16,7 @@ import pytest
 import hta_sql
 from hta_sql.store import catalog
 from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import read_manifest, write_manifest
+from hta_sql.store.manifest import MANIFEST, manifest_content, read_manifest
 from tests.safety.conftest import busy_times_of, trace_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
     put_traces(traces, {1: 500.0})
     with hta_sql.ingest(traces, store) as opened:
         assert opened.ingested
-        assert [result.job.rank for result in opened.ingested.results] == [1]
+        assert [result.rank for result in opened.ingested.results] == [1]
     assert busy_times(store) == {**DURATIONS, 1: 500.0}
 
 
@@ -117,7 +117,7 @@ def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     """Jobs that share nothing but the bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
     for number in (1, 2):
-        hta_sql.ingest(traces, store, shard=(number, 2))
+        hta_sql.ingest_shard(traces, store, shard=(number, 2))
     hta_sql.publish(store, expect=2).close()
     assert busy_times(store) == DURATIONS
 
@@ -155,7 +155,7 @@ def test_opening_a_large_store_reads_two_objects(
     hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()
     manifest = read_manifest(store)
     more = [replace(manifest.entries[0], rank=rank) for rank in range(1000)]
-    write_manifest(store, manifest.with_entries(more))
+    store_folder(store).replace(MANIFEST, manifest_content(manifest.with_entries(more)))
     requests = counted_requests(monkeypatch)
     catalog.write_catalog(store_folder(store))
     # s3fs asks for the size of an object before it gets it.

@@ -34,8 +34,8 @@ def files_of(store: Path) -> set[str]:
 def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
     """The store is not there before the publish, and complete after it, however often it runs."""
     store = tmp_path / "job.store"
-    read = [hta_sql.ingest(traces, store, shard=(number, 3)) for number in (3, 1, 2)]
-    ranks = [[result.job.rank for result in report.results] for report in read]
+    read = [hta_sql.ingest_shard(traces, store, shard=(number, 3)) for number in (3, 1, 2)]
+    ranks = [[result.rank for result in report.results] for report in read]
     assert sorted(rank for part in ranks for rank in part) == list(DURATIONS)
     assert all(ranks)
     with pytest.raises(hta_sql.StoreNotFoundError, match="hta-sql publish"):
@@ -52,7 +52,7 @@ def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: Busy
     store = tmp_path / "job.store"
     with pytest.raises(hta_sql.StoreError, match="No complete shards"):
         hta_sql.publish(store)
-    hta_sql.ingest(traces, store, shard=(2, 3))
+    hta_sql.ingest_shard(traces, store, shard=(2, 3))
     with pytest.raises(hta_sql.StoreError, match=r"traces.1-of-3, traces.3-of-3\. Nothing was"):
         hta_sql.publish(store, expect=3)
     with hta_sql.publish(store) as opened:
@@ -60,7 +60,7 @@ def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: Busy
         assert opened.published.merged == ["traces.2-of-3"]
         assert opened.published.missing == ["traces.1-of-3", "traces.3-of-3"]
     for number in (1, 3):
-        hta_sql.ingest(traces, store, shard=(number, 3))
+        hta_sql.ingest_shard(traces, store, shard=(number, 3))
     hta_sql.publish(store, expect=3).close()
     assert busy_times(store) == DURATIONS
 
@@ -70,8 +70,8 @@ def test_an_ingest_leaves_unpublished_shards_alone(
 ) -> None:
     """Finished or not: what a shard has written, and is writing, is not a leftover."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(traces, store, shard=(1, 2))
-    hta_sql.ingest(traces, store, shard=(2, 2))
+    hta_sql.ingest_shard(traces, store, shard=(1, 2))
+    hta_sql.ingest_shard(traces, store, shard=(2, 2))
     path = store / "shards" / "traces.2-of-2.json"
     running = json.loads(path.read_text())
     running |= {"complete": False, "entries": []}
@@ -98,11 +98,11 @@ def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        hta_sql.ingest(traces, store, shard=(1, 1), jobs=1, progress=stop_after_two)
-    again = hta_sql.ingest(traces, store, shard=(1, 1), jobs=1)
+        hta_sql.ingest_shard(traces, store, shard=(1, 1), jobs=1, progress=stop_after_two)
+    again = hta_sql.ingest_shard(traces, store, shard=(1, 1), jobs=1)
     assert (len(again.unchanged), len(again.results)) == (2, 3)
     hta_sql.publish(store).close()
-    after = hta_sql.ingest(traces, store, shard=(1, 1), jobs=1)
+    after = hta_sql.ingest_shard(traces, store, shard=(1, 1), jobs=1)
     assert (len(after.unchanged), len(after.results)) == (5, 0)
     with hta_sql.publish(store) as opened:
         assert opened.ranks() == list(DURATIONS)
@@ -113,7 +113,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
     store = tmp_path / "job.store"
     (traces / "rank2.json").write_text('{"distributedInfo": {"rank": 2}, "traceEvents": [')
     with pytest.raises(hta_sql.TraceError, match=r"rank2\.json"):
-        hta_sql.ingest(traces, store, shard=(1, 1), strict=True)
+        hta_sql.ingest_shard(traces, store, shard=(1, 1), strict=True)
     done = cli("publish", store)
     assert done.code == 0
     assert "warning: not read: " in done.err
@@ -134,7 +134,7 @@ def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
     for wrong in ("0/2", "3/2", "2", "a/b"):
         cli("ingest", traces, "-o", store, "--shard", wrong).fails(2, "1/16 or 16/16")
     with pytest.raises(hta_sql.ParameterError, match="counted from 1/2 to 2/2"):
-        hta_sql.ingest(traces, store, shard=(0, 2))
+        hta_sql.ingest_shard(traces, store, shard=(0, 2))
 
 
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:

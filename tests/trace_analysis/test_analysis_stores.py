@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import hta_sql
 from hta_sql.errors import RankError, TraceNotFoundError
 from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.machine import cache_folder
 from hta_sql.store import places as trace_places
 from hta_sql.synthetic import Job
 from tests.trace_analysis.writing import kernel, write_trace
@@ -42,6 +44,15 @@ def test_the_second_opening_reads_no_trace(job: Job, caplog: pytest.LogCaptureFi
     assert again == files
 
 
+@pytest.fixture
+def forgotten_cache() -> Iterator[None]:
+    """The folder of the cache is looked for anew, before and behind a test."""
+    cache_folder.cache_clear()
+    yield
+    cache_folder.cache_clear()
+
+
+@pytest.mark.usefixtures("forgotten_cache")
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +69,7 @@ def test_a_read_only_folder_has_its_store_in_the_cache(
     assert not (tmp_path / "one" / ".hta_sql").exists()
 
 
+@pytest.mark.usefixtures("forgotten_cache")
 def test_the_cache_is_in_the_home_folder_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

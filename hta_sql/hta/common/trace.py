@@ -13,11 +13,11 @@ from hta_sql.errors import ParameterError, RankError, TraceFormatError
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
-from hta_sql.hta.frames.breakdown_frames import NS
 from hta_sql.hta.frames.chrome_events import counter_events, flow_event
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
 from hta_sql.traces.whole_files import read_trace, write_trace
+from hta_sql.words import NS
 
 __all__ = ["Trace", "TraceSymbolTable"]
 

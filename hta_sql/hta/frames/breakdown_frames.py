@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-NS = 1000
-"""ns of a microsecond: n / 1000 is the double nearest to the exact time."""
+from hta_sql.words import NS
 
 _CLASSES = ("computation", "communication", "memory")
 """In the order in which HTA names what overlaps."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.words import NS
 
 if TYPE_CHECKING:
     import pyarrow as pa

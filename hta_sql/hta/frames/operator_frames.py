@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
-from hta_sql.hta.frames.breakdown_frames import NS
+from hta_sql.words import NS
 
 ATEN_COLUMNS = (
     "aten_op_name",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from hta_sql.hta.frames import breakdown_frames as frames
-from hta_sql.hta.frames.breakdown_frames import NS
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
+from hta_sql.words import NS
 
 
 class Breakdowns(Job):

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hta_sql.hta.frames.breakdown_frames import NS
 from hta_sql.hta.frames.event_frames import microseconds
+from hta_sql.words import NS
 
 Integers = npt.NDArray[np.int64]
 

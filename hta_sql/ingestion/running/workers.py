@@ -17,9 +17,9 @@ from functools import partial
 
 import fsspec
 
-from hta_sql.errors import HtaSqlError, ParameterError
-from hta_sql.ingestion.publish import is_disk_full
+from hta_sql.errors import HtaSqlError, ParameterError, TraceError
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.room import is_disk_full
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.machine import cpu_count, duckdb_memory_limit
@@ -54,7 +54,7 @@ class WorkerPlan:
     memory_limit: str
     in_processes: bool = True
 
-    def given_executor(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
+    def chosen(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
         """Choose what the jobs run on: the caller's, else threads for small traces.
 
         None stands for processes, or for right here where one worker is enough.
@@ -91,7 +91,7 @@ def _size(path: str) -> int:
 
 
 def run_jobs(
-    jobs: list[RankJob], workers: int, executor: Executor | None, progress: Progress | None
+    jobs: list[RankJob], plan: WorkerPlan, given: Executor | None, progress: Progress | None
 ) -> tuple[list[RankResult], list[Failure]]:
     """Run all jobs; returns the results and the failures.
 
@@ -102,6 +102,12 @@ def run_jobs(
         OSError: The disk is full; the others would fail likewise.
     """
     done = _Done(len(jobs), progress)
+    with plan.chosen(given) as executor:
+        _run(jobs, plan.workers, executor, done)
+    return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
+
+
+def _run(jobs: list[RankJob], workers: int, executor: Executor | None, done: _Done) -> None:
     if executor is not None:
         done.collect(executor, jobs)
         for job in done.lost:
@@ -115,7 +121,22 @@ def run_jobs(
             done.collect(pool, largest_first)
         for job in done.lost:
             done.attempt(job, partial(run_alone, ingest_rank, job, job.path))
-    return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
+
+
+def raise_failures(failures: list[Failure], total: int) -> None:
+    """Say which of so many traces could not be read.
+
+    Raises:
+        TraceError: At least one could not.
+    """
+    if not failures:
+        return
+    landed = total - len(failures)
+    raise TraceError(
+        f"{len(failures)} of {total} traces could not be ingested:\n"
+        + "\n".join(f"  {failure.message}" for failure in failures)
+        + (f"\nThe other {landed} are in the store." if landed else "")
+    ) from failures[0].error
 
 
 def _alone_on(executor: Executor, job: RankJob) -> RankResult:

@@ -1,0 +1,54 @@
+"""The way of an ingest: plan, read each rank, publish."""
+
+from __future__ import annotations
+
+from hta_sql.ingestion.consistency import warn_of_mixed_clocks
+from hta_sql.ingestion.options import IngestOptions
+from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, task_of
+from hta_sql.ingestion.publish import entry_of, remove_leftovers, settle
+from hta_sql.ingestion.room import room_in
+from hta_sql.ingestion.running.workers import Failure, raise_failures, run_jobs
+from hta_sql.store.catalog import publish_manifest
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import Manifest, RankEntry, manifest_or_empty
+from hta_sql.store.reports import IngestReport
+
+
+def ingest_traces(options: IngestOptions) -> IngestReport:
+    """Read traces into a store; see :func:`hta_sql.ingest`, which opens it.
+
+    Raises:
+        TraceError: Some traces could not be read; the others are in the store.
+    """
+    task = task_of(options)
+    before = manifest_or_empty(task.folder)
+    plan = plan_ingest(task, before)
+    read: list[RankEntry] = []
+    if plan.todo:
+        with store_lock(task.folder, options.lock_timeout):
+            manifest = manifest_or_empty(task.folder)
+            if manifest != before:
+                # Another ingest was there first; it may have done all of this one's work.
+                plan = plan_ingest(task, manifest)
+            read, failures = _read_and_publish(task, plan, manifest)
+        raise_failures(failures, len(plan.todo) + len(plan.unchanged))
+    return IngestReport(read, plan.unchanged, plan.runs(task.run))
+
+
+def _read_and_publish(
+    task: Task, plan: Plan, manifest: Manifest
+) -> tuple[list[RankEntry], list[Failure]]:
+    """Read what is to be read and replace the manifest. Under the lock."""
+    folder, options = task.folder, task.options
+    if not plan.todo:
+        return [], []
+    with room_in(folder, lambda: remove_leftovers(folder, manifest_or_empty(folder))):
+        remove_leftovers(folder, manifest)
+        jobs, crew = rank_jobs(task, plan.todo)
+        results, failures = run_jobs(jobs, crew, options.executor, options.progress)
+        warn_of_mixed_clocks(results)
+        entries = [entry_of(result, task.known.options) for result in results]
+        if entries:
+            settle(folder, entries)
+            publish_manifest(folder, manifest.with_entries(entries))
+    return entries, failures

@@ -1,0 +1,26 @@
+"""What an ingest or a publish did to a store, as far as whoever asked for it wants to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hta_sql.store.manifest import RankEntry
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What an ingest did: the ranks it read, those it found unchanged, and the runs."""
+
+    results: list[RankEntry]
+    unchanged: list[RankEntry]
+    runs: list[str]
+
+
+@dataclass(frozen=True)
+class PublishReport:
+    """What a publish did: the shards it merged, those that are missing, the traces that failed."""
+
+    merged: list[str]
+    missing: list[str]
+    failures: list[str]
+    ranks: int

@@ -1,0 +1,49 @@
+"""The options of ingest: written once, known and described wherever they are used."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql.cli.ingest import ingest as command
+from hta_sql.ingestion.options import IngestOptions, ShardOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPTIONS = [field.name for field in dataclasses.fields(IngestOptions)]
+
+
+@pytest.mark.parametrize(
+    ("function", "options"), [(hta_sql.ingest, IngestOptions), (hta_sql.ingest_shard, ShardOptions)]
+)
+def test_each_option_is_in_the_signature_and_in_the_words(
+    function: Callable[..., object], options: type
+) -> None:
+    """As ``help(hta_sql.ingest)`` shows them; traces and store may be given by position."""
+    signature = inspect.signature(function)
+    assert list(signature.parameters) == [field.name for field in dataclasses.fields(options)]
+    for field in dataclasses.fields(options):
+        parameter = signature.parameters[field.name]
+        is_first = field.name in {"traces", "store"}
+        kind = parameter.POSITIONAL_OR_KEYWORD if is_first else parameter.KEYWORD_ONLY
+        assert parameter.kind is kind
+        assert f"\n    {field.name}: " in (function.__doc__ or "")
+    assert "\n\nReturns:\n" in (function.__doc__ or "")
+
+
+def test_the_command_has_them_all() -> None:
+    """But for what a command line cannot give, and broken traces, which it tells in one table."""
+    names = {str(parameter.name) for parameter in command.params}
+    assert set(OPTIONS) - names == {"progress", "strict"}
+    assert names - set(OPTIONS) == {"shard", "verbose"}
+
+
+def test_an_option_that_there_is_not() -> None:
+    """A mistake of the caller, found before anything is looked at."""
+    with pytest.raises(TypeError, match="ranksx"):
+        hta_sql.ingest("nowhere", "job.store", ranksx=[1])  # type: ignore[call-arg]
