@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
-from hta_sql.errors import ExtraNotInstalledError, QueryError
+from hta_sql.errors import ExtraNotInstalledError
 from hta_sql.library.objects import SqlObject
 
 if TYPE_CHECKING:
     import altair as alt
+    import duckdb
     import pandas as pd
     import pyarrow as pa
 
@@ -37,10 +36,7 @@ class Result:
         self.analysis = analysis
         self.given = tuple(given)
         self.drawn_from = drawn_from
-        try:
-            self._table = None if relation is None else _narrow(relation.to_arrow_table())
-        except duckdb.Error as error:
-            raise QueryError(str(error)) from error
+        self._table = None if relation is None else _narrow(relation.to_arrow_table())
 
     def arrow(self) -> pa.Table:
         """Return a pyarrow table."""

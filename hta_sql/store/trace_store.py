@@ -7,44 +7,33 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from hta_sql.closing import Closing
-from hta_sql.errors import (
-    AnalysisNotFoundError,
-    QueryError,
-    RankError,
-    StoreError,
-    StoreVersionError,
-    nearest,
-)
+from hta_sql.errors import AnalysisNotFoundError, RankError, nearest
 from hta_sql.library import sqltext
-from hta_sql.library.objects import Library, SqlObject, load_library
+from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.library.parameters import check_parameters, narrowing
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.results.result import Result
-from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
+from hta_sql.store.connection import Connection
 from hta_sql.store.files import store_folder
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import CATALOG
-from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.template import Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import duckdb
     import pyarrow as pa
 
     from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 5
-"""Tries to open a store whose manifest is replaced while we look."""
-
 
 class TraceStore(Closing):
     """A store of ingested traces, opened for reading.
+
+    Many threads may ask it at once. A call is a connection of its own: temporary tables and
+    settings that it makes end with it. After a fork, and where it was pickled, it opens anew.
 
     Args:
         path: Folder of the store, or its fsspec URL.
@@ -73,105 +62,47 @@ class TraceStore(Closing):
         memory_limit: str | None = None,
         safe: bool = False,
     ) -> None:
+        self._set_up(path, {"threads": threads, "memory_limit": memory_limit, "safe": safe})
+        self._connection.opened()
+
+    def _set_up(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
         self.path = Path(path)
         self.ingested: IngestReport | None = None
         self.published: PublishReport | None = None
         self._told_of_definitions = False
+        self._options = options
         self._folder = store_folder(path)
-        self._config: Config = {
-            "threads": threads or cpu_count(),
-            "memory_limit": memory_limit or duckdb_memory_limit(),
+        config: Config = {
+            "threads": options["threads"] or cpu_count(),
+            "memory_limit": options["memory_limit"] or duckdb_memory_limit(),
         }
-        self._con = self._connect()
-        self._scope: list[tuple[str, int]] = self._con.execute(
-            "SELECT run, rank FROM stored.rank_scope ORDER BY run, rank"
-        ).fetchall()
-        self._warn_of_runs_left_out()
-        self._sandbox = Sandbox(self._con) if safe else None
-        if safe:
-            lock(self._con, self._folder.spellings())
+        self._connection = Connection(self._folder, config, safe=options["safe"])
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        """Open a catalog of the manifest that is there: the store's own, or one of our own."""
-        library = load_library()
-        for _ in range(ATTEMPTS):
-            identity = identity_of(self._folder, library)
-            if self._folder.local:
-                own = self._folder.local / CATALOG
-                con = self._opened(own, identity)
-                if con is None and self._refreshed(library, identity):
-                    con = self._opened(own, identity)
-                if con:
-                    return con
-            if con := self._opened(private_catalog(self._folder, library, identity), identity):
-                return con
-        raise StoreError(
-            f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
-            "Try again."
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process as path and options; what is open stays here."""
+        closed = self._connection.closed
+        return {"path": self._folder.root, "options": self._options, "closed": closed}
 
-    def _opened(self, catalog: Path, identity: Identity) -> duckdb.DuckDBPyConnection | None:
-        """Open a catalog; None where it is not the right one."""
-        try:
-            con = duckdb.connect(str(catalog), read_only=True, config=self._config)
-        except duckdb.ConnectionException as error:
-            raise StoreError(
-                f"This process has {self._folder.root!r} open with other threads or memory_limit; "
-                "close that first, or open it with the same."
-            ) from error
-        except duckdb.Error:
-            return None
-        if built_from(con) != identity:
-            con.close()
-            return None
-        self.catalog_path = str(catalog)
-        if filesystem := self._folder.filesystem():
-            con.register_filesystem(filesystem)
-        return con
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set_up(state["path"], state["options"])
+        if state["closed"]:
+            self.close()
+        else:
+            self._connection.opened()
 
-    def _refreshed(self, library: Library, identity: Identity) -> bool:
-        """Rebuild the store's own catalog, where it may be written and nobody else is at it."""
-        try:
-            with store_lock(self._folder, 0):
-                if identity_of(self._folder, library) == identity:
-                    write_catalog(self._folder, library)
-        except (OSError, duckdb.Error) as error:
-            log.info("The catalog of %s cannot be rebuilt there: %s.", self._folder.root, error)
-            return False
-        except StoreVersionError:
-            raise
-        except StoreError:
-            return False  # an ingest is at it, and will replace it
-        log.info("Rebuilt the catalog of %s.", self._folder.root)
-        return True
-
-    def _warn_of_runs_left_out(self) -> None:
-        ((outdated, lost),) = self._con.execute(
-            "SELECT left_out, lost FROM stored.store_info"
-        ).fetchall()
-        if outdated:
-            log.warning(
-                "%s: left out runs that were written with other table definitions; upgrade hta_sql "
-                "if a newer one wrote them, else ingest their traces again: %s.",
-                self._folder.root,
-                outdated,
-            )
-        if lost:
-            log.warning(
-                "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
-                "or bring the files back and run hta-sql catalog: %s.",
-                self._folder.root,
-                lost,
-            )
+    @property
+    def catalog_path(self) -> str:
+        """The DuckDB file that this store is read through."""
+        return str(self._connection.opened().catalog)
 
     def _warn_of_other_definitions(self) -> None:
         """Say once which runs another version read, in other ways perhaps."""
         if self._told_of_definitions:
             return
         self._told_of_definitions = True
-        rows = self._con.execute(
+        rows = self.sql(
             "SELECT DISTINCT run FROM stored.rank_scope WHERE definitions_changed ORDER BY run"
-        ).fetchall()
+        ).rows()
         if rows:
             log.warning(
                 "%s: runs that were ingested by other definitions than this hta_sql's, so that "
@@ -200,16 +131,17 @@ class TraceStore(Closing):
         if analysis.topic != "health":  # which says so itself
             self._warn_of_other_definitions()
         values = check_parameters(analysis, parameters)
-        self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
         # Now, since a chart may be drawn when the store is closed.
         drawn = analysis.facts.get("Drawn from")
-        return Result(
-            self._execute(call, values),
-            analysis,
-            narrowing(parameters),
-            self.run(drawn, **_taken_by(drawn, parameters)) if drawn else None,
-        )
+        drawn_from = self.run(drawn, **_taken_by(drawn, parameters)) if drawn else None
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+            relation = con.sql(call, params=values)
+            return Result(relation, analysis, narrowing(parameters), drawn_from)
+
+        return self._connection.ask(question)
 
     def sql(self, query: str, parameters: Mapping[str, Any] | list[Any] | None = None) -> Result:
         """Ask one SQL query of the tables, analyses and macros.
@@ -221,9 +153,13 @@ class TraceStore(Closing):
         Raises:
             QueryError: The engine refused or failed it; the message is the engine's.
         """
-        if self._sandbox:
-            query = self._sandbox.checked(self._con, query)
-        return Result(self._execute(query, parameters))
+        sandbox = self._connection.opened().sandbox
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            checked = sandbox.checked(con, query) if sandbox else query
+            return Result(con.sql(checked, params=parameters))
+
+        return self._connection.ask(question)
 
     def run_over(
         self,
@@ -246,14 +182,14 @@ class TraceStore(Closing):
             QueryError: The engine failed.
         """
         analysis = load_library().find(name)
-        # Names that no other query sees.
-        with self._con.cursor() as con:
-            try:
-                for table_name, table in tables.items():
-                    con.register(table_name, table)
-                return Result(con.sql(query, params=dict(parameters)), analysis, given=given)
-            except duckdb.Error as error:
-                raise QueryError(str(error)) from error
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            # Names that no other query sees.
+            for table_name, table in tables.items():
+                con.register(table_name, table)
+            return Result(con.sql(query, params=dict(parameters)), analysis, given=given)
+
+        return self._connection.ask(question)
 
     def table(
         self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
@@ -273,11 +209,15 @@ class TraceStore(Closing):
         tables = {table.name: table for table in load_library().tables}
         if name not in tables:
             raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
-        self.check_scope(runs or (), ranks or ())
         columns = {column.name for column in tables[name].columns}
         # The table of runs has no ranks.
         scope = {"runs": runs} | ({"ranks": ranks} if "rank" in columns else {})
-        return Result(self._execute(sqltext.of_scope(name, scope), scope))
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            self.check_scope(runs or (), ranks or ())
+            return Result(con.sql(sqltext.of_scope(name, scope), params=scope))
+
+        return self._connection.ask(question)
 
     def describe(self, name: str, version: int | None = None) -> SqlObject:
         """Return what an analysis takes, returns and means."""
@@ -285,24 +225,27 @@ class TraceStore(Closing):
 
     def ranks(self, run: str | None = None) -> list[int]:
         """List the ranks of a run; of all runs by default."""
-        return sorted({rank for name, rank in self._scope if run in (None, name)})
+        return sorted(
+            {rank for name, rank in self._connection.opened().scope if run in (None, name)}
+        )
 
     def runs(self) -> list[str]:
         """List the runs."""
-        return sorted({run for run, _ in self._scope})
+        return sorted({run for run, _ in self._connection.opened().scope})
 
     def interrupt(self) -> None:
-        """Stop the query that is running; called from another thread than the one that asks."""
-        self._con.interrupt()
+        """Stop the queries that other threads are running."""
+        self._connection.interrupt()
 
     def close(self) -> None:
-        """Close the connection."""
-        self._con.close()
+        """Close the store; whatever is asked of it from now on is an error."""
+        self._connection.close()
 
     def __repr__(self) -> str:
-        return (
-            f"TraceStore({self._folder.root!r}, {len(self.runs())} runs, {len(self._scope)} ranks)"
-        )
+        if self._connection.closed:
+            return f"TraceStore({self._folder.root!r}, closed)"
+        ranks = len(self._connection.opened().scope)
+        return f"TraceStore({self._folder.root!r}, {len(self.runs())} runs, {ranks} ranks)"
 
     def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Attach this store's catalog to another connection, to be read.
@@ -330,14 +273,6 @@ class TraceStore(Closing):
             if rank not in ranks:
                 known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
                 raise RankError(f"No rank {rank} in {str(self.path)!r}; it has: {known}.")
-
-    def _execute(self, query: str, parameters: Any) -> duckdb.DuckDBPyRelation:
-        try:
-            if parameters:
-                return self._con.sql(query, params=parameters)
-            return self._con.sql(query)
-        except duckdb.Error as error:
-            raise QueryError(str(error)) from error
 
 
 def _taken_by(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
     moved = tmp_path / "moved.store"
     shutil.move(between, moved)
-    monkeypatch.setattr("hta_sql.store.trace_store.write_catalog", refuse)
+    monkeypatch.setattr("hta_sql.store.connection.write_catalog", refuse)
     assert busy_times(moved) == {0: 200.0}
 
 

@@ -328,7 +328,7 @@ def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
 
 def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
     """What a check that had a hole would let through finds every file but the Parquet closed."""
-    with duckdb.connect(store.catalog_path, read_only=True, config=store._config) as con:
+    with store._connection.opened().con.cursor() as con:
         for query in (
             "COPY (SELECT 1) TO '{store}/manifest.json' (FORMAT csv)",
             "FROM read_text('{store}/manifest.json')",

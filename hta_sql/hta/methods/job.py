@@ -68,6 +68,10 @@ class Job(Closing):
         vars(job).update(store=store, run=run, _ranks=store.ranks(run), _scope=scope)
         return job
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy, or travel to another process, without the frames of ``t``: they are made anew."""
+        return {name: value for name, value in vars(self).items() if name != "t"}
+
     @property
     def ranks(self) -> list[int]:
         """Ranks of the run whose traces are there."""

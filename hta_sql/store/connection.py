@@ -1,0 +1,223 @@
+"""The catalog of a store, opened once and asked by many threads: a cursor for each question."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from hta_sql.closing import Closing
+from hta_sql.errors import QueryError, StoreError, StoreVersionError
+from hta_sql.library.objects import Library, load_library
+from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
+from hta_sql.store.files import StoreFolder
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import CATALOG
+from hta_sql.store.sandbox import Sandbox, lock
+from hta_sql.store.template import Config
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""Tries to open a store whose manifest is replaced while we look."""
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A catalog that is open, and what is known of it."""
+
+    con: duckdb.DuckDBPyConnection
+    catalog: Path
+    scope: list[tuple[str, int]]
+    """Run and rank of all that it holds."""
+    sandbox: Sandbox | None
+
+
+class Connection(Closing):
+    """Opens the catalog of a store at the first question, and anew after a fork.
+
+    Args:
+        folder: Where the store is.
+        config: Settings of the engine.
+        safe: Lock the engine down, and have a sandbox check what others ask.
+    """
+
+    _after_fork = False
+    """Whether this process has instances of a parent, whose threads it has not."""
+
+    def __init__(self, folder: StoreFolder, config: Config, *, safe: bool) -> None:
+        self.closed = False
+        self._folder = folder
+        self._config = config
+        self._safe = safe
+        self._opened: Opened | None = None
+        self._lock = threading.RLock()
+        self._asking: set[duckdb.DuckDBPyConnection] = set()
+        _LIVING.add(self)
+
+    def opened(self) -> Opened:
+        """Return the catalog, which is opened where it is not yet.
+
+        Raises:
+            StoreError: It was closed, or is open in this process with other settings.
+        """
+        opened = self._opened
+        if opened is None:
+            with self._lock:
+                if self.closed:
+                    raise StoreError(f"The store {self._folder.root!r} is closed; open it again.")
+                opened = self._opened = self._opened or self._open()
+        return opened
+
+    def ask(self, question: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
+        """Ask with a cursor that no other thread uses; it is closed when the answer is there.
+
+        Raises:
+            StoreError: The store is closed.
+            QueryError: The engine refused or failed it.
+        """
+        opened = self.opened()
+        try:
+            with opened.con.cursor() as cursor:
+                self._asking.add(cursor)
+                try:
+                    return question(cursor)
+                finally:
+                    self._asking.discard(cursor)
+        except duckdb.Error as error:
+            if self.closed:
+                self.opened()
+            raise QueryError(str(error)) from error
+
+    def interrupt(self) -> None:
+        """Stop the questions that other threads are asking."""
+        for cursor in list(self._asking):
+            cursor.interrupt()
+
+    def close(self) -> None:
+        """Close the catalog; what is asked from now on is an error."""
+        with self._lock:
+            self.closed = True
+            opened, self._opened = self._opened, None
+        if opened:
+            opened.con.close()
+
+    def leave_to_parent(self) -> None:
+        """Forget, in the child of a fork, what the parent has open.
+
+        To end such an instance would wait for threads that are not here; so it stays for good.
+        """
+        self._lock = threading.RLock()
+        held = [*self._asking, *([self._opened.con] if self._opened else [])]
+        for con in held:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(con))
+        Connection._after_fork |= bool(held)
+        self._asking, self._opened = set(), None
+
+    def _open(self) -> Opened:
+        """Open a catalog of the manifest that is there: the store's own, or one of our own."""
+        library = load_library()
+        for _ in range(ATTEMPTS):
+            identity = identity_of(self._folder, library)
+            if self._folder.local:
+                own = self._folder.local / CATALOG
+                opened = self._connected(own, identity)
+                if opened is None and self._refreshed(library, identity):
+                    opened = self._connected(own, identity)
+                if opened:
+                    return opened
+            catalog = private_catalog(self._folder, library, identity)
+            if opened := self._connected(catalog, identity):
+                return opened
+        raise StoreError(
+            f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
+            "Try again."
+        )
+
+    def _connected(self, catalog: Path, identity: Identity) -> Opened | None:
+        """Open a catalog; None where it is not the right one."""
+        try:
+            con = self._engine(catalog)
+        except duckdb.ConnectionException as error:
+            raise StoreError(
+                f"This process has {self._folder.root!r} open with other threads or memory_limit; "
+                "close that first, or open it with the same."
+            ) from error
+        except (OSError, duckdb.Error):
+            return None
+        if built_from(con) != identity:
+            con.close()
+            return None
+        if filesystem := self._folder.filesystem():
+            con.register_filesystem(filesystem)
+        scope = con.execute("SELECT run, rank FROM stored.rank_scope ORDER BY ALL").fetchall()
+        self._warn_of_runs_left_out(con)
+        sandbox = Sandbox(con) if self._safe else None
+        if self._safe:
+            lock(con, self._folder.spellings())
+        return Opened(con, catalog, scope, sandbox)
+
+    def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
+        """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""
+        if not Connection._after_fork:
+            return duckdb.connect(str(catalog), read_only=True, config=self._config)
+        with tempfile.TemporaryDirectory(prefix="hta_sql-") as folder:
+            copied = shutil.copy(catalog, folder)
+            return duckdb.connect(copied, read_only=True, config=self._config)
+
+    def _refreshed(self, library: Library, identity: Identity) -> bool:
+        """Rebuild the store's own catalog, where it may be written and nobody else is at it."""
+        try:
+            with store_lock(self._folder, 0):
+                if identity_of(self._folder, library) == identity:
+                    write_catalog(self._folder, library)
+        except (OSError, duckdb.Error) as error:
+            log.info("The catalog of %s cannot be rebuilt there: %s.", self._folder.root, error)
+            return False
+        except StoreVersionError:
+            raise
+        except StoreError:
+            return False  # an ingest is at it, and will replace it
+        log.info("Rebuilt the catalog of %s.", self._folder.root)
+        return True
+
+    def _warn_of_runs_left_out(self, con: duckdb.DuckDBPyConnection) -> None:
+        ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
+        if outdated:
+            log.warning(
+                "%s: left out runs that were written with other table definitions; upgrade hta_sql "
+                "if a newer one wrote them, else ingest their traces again: %s.",
+                self._folder.root,
+                outdated,
+            )
+        if lost:
+            log.warning(
+                "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
+                "or bring the files back and run hta-sql catalog: %s.",
+                self._folder.root,
+                lost,
+            )
+
+
+_LIVING: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for connection in list(_LIVING):
+        connection.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
