@@ -17,15 +17,15 @@ _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
 _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 
 
-def rank_spans(ranks: Iterable[int]) -> str:
-    """Write ``0-3, 7`` for 0, 1, 2, 3, 7."""
+def rank_spans(ranks: Iterable[int], separator: str = ", ") -> str:
+    """Write ``0-3, 7`` for 0, 1, 2, 3, 7; with a bare comma as options take it."""
     runs: list[list[int]] = []
     for rank in sorted(set(ranks)):
         if runs and rank == runs[-1][-1] + 1:
             runs[-1].append(rank)
         else:
             runs.append([rank])
-    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
+    return separator.join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import INTEGERS, STORE, output_options
+from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options
 
 if TYPE_CHECKING:
     from hta_sql.exports.comparison import Side
@@ -68,11 +68,7 @@ STORE_RUN = StoreRun()
     help="ProfilerStep#3 and ProfilerStep#8 are two operations; else all steps are one.",
 )
 @output_options
-@click.option(
-    "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw the result into this .html, .png, .svg or .json (Vega-Lite) file instead.",
-)
+@chart_option
 def compare(
     *,
     control: tuple[Path, str | None],
@@ -99,11 +95,9 @@ def compare(
     hta-sql compare traces/base traces/tuned
     """  # noqa: D301 - click's mark for lines that stay as they are
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
-    from hta_sql.cli.output import check_chart, send, send_chart  # noqa: PLC0415
+    from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
     from hta_sql.exports import comparison  # noqa: PLC0415 - imports are the start-up cost
 
-    if chart:
-        check_chart(chart)
     with ExitStack() as opened:
         first = opened.enter_context(_store(control[0]))
         second = first if test[0] == control[0] else opened.enter_context(_store(test[0]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import INTEGERS, STORE, output_options
+from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,11 +55,7 @@ CLASSES = ("computation", "communication", "memory")
     "--class", "kernel_class", type=click.Choice(CLASSES), help="With --faster: class of kernels."
 )
 @output_options
-@click.option(
-    "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw the summary into this .html, .png, .svg or .json (Vega-Lite) file instead.",
-)
+@chart_option
 def critical_path(
     *,
     store: Path,
@@ -78,12 +74,10 @@ def critical_path(
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
-    from hta_sql.cli.output import TableRows, check_chart, send  # noqa: PLC0415
+    from hta_sql.cli.output import TableRows, send  # noqa: PLC0415
     from hta_sql.critical_path import critical_paths  # noqa: PLC0415
 
     _check(wanted)
-    if chart:
-        check_chart(chart)
     keys = ("annotation", "steps", "include_last_profiler_step", "infer_syncs")
     window: dict[str, Any] = {key: wanted[key] for key in keys}
     if instances:

@@ -10,7 +10,7 @@ import click
 
 from hta_sql.cli.options import STORE, output_options
 from hta_sql.library.objects import SqlObject, load_library
-from hta_sql.words import printable
+from hta_sql.words import printable, rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.store.manifest import RankEntry
@@ -52,7 +52,7 @@ def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
     for run, members in runs.items():
         events = sum(member.event_count for member in members)
         steps = {step for member in members for step in member.step_names}
-        ranks = spans([member.rank for member in members])
+        ranks = rank_spans((member.rank for member in members), ",")
         yield f"  {run:<{width}}  ranks {ranks}; {len(steps)} profiler steps; {events:,} events"
     if runs:
         yield ""
@@ -92,14 +92,3 @@ def _rank_row(entry: RankEntry) -> dict[str, Any]:
         "quarantined_count": entry.quarantined,
         "step_count": len(entry.step_names),
     }
-
-
-def spans(ranks: list[int]) -> str:
-    """Write 0-3,7 for [0, 1, 2, 3, 7], as options take it."""
-    found: list[list[int]] = []
-    for rank in sorted(ranks):
-        if found and rank == found[-1][-1] + 1:
-            found[-1][1:] = [rank]
-        else:
-            found.append([rank])
-    return ",".join("-".join(map(str, span)) for span in found)

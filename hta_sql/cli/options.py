@@ -24,6 +24,7 @@ SUFFIXES = {
     ".md": "markdown",
     ".txt": "table",
 }
+CHART_SUFFIXES = (".html", ".png", ".svg", ".json")
 TABLE_ROWS = 40
 
 _SPAN = re.compile(r"^(-?\d+)(?:-(\d+))?$")
@@ -145,3 +146,22 @@ def output_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
+    """Refuse a file that no chart can be drawn into, before anything is computed."""
+    if value and value.suffix.lower() not in CHART_SUFFIXES:
+        raise click.UsageError(
+            f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}", ctx
+        )
+    return value
+
+
+def chart_option(command: Command) -> Command:
+    """Add ``--chart``."""
+    return click.option(
+        "--chart",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=_drawable,
+        help="Draw the result into this .html, .png, .svg or .json (Vega-Lite) file instead.",
+    )(command)

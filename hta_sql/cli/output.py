@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hta_sql.results.display import Rows
     from hta_sql.results.result import Result
 
-CHART_SUFFIXES = (".html", ".png", ".svg", ".json")
 BINARY = ("parquet", "arrow")
 REMEDY = "--limit 0 shows all rows, --format csv all columns"
 
@@ -93,12 +92,6 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
         raise FileNotFoundError(ENOENT, "No such folder", str(output.parent))
     with replacing(output) as partial, partial.open("wb") as file:
         yield file
-
-
-def check_chart(path: Path) -> None:
-    """Refuse a file that no chart can be drawn into, before anything is computed."""
-    if path.suffix.lower() not in CHART_SUFFIXES:
-        raise click.UsageError(f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}")
 
 
 def send_chart(result: Result, path: Path) -> None:

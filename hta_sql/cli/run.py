@@ -9,7 +9,7 @@ import click
 
 from hta_sql.cli.analysis_options import analysis_options, scan
 from hta_sql.cli.failures import HELP_COMMAND
-from hta_sql.cli.options import STORE, output_options
+from hta_sql.cli.options import STORE, chart_option, output_options
 from hta_sql.library.objects import SqlObject, load_library
 
 _ANALYSIS = "hta_sql.analysis"
@@ -84,11 +84,7 @@ class AnalysisCommand(click.Command):
 @click.argument("name")
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @output_options
-@click.option(
-    "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw the result into this .html, .png, .svg or .json (Vega-Lite) file instead.",
-)
+@chart_option
 def run(
     *,
     store: Path,
@@ -107,10 +103,8 @@ def run(
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
-    from hta_sql.cli.output import check_chart, send, send_chart  # noqa: PLC0415
+    from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
 
-    if chart:
-        check_chart(chart)
     given = {key: value for key, value in parameters.items() if value is not None}
     with hta_sql.TraceStore(store) as opened:
         result = interruptible(opened, lambda: opened.run(name, version=version, **given))

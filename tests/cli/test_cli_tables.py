@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hta_sql.cli.listing import spans
 from hta_sql.results.cells import cell_text, number_text
-from hta_sql.words import cut_column, printable
+from hta_sql.words import cut_column, printable, rank_spans
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -122,4 +121,4 @@ def test_cut_names_stay_different() -> None:
     assert [text[0] for text in cut[2:5]] == ["v", "v", "v"]
     assert all(f"{width}ul" in text for width, text in zip((2, 5, 7), cut[2:], strict=False))
     assert cut_column(["漢字" * 10], 9) == ["漢字…漢字"]
-    assert spans([3, 0, 1, 7]) == "0-1,3,7"
+    assert rank_spans([3, 0, 1, 7], ",") == "0-1,3,7"
