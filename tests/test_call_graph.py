@@ -118,6 +118,15 @@ def test_the_thread_of_a_node(graph: CallGraph) -> None:
     assert list(graph.get_gpu_kernels(0)["index"]) == [14, 15, 16, 17, 18]
 
 
+def test_trees_by_rank(graph: CallGraph) -> None:
+    """By thread, and all nodes of a rank."""
+    stacks = graph.rank_to_stacks
+    assert {rank: [t.tid for t in found] for rank, found in stacks.items()} == {
+        rank: [100, 200, 300] for rank in (0, 3)
+    }
+    assert graph.rank_to_nodes[3][7] == stacks[3][3, 100, 100].get_node(7)  # type: ignore[index]  # a named tuple
+
+
 def test_ranks(graph: CallGraph) -> None:
     """Some ranks, or an error."""
     assert CallGraph(graph.trace_data, ranks=[3, 8]).ranks == [3]

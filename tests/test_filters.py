@@ -141,3 +141,10 @@ def test_wrong_arguments_are_refused(wrong: Any) -> None:
     """The message says what was given."""
     with pytest.raises(ParameterError):
         wrong()
+
+
+def test_a_filter_does_not_contain_itself() -> None:
+    """It would never end."""
+    chosen = CompositeFilter([])
+    with pytest.raises(ParameterError, match="contains itself"):
+        chosen.__init__([chosen])  # type: ignore[misc]  # on purpose

@@ -81,6 +81,9 @@ def test_symbol_tables(tmp_path: Path) -> None:
     other.add_symbols_to_trace_df(frame, "name")
     assert frame["name"].tolist() == ["a", "b"]
     assert TraceSymbolTable.NULL < -1
+    assert TraceSymbolTable.create_from_df(frame.assign(cat="c")).sym_table == ["a", "b", "c"]
+    with pytest.raises(ParameterError, match="no texts"):
+        TraceSymbolTable.create_from_df(frame)
 
 
 def test_masks_of_symbol_tables() -> None:

@@ -210,6 +210,12 @@ def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
             trace.get_trace_start_unixtime_ns(3)
 
 
+def test_files_are_paths() -> None:
+    """The message says what was given."""
+    with pytest.raises(ParameterError, match="not 42"):
+        Trace(42)  # type: ignore[arg-type]  # on purpose
+
+
 def test_names(trace: Trace) -> None:
     """Numbers are alphabetical and the same for all ranks; decoding adds texts."""
     symbols = trace.symbol_table.get_sym_table()

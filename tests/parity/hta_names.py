@@ -8,11 +8,13 @@ A name is public where nothing in it begins with an underscore. A parameter is `
 
 from __future__ import annotations
 
+import ast
 import csv
 import dataclasses
 import importlib
 import inspect
 import pkgutil
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +58,7 @@ def _of_class(value: type, path: str) -> Iterator[Row]:
     is_enum = hasattr(value, "__members__")
     yield path, "class", "" if is_enum else parameters(value)
     fields = {field.name for field in dataclasses.fields(value)} if _is_dataclass(value) else set()
+    yield from ((f"{path}.{name}", "attribute", "") for name in sorted(attributes(value)))
     for name in sorted({*dir(value), *fields}):
         owner = next((base for base in value.__mro__ if name in vars(base)), value)
         if name.startswith("_") or not owner.__module__.startswith(PACKAGE):
@@ -65,6 +68,23 @@ def _of_class(value: type, path: str) -> Iterator[Row]:
             yield f"{path}.{name}", "method", parameters(getattr(value, name))
         elif not inspect.isclass(raw):
             yield f"{path}.{name}", "property" if isinstance(raw, property) else "data", ""
+
+
+def attributes(value: type) -> set[str]:
+    """Find the public attributes that the constructor of a class, not of those above it, sets."""
+    if not inspect.isfunction(made := vars(value).get("__init__")):
+        return set()
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(made)))
+    except OSError:  # a dataclass wrote it
+        return set()
+    found = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if isinstance(node.value, ast.Name) and node.value.id == "self"
+    }
+    return {name for name in found if not name.startswith("_") and not hasattr(value, name)}
 
 
 def parameters(function: Any) -> str:

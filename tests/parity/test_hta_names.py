@@ -31,7 +31,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 CALLS = [Call(**row) for row in rows(hta_calls.LIST)]
 NAMES = rows(hta_names.LIST)
-PROMISED = {name for call in CALLS for name in (call.name, GIVES.get(call.name, ""))}
+PROMISED = {name for call in CALLS for name in (call.name, GIVES.get(call.name, call.name))}
 
 
 def documented() -> list[str]:
@@ -42,7 +42,9 @@ def documented() -> list[str]:
 
 
 def explained(name: str) -> bool:
-    """Whether the table says what to call instead."""
+    """Whether the table says what to call instead; what is promised has to be named letter by letter."""
+    if "(" not in name and is_promised(name):
+        return name in documented()
     return any(fnmatchcase(name, pattern) for pattern in documented())
 
 
@@ -58,6 +60,8 @@ def found(path: str) -> tuple[bool, Any]:
     if not is_there:
         return False, None
     if name in getattr(holder, "__dataclass_fields__", {}):
+        return True, None
+    if inspect.isclass(holder) and any(name in hta_names.attributes(c) for c in holder.__mro__):
         return True, None
     return hasattr(holder, name), getattr(holder, name, None)
 

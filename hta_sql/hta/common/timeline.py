@@ -63,7 +63,12 @@ def prepare_timeline_events(
 
     Returns:
         The events; ``ts`` from the first one on [µs]. Empty for an empty frame.
+
+    Raises:
+        ParameterError: A column is missing.
     """
+    if missing := {"name", "ts", "dur"} - set(df.columns):
+        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}.")
     wanted = {"name", "ts", "dur", *(hover_columns or HOVER_COLUMNS), *_LABEL_COLUMNS}
     events = df[[column for column in df.columns if column in wanted]].copy()
     if symbol_table is not None:

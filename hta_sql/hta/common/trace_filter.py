@@ -146,8 +146,8 @@ class CompositeFilter(Filter):
 
     def __init__(self, filters: list[Filter]) -> None:
         for one in filters:
-            if not isinstance(one, Filter):
-                raise ParameterError(f"{one!r} is no filter.")
+            if one is self or not isinstance(one, Filter):
+                raise ParameterError(f"{one!r} is no filter, or contains itself.")
         self.filters = list(filters)
 
     def __call__(

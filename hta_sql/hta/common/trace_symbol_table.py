@@ -141,8 +141,17 @@ class TraceSymbolTable:
 
     @staticmethod
     def create_from_df(df: pd.DataFrame) -> TraceSymbolTable:
-        """Number the texts in ``name`` and ``cat`` of a frame, in alphabetical order."""
-        return TraceSymbolTable(sorted({*df["name"], *df["cat"]}))
+        """Number the texts in ``name`` and ``cat`` of a frame, in alphabetical order.
+
+        Raises:
+            ParameterError: They are numbers already.
+        """
+        symbols = {*df["name"], *df["cat"]}
+        if not all(isinstance(symbol, str) for symbol in symbols):
+            raise ParameterError(
+                "name and cat are no texts; a table is made before they are numbers."
+            )
+        return TraceSymbolTable(sorted(symbols))
 
     @staticmethod
     def clone(symbol_table: TraceSymbolTable) -> TraceSymbolTable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hta_sql.api import ingest, open_store
 from hta_sql.closing import Closing
-from hta_sql.errors import RankError
+from hta_sql.errors import ParameterError, RankError
 from hta_sql.results.result import Result
 from hta_sql.store.places import lost_sources, selected, store_beside
 from hta_sql.words import rank_spans
@@ -49,6 +49,10 @@ class Job(Closing):
             self.store = open_store(store)
             self.run = run or self._first_run()
         else:
+            if not isinstance(trace_files, Mapping | Iterable | None):
+                raise ParameterError(
+                    f"trace_files is {{rank: path}} or paths, not {trace_files!r}."
+                )
             traces, name = selected(trace_files, os.fspath(trace_dir))
             self.store = ingest(traces, store or store_beside(traces), run=name)
             self.run = run or name

@@ -1,0 +1,142 @@
+"""Runs HTA's own tests over hta_sql: ``hta`` is an alias of ``hta_sql.hta``.
+
+    python tests/parity/hta_own_tests.py path/to/HolisticTraceAnalysis [pytest options]
+
+Prints how many tests of each file pass, and of the others what they stopped at. A test that uses a
+name which is not here counts as "not promised": docs/hta_differences.md says what to call instead.
+Stores are made beside HTA's traces: give a copy of the checkout. Nothing of HTA is kept here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import pytest
+
+ALIAS, PACKAGE = "hta", "hta_sql.hta"
+HELPERS = "hta.utils.test_utils"
+"""HTA's module for its tests; that of the checkout is taken."""
+
+KINDS = {
+    "not promised": r"NotPromised|has no attribute|unexpected keyword argument|\d positional argument",
+    "no trace": r"TraceNotFoundError|Test data directory does not exist",
+}
+"""Why a test fails that says nothing of what is promised: what is promised has all its names and
+parameters (test_hta_names.py), and the largest traces are not in every copy."""
+
+
+class NotPromised(Exception):  # noqa: N818 - what it says
+    """A name of HTA is used that is not here."""
+
+
+class Missing:
+    """Stands for a name that is not here, until it is used."""
+
+    def __init__(self, name: str) -> None:
+        vars(self)["name"] = name
+
+    def __getattr__(self, name: str) -> Any:
+        self.use()
+
+    def use(self, *_: object, **__: object) -> NoReturn:
+        """Say which name it is."""
+        raise NotPromised(vars(self)["name"])
+
+    __call__ = __getitem__ = __iter__ = __len__ = __eq__ = use
+    __hash__ = object.__hash__
+
+
+class Aliases(MetaPathFinder, Loader):
+    """``import hta.x`` gives ``hta_sql.hta.x``; what is not there gives something missing."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - importlib gives it
+        target: ModuleType | None = None,  # noqa: ARG002 - likewise
+    ) -> ModuleSpec | None:
+        """Find a module below the alias."""
+        if fullname.split(".", maxsplit=1)[0] != ALIAS:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the real module in its place."""
+        name = module.__name__
+        real = PACKAGE + name.removeprefix(ALIAS)
+        if importlib.util.find_spec(real) is not None:
+            module = sys.modules[name] = importlib.import_module(real)
+
+        def missing(attribute: str) -> Missing:
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            return Missing(f"{name}.{attribute}")
+
+        vars(module).setdefault("__getattr__", missing)
+
+
+class Outcomes:
+    """What became of each test, and why."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self.reasons: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a test once."""
+        if report.when == "call" or not report.passed:
+            self._note(report, report.outcome)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count a file that cannot be imported."""
+        if report.failed:
+            self._note(report, report.outcome)
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport, outcome: str) -> None:
+        why = ""
+        if not report.passed:
+            lines = [line[1:].strip() for line in str(report.longrepr).splitlines()]
+            why = next((line for line in lines if re.match(r"[\w.]+(Error|Promised)\b", line)), "?")
+            outcome = next((kind for kind, sign in KINDS.items() if re.search(sign, why)), outcome)
+        self.counts[report.nodeid.split("::", maxsplit=1)[0]][outcome] += 1
+        self.reasons += [f"{outcome}: {report.nodeid}: {why}"] if why else []
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each file, the sums, and a line for each test that did not pass."""
+        sums: Counter[str] = Counter()
+        for name, counts in sorted(self.counts.items()):
+            sums += counts
+            yield f"{name}: {', '.join(f'{n} {what}' for what, n in sorted(counts.items()))}"
+        yield f"all: {', '.join(f'{n} {what}' for what, n in sorted(sums.items()))}"
+        yield ""
+        yield from sorted(self.reasons)
+
+
+def main(checkout: Path, options: list[str]) -> int:
+    """Run the tests of a checkout."""
+    sys.meta_path.insert(0, Aliases())
+    spec = importlib.util.spec_from_file_location(HELPERS, checkout / "hta/utils/test_utils.py")
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{checkout} is no checkout of HTA.")
+    sys.modules[HELPERS] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[HELPERS])
+    outcomes = Outcomes()
+    quiet = ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "--color=no"]
+    where = [f"--rootdir={checkout}", str(checkout / "tests")]
+    code = pytest.main([*quiet, *where, *options], plugins=[outcomes])
+    sys.stdout.write("\n".join(outcomes.lines()) + "\n")
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve(), sys.argv[2:]))
