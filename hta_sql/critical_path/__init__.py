@@ -31,19 +31,10 @@ __all__ = [
 EVENTS = """
 WITH wanted AS (SELECT unnest($ids::BIGINT[]) AS event_id)
 SELECT
-    e.event_id, e.name,
-    CASE e.table_name
-        WHEN 'cpu_ops' THEN 'cpu_op'
-        WHEN 'runtime_calls' THEN r.category
-        WHEN 'annotations' THEN 'user_annotation'
-        WHEN 'python_calls' THEN 'python_function'
-        WHEN 'gpu_ops' THEN CASE WHEN g.kind = 'kernel' THEN 'kernel' ELSE 'gpu_' || g.kind END
-    END AS category,
-    e.pid, e.tid, coalesce(g.stream, -1) AS stream
+    e.event_id, e.name, e.category, e.pid, e.tid,
+    coalesce(CASE WHEN e.table_name = 'gpu_ops' THEN e.tid END, -1) AS stream
 FROM events AS e
 JOIN wanted AS w ON w.event_id = e.event_id
-LEFT JOIN runtime_calls AS r ON r.run = e.run AND r.rank = e.rank AND r.event_id = e.event_id
-LEFT JOIN gpu_ops AS g ON g.run = e.run AND g.rank = e.rank AND g.event_id = e.event_id
 WHERE e.run = $run AND e.rank = $rank
 ORDER BY e.event_id
 """

@@ -18,7 +18,7 @@ SELECT
         ($include_last_profiler_step OR NOT h.in_last_step)
         AND ($steps::BIGINT[] IS NULL OR list_contains($steps::BIGINT[], h.step))
     )
-FROM lib.host_spans([$run], [$rank::INTEGER]) AS h
+FROM lib.host_events([$run], [$rank::INTEGER]) AS h
 WHERE contains(h.name, $annotation)
 """
 

@@ -44,34 +44,9 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   is_top         BOOLEAN          A host event that no other event of its thread encloses.
 WITH
     _host AS (
-        SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.dur, c.event_id, 'cpu_ops' AS table_name, c.name, c.parent_id, c.depth, c.step
-        FROM cpu_ops AS c
-        WHERE
-            (include_last_profiler_step OR NOT c.in_last_step)
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
-        UNION ALL
-        SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.dur, c.event_id, 'runtime_calls', c.name, c.parent_id, c.depth, c.step
-        FROM runtime_calls AS c
-        WHERE
-            (include_last_profiler_step OR NOT c.in_last_step)
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
-        UNION ALL
-        SELECT a.run, a.rank, a.pid, a.tid, a.ts, a.dur, a.event_id, 'annotations', a.name, a.parent_id, a.depth, a.step
-        FROM annotations AS a
-        WHERE
-            NOT a.on_gpu
-            AND (include_last_profiler_step OR NOT a.in_last_step)
-            AND lib.wanted(runs, a.run)
-            AND lib.wanted(ranks, a.rank)
-        UNION ALL
-        SELECT p.run, p.rank, p.pid, p.tid, p.ts, p.dur, p.event_id, 'python_calls', p.name, p.parent_id, p.depth, p.step
-        FROM python_calls AS p
-        WHERE
-            (include_last_profiler_step OR NOT p.in_last_step)
-            AND lib.wanted(runs, p.run)
-            AND lib.wanted(ranks, p.rank)
+        SELECT h.run, h.rank, h.pid, h.tid, h.ts, h.dur, h.event_id, h.table_name, h.name, h.parent_id, h.depth, h.step
+        FROM lib.host_events(runs, ranks) AS h
+        WHERE include_last_profiler_step OR NOT h.in_last_step
     ),
     _threads AS (
         SELECT

@@ -46,8 +46,10 @@ CREATE OR REPLACE MACRO lib.critical_path_events(
 --   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 WITH
     _scoped AS NOT MATERIALIZED (
-        SELECT h.*
-        FROM lib.host_spans(runs, ranks) AS h
+        SELECT
+            h.run, h.rank, h.event_id, h.name, h.ts, h.dur, h.pid, h.tid, h.depth, h.parent_id,
+            CASE h.table_name WHEN 'cpu_ops' THEN 'operator' WHEN 'runtime_calls' THEN 'call' ELSE 'data_load' END AS kind
+        FROM lib.host_events(runs, ranks) AS h
         WHERE
             lib.wanted(steps, h.step)
             AND (include_last_profiler_step OR NOT h.in_last_step)

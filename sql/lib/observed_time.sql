@@ -23,23 +23,13 @@ WITH
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         GROUP BY g.run, g.rank
         UNION ALL
-        SELECT c.run, c.rank, min(c.ts), max(c.ts + c.dur)
-        FROM cpu_ops AS c
+        SELECT h.run, h.rank, min(h.ts), max(h.ts + h.dur)
+        FROM lib.host_events(runs, ranks) AS h
         WHERE
-            lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
-            AND lib.wanted(steps, c.step)
-            AND (include_last_profiler_step OR NOT c.in_last_step)
-        GROUP BY c.run, c.rank
-        UNION ALL
-        SELECT c.run, c.rank, min(c.ts), max(c.ts + c.dur)
-        FROM runtime_calls AS c
-        WHERE
-            lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
-            AND lib.wanted(steps, c.step)
-            AND (include_last_profiler_step OR NOT c.in_last_step)
-        GROUP BY c.run, c.rank
+            h.table_name IN ('cpu_ops', 'runtime_calls')
+            AND lib.wanted(steps, h.step)
+            AND (include_last_profiler_step OR NOT h.in_last_step)
+        GROUP BY h.run, h.rank
     )
 SELECT s.run, s.rank, min(s.first_start) AS ts, max(s.last_end) - min(s.first_start) AS dur
 FROM _spans AS s

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   event_id  BIGINT       Position of the event in traceEvents.
 --   step      BIGINT       Profiler step; NULL outside of steps.
 --   side      VARCHAR      host or device.
---   category  VARCHAR      Host: as of scoped_host_events. Device: kernel, memcpy, memset or sync.
+--   category  VARCHAR      Host: as of scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   name      VARCHAR      Name.
 --   shapes    VARCHAR      Input shapes as JSON; of operators only.
 --   ts        BIGINT [ns]  Start since the run's first event.
@@ -34,12 +34,12 @@ SELECT
 FROM lib.scoped_host_events(runs, ranks, steps, include_last_profiler_step) AS h
 UNION ALL
 SELECT
-    g.run, g.rank, g.event_id, CASE WHEN g.launch_id IS NOT NULL THEN g.step END, 'device', g.kind, g.name, NULL, g.ts, g.dur,
+    g.run, g.rank, g.event_id, CASE WHEN g.launch_id IS NOT NULL THEN g.step END, 'device', g.category, g.name, NULL, g.ts, g.dur,
     g.stream
 FROM gpu_ops AS g
 WHERE
     NOT g.is_suspect
     AND lib.wanted(runs, g.run)
     AND lib.wanted(ranks, g.rank)
-    AND (steps IS NULL OR (g.launch_id IS NOT NULL AND list_contains(steps, g.step)))
+    AND lib.wanted(steps, CASE WHEN g.launch_id IS NOT NULL THEN g.step END)
     AND (include_last_profiler_step OR NOT g.in_last_step)

@@ -8,6 +8,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   dur                         BIGINT [ns]     Duration as recorded.
 --   is_suspect                  BOOLEAN         The duration cannot be true: negative, or it ends over a second after the recording. Left out of analyses.
 --   kind                        VARCHAR         What the hardware did: kernel, memcpy, memset or sync.
+--   category                    VARCHAR         That in the words of Kineto: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   class                       VARCHAR         What it was for: computation, communication, memory or sync. A sync is not busy time.
 --   class_source                VARCHAR         What decided the class: metadata, category, rule or default (no rule knew the name).
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
@@ -66,6 +67,7 @@ SELECT
     x.dur,
     x.is_suspect,
     x.kind,
+    CASE x.kind WHEN 'memcpy' THEN 'gpu_memcpy' WHEN 'memset' THEN 'gpu_memset' WHEN 'sync' THEN 'cuda_sync' ELSE x.kind END AS category,
     x.class,
     x.class_source,
     x.name,

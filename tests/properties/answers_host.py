@@ -12,8 +12,6 @@ from tests.properties.naive import DEVICE, as_json
 if TYPE_CHECKING:
     from tests.properties.naive import Item, Scope, World
 
-CATEGORY = {"cuda_sync": "sync", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
-
 
 def profiler_steps(world: World, scope: Scope) -> list[Row]:
     """Steps with what was launched in them."""
@@ -108,7 +106,7 @@ def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
     """Host events and device activity with side and category; a step has what it launched."""
     ops = [(h, "host", h.cat) for h in world.hosts(scope)]
     gpu = [g for g in world.gpu if g in scope and not g.suspect]
-    return ops + [(g, "device", g.kind) for g in gpu if scope.steps is None or g.launch]
+    return ops + [(g, "device", g.cat) for g in gpu if scope.steps is None or g.launch]
 
 
 def ops_by_name(

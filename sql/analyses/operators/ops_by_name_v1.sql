@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
 --   run       VARCHAR         Run name.
 --   side      VARCHAR         host or device; NULL where categories are not told apart.
 --   category  VARCHAR         cpu_op, user_annotation, python_function, a category of runtime calls; kernel,
---                             memcpy, memset or sync; NULL where categories are not told apart.
+--                             gpu_memcpy, gpu_memset or cuda_sync; NULL where categories are not told apart.
 --   name      VARCHAR         Name, or short name.
 --   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
 --   op_count  BIGINT [count]  Operations.

@@ -68,56 +68,40 @@ WITH
         WHERE s.is_last AND r.drops_last_step
         GROUP BY s.run, s.rank
     ),
-    host AS (
+    -- Their shapes stand with the arguments that no column holds.
+    ranges AS (
         SELECT
-            c.run, c.rank, c.event_id, 'cpu_ops' AS table_name, 'cpu_op' AS category, c.name, c.pid, c.tid, c.ts, c.dur, c.step, c.in_last_step,
-            NULL::BIGINT AS correlation, c.external_id, c.input_dims, c.input_types, c.input_strides,
-            NULL::BIGINT AS python_id, NULL::BIGINT AS python_parent_id,
-            c.collective, c.in_elems, c.out_elems, c.elem_type, c.group_size
-        FROM cpu_ops AS c
-        UNION ALL
-        SELECT
-            a.run, a.rank, a.event_id, 'annotations', CASE WHEN a.on_gpu THEN 'gpu_user_annotation' ELSE 'user_annotation' END,
-            a.name, a.pid, a.tid, a.ts, a.dur, a.step, a.in_last_step,
-            NULL, a.external_id, (x.args -> '$."Input Dims"')::VARCHAR, (x.args -> '$."Input type"')::VARCHAR, (x.args -> '$."Input Strides"')::VARCHAR,
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            a.run, a.rank, a.event_id, 'annotations' AS table_name,
+            CASE WHEN a.on_gpu THEN 'gpu_user_annotation' ELSE 'user_annotation' END AS category,
+            a.name, a.pid, a.tid, a.ts, a.dur, a.step, a.in_last_step, a.external_id,
+            (x.args -> '$."Input Dims"')::VARCHAR AS input_dims,
+            (x.args -> '$."Input type"')::VARCHAR AS input_types,
+            (x.args -> '$."Input Strides"')::VARCHAR AS input_strides
         FROM annotations AS a
         LEFT JOIN event_args AS x ON x.run = a.run AND x.rank = a.rank AND x.event_id = a.event_id
-        UNION ALL
+    ),
+    unknown_events AS (
         SELECT
-            c.run, c.rank, c.event_id, 'runtime_calls', c.category, c.name, c.pid, c.tid, c.ts, c.dur, c.step, c.in_last_step,
-            c.correlation, c.external_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-        FROM runtime_calls AS c
-        UNION ALL
-        SELECT
-            p.run, p.rank, p.event_id, 'python_calls', 'python_function', p.name, p.pid, p.tid, p.ts, p.dur, p.step, p.in_last_step,
-            NULL, NULL, NULL, NULL, NULL, p.python_id, p.python_parent_id, NULL, NULL, NULL, NULL, NULL
-        FROM python_calls AS p
-        UNION ALL
-        SELECT
-            o.run, o.rank, o.event_id, 'other_events', o.category, o.name, TRY_CAST(o.pid AS BIGINT), TRY_CAST(o.tid AS BIGINT), o.ts, o.dur, NULL, o.ts >= l.ts IS TRUE,
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+            o.run, o.rank, o.event_id, 'other_events' AS table_name, o.category, o.name,
+            TRY_CAST(o.pid AS BIGINT) AS pid, TRY_CAST(o.tid AS BIGINT) AS tid, o.ts, o.dur, o.ts >= l.ts IS TRUE AS in_last_step
         FROM other_events AS o
         LEFT JOIN last_steps AS l ON l.run = o.run AND l.rank = o.rank
         WHERE o.phase = 'X' AND o.category <> 'Trace'
     ),
+    host AS (
+        SELECT h.* FROM lib.host_events(runs, ranks) AS h WHERE h.table_name <> 'annotations'
+        UNION ALL BY NAME
+        FROM ranges
+        UNION ALL BY NAME
+        FROM unknown_events
+    ),
     everything AS (
-        SELECT
-            h.* EXCLUDE (in_elems, out_elems, elem_type, group_size),
-            NULL::BIGINT AS device, NULL::BIGINT AS stream, l.event_id AS linked_event_id,
-            NULL::BIGINT AS bytes, NULL::DOUBLE AS bandwidth_gbps, NULL::BIGINT AS wait_on_stream, NULL::BIGINT AS wait_on_record_correlation,
-            h.in_elems, h.out_elems, h.elem_type, h.group_size, NULL::VARCHAR AS in_split_sizes, NULL::VARCHAR AS out_split_sizes
+        SELECT h.*, l.event_id AS linked_event_id
         FROM host AS h
         LEFT JOIN linked AS l ON l.run = h.run AND l.rank = h.rank AND l.correlation = h.correlation
         WHERE lib.wanted(runs, h.run) AND lib.wanted(ranks, h.rank)
-        UNION ALL
-        SELECT
-            g.run, g.rank, g.event_id, 'gpu_ops',
-            CASE g.kind WHEN 'memcpy' THEN 'gpu_memcpy' WHEN 'memset' THEN 'gpu_memset' WHEN 'sync' THEN 'cuda_sync' ELSE g.kind END,
-            g.name, g.device, g.stream, g.ts, g.dur, g.step, g.in_last_step,
-            g.correlation, g.external_id, NULL, NULL, NULL, NULL, NULL, g.collective,
-            g.device, g.stream, g.launch_id, g.bytes, g.bandwidth_gbps, g.wait_on_stream, g.wait_on_record_correlation,
-            g.in_elems, g.out_elems, g.elem_type, g.group_size, g.in_split_sizes, g.out_split_sizes
+        UNION ALL BY NAME
+        SELECT g.*, 'gpu_ops' AS table_name, g.device AS pid, g.stream AS tid, g.launch_id AS linked_event_id
         FROM gpu_ops AS g
         WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
     )

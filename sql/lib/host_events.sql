@@ -1,0 +1,68 @@
+-- Everything that lasts on a host thread, of the four tables that hold it, with today's category:
+-- operators, runtime calls, annotations and Python calls.
+--
+-- Copies of annotations on the device are none. What is not asked for of these columns is not read.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.host_events(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run               VARCHAR          Run name.
+--   rank              INTEGER          Rank of the process.
+--   event_id          BIGINT           Position of the event in traceEvents.
+--   table_name        VARCHAR          Table with the rest of it.
+--   category          VARCHAR          cpu_op, user_annotation, python_function, or as the trace names a runtime call.
+--   name              VARCHAR          Name.
+--   ts                BIGINT [ns]      Start since the run's first event.
+--   dur               BIGINT [ns]      Duration, as recorded.
+--   pid               BIGINT           Process id.
+--   tid               BIGINT           Thread id.
+--   parent_id         BIGINT           The nearest event that encloses it.
+--   depth             INTEGER [count]  Number of events that enclose it.
+--   step              BIGINT           Profiler step in which it started; NULL outside of steps.
+--   in_last_step      BOOLEAN          Whether it is left out by default.
+--   correlation       BIGINT           Correlation id; of runtime calls only.
+--   external_id       BIGINT           External id; not of Python calls.
+--   input_dims        VARCHAR          Input shapes as JSON; of operators only, like what follows up to group_size.
+--   input_types       VARCHAR          Input types as JSON.
+--   input_strides     VARCHAR          Input strides as JSON.
+--   collective        VARCHAR          Collective operation.
+--   in_elems          BIGINT [count]   Elements sent.
+--   out_elems         BIGINT [count]   Elements received.
+--   elem_type         VARCHAR          Type of the elements.
+--   group_size        BIGINT [count]   Ranks in the process group.
+--   python_id         BIGINT           Python id; of Python calls only.
+--   python_parent_id  BIGINT           Python id of the call around it; likewise.
+WITH
+    _events AS NOT MATERIALIZED (
+        SELECT
+            c.run, c.rank, c.event_id, 'cpu_ops' AS table_name, 'cpu_op' AS category, c.name, c.ts, c.dur, c.pid, c.tid,
+            c.parent_id, c.depth, c.step, c.in_last_step, NULL::BIGINT AS correlation, c.external_id,
+            c.input_dims, c.input_types, c.input_strides, c.collective, c.in_elems, c.out_elems, c.elem_type, c.group_size,
+            NULL::BIGINT AS python_id, NULL::BIGINT AS python_parent_id
+        FROM cpu_ops AS c
+        UNION ALL BY NAME
+        SELECT
+            r.run, r.rank, r.event_id, 'runtime_calls' AS table_name, r.category, r.name, r.ts, r.dur, r.pid, r.tid,
+            r.parent_id, r.depth, r.step, r.in_last_step, r.correlation, r.external_id
+        FROM runtime_calls AS r
+        UNION ALL BY NAME
+        SELECT
+            a.run, a.rank, a.event_id, 'annotations' AS table_name, 'user_annotation' AS category, a.name, a.ts, a.dur, a.pid, a.tid,
+            a.parent_id, a.depth, a.step, a.in_last_step, a.external_id
+        FROM annotations AS a
+        WHERE NOT a.on_gpu
+        UNION ALL BY NAME
+        SELECT
+            p.run, p.rank, p.event_id, 'python_calls' AS table_name, 'python_function' AS category, p.name, p.ts, p.dur, p.pid, p.tid,
+            p.parent_id, p.depth, p.step, p.in_last_step, p.python_id, p.python_parent_id
+        FROM python_calls AS p
+    )
+SELECT e.*
+FROM _events AS e
+WHERE lib.wanted(runs, e.run) AND lib.wanted(ranks, e.rank)
