@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.messages import logged, note
+from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options
 
 if TYPE_CHECKING:
@@ -96,11 +95,12 @@ def compare(
     """  # noqa: D301 - click's mark for lines that stay as they are
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
+    from hta_sql.cli.reading import asked  # noqa: PLC0415
     from hta_sql.exports import comparison  # noqa: PLC0415 - imports are the start-up cost
 
     with ExitStack() as opened:
-        first = opened.enter_context(_store(control[0]))
-        second = first if test[0] == control[0] else opened.enter_context(_store(test[0]))
+        first = opened.enter_context(asked(control[0]))
+        second = first if test[0] == control[0] else opened.enter_context(asked(test[0]))
         sides = (
             comparison.Side(first, _run(first, *control), ranks, steps),
             comparison.Side(
@@ -118,23 +118,6 @@ def compare(
         send(result, format_name, output, limit)
         if len(result) and output is None and format_name in (None, "table"):
             note("change is by counts alone, diff_pct by duration.")
-
-
-@contextmanager
-def _store(path: Path) -> Iterator[TraceStore]:
-    """Open a store; what is there and is none is read into a temporary one."""
-    import hta_sql  # noqa: PLC0415
-    from hta_sql.cli.reading import opened_or_read  # noqa: PLC0415
-
-    with ExitStack() as opened:
-        if path.exists():
-            with logged(verbose=False):
-                store, is_new = opened.enter_context(opened_or_read(str(path)))
-            if is_new:
-                note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
-        else:
-            store = opened.enter_context(hta_sql.TraceStore(path))
-        yield store
 
 
 def _run(store: TraceStore, path: Path, run: str | None) -> str:

@@ -119,7 +119,8 @@ def ingest(
         else:
             with hta_sql.ingest(source, folder, **options) as opened:
                 done = opened.ingested
-            follow_up = f"hta-sql run {folder} {_first_analysis(done)}"
+            analysis = f"hta-sql run {folder} {_first_analysis(done)}"
+            follow_up = f"{analysis}, or all: hta-sql report {folder} -o report.html"
     if done:
         note(summary(done, time.monotonic() - started, follow_up))
 

@@ -69,12 +69,14 @@ def rank_progress() -> Iterator[Progress]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total} ranks"),
+        TextColumn("{task.fields[ranks]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading traces", total=None)
-        yield lambda _result, done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task("Reading traces", total=None, ranks="")
+        yield lambda _result, done, total: bar.update(
+            task, completed=done, total=total, ranks=f"{done}/{total} ranks"
+        )
 
 
 def _line(result: RankResult, done: int, total: int) -> None:

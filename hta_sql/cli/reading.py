@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hta_sql.cli.messages import logged, note
 from hta_sql.store import STORE_NAME
-from hta_sql.store.manifest import MANIFEST
+from hta_sql.store.manifest import MANIFEST, SHARDS
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -26,7 +27,8 @@ def opened_or_read(traces: str) -> Iterator[tuple[TraceStore, bool]]:
 
     folder = Path(traces)
     for store in (folder, folder / STORE_NAME):
-        if (store / MANIFEST).exists():
+        # Shards that nobody has put together are told where a store is opened.
+        if (store / MANIFEST).exists() or (store / SHARDS).is_dir():
             with hta_sql.TraceStore(store) as opened:
                 yield opened, False
             return
@@ -35,3 +37,24 @@ def opened_or_read(traces: str) -> Iterator[tuple[TraceStore, bool]]:
         hta_sql.ingest(traces, temporary) as opened,
     ):
         yield opened, True
+
+
+@contextmanager
+def asked(path: Path) -> Iterator[TraceStore]:
+    """Open a store to be asked; what is there and is none is read into a temporary one.
+
+    Args:
+        path: A store, a folder of traces or a trace.
+    """
+    import hta_sql  # noqa: PLC0415
+
+    with ExitStack() as opened:
+        if path.exists():
+            with logged(verbose=False):
+                store, is_new = opened.enter_context(opened_or_read(str(path)))
+            if is_new:
+                note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
+        else:
+            store = opened.enter_context(hta_sql.TraceStore(path))
+        with logged(verbose=False):
+            yield store

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from hta_sql.cli.messages import logged, note
+from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
-@click.argument("store", type=STORE)
+@click.argument("store", type=STORE, metavar="STORE|TRACES")
 @click.option(
     "-o",
     "--output",
@@ -41,13 +41,15 @@ def report(
 ) -> None:
     """Write what costs most in a STORE, with charts, tables and the SQL of each, as one HTML file.
 
+    TRACES that are not ingested are read into a temporary store.
+
     The file opens anywhere, without a network: it holds its own scripts and all of its data.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.report import write_report  # noqa: PLC0415
 
     started = time.perf_counter()
-    with logged(verbose=False), hta_sql.TraceStore(store) as opened:
+    with asked(store) as opened:
         write_report(
             opened,
             output,

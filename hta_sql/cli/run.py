@@ -80,7 +80,7 @@ class AnalysisCommand(click.Command):
 
 
 @click.command(cls=AnalysisCommand, short_help="Run an analysis on a store.")
-@click.argument("store", type=STORE)
+@click.argument("store", type=STORE, metavar="STORE|TRACES")
 @click.argument("name")
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @output_options
@@ -96,17 +96,17 @@ def run(
     chart: Path | None,
     **parameters: Any,
 ) -> None:
-    """Run an analysis on a STORE.
+    """Run an analysis on a STORE, or on TRACES that are not ingested (read into a temporary store).
 
     Its parameters are options: `hta-sql run STORE NAME --help` lists them. NAME may end in a
     version, as in temporal_breakdown_v1.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
+    from hta_sql.cli.reading import asked  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
-    with hta_sql.TraceStore(store) as opened:
+    with asked(store) as opened:
         result = interruptible(opened, lambda: opened.run(name, version=version, **given))
         if chart:
             send_chart(result, chart)

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.shard_files import SHARDS, protected_files
+from hta_sql.ingestion.shard_files import protected_files
 from hta_sql.library.files import columns_digest
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import (
     CATALOG,
     MANIFEST,
     RELATIVE_CATALOG,
+    SHARDS,
     TABLES,
     Manifest,
     RankEntry,

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 
 from hta_sql.errors import ParameterError, StoreVersionError
 from hta_sql.store.files import StoreFolder
-from hta_sql.store.manifest import SCHEMA_VERSION, TABLES, RankEntry, digest_of, entry_from
+from hta_sql.store.manifest import SCHEMA_VERSION, SHARDS, TABLES, RankEntry, digest_of, entry_from
 
-SHARDS = "shards"
 FORMAT = "hta_sql shard"
 
 

@@ -17,7 +17,6 @@ from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Progress, raise_failures, run_jobs
 from hta_sql.ingestion.shard_files import (
-    SHARDS,
     Shard,
     check_shard,
     read_shards,
@@ -28,7 +27,7 @@ from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, manifest_or_empty
+from hta_sql.store.manifest import SHARDS, TABLES, Manifest, RankEntry, Store, manifest_or_empty
 from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)

@@ -26,6 +26,7 @@ RELATIVE_CATALOG = "catalog_relative.duckdb"
 """For clients that see the store under another path: its views name files relative to the store,
 found from the working directory or through the engine's ``file_search_path``."""
 TABLES = "tables"
+SHARDS = "shards"
 FORMAT = "hta_sql store"
 SCHEMA_VERSION = 1
 
@@ -132,7 +133,7 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
         if os.path.exists(folder.root):  # noqa: PTH110 - a path or a URL
             # Most likely the traces themselves: a store is not to be mixed with them.
             hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
-        if folder.files("shards"):
+        if folder.files(SHARDS):
             hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
         raise StoreNotFoundError(
             f"No store at {folder.root!r}: it has no {MANIFEST}. {hint}"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from hta_sql.cli.messages import rank_progress
+
 if TYPE_CHECKING:
+    from hta_sql.ingestion.rank import RankResult
     from tests.cli.conftest import Cli
 
 
@@ -101,8 +107,31 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
     assert "does not say its rank" not in done.err
     assert "Read 2 traces, 2 events" in done.err
     assert "(runs job, job-capture2)" in done.err
-    assert done.err.endswith(" ops_by_name\n")
+    store = folder / ".hta_sql"
+    assert done.err.endswith(f" ops_by_name, or all: hta-sql report {store} -o report.html\n")
     (folder / "vm_8.1795260889304944636.pt.trace.json").write_text(text)
     assert cli("ingest", folder).code == 0
     listed = cli("sql", folder, "SELECT run, rank FROM ranks ORDER BY ALL", "--format", "csv")
     assert listed.out == "run,rank\njob,0\njob,1\njob-capture2,0\n"
+
+
+class Terminal(io.StringIO):
+    """Keeps what a command shows on a terminal."""
+
+    def isatty(self) -> bool:
+        """Say that somebody looks at it."""
+        return True
+
+
+def test_the_bar_counts_when_there_is_something_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first rank is read nobody has said how many there are."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with rank_progress() as progress:
+        time.sleep(0.3)
+        waiting = screen.getvalue()
+        progress(cast("RankResult", None), 1, 2)
+        time.sleep(0.3)
+    assert "Reading traces" in waiting
+    assert "None" not in waiting
+    assert "1/2 ranks" in screen.getvalue()

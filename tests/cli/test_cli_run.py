@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,30 @@ def test_a_question_ends_a_usage_message() -> None:
         assert found.message.endswith(f"{shown} See: hta-sql --help")
 
 
+def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
+    """What is no store yet is read into a temporary one, and the note says how to keep it."""
+    folder = tmp_path / "job"
+    shutil.copytree(traces, folder, ignore=shutil.ignore_patterns("*.store", ".hta_sql"))
+    call = ("gpu_kernels_by_name", "--format", "csv")
+    done = cli("run", folder, *call)
+    assert done.out == cli("run", store, *call).out
+    assert (
+        done.err == f"note: {folder} was read for this once; to keep it: hta-sql ingest {folder}\n"
+    )
+    before = sorted(folder.rglob("*"))
+    page = tmp_path / "report.html"
+    assert cli("report", folder, "-o", page).code == 0
+    assert "gpu_kernels_by_name" in page.read_text()
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_run_says_that_shards_are_not_published(cli: Cli, traces: Path, tmp_path: Path) -> None:
+    """They are no traces."""
+    hta_sql.ingest_shard(traces, tmp_path / "job.store", shard=(1, 2))
+    done = cli("run", tmp_path / "job.store", "temporal_breakdown")
+    done.fails(1, f"hta-sql publish {tmp_path / 'job.store'}")
+
+
 def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
     """Each names the thing and the remedy."""
     name = "temporal_breakdown"
@@ -118,7 +143,8 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
         2, "--kernel-wait", "soon"
     )
     cli("run", tmp_path / "no", name).fails(1, "No store at", f"ingest TRACES -o {tmp_path}/no")
-    cli("run", tmp_path, name).fails(1, "No store at", f"hta-sql ingest {tmp_path} -o STORE")
+    (tmp_path / "empty").mkdir()
+    cli("run", tmp_path / "empty", name).fails(1, "No traces in")
     cli("run", name).fails(2, f"No store given: hta-sql run STORE {name}")
     swapped = (
         f"'{name}' is the analysis, which comes behind the store: hta-sql run job.store {name}"
