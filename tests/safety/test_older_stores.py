@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from hta_sql.exports.portable import write_portable
 from hta_sql.library.files import columns_digest, stored_columns
 from hta_sql.library.objects import load_library
 from hta_sql.store.manifest import MANIFEST
+from tests.test_catalog import files_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from tests.safety.conftest import WriteTraces
 
 STORES = Path(__file__).parent.parent / "stores"
-"""One of each released version, of tests/traces/every_table.json and MindSpore's files there."""
+"""One of each released version, without its catalog: run ``job`` of tests/traces/every_table.json, run
+``cluster`` of MindSpore's files there, ingested in that folder so that no path of a machine is inside."""
 
 ROWS = {
     "ranks": 2,
@@ -125,6 +128,13 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
         run_everything(store)
 
 
+def test_every_release_has_one() -> None:
+    """A release that the list of changes dates has left a store here."""
+    text = (STORES.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    dated = re.findall(r"^## (\S+) \(\d{4}-", text, re.MULTILINE)
+    assert set(dated) <= {path.name for path in STORES.iterdir()}
+
+
 @pytest.mark.parametrize("described", [True, False])
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
@@ -154,6 +164,18 @@ def test_columns_that_came_later(
     with hta_sql.open(every_table) as store:
         assert store.sql("SELECT run FROM ranks WHERE missing_columns IS NOT NULL").rows() == []
         assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
+
+
+def test_a_question_about_one_run_reads_its_files_only(
+    every_table: Path, trace_path: Callable[[str], Path]
+) -> None:
+    """Also where the files of a table are of several versions."""
+    age(every_table, "old", LATER)
+    hta_sql.ingest({0: str(trace_path("every_table.json"))}, every_table, run="new").close()
+    with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
+        for run in ("old", "new"):
+            query = f"SELECT sum(dur) FROM gpu_ops WHERE run = '{run}'"  # noqa: S608 - our own
+            assert files_read(con, query) == {"0/1"}  # the other run's; all of one are not told
 
 
 def test_a_table_that_came_later(every_table: Path) -> None:
