@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hta_sql.cli.messages import note
+from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE
 
 
@@ -25,6 +25,7 @@ def catalog(*, store: Path, relative: bool) -> None:
     Needed after a store was moved or copied, or to give an old store the analyses of a newer
     version of this program.
     """
+    import hta_sql  # noqa: PLC0415
     from hta_sql.library.objects import load_library  # noqa: PLC0415
     from hta_sql.store.catalog import build_catalog  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
@@ -37,3 +38,5 @@ def catalog(*, store: Path, relative: bool) -> None:
         f"{len(manifest.entries)} ranks, {len(library.tables)} tables, "
         f"{len(library.analyses)} analyses."
     )
+    with logged(verbose=False):
+        hta_sql.open(store).close()  # which warns of runs that are left out

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -143,19 +144,22 @@ def _write(
             folder.put(built, CATALOG)
 
 
-def private_catalog(folder: StoreFolder, library: Library, identity: Identity) -> Path:
+def private_catalog(
+    folder: StoreFolder, library: Library, identity: Identity, lost: frozenset[str] = frozenset()
+) -> Path:
     """Return a catalog in the user's cache, for a store whose own one cannot be used as it is.
 
-    It is at a URL, or of another manifest or library and not ours to replace.
+    It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
+    were lost since it was built.
     """
     place = cache_folder() / "catalogs" / digest_of(folder.root.encode())[:16]
-    target = place / f"{digest_of(repr(astuple(identity)).encode())[:24]}.duckdb"
+    target = place / f"{digest_of(repr((*astuple(identity), *sorted(lost))).encode())[:24]}.duckdb"
     if target.exists():
         return target
     place.mkdir(parents=True, exist_ok=True)
     with replacing(target) as partial:
-        if not _fetched(partial, folder, identity):
-            _build(partial, folder, manifest_bytes(folder), library)
+        if lost or not _fetched(partial, folder, identity):
+            _build(partial, folder, manifest_bytes(folder), library, lost=lost)
         for outdated in place.glob("*.duckdb"):
             outdated.unlink(missing_ok=True)
     return target
@@ -175,9 +179,15 @@ def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
 
 
 def _build(
-    target: Path, folder: StoreFolder, content: bytes, library: Library, *, relative: bool = False
+    target: Path,
+    folder: StoreFolder,
+    content: bytes,
+    library: Library,
+    *,
+    relative: bool = False,
+    lost: Iterable[str] = (),
 ) -> None:
-    """Build a catalog of those runs of a manifest that can be read.
+    """Build a catalog of those runs of a manifest that can be read, and are not known to be lost.
 
     Raises:
         StoreError: There are runs, but none of them can.
@@ -186,7 +196,7 @@ def _build(
     identity = Identity(
         "" if relative else folder.root, digest_of(content), library_digest(library)
     )
-    lost = {run for run in manifest.runs() if not is_run_name(run)}
+    lost = {run for run in manifest.runs() if not is_run_name(run)}.union(lost)
     while True:
         try:
             files = stored_files(manifest.without(lost), folder)

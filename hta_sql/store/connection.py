@@ -22,9 +22,10 @@ from hta_sql.library.objects import Library, load_library
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import CATALOG
+from hta_sql.store.manifest import CATALOG, read_manifest
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.template import Config
+from hta_sql.store.unreadable import unreadable_runs
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,8 @@ class Connection(Closing):
         self._opened: Opened | None = None
         self._lock = threading.RLock()
         self._asking: set[duckdb.DuckDBPyConnection] = set()
+        self._lost: frozenset[str] = frozenset()
+        self._replaced: list[duckdb.DuckDBPyConnection] = []
         _LIVING.add(self)
 
     def opened(self) -> Opened:
@@ -97,9 +100,29 @@ class Connection(Closing):
                 finally:
                     self._asking.discard(cursor)
         except duckdb.Error as error:
-            if self.closed:
-                self.opened()
+            if self._leaves_out(opened, error):
+                return self.ask(question)
             raise QueryError(str(error)) from error
+
+    def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
+        """Open the store without the runs whose files an error shows to be lost; if any are.
+
+        Raises:
+            StoreError: It was closed meanwhile, or nothing is left of it.
+        """
+        if ".parquet" not in str(error) and type(error) is not duckdb.Error:
+            return self.closed  # to be told so
+        with self._lock:
+            if self.opened() is not opened:
+                return True
+            manifest = read_manifest(self._folder).without(self._lost)
+            lost = unreadable_runs(error, manifest, self._folder)
+            self._lost |= lost
+            if lost:
+                # Other threads may be reading the others through it still.
+                self._replaced.append(opened.con)
+                self._opened = self._open()
+            return bool(lost)
 
     def interrupt(self) -> None:
         """Stop the questions that other threads are asking."""
@@ -111,8 +134,8 @@ class Connection(Closing):
         with self._lock:
             self.closed = True
             opened, self._opened = self._opened, None
-        if opened:
-            opened.con.close()
+        for con in [*self._replaced, *([opened.con] if opened else [])]:
+            con.close()
 
     def leave_to_parent(self) -> None:
         """Forget, in the child of a fork, what the parent has open.
@@ -120,25 +143,25 @@ class Connection(Closing):
         To end such an instance would wait for threads that are not here; so it stays for good.
         """
         self._lock = threading.RLock()
-        held = [*self._asking, *([self._opened.con] if self._opened else [])]
+        held = [*self._asking, *self._replaced, *([self._opened.con] if self._opened else [])]
         for con in held:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(con))
         Connection._after_fork |= bool(held)
-        self._asking, self._opened = set(), None
+        self._asking, self._replaced, self._opened = set(), [], None
 
     def _open(self) -> Opened:
         """Open a catalog of the manifest that is there: the store's own, or one of our own."""
         library = load_library()
         for _ in range(ATTEMPTS):
             identity = identity_of(self._folder, library)
-            if self._folder.local:
+            if self._folder.local and not self._lost:
                 own = self._folder.local / CATALOG
                 opened = self._connected(own, identity)
                 if opened is None and self._refreshed(library, identity):
                     opened = self._connected(own, identity)
                 if opened:
                     return opened
-            catalog = private_catalog(self._folder, library, identity)
+            catalog = private_catalog(self._folder, library, identity, self._lost)
             if opened := self._connected(catalog, identity):
                 return opened
         raise StoreError(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
+import fsspec
 import pytest
 
 import hta_sql
 from hta_sql.store import catalog
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import MANIFEST, read_manifest
+from tests.safety.conftest import busy_times_of
 
 if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
     from tests.safety.conftest import BusyTimes, WriteTraces
 
 
@@ -44,6 +50,16 @@ def test_a_catalog_leaves_out_what_is_gone(
     assert caplog.text.endswith(": 'bad'.\n")
     hta_sql.ingest(store.parent / "bad", store).close()
     assert busy_times(store) == {0: 100.0, 1: 200.0}
+
+
+def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
+    """hta-sql catalog, after which every client can ask for the rest."""
+    lose(store, "bad")
+    done = cli("catalog", store)
+    assert done.code == 0
+    assert "left out runs whose Parquet is missing or broken" in done.err
+    with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
+        assert con.sql("SELECT run, rank FROM gpu_ops").fetchall() == [("good", 0)]
 
 
 def test_a_broken_file_is_found_where_the_engine_stumbles(
@@ -137,3 +153,78 @@ def test_an_ingest_reads_again_what_is_gone(
         assert opened.ingested.unchanged == []
     assert busy_times(store) == {0: 100.0, 1: 200.0}
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_an_open_store_goes_on_without_what_is_lost(
+    store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The question that stumbles over it warns, and answers for the others; the files come back, so does the run."""
+    kept = store.with_name("kept")
+    shutil.copytree(store, kept)
+    lose(store, "bad")
+    with hta_sql.open(store) as opened:
+        assert busy_times_of(opened) == {0: 100.0}
+        assert (opened.runs(), opened.ranks()) == (["good"], [0])
+        assert caplog.text.count("left out runs whose Parquet is missing or broken") == 1
+        assert caplog.text.endswith(": 'bad'.\n")
+        with pytest.raises(hta_sql.RankError, match="No run 'bad'"):
+            opened.run("temporal_breakdown", runs=["bad"])
+        with pytest.raises(hta_sql.QueryError, match="no_such"):
+            opened.sql("SELECT no_such FROM gpu_ops")
+    shutil.copytree(kept, store, dirs_exist_ok=True)
+    with hta_sql.open(store) as opened:
+        assert busy_times_of(opened) == {0: 100.0, 1: 200.0}
+
+
+@pytest.mark.parametrize("damage", ["cut off", "empty", "footer", "no permission"])
+def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
+    """Whether the engine names the file or, as of a footer that is no footer, does not."""
+    (path,) = store.glob("tables/gpu_ops/run=bad/*/*.parquet")
+    content = path.read_bytes()
+    broken = {"cut off": content[:99], "empty": b"", "footer": bytes(len(content) - 8)}
+    if damage == "no permission":
+        path.chmod(0)
+        if os.access(path, os.R_OK):
+            pytest.skip("root may read anything")
+    else:
+        path.write_bytes(broken[damage] + content[-8:] * (damage == "footer"))
+    with hta_sql.open(store) as opened:
+        assert busy_times_of(opened) == {0: 100.0}
+
+
+def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
+    """It is not among the runs that there are."""
+    lose(store, "bad")
+    with hta_sql.open(store) as opened:
+        with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; it has: good"):
+            opened.run("temporal_breakdown", runs=["bad"])
+        assert busy_times_of(opened) == {0: 100.0}
+
+
+def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One of them opens the store anew, the others wait for it."""
+    lose(store, "bad")
+    with hta_sql.open(store) as opened, ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: busy_times_of(opened), range(30)))
+    assert found == [{0: 100.0}] * 30
+    assert caplog.text.count("left out runs") == 1
+
+
+def test_nothing_left_of_an_open_store(store: Path) -> None:
+    """It says so, and which file is gone."""
+    with hta_sql.open(store) as opened:
+        lose(store, "bad")
+        lose(store, "good")
+        with pytest.raises(hta_sql.StoreError, match=r"No run of .* can be read: .*\.parquet"):
+            opened.run("temporal_breakdown")
+
+
+def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The same where a catalog is built without a look at the files."""
+    memory = fsspec.filesystem("memory")
+    for path in store.rglob("*"):
+        if path.is_file() and "run=bad" not in path.as_posix():
+            memory.pipe_file(f"/lost/{path.relative_to(store).as_posix()}", path.read_bytes())
+    with hta_sql.open("memory://lost") as opened:
+        assert busy_times_of(opened) == {0: 100.0}
+    assert "'bad'" in caplog.text
