@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+
+from hta_sql.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMORY_SHARE = 0.6
@@ -49,19 +54,47 @@ def duckdb_memory_limit(workers: int = 1) -> str:
 
 
 @cache
-def cache_folder() -> Path:
-    """Return a folder of this user for what can be made again.
+def cache_folder(name: str = "") -> Path:
+    """Return a folder of this user for what can be made again; it is there, and can be written.
 
-    ``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``; where neither can be written, one that
-    ends with this process.
+    ``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``; where neither can be used, one that ends
+    with this process, with a warning.
+
+    Args:
+        name: Folder inside of it.
+
+    Raises:
+        StoreError: No temporary folder can be made either.
     """
     configured = os.environ.get("XDG_CACHE_HOME")
     try:
-        folder = (Path(configured) if configured else Path.home() / ".cache") / "hta_sql"
+        folder = (Path(configured) if configured else Path.home() / ".cache") / "hta_sql" / name
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError) as error:
+        if not _temporary_folder.cache_info().currsize:
+            log.warning(
+                "The cache cannot be written (%s): what would be kept there is made anew by each "
+                "process. Set XDG_CACHE_HOME to a folder that can.",
+                error,
+            )
+        folder = _temporary_folder() / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+@cache
+def _temporary_folder() -> Path:
+    """Make a folder that is removed when the process ends that made it."""
+    try:
         own = Path(tempfile.mkdtemp(prefix="hta_sql-"))
-        atexit.register(shutil.rmtree, own, ignore_errors=True)
-        return own
+    except OSError as error:
+        raise StoreError(f"There is no room for temporary files: {error}") from error
+    atexit.register(_remove, own, os.getpid())
+    return own
+
+
+def _remove(folder: Path, maker: int) -> None:
+    if os.getpid() == maker:  # and not a fork of it
+        shutil.rmtree(folder, ignore_errors=True)

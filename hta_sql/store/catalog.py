@@ -152,7 +152,7 @@ def private_catalog(
     It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
     were lost since it was built.
     """
-    place = cache_folder() / "catalogs" / digest_of(folder.root.encode())[:16]
+    place = cache_folder("catalogs") / digest_of(folder.root.encode())[:16]
     target = place / f"{digest_of(repr((*astuple(identity), *sorted(lost))).encode())[:24]}.duckdb"
     if target.exists():
         return target

@@ -40,10 +40,9 @@ def library_digest(library: Library) -> str:
 
 def template(library: Library) -> Path:
     """Return the template of a library, from the cache or built now."""
-    folder = cache_folder() / "templates"
-    target = folder / f"{library_digest(library)[:24]}-duckdb{duckdb.__version__}.duckdb"
+    name = f"{library_digest(library)[:24]}-duckdb{duckdb.__version__}.duckdb"
+    target = cache_folder("templates") / name
     if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         with replacing(target) as partial, duckdb.connect(str(partial), config=CONFIG) as con:
             create_objects(con, library)
     return target

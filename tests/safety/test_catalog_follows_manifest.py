@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql import machine
 from hta_sql.store import catalog
 from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
@@ -45,7 +44,7 @@ def test_a_store_that_is_being_written_is_left_alone(
     """While an ingest has the lock, a reader makes a catalog in its own cache."""
     cache = tmp_path / "cache"
     cache.mkdir()
-    monkeypatch.setattr(catalog, "cache_folder", lambda: cache)
+    monkeypatch.setattr(catalog, "cache_folder", lambda _: cache)
     old = (between / CATALOG).read_bytes()
     with store_lock(store_folder(between)):
         assert busy_times(between) == {0: 200.0}
@@ -86,21 +85,6 @@ def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTrac
             assert busy_times_of(second) == {0: 200.0}
         hta_sql.ingest(tmp_path / "traces", store).close()
         assert busy_times_of(first) == {0: 100.0}, "nothing had changed, so nothing was removed"
-
-
-def test_without_a_cache_folder(
-    between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No home to write to: a folder that ends with the process does."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    machine.cache_folder.cache_clear()
-    try:
-        with store_lock(store_folder(between)):
-            assert busy_times(between) == {0: 200.0}
-    finally:
-        monkeypatch.undo()
-        machine.cache_folder.cache_clear()
 
 
 def test_a_damaged_manifest_is_named(between: Path) -> None:

@@ -71,7 +71,7 @@ def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
 def use_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Keep templates, and start with no catalogs."""
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(catalog, "cache_folder", lambda: folder)
+    monkeypatch.setattr(catalog, "cache_folder", lambda _: folder)
 
 
 def put_traces(folder: str, durations: dict[int, float]) -> str:

@@ -1,0 +1,111 @@
+"""No home to write to: what would be kept in the cache is made anew, and everything works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql import machine
+from hta_sql.store import places
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+
+@pytest.fixture(params=["a file", "no such device", "a home that is a file", "one part of it"])
+def no_cache(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Four reasons for which nothing can be written there."""
+    (tmp_path / "file").write_text("")
+    if request.param == "a home that is a file":
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    elif request.param == "one part of it":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
+        for name in ("templates", "catalogs"):
+            (tmp_path / "cache" / "hta_sql" / name).write_text("")
+    else:
+        place = "/proc/nowhere" if request.param == "no such device" else tmp_path / "file"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    forget()
+    yield
+    monkeypatch.undo()
+    forget()
+
+
+def forget() -> None:
+    """Look for the folder anew."""
+    machine.cache_folder.cache_clear()
+    machine._temporary_folder.cache_clear()
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_an_analysis_works_without_a_cache(
+    write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of traces in a folder that cannot be written either; one warning says what it costs."""
+    monkeypatch.setattr(places, "is_writable", lambda _: False)
+    with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
+        assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
+    assert caplog.text.count("Set XDG_CACHE_HOME to a folder that can") == 1
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_a_store_that_is_being_written_opens_without_a_cache(
+    tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes
+) -> None:
+    """Its catalog is not ours to replace."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    (store / "catalog.duckdb").unlink()
+    with store_lock(store_folder(store)):
+        assert busy_times(store) == {0: 100.0}
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even for temporary files: an error of ours that says so."""
+
+    def refuse(**_: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    with pytest.raises(hta_sql.StoreError, match="temporary"):
+        machine.cache_folder("templates")
+
+
+FORKS = """
+import os, sys
+from hta_sql.machine import cache_folder
+folder = cache_folder("templates")
+if os.fork() == 0:
+    sys.exit(0)
+os.wait()
+assert folder.is_dir()
+print(folder)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
+def test_the_folder_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
+    """And not with a child of it."""
+    (tmp_path / "file").write_text("")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file")}
+    run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
+    command = [sys.executable, "-c", FORKS]
+    done = run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert not Path(done.stdout.strip()).exists()
