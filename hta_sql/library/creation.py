@@ -37,7 +37,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
         _comment(con, "MACRO TABLE", analysis.base_name, analysis)
         _comment(con, "VIEW", analysis.base_name, analysis)
-    con.execute(_analyses_view(library))
+    _create_list_of_analyses(con, library)
     _create_microsecond_views(con, library)
     con.execute("COMMIT")
 
@@ -82,29 +82,34 @@ def _unversioned_macro(analysis: SqlObject) -> str:
 
 
 def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:
-    con.execute(f"COMMENT ON {kind} {name} IS {sqltext.literal(about.full_description)}")
-    if kind != "VIEW":
-        return
-    for column in about.columns:
-        doc = f"{column.doc} [{column.unit}]" if column.unit else column.doc
-        target = f"{name}.{sqltext.identifier(column.name)}"
-        con.execute(f"COMMENT ON COLUMN {target} IS {sqltext.literal(doc)}")
-
-
-def _analyses_view(library: Library) -> str:
-    columns = {
-        "name": "VARCHAR",
-        "version": "INTEGER",
-        "is_default": "BOOLEAN",
-        "status": "VARCHAR",
-        "since": "VARCHAR",
-        "topic": "VARCHAR",
-        "summary": "VARCHAR",
-        "parameters": "VARCHAR",
-        "columns": "VARCHAR",
-        "needs": "VARCHAR",
-        "reference": "VARCHAR",
+    docs = {
+        column.name: f"{column.doc} [{column.unit}]" if column.unit else column.doc
+        for column in about.columns
     }
+    for statement in sqltext.comments(
+        kind, name, about.full_description, docs if kind == "VIEW" else {}
+    ):
+        con.execute(statement)
+
+
+ANALYSES = {
+    "name": ("VARCHAR", "Name without version: a view with the defaults, and a macro."),
+    "version": ("INTEGER", "Version; name_v1 is its macro."),
+    "is_default": ("BOOLEAN", "What the name without version means."),
+    "status": ("VARCHAR", "stable or experimental."),
+    "since": ("VARCHAR", "First version of hta_sql that has it."),
+    "topic": ("VARCHAR", "What it is about: communication, kernels, memory ..."),
+    "summary": ("VARCHAR", "What it answers, in a sentence."),
+    "parameters": ("VARCHAR", "Parameters of the macro, with types and defaults."),
+    "columns": ("VARCHAR", "Columns of the result, in order."),
+    "needs": ("VARCHAR", "What a trace has to hold; NULL means nothing special."),
+    "reference": ("VARCHAR", "What answers the same question elsewhere."),
+}
+"""Column of the view ``analyses`` ─▶ type and description."""
+
+
+def _create_list_of_analyses(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Let SQL say what there is to be asked."""
     newest = {a.name for a in library.newest()}
     rows = [
         (
@@ -122,4 +127,8 @@ def _analyses_view(library: Library) -> str:
         )
         for a in sorted(library.analyses, key=lambda a: (a.base_name, a.version or 0))
     ]
-    return sqltext.values_view("analyses", columns, rows)
+    columns = {name: kind for name, (kind, _) in ANALYSES.items()}
+    con.execute(sqltext.values_view("analyses", columns, rows))
+    docs = {name: doc for name, (_, doc) in ANALYSES.items()}
+    for statement in sqltext.comments("VIEW", "analyses", "The analyses, a row a version.", docs):
+        con.execute(statement)

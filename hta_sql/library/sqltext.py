@@ -6,7 +6,7 @@ hostile run name, path or comment stays a name, a path or a comment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 
 def identifier(name: str) -> str:
@@ -94,6 +94,20 @@ def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> s
     """
     selected = ", ".join(f"{value} AS {identifier(column)}" for value, column in columns)
     return f"CREATE VIEW {name} AS SELECT {selected} FROM {base}"  # noqa: S608 - names, quoted
+
+
+def comments(kind: str, name: str, text: str, columns: Mapping[str, str]) -> Iterator[str]:
+    """Build the statements that describe an object of the catalog and its columns.
+
+    Args:
+        kind: What it is: VIEW, MACRO TABLE.
+        name: Quoted name, trusted.
+        text: Description, quoted here.
+        columns: Column ─▶ description, both quoted here.
+    """
+    yield f"COMMENT ON {kind} {name} IS {literal(text)}"
+    for column, doc in columns.items():
+        yield f"COMMENT ON COLUMN {name}.{identifier(column)} IS {literal(doc)}"
 
 
 def call(name: str, arguments: Mapping[str, str]) -> str:
