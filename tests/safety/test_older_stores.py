@@ -154,7 +154,8 @@ def test_columns_that_came_later(
             "new": None,
             "old": LACKS,
         }
-        run_everything(store)
+        if described:  # else the views are the same
+            run_everything(store)
         found = store.sql("SELECT run, finding, message, remedy FROM findings").rows()
         ((run, message, remedy),) = [(f[0], f[2], f[3]) for f in found if f[1] == "older_columns"]
         assert run == "old"
