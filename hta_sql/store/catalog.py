@@ -266,7 +266,7 @@ def _rank_scope(files: StoredFiles) -> str:
             offset = entry.start_ns - starts[entry.run, _is_unix_time(entry.start_ns)]
             drops_last_step = len(steps[entry.run]) >= 2
         missing = ", ".join(files.missing(entry)) or None
-        changed = entry.options["definitions"] != definitions()
+        changed = entry.options.get("definitions") != definitions()
         rows.append((entry.run, entry.rank, offset, drops_last_step, missing, changed))
     return sqltext.values(RANK_SCOPE, rows)
 
