@@ -78,37 +78,20 @@ def test_one_thread(graph: CallGraph) -> None:
     """Questions to the tree of a thread."""
     (stack,) = graph.get_call_stacks(rank=0, tid=100)
     assert list(stack.get_dataframe()["index"]) == list(range(9))
-    assert list(stack.get_depth()) == [0, 1, 2, 3, 3, 1, 2, 1, 2]
     assert stack.get_children(-100) == [0]
     assert stack.get_children(0) == [1, 5, 7]
     assert stack.get_children(7) == [9, 8]
     assert (stack.get_parent(9), stack.get_parent(0), stack.get_parent(99)) == (7, -100, -2)
-    assert (stack.get_root(17), stack.get_root(99)) == (-100, -1)
     assert stack.get_path_to_root(4) == [4, 2, 1, 0, -100]
     assert stack.get_path_to_root(99) == []
     assert stack.get_descendants(1) == [1, 2, 3, 4]
     assert stack.get_descendants(1, include_gpu_kernel=True) == [1, 2, 3, 14, 4, 16, 15]
-    assert stack.get_paths_to_leaves(1) == [[1, 2, 3], [1, 2, 4]]
-    assert stack.get_leaf_nodes(1, include_gpu_kernel=True) == [14, 16, 15]
     assert stack.get_descendants(99) == []
     assert stack.get_node(7) == CallStackNode(0, 1, 4, DeviceType.CPU, [9, 8])
     assert stack.get_node(14) == CallStackNode(3, 4, 0, DeviceType.GPU, [])
     assert stack.get_nodes()[7] == stack.get_node(7)
     with pytest.raises(KeyError):
         stack.get_node(18)
-
-
-def test_traversal(graph: CallGraph) -> None:
-    """Every event is entered before and left after what is below it."""
-    (stack,) = graph.get_call_stacks(rank=0, stack_index=0)
-    log: list[tuple[str, int]] = []
-    stack.dfs_traverse(lambda i, _: log.append(("in", i)), lambda i, _: log.append(("out", i)))
-    entered = [i for what, i in log if what == "in"]
-    assert entered == [-100, 0, 1, 2, 3, 14, 4, 16, 15, 5, 6, 7, 9, 10, 11, 17, 8]
-    assert log[-1] == ("out", -100)
-    for event in (1, 7):
-        inside = log[log.index(("in", event)) : log.index(("out", event))]
-        assert {i for _, i in inside} == set(stack.get_descendants(event, include_gpu_kernel=True))
 
 
 def test_the_thread_of_a_node(graph: CallGraph) -> None:

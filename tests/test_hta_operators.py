@@ -234,7 +234,7 @@ def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> 
     assert list(on_gpu["name"]) == ["inner", "outer"]
     assert list(on_gpu["sum (us)"]) == [16.0, 90.0]
     assert list(on_gpu["stddev"]) == [0.0, 0.0]
-    on_host = analysis.get_cpu_user_annotation_breakdown()
+    on_host = analysis.get_gpu_user_annotation_breakdown(use_gpu_annotation=False)
     assert on_host is not None
     assert list(on_host["name"]) == ["ProfilerStep#1", "inner", "outer"]
     assert list(on_host["mean (us)"]) == [200.0, 30.0, 80.0]
@@ -290,7 +290,7 @@ def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
     shutil.copy(TRACE.with_name("overlap_two_streams.json"), tmp_path / "rank-0.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         assert analysis.get_gpu_user_annotation_breakdown() is None
-        assert analysis.get_cpu_user_annotation_breakdown() is None
+        assert analysis.get_gpu_user_annotation_breakdown(use_gpu_annotation=False) is None
         assert analysis.get_gpu_kernels_with_user_annotations(0) is None
 
 

@@ -7,18 +7,20 @@ each such difference.
 
 from __future__ import annotations
 
+from functools import cached_property
+
+from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.methods.breakdowns import Breakdowns
 from hta_sql.hta.methods.counters import Counters, TimeSeriesTypes
 from hta_sql.hta.methods.critical_path import CriticalPath
 from hta_sql.hta.methods.cupti import Cupti
 from hta_sql.hta.methods.operators import Operators
 from hta_sql.hta.methods.stragglers import Stragglers
-from hta_sql.hta.methods.traces import Traces
 
 __all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
-class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, Traces):
+class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti):
     """The traces of one job, analysed as HTA's class of that name does.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is
@@ -46,3 +48,8 @@ class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, C
         StoreError: The store cannot be used.
         RankError: No such run in the store.
     """
+
+    @cached_property
+    def t(self) -> Trace:
+        """The events of each rank as frames with HTA's columns, in the scope of this analysis."""
+        return Trace(job=self)

@@ -67,7 +67,9 @@ def _operators(analysis: TraceAnalysis, ranks: list[int]) -> Frames:
 
     return {
         "gpu_user_annotation_breakdown": _rows(analysis.get_gpu_user_annotation_breakdown()),
-        "cpu_user_annotation_breakdown": _rows(analysis.get_cpu_user_annotation_breakdown()),
+        "cpu_user_annotation_breakdown": _rows(
+            analysis.get_gpu_user_annotation_breakdown(use_gpu_annotation=False)
+        ),
         "gpu_kernels_with_user_annotations": _each(
             analysis.get_gpu_kernels_with_user_annotations, ranks
         ),

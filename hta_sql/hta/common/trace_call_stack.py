@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -103,10 +102,6 @@ class CallStackGraph:
         """List the events directly below one, or below the root."""
         return self._walk.children(idx)
 
-    def get_root(self, idx: int) -> int:
-        """Return the root above an event: -tid of the tree's thread; -1 for one in no tree."""
-        return next(reversed(self._walk.ancestors(idx)), NULL_NODE_INDEX)
-
     def get_path_to_root(self, idx: int) -> list[int]:
         """List an event, those above it, nearest first, and the root."""
         above = self._walk.ancestors(idx)
@@ -120,53 +115,6 @@ class CallStackGraph:
             kept = kept[~self._walk.on_gpu[inside]]
         return [int(event) for event in kept]
 
-    def get_paths_to_leaves(self, idx: int, include_cuda_kernel: bool = False) -> list[list[int]]:
-        """List the ways from an event down to each event without others below it."""
-        paths: list[list[int]] = []
-        path: list[int] = []
-        depths: list[int] = []
-        inside = self._walk.subtree(idx)
-        events = self.get_descendants(idx, include_cuda_kernel)
-        depth_of = dict(
-            zip(self._walk.ids[inside].tolist(), self._walk.depth[inside].tolist(), strict=True)
-        )
-        for event, following in zip(events, [*events[1:], None], strict=True):
-            while depths and depths[-1] >= depth_of[event]:
-                path.pop()
-                depths.pop()
-            path.append(event)
-            depths.append(depth_of[event])
-            if following is None or depth_of[following] <= depth_of[event]:
-                paths.append(path.copy())
-        return paths
-
-    def get_leaf_nodes(self, idx: int, include_gpu_kernel: bool = False) -> list[int]:
-        """List the events below one that have none below them."""
-        return [path[-1] for path in self.get_paths_to_leaves(idx, include_gpu_kernel)]
-
     def get_dataframe(self) -> pd.DataFrame:
         """Return the host events of the thread."""
         return self.df
-
-    def get_depth(self) -> pd.Series:
-        """Return the depth of each host event of the thread."""
-        return self.df["depth"]
-
-    def dfs_traverse(
-        self,
-        enter_func: Callable[[int, CallStackNode], None],
-        exit_func: Callable[[int, CallStackNode], None],
-    ) -> None:
-        """Call a function when an event of the thread's own tree is entered, another when left."""
-        nodes = self.get_nodes()
-        tops = self._walk.children(self.root_index)
-        nodes[self.root_index] = CallStackNode(children=tops)
-        pending = [(self.root_index, False)]
-        while pending:
-            event, is_left = pending.pop()
-            if is_left:
-                exit_func(event, nodes[event])
-                continue
-            enter_func(event, nodes[event])
-            pending.append((event, True))
-            pending += [(child, False) for child in reversed(nodes[event].children)]

@@ -100,26 +100,7 @@ class Operators(Job):
         show(result, visualize, self.store.path, top=top_k)
         return frame
 
-    def get_frequent_cuda_kernel_patterns(  # noqa: PLR0917 - HTA's signature
-        self,
-        operator_name: str,
-        output_dir: str | os.PathLike[str] | None,
-        min_pattern_len: int = 3,
-        rank: int = 0,
-        top_k: int = 5,
-        visualize: bool | None = False,
-        compress_other_kernels: bool = True,
-    ) -> pd.DataFrame:
-        """Call :meth:`get_frequent_cuda_kernel_sequences`, by the name that it once had."""
-        return self.get_frequent_cuda_kernel_sequences(
-            operator_name,
-            output_dir,
-            min_pattern_len,
-            rank,
-            top_k,
-            visualize,
-            compress_other_kernels,
-        )
+    get_frequent_cuda_kernel_patterns = get_frequent_cuda_kernel_sequences  # as in HTA's README
 
     def get_aten_op_kernels_and_delay(
         self,
@@ -198,25 +179,6 @@ class Operators(Job):
             return None
         show(result, visualize, self.store.path)
         return frames.annotation_times(table)
-
-    def get_cpu_user_annotation_breakdown(
-        self,
-        visualize: bool | None = None,
-        duration_ratio: float = 0.8,
-        num_kernels: int | None = 1000,
-        allowlist_patterns: list[str] | None = None,
-    ) -> pd.DataFrame | None:
-        """Return the duration of each user annotation on the host.
-
-        The same as :meth:`get_gpu_user_annotation_breakdown` with ``use_gpu_annotation=False``.
-        """
-        return self.get_gpu_user_annotation_breakdown(
-            use_gpu_annotation=False,
-            visualize=visualize,
-            duration_ratio=duration_ratio,
-            num_kernels=num_kernels,
-            allowlist_patterns=allowlist_patterns,
-        )
 
     def get_gpu_kernels_with_user_annotations(
         self, rank: int, expand_names: bool = True, shorten_names: bool = True

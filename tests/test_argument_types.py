@@ -1,4 +1,4 @@
-"""validate_trace_format: HTA's call and result."""
+"""What `hta-sql doctor` says of the types of arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hta_sql.errors import ParameterError, TraceFormatError, TraceNotFoundError
-from hta_sql.hta.utils.validate_trace import validate_trace_format
+from hta_sql.traces.argument_types import ArgumentTypes, check_argument_types
 
 
 def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
@@ -31,8 +31,8 @@ def test_a_good_trace(tmp_path: Path, name: str) -> None:
         {"stream": 7, "memory bandwidth (GB/s)": 1, "Input Dims": []},
         name=name,
     )
-    assert validate_trace_format(path) == (True, {})
-    assert validate_trace_format(path, "complete", ignore_missing_arguments=False) == (True, {})
+    for level in ("standard", "complete"):
+        assert check_argument_types(path, level) == ArgumentTypes()
 
 
 def test_types(tmp_path: Path) -> None:
@@ -40,24 +40,18 @@ def test_types(tmp_path: Path) -> None:
     path = trace(
         tmp_path, {"stream": 7}, {"stream": "7"}, {"stream": None, "dtype": 3}, {"cbid": ""}
     )
-    ok, errors = validate_trace_format(path)
-    assert not ok
-    assert errors == {
-        "type_violations": {
-            "stream": "key=stream: value='7' type=str; expect_type=integer (event 1)",
-            "dtype": "key=dtype: value=3 type=int; expect_type=text (event 2)",
-        }
+    assert check_argument_types(path).violations == {
+        "stream": "key=stream: value='7' type=str; expect_type=integer (event 1)",
+        "dtype": "key=dtype: value=3 type=int; expect_type=text (event 2)",
     }
-    assert set(validate_trace_format(path, "minimal")[1]["type_violations"]) == {"stream"}
-    assert set(validate_trace_format(path, "complete")[1]["type_violations"]) == {
-        *("stream", "dtype", "cbid")
-    }
+    assert set(check_argument_types(path, "minimal").violations) == {"stream"}
+    assert set(check_argument_types(path, "complete").violations) == {"stream", "dtype", "cbid"}
 
 
 def test_violations_of_one_event(tmp_path: Path) -> None:
     """They stand in the order of the trace; long values are cut."""
     wrong = {"stream": "7", "dtype": 1, "correlation": "c", "device": "x" * 1000, "bytes": "b"}
-    found = validate_trace_format(trace(tmp_path, wrong))[1]["type_violations"]
+    found = check_argument_types(trace(tmp_path, wrong)).violations
     assert list(found) == [name for name in wrong if name in found]
     assert len(found) > 3
     assert all(len(text) < 200 for text in found.values())
@@ -67,54 +61,50 @@ def test_what_is_no_event(tmp_path: Path) -> None:
     """It is named, and what stands behind it is checked all the same."""
     path = Path(trace(tmp_path, {"stream": 7}, {"stream": "7"}))
     path.write_text(path.read_text().replace("}}, ", "}}, null, 5, ", 1))
-    ok, errors = validate_trace_format(str(path))
-    assert (ok, errors["trace_data_error"]) == (False, "not an event: None (event 1)")
-    assert "(event 3)" in errors["type_violations"]["stream"]
+    found = check_argument_types(str(path))
+    assert found.no_event == "not an event: None (event 1)"
+    assert "(event 3)" in found.violations["stream"]
 
 
 def test_unknown_arguments(tmp_path: Path) -> None:
-    """They are counted where they are asked for; what is beyond the level counts as unknown."""
+    """They are counted; what is beyond the level counts as unknown."""
     path = trace(tmp_path, {"mine": 1, "stream": 7}, {"mine": 2, "cbid": 3})
-    assert validate_trace_format(path) == (True, {})
-    expected = {"skipped_arguments": {"mine": 2, "cbid": 1}}
-    assert validate_trace_format(path, "standard", False) == (False, expected)
-    expected = {"skipped_arguments": {"mine": 2}}
-    assert validate_trace_format(path, "complete", False) == (False, expected)
+    assert check_argument_types(path, "standard").unknown == {"mine": 2, "cbid": 1}
+    assert check_argument_types(path, "complete").unknown == {"mine": 2}
 
 
 def test_arguments_that_are_none(tmp_path: Path) -> None:
     """It has to be an object."""
-    ok, errors = validate_trace_format(trace(tmp_path, [1]))
-    assert (ok, list(errors)) == (False, ["args_data_type"])
+    found = check_argument_types(trace(tmp_path, [1]))
+    assert found == ArgumentTypes(no_arguments="args is not a dict: [1] (event 0)")
 
 
 @pytest.mark.parametrize(
-    ("text", "key"),
+    "text",
     [
-        ("", "trace_read_error"),
-        ("nothing", "trace_read_error"),
-        ('{"traceEvents": [{"ph": "X", "args": {"stream": }}]}', "trace_read_error"),
-        ('{"traceEvents": [{"ph": "X"}', "trace_read_error"),
-        ('{"events": []}', "trace_data_error"),
-        ("[1, 2]", "trace_data_error"),
-        ('{"traceEvents": [' + "[" * 100_000 + "]" * 100_000 + "]}", "trace_read_error"),
+        "",
+        "nothing",
+        '{"traceEvents": [{"ph": "X", "args": {"stream": }}]}',
+        '{"traceEvents": [{"ph": "X"}',
+        '{"events": []}',
+        "[1, 2]",
+        '{"traceEvents": [' + "[" * 100_000 + "]" * 100_000 + "]}",
     ],
 )
-def test_what_cannot_be_read(tmp_path: Path, text: str, key: str) -> None:
-    """A broken file is told from one without events."""
+def test_what_cannot_be_read(tmp_path: Path, text: str) -> None:
+    """Why stands in the answer."""
     path = tmp_path / "trace.json"
     path.write_text(text, encoding="utf-8")
-    ok, errors = validate_trace_format(str(path))
-    assert (ok, list(errors)) == (False, [key])
-    assert isinstance(errors[key], str if key == "trace_data_error" else TraceFormatError)
+    found = check_argument_types(str(path))
+    assert isinstance(found.unread, TraceFormatError)
+    assert found == ArgumentTypes(unread=found.unread)
 
 
 def test_no_file_and_no_level(tmp_path: Path) -> None:
     """The missing file is in the answer, the missing level a mistake of the caller."""
-    ok, errors = validate_trace_format(str(tmp_path / "none.json"))
-    assert (ok, type(errors["trace_read_error"])) == (False, TraceNotFoundError)
+    assert isinstance(check_argument_types(str(tmp_path / "no.json")).unread, TraceNotFoundError)
     with pytest.raises(ParameterError, match="minimal, standard, complete"):
-        validate_trace_format("x.json", "default")
+        check_argument_types("x.json", "default")
 
 
 def test_what_is_wrong_before_a_broken_event_is_told_too(tmp_path: Path) -> None:
@@ -123,9 +113,6 @@ def test_what_is_wrong_before_a_broken_event_is_told_too(tmp_path: Path) -> None
     event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"stream": "7"}}
     wrong = ", ".join([json.dumps(event)] * 10_000)
     path.write_text(f'{{"traceEvents": [{wrong}, {{"ph": "X", "args": }}]}}')
-
-    ok, errors = validate_trace_format(str(path))
-
-    assert not ok
-    assert list(errors) == ["trace_read_error", "type_violations"]
-    assert list(errors["type_violations"]) == ["stream"]
+    found = check_argument_types(str(path))
+    assert isinstance(found.unread, TraceFormatError)
+    assert list(found.violations) == ["stream"]
