@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hta_sql.hta.methods.showing import in_notebook
+from hta_sql.hta.methods.showing import display, in_notebook
 from hta_sql.traces.side_files import memory_timeline
 
 if TYPE_CHECKING:
@@ -77,10 +77,6 @@ class MemoryAnalysis:
             chart.save(str(path), ppi=144)
             log.info("Saved the memory timeline: %s", path)
         elif in_notebook():
-            from IPython.display import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
-                display,
-            )
-
             display(chart)
         return chart
 

@@ -18,7 +18,7 @@ from hta_sql.exports.comparison import compare
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.labeled_trace import SIDES, DeviceType, LabeledTrace, Wanted
 from hta_sql.hta.methods.job import Job
-from hta_sql.hta.methods.showing import in_notebook
+from hta_sql.hta.methods.showing import display, in_notebook
 from hta_sql.words import NS
 
 __all__ = ["DeviceType", "LabeledTrace", "TraceDiff"]
@@ -231,10 +231,6 @@ def _visualize(
     if path:
         save(chart, Path(path), title)
     if show_image and in_notebook():
-        from IPython.display import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
-            display,
-        )
-
         display(chart)
 
 

@@ -77,9 +77,12 @@ class Aliases(MetaPathFinder, Loader):
         if importlib.util.find_spec(real) is not None:
             module = sys.modules[name] = importlib.import_module(real)
 
-        def missing(attribute: str) -> Missing:
+        def missing(attribute: str) -> ModuleType | Missing:
             if attribute.startswith("__"):
                 raise AttributeError(attribute)
+            inner = f"{real}.{attribute}"
+            if hasattr(module, "__path__") and importlib.util.find_spec(inner):
+                return importlib.import_module(inner)
             return Missing(f"{name}.{attribute}")
 
         vars(module).setdefault("__getattr__", missing)

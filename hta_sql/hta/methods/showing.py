@@ -20,6 +20,15 @@ def in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
+def display(chart: object) -> None:
+    """Show a chart in the notebook."""
+    from IPython import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
+        display as notebook,
+    )
+
+    notebook.display(chart)
+
+
 def is_wanted(visualize: bool | None) -> bool:
     """Say whether a chart is shown: True: always; False: never; None: in a notebook only."""
     return in_notebook() if visualize is None else visualize
@@ -41,10 +50,6 @@ def show(result: Result, visualize: bool | None, store: Path, **options: Any) ->
 
     chart = draw(result, **options)
     if in_notebook():
-        from IPython.display import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
-            display,
-        )
-
         display(chart)
         return
     name = result.analysis.base_name if result.analysis else "query"
