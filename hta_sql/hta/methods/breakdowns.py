@@ -54,7 +54,7 @@ class Breakdowns(Job):
             kernel_type, rank)``. Times in µs.
         """
         types = self._told("gpu_kernel_types", self._ranks)
-        kernels = self._result(
+        kernels = self.result(
             "gpu_kernels_by_name",
             self._ranks,
             num_kernels=num_kernels,
@@ -100,7 +100,7 @@ class Breakdowns(Job):
         threshold = round(consecutive_kernel_delay * NS)
         result = self._told("idle_time_breakdown", wanted, kernel_wait_below_ns=threshold)
         stats = (
-            self._result("idle_time_stats", wanted, kernel_wait_below_ns=threshold).df()
+            self.result("idle_time_stats", wanted, kernel_wait_below_ns=threshold).df()
             if show_idle_interval_stats
             else None
         )

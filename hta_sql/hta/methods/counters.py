@@ -111,7 +111,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(list(queue_length_dict))
-        result = self._result("queue_full_time", wanted, max_queue_length=max_queue_length)
+        result = self.result("queue_full_time", wanted, max_queue_length=max_queue_length)
         show(result, visualize, self.store.path)
         return counter_frames.full_time(result.df(), queue_length_dict)
 

@@ -38,7 +38,7 @@ class Cupti(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._result("cupti_counters_by_operator", wanted)
+        result = self.result("cupti_counters_by_operator", wanted)
         show(result, visualize, self.store.path)
         table = result.df()
         trace = Trace(job=self)

@@ -88,7 +88,7 @@ class Job(Closing):
 
     def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
         """Run an analysis on some ranks, in the scope of this job."""
-        return self._result(name, ranks, **parameters)
+        return self.store.run(name, ranks=ranks, **self._scope, **parameters)
 
     def scoped(self: _Job, **scope: Any) -> _Job:  # noqa: PYI019 - Self came with 3.11
         """Return this job, over the same store, with another scope."""
@@ -103,12 +103,9 @@ class Job(Closing):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(run={self.run!r}, {len(self._ranks)} ranks, {self.store!r})"
 
-    def _result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
-        return self.store.run(name, ranks=ranks, **self._scope, **parameters)
-
     def _told(self, name: str, ranks: list[int], **parameters: Any) -> Result:
         """Run an analysis, and say what it needs where it finds nothing."""
-        result = self._result(name, ranks, **parameters)
+        result = self.result(name, ranks, **parameters)
         if result.analysis and not len(result):
             log.warning(
                 "%s finds nothing in rank%s %s; it needs: %s.",

@@ -68,7 +68,7 @@ class Operators(Job):
             )
         wanted = self._default_ranks([rank])
         about = {"operator_name": operator_name, "min_pattern_len": min_pattern_len}
-        result = self._result("frequent_kernel_sequences", wanted, **about)
+        result = self.result("frequent_kernel_sequences", wanted, **about)
         frame = frames.sequences(result.df())
         if frame.empty:
             log.warning(
@@ -84,7 +84,7 @@ class Operators(Job):
 
             written = overlay_sequences(
                 self.store,
-                self._result("kernel_sequence_events", wanted, top_k=top_k, **about).df(),
+                self.result("kernel_sequence_events", wanted, top_k=top_k, **about).df(),
                 {
                     place: {pattern: count}
                     for place, (pattern, count) in enumerate(
@@ -162,7 +162,7 @@ class Operators(Job):
             ``name, sum (us), max (us), min (us), stddev, mean (us), rank``, by rank and name;
             None where there are no such annotations.
         """
-        result = self._result(
+        result = self.result(
             "user_annotation_breakdown",
             self._ranks,
             use_gpu_annotation=use_gpu_annotation,
@@ -202,7 +202,7 @@ class Operators(Job):
         Raises:
             RankError: No such rank.
         """
-        table = self._result("gpu_kernels_with_user_annotations", self._default_ranks([rank])).df()
+        table = self.result("gpu_kernels_with_user_annotations", self._default_ranks([rank])).df()
         if not table["annotation"].notna().any():
             log.warning("No GPU activity of rank %d has a user annotation.", rank)
             return None
