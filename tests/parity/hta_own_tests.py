@@ -74,14 +74,16 @@ class Aliases(MetaPathFinder, Loader):
         """Put the real module in its place."""
         name = module.__name__
         real = PACKAGE + name.removeprefix(ALIAS)
+        is_package = False
         if importlib.util.find_spec(real) is not None:
             module = sys.modules[name] = importlib.import_module(real)
+            is_package = hasattr(module, "__path__")
 
         def missing(attribute: str) -> ModuleType | Missing:
             if attribute.startswith("__"):
                 raise AttributeError(attribute)
             inner = f"{real}.{attribute}"
-            if hasattr(module, "__path__") and importlib.util.find_spec(inner):
+            if is_package and importlib.util.find_spec(inner):
                 return importlib.import_module(inner)
             return Missing(f"{name}.{attribute}")
 
