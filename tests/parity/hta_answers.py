@@ -9,6 +9,8 @@ import pandas as pd
 
 from tests.parity import hta_on_cpu_only
 from tests.parity.jobs import HTA
+from tests.parity.own.answers import own_frame
+from tests.parity.own.jobs import OWN_JOBS
 
 KEYS = {
     "temporal_breakdown": ["rank"],
@@ -71,6 +73,8 @@ COUNTERS = "smsp__"
 
 def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
     """Read what HTA returned; empty where it returned None or [], None where it crashed."""
+    if job in OWN_JOBS:
+        return own_frame(job, frame)
     if job == hta_on_cpu_only.JOB:
         return hta_on_cpu_only.answers().get(frame)
     if frame.startswith("critical_path"):

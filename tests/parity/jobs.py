@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import hta_sql
+from tests.parity.own.jobs import OWN_JOBS, own_files
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 TRACES = SHARED / "traces"
@@ -17,6 +18,8 @@ JOBS = sorted(path.stem for path in EXACT.glob("*.json"))
 
 def files_of(job: str) -> list[Path]:
     """List the traces of a job; a store that somebody opened beside them is none."""
+    if job in OWN_JOBS:
+        return own_files()[job]
     return sorted(path for path in (TRACES / job).iterdir() if path.is_file())
 
 

@@ -76,9 +76,9 @@ Made by `python -m tests.parity.hta_comparison` from `tests/parity/known_differe
 """
 
 
-def read_ledger() -> list[Line]:
+def read_ledger(path: Path = KNOWN) -> list[Line]:
     """Read the ledger."""
-    with KNOWN.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     return [
         Line(job, frame, column, kind, int(cells), digest, causes, example)
@@ -86,10 +86,10 @@ def read_ledger() -> list[Line]:
     ]
 
 
-def write_ledger(lines: list[Line]) -> None:
+def write_ledger(lines: list[Line], path: Path = KNOWN) -> None:
     """Write the ledger; a line that was there keeps its causes."""
-    causes = {line.key: line.causes for line in read_ledger()} if KNOWN.exists() else {}
-    with KNOWN.open("w", encoding="utf-8", newline="") as file:
+    causes = {line.key: line.causes for line in read_ledger(path)} if path.exists() else {}
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
         writer.writeheader()
         for line in lines:

@@ -11,6 +11,8 @@ from hta_sql import LabeledTrace, TraceDiff, TraceStore
 from hta_sql.hta.trace_diff import DeviceType
 from tests.parity.comparison import Line, compare
 from tests.parity.jobs import HTA
+from tests.parity.own.answers import own_frame
+from tests.parity.own.jobs import OWN_PAIRS
 
 PAIRS = {
     "pair_trace_diff": ("hta_trace_diff_control", "hta_trace_diff_test"),
@@ -28,17 +30,20 @@ PAIR_FRAMES = [
 
 def labeled(store: TraceStore, pair: str) -> tuple[LabeledTrace, LabeledTrace]:
     """Control and test, labelled as HTA labels folders."""
-    control, test = PAIRS[pair]
+    control, test = {**PAIRS, **OWN_PAIRS}[pair]
     return LabeledTrace("Control", store, run=control), LabeledTrace("Test", store, run=test)
 
 
 def lines_of_pair(store: TraceStore, pair: str) -> list[Line]:
     """Compare every frame and list of a pair."""
-    return [
-        line
-        for frame in PAIR_FRAMES
-        for line in compare(pair, frame, _ours(store, pair, frame), _hta(pair, frame))
-    ]
+    lines: list[Line] = []
+    for frame in PAIR_FRAMES:
+        ours, hta = _ours(store, pair, frame), _hta(pair, frame)
+        if hta is None:
+            lines.append(Line(pair, frame, "*", "hta_crash", ours.size, "", "", ""))
+        else:
+            lines += compare(pair, frame, ours, hta)
+    return lines
 
 
 def _ours(store: TraceStore, pair: str, frame: str) -> pd.DataFrame:
@@ -58,7 +63,9 @@ def _ours(store: TraceStore, pair: str, frame: str) -> pd.DataFrame:
     )
 
 
-def _hta(pair: str, frame: str) -> pd.DataFrame:
+def _hta(pair: str, frame: str) -> pd.DataFrame | None:
+    if pair in OWN_PAIRS:
+        return own_frame(pair, frame)
     path = HTA / pair / f"{frame}.parquet"
     if not path.exists():
         return _items(json.loads(path.with_suffix(".json").read_text()))

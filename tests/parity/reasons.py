@@ -74,6 +74,10 @@ SECOND = (
         " steps AS o WHERE o.run = $run) AS steps_of_run FROM steps WHERE run = $run) GROUP BY rank)"
     ),
 )
+HOST = (
+    "no operator or call on the host",
+    ("SELECT count(*) FROM events WHERE run = $run AND table_name IN ('cpu_ops', 'runtime_calls')"),
+)
 CUPTI = (
     "no CUPTI range",
     "SELECT count(*) FROM other_events WHERE run = $run AND category = 'cuda_profiler_range'",
@@ -119,7 +123,7 @@ NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
     "cupti_counters": (CUPTI,),
     "critical_path_step0": (STEP_SPANS, IN_STEPS),
     "critical_path_step1": (STEP_SPANS, SECOND),
-    "critical_path_full": (GPU,),
+    "critical_path_full": (HOST, GPU),
 }
 """What each analysis needs, the most basic thing first."""
 

@@ -35,16 +35,16 @@ PLAIN: dict[str, Callable[[Job, Causes, Classes], Answer]] = {
 }
 
 
-def differing() -> dict[tuple[str, str], list[Line]]:
-    """Lines of the ledger that have causes, by job and frame."""
+def differing(ledger: list[Line]) -> dict[tuple[str, str], list[Line]]:
+    """Lines of a ledger that have causes, by job and frame."""
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    for line in read_ledger():
+    for line in ledger:
         if line.causes and line.frame in PLAIN:
             found[line.job, line.frame].append(line)
     return found
 
 
-DIFFERING = differing()
+DIFFERING = differing(read_ledger())
 
 LARGE = {"nanogpt_8rank_h100", "sam_fast_a100", "xdit_sd35_mi300x"}
 """Jobs that take plain Python more than a few seconds."""
@@ -76,27 +76,24 @@ def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tupl
     return [line.fact[2:] for line in lines if line.kind != "equal"]
 
 
-@pytest.fixture(scope="module")
-def classes(jobs_store: TraceStore) -> Callable[[str], Classes]:
+def classes_of(store: TraceStore, job: str) -> Classes:
     """Our class of each device event of a job."""
-
-    def read(job: str) -> Classes:
-        query = "SELECT rank, event_id, class FROM gpu_ops WHERE run = $run"
-        found: Classes = defaultdict(dict)
-        for rank, event, kind in jobs_store.sql(query, {"run": job}).rows():
-            found[rank][event] = kind
-        return found
-
-    return read
+    query = "SELECT rank, event_id, class FROM gpu_ops WHERE run = $run"
+    found: Classes = defaultdict(dict)
+    for rank, event, kind in store.sql(query, {"run": job}).rows():
+        found[rank][event] = kind
+    return found
 
 
 @needs_numbers
 @pytest.mark.parametrize(("job", "frame"), CASES)
-def test_the_causes_explain_the_difference(
-    job: str, frame: str, classes: Callable[[str], Classes]
-) -> None:
+def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
     """All of them give HTA's numbers, none of them ours, and one less neither."""
-    lines, known = DIFFERING[job, frame], classes(job)
+    check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
+
+
+def check_causes(job: str, frame: str, lines: list[Line], known: Classes) -> None:
+    """Compute a frame with all causes of its lines, with none, and with each left out."""
     causes = causes_of(lines)
     assert unequal(job, frame, causes, known) == []
     shown = set(plain(job, frame, frozenset(), known).columns) | {"*"}

@@ -1,0 +1,101 @@
+"""HTA on the project's own jobs, in every clone: equal, or listed with a cause that is shown.
+
+HTA 0.6.1 was asked once (``ask_hta.py``); what it answered lies in ``answers/``. Cells that differ
+are those of ``known_differences.csv`` and no others; docs/hta_differences.md explains the causes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from hta_sql import TraceStore
+from tests.parity import test_explained, test_explained_paths
+from tests.parity.comparison import lines_of_job
+from tests.parity.hta_answers import FRAMES
+from tests.parity.ledger import CAUSES, read_ledger
+from tests.parity.our_answers import WINDOWS
+from tests.parity.own.answers import answers
+from tests.parity.own.comparison import OWN_LEDGER
+from tests.parity.own.jobs import OWN_JOBS, OWN_PAIRS, digest_of, ingest_own_jobs, own_files
+from tests.parity.pairs import PAIR_FRAMES, lines_of_pair
+
+LEDGER = read_ledger(OWN_LEDGER)
+
+WITHOUT_CELLS = {
+    "cupti_counters",
+    "time_spent_blocked_on_full_queue_100",
+    "time_spent_blocked_on_full_queue_1024",
+}
+"""Frames of which no job has anything, or HTA has no answer."""
+
+
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with one run per job."""
+    folder = tmp_path_factory.mktemp("own") / "own.store"
+    ingest_own_jobs(folder)
+    with TraceStore(folder) as store:
+        yield store
+
+
+@pytest.mark.parametrize("job", [*OWN_JOBS, *OWN_PAIRS])
+def test_hta_was_asked_about_these_traces(job: str) -> None:
+    """Byte by byte; else ask again, see ask_hta.py."""
+    jobs = OWN_PAIRS.get(job, (job,))
+    assert answers(job)["traces"] == " ".join(digest_of(own_files()[one]) for one in jobs)
+    assert answers(job)["hta"] == "0.6.1"
+
+
+@pytest.mark.parametrize("job", OWN_JOBS)
+def test_frames_differ_from_htas_exactly_where_the_ledger_says(
+    job: str, own_store: TraceStore
+) -> None:
+    """No cell more and no cell less; where HTA raises, we answer."""
+    listed = [line.fact for line in LEDGER if line.job == job]
+    assert [line.fact for line in lines_of_job(own_store, job)] == listed
+
+
+@pytest.mark.parametrize("pair", OWN_PAIRS)
+def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
+    """Every frame and list of two jobs compared."""
+    listed = [line.fact for line in LEDGER if line.job == pair]
+    assert [line.fact for line in lines_of_pair(own_store, pair)] == listed
+
+
+def test_every_frame_has_equal_cells() -> None:
+    """In some job at least: nothing is compared with nothing alone."""
+    equal = {line.frame for line in LEDGER if line.kind == "equal" and line.cells}
+    assert equal == {*FRAMES, *PAIR_FRAMES} - WITHOUT_CELLS
+    assert sum(line.cells for line in LEDGER if line.kind == "equal") > 8_000
+
+
+def test_every_difference_has_a_cause_that_the_document_explains() -> None:
+    """Nothing is listed without a cause."""
+    explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
+    for line in LEDGER:
+        differs = line.kind in {"value", "ours_only", "hta_only"}
+        assert bool(line.causes) == differs, line
+        assert set(line.causes.split()) <= explained, line
+
+
+DIFFERING = test_explained.differing(LEDGER)
+
+
+@pytest.mark.parametrize(("job", "frame"), DIFFERING)
+def test_the_causes_explain_the_difference(job: str, frame: str, own_store: TraceStore) -> None:
+    """Computed in plain Python: with all of them HTA's numbers, without any ours."""
+    classes = test_explained.classes_of(own_store, job)
+    test_explained.check_causes(job, frame, DIFFERING[job, frame], classes)
+
+
+@pytest.mark.parametrize(
+    ("job", "name"),
+    [(j, name) for j in OWN_JOBS for name in WINDOWS if test_explained_paths.has_length(j, name)],
+)
+def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
+    """Likewise of each critical path."""
+    causes = test_explained_paths.listed(job, name, LEDGER)
+    test_explained_paths.check_length(job, name, own_store, causes)
