@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -18,6 +17,7 @@ from hta_sql.hta.configs.config import HtaConfig, setup_logger
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
 from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.utils.utils import flatten_column_names
+from hta_sql.library.arguments import known_arguments
 
 ROOT = Path(__file__).parents[1]
 SYMBOLS = [
@@ -169,12 +169,10 @@ def test_parser_config() -> None:
         YamlVersion.from_string("1.2")
 
 
-def test_the_two_lists_of_arguments_agree() -> None:
+def test_types_of_arguments_agree() -> None:
     """What frames have columns for is known to the check of types, with the same type."""
     types_of = {"integer": ValueType.Int, "number": ValueType.Float, "text": ValueType.String}
-    path = ROOT / "sql" / "readers" / "argument_types.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        checked = {row["argument"]: types_of.get(row["type"]) for row in csv.DictReader(file)}
+    checked = {a.name: types_of.get(a.checked_type) for a in known_arguments() if a.checked_type}
     for spec in ParserConfig.ARGS_COMPLETE:
         if checked[spec.raw_name] and spec.raw_name != "est. achieved occupancy %":
             assert spec.value_type in {checked[spec.raw_name], ValueType.Object}, spec

@@ -21,6 +21,7 @@ import pyarrow as pa
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.running.side_by_side import side_by_side
+from hta_sql.library.arguments import FIELDS, extraction
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
@@ -213,7 +214,7 @@ def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> N
     The SELECT goes into one statement, without a view between: binding and planning it is what
     a small rank costs, and a view has it bound at every step.
     """
-    select = ingest_sql(f"extract/{table}")
+    select = extraction(table) if table in FIELDS else ingest_sql(f"extract/{table}")
     con.execute((create_table if into_new else insert)(f"staged_{table}", select))
 
 

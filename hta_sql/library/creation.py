@@ -7,6 +7,7 @@ from dataclasses import replace
 import duckdb
 
 from hta_sql.library import sqltext
+from hta_sql.library.arguments import argument_columns
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Column, Library, SqlObject
 
@@ -21,6 +22,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     con.execute("CREATE SCHEMA lib")
     for name, kinds in stored_columns().items():
         con.execute(sqltext.values_view(f"stored.{sqltext.identifier(name)}", kinds, []))
+    con.execute(argument_columns())
     con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
     for table in library.tables:
         con.execute(table.text)

@@ -11,6 +11,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from hta_sql.library.arguments import ARGUMENTS, FIELDS, extraction
 from hta_sql.library.files import sql_root
 
 _TOKEN = re.compile(
@@ -30,7 +31,11 @@ def definitions() -> str:
     """Hash what the files of sql/ingest define."""
     digest = hashlib.sha256()
     for path in sorted((sql_root() / "ingest").rglob("*.*")):
-        digest.update(definition(path).encode())
+        # Of the arguments only what the extraction makes of them is defined for a trace.
+        if path.name != ARGUMENTS:
+            digest.update(definition(path).encode())
+    for table in FIELDS:
+        digest.update("\n".join(tokens(extraction(table))).encode())
     return digest.hexdigest()
 
 

@@ -210,8 +210,9 @@ class TraceStore(Closing):
         if name not in tables:
             raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
         columns = {column.name for column in tables[name].columns}
-        # The table of runs has no ranks.
-        scope = {"runs": runs} | ({"ranks": ranks} if "rank" in columns else {})
+        # The table of runs has no ranks, that of arguments has neither.
+        wanted = {"runs": runs, "ranks": ranks}
+        scope = {key: value for key, value in wanted.items() if key.removesuffix("s") in columns}
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             self.check_scope(runs or (), ranks or ())

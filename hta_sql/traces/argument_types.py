@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
 
 from hta_sql.errors import ParameterError, TraceError
-from hta_sql.library.files import sql_root
+from hta_sql.library.arguments import known_arguments
 from hta_sql.traces.whole_files import trace_events
 
 LEVELS = ("minimal", "standard", "complete")
@@ -93,10 +91,4 @@ def _types_of(level: str) -> dict[str, str]:
     if level not in LEVELS:
         raise ParameterError(f"No level {level!r}; there are: {', '.join(LEVELS)}.")
     wanted = LEVELS[: LEVELS.index(level) + 1]
-    return {name: kind for name, (kind, at) in _known_arguments().items() if at in wanted}
-
-
-@cache
-def _known_arguments() -> dict[str, tuple[str, str]]:
-    with (sql_root() / "readers" / "argument_types.csv").open(encoding="utf-8", newline="") as file:
-        return {row["argument"]: (row["type"], row["level"]) for row in csv.DictReader(file)}
+    return {a.name: a.checked_type for a in known_arguments() if a.level in wanted}

@@ -1,12 +1,11 @@
 """ParserConfig: which arguments of events become columns of a trace frame.
 
-The arguments that HTA knows are ``sql/readers/trace_frame_arguments.csv``.
+The arguments that HTA knows stand in ``sql/ingest/arguments.csv``.
 """
 
 from __future__ import annotations
 
 import copy
-import csv
 import logging
 import re
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ import pandas as pd
 
 from hta_sql.errors import ParameterError
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
-from hta_sql.library.files import sql_root
+from hta_sql.library.arguments import HtaColumn, known_arguments
 
 __all__ = ["ParserConfig"]
 
@@ -39,16 +38,13 @@ _DEFAULT = (*_MINIMUM, *_BANDWIDTH, *_SYNC, *_INPUT_SHAPE, *_INDEX, *_COMMUNICAT
 @cache
 def _known() -> dict[str, AttributeSpec]:
     """Return HTA's arguments by its keys."""
-    path = sql_root() / "readers" / "trace_frame_arguments.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return {row["key"]: _spec(row) for row in csv.DictReader(file)}
+    return {a.hta.key: _spec(a.name, a.hta) for a in known_arguments() if a.hta}
 
 
-def _spec(row: dict[str, str]) -> AttributeSpec:
-    kind = ValueType[row["type"]]
-    default: Any = {ValueType.Int: int, ValueType.Float: float}.get(kind, str)(row["default"])
-    since = YamlVersion.from_string(row["since"])
-    return AttributeSpec(row["column"], row["argument"], kind, default, since)
+def _spec(name: str, known: HtaColumn) -> AttributeSpec:
+    kind = ValueType[known.type]
+    default: Any = {ValueType.Int: int, ValueType.Float: float}.get(kind, str)(known.default)
+    return AttributeSpec(known.column, name, kind, default, YamlVersion.from_string(known.since))
 
 
 def _group(keys: Iterable[str]) -> list[AttributeSpec]:

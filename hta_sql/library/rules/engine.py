@@ -15,8 +15,8 @@ from hta_sql.library.rules.rules import columns_of
 SPANS = "validation_spans"
 """The relation that lib macros are called with, where a parameter takes one."""
 
-RELATIONS = ("spans", "ops")
-"""What the names of such parameters end with: intervals, operations."""
+RELATIONS = ("spans", "ops", "rows")
+"""What the names of such parameters end with: intervals, operations, rows of a table."""
 
 _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
 """How a parameter says that it takes what another macro returns."""
@@ -64,6 +64,7 @@ def _value(parameter: Parameter) -> str:
 
 def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns = {"lane": "INTEGER", "class": "VARCHAR", "ts": "BIGINT", "dur": "BIGINT"}
+    columns |= {"run": "VARCHAR", "rank": "INTEGER", "event_id": "BIGINT"}
     columns |= {"id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
     con.execute(sqltext.values_view(SPANS, columns, []))

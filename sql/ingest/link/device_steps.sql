@@ -10,7 +10,7 @@ WITH
         UNION ALL
         SELECT a.event_id, a.ts
         FROM staged_annotations AS a
-        WHERE a.on_gpu
+        WHERE a.cat <> 'user_annotation'
     )
 SELECT a.event_id, s.step
 FROM alone AS a

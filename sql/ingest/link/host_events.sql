@@ -13,7 +13,7 @@ WITH
         UNION ALL
         SELECT a.pid, a.tid, a.ts, a.dur, a.event_id, CASE WHEN starts_with(a.name, 'ProfilerStep') THEN 3 ELSE 2 END::TINYINT
         FROM staged_annotations AS a
-        WHERE NOT a.on_gpu
+        WHERE a.cat = 'user_annotation'
         UNION ALL
         SELECT p.pid, p.tid, p.ts, p.dur, p.event_id, CASE WHEN starts_with(p.name, 'nn.Module: ') THEN 4 ELSE 5 END::TINYINT
         FROM staged_python_calls AS p

@@ -4,7 +4,7 @@ WITH
     candidates AS (
         SELECT a.event_id, a.ts, a.dur, a.pid, a.tid, a.name
         FROM staged_annotations AS a
-        WHERE NOT a.on_gpu AND starts_with(a.name, 'ProfilerStep')
+        WHERE a.cat = 'user_annotation' AND starts_with(a.name, 'ProfilerStep')
         UNION ALL
         SELECT c.event_id, c.ts, c.dur, c.pid, c.tid, c.name
         FROM staged_cpu_ops AS c

@@ -8,16 +8,14 @@ SELECT
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.name,
-    x.on_gpu,
+    x.cat <> 'user_annotation' AS on_gpu,
     t.parent_id,
     t.depth,
     t.overlaps,
     t.annotation_id AS parent_annotation_id,
     coalesce(t.step, d.step) AS step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
-    x.external_id,
-    x.record_function_id,
-    x.profiler_event_index
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args)
 FROM staged_annotations AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id

@@ -44,11 +44,6 @@ SELECT
     x.class,
     x.class_source,
     x.name,
-    coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
-    -- The lanes of MTIA are no streams: a transfer without the argument is on none.
-    CASE WHEN x.cat = 'mtia_ccp_events' THEN x.stream ELSE coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) END AS stream,
-    x.context,
-    x.correlation,
     l.call.id AS launch_id,
     l.call.ts - j.first_ts AS launch_ts,
     l.call.dur AS launch_dur,
@@ -63,34 +58,14 @@ SELECT
     x.block[1] AS block_x,
     x.block[2] AS block_y,
     x.block[3] AS block_z,
-    x.registers_per_thread,
-    x.shared_memory_bytes,
-    x.blocks_per_sm,
-    x.warps_per_sm,
-    x.occupancy_pct,
-    x.queued AS queued_ns,
-    x.bytes,
-    x.bandwidth_gbps,
-    x.graph_id,
-    x.graph_node_id,
-    coalesce(x.collective, x.rule_collective) AS collective,
-    x.in_elems,
-    x.out_elems,
-    x.elem_type,
-    x.group_size,
-    x.in_split_sizes,
-    x.out_split_sizes,
-    x.pg_name,
-    x.pg_desc,
-    x.pg_ranks,
-    x.seq,
-    x.src_rank,
-    x.dst_rank,
-    x.sync_kind,
-    x.wait_on_stream,
-    x.wait_on_record_correlation,
-    x.wait_on_event,
-    x.external_id
+    x.* EXCLUDE (
+        event_id, ts, dur, pid, tid, name, cat, args, grid, block, rule_collective, kind, class_source, class
+    ) REPLACE (
+        coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
+        -- The lanes of MTIA are no streams: a transfer without the argument is on none.
+        CASE WHEN x.cat = 'mtia_ccp_events' THEN x.stream ELSE coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) END AS stream,
+        coalesce(x.collective, x.rule_collective) AS collective
+    )
 FROM classified AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN launches AS l ON l.correlation = x.correlation

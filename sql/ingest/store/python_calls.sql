@@ -14,10 +14,7 @@ SELECT
     t.module_id AS parent_module_id,
     t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
-    x.python_id,
-    x.python_parent_id,
-    x.python_module_id,
-    x.profiler_event_index
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)
 FROM staged_python_calls AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id

@@ -9,7 +9,6 @@ SELECT
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.name,
     x.cat AS category,
-    x.correlation,
     t.parent_id,
     t.depth,
     t.overlaps,
@@ -18,8 +17,7 @@ SELECT
     t.module_id,
     t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
-    x.external_id,
-    x.cbid
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args)
 FROM staged_runtime_calls AS x
 CROSS JOIN rank_frame AS j
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id AND t.kind = 1

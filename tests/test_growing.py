@@ -1,0 +1,111 @@
+"""The library grows by lines: a column more is a line in a list and its words, read end to end.
+
+Each test works on a copy of sql/ beside the package, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+ASK = """
+import json, sys
+import hta_sql
+traces, store, *queries = sys.argv[1:]
+with hta_sql.ingest(traces, store, run="job") as opened:
+    print(json.dumps([opened.sql(query).rows() for query in queries]))
+"""
+
+
+class Copy:
+    """The package and the generators with a sql/ of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sql = folder / "sql"
+        shutil.copytree(ROOT / "sql", self.sql)
+        for name in ("hta_sql", "docs"):
+            (folder / name).symlink_to(ROOT / name)
+
+    def edit(self, relative: str, old: str, new: str) -> None:
+        """Replace a text that stands in a file."""
+        path = self.sql / relative
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def add_line(self, relative: str, line: str) -> None:
+        """Add a line at the end of a file."""
+        with (self.sql / relative).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    def run(self, *arguments: str) -> str:
+        """Run Python on the copy; returns what it prints."""
+        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, *arguments],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def ask(self, events: list[dict[str, Any]], *queries: str) -> list[list[list[object]]]:
+        """Ingest some events; returns the rows of each query."""
+        trace = self.folder / "trace.json"
+        trace.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+        store = self.folder / "job.store"
+        answers: list[list[list[object]]] = json.loads(
+            self.run("-c", ASK, str(trace), str(store), *queries)
+        )
+        return answers
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    """A library to change."""
+    return Copy(tmp_path)
+
+
+def event(category: str, name: str, ts: float, dur: float, **args: object) -> dict[str, Any]:
+    """Make a complete event on thread 1 of process 1."""
+    place = {"pid": 1, "tid": 1, "ts": ts, "dur": dur}
+    return {"ph": "X", "cat": category, "name": name, **place, "args": args}
+
+
+def test_a_column_more(copy: Copy) -> None:
+    """A line in the list of arguments and the words in the table: extracted, stored, asked for."""
+    copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,BIGINT,gpu_ops,,,,,,,,")
+    table = "tables/gpu_ops.sql"
+    copy.edit(
+        table,
+        "--   graph_id ",
+        "--   cluster_dim  BIGINT [count]  Blocks of a cluster.\n--   graph_id ",
+    )
+    copy.edit(table, "    x.graph_id,", "    x.cluster_dim,\n    x.graph_id,")
+    copy.run("-m", "docs.generate.stored_columns", str(copy.sql / "stored_columns.json"))
+    kernels = [
+        event("kernel", "a", 0, 5, **{"cluster dim": 4, "grid": [1, 1, 1]}),
+        event("kernel", "b", 9, 5, **{"cluster dim": "four"}),
+    ]
+    columns, texts, arguments = copy.ask(
+        kernels,
+        "SELECT name, cluster_dim FROM gpu_ops ORDER BY ts",
+        "SELECT args FROM event_args",
+        "SELECT argument, value_json FROM event_arguments(arguments := ['cluster dim'])",
+    )
+    assert columns == [["a", 4], ["b", None]]
+    assert texts == [['{"cluster dim":"four"}']]
+    assert arguments == [["cluster dim", "4"], ["cluster dim", '"four"']]
