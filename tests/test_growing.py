@@ -109,3 +109,28 @@ def test_a_column_more(copy: Copy) -> None:
     assert columns == [["a", 4], ["b", None]]
     assert texts == [['{"cluster dim":"four"}']]
     assert arguments == [["cluster dim", "4"], ["cluster dim", '"four"']]
+
+
+def test_a_vendor_more(copy: Copy) -> None:
+    """Lines in two lists: its device events, calls and collectives are known, launches are linked."""
+    copy.add_line("ingest/vendors.csv", "acme_tile_op,gpu_ops,kernel,true,acme")
+    copy.add_line("ingest/vendors.csv", "acme_dma,gpu_ops,memcpy,true,acme")
+    copy.add_line("ingest/vendors.csv", "acme_api,runtime_calls,,,acme")
+    copy.add_line("ingest/kernel_classes.csv", "30,^acl_ring,communication,all_reduce,acme")
+    events = [
+        event("acme_api", "acmeSubmit", 0, 2, correlation=1),
+        event("acme_tile_op", "acl_ring_sum", 5, 9, correlation=1),
+        event("acme_tile_op", "gemm", 20, 9),
+        event("acme_dma", "in", 40, 1),
+    ]
+    ops, calls = copy.ask(
+        events,
+        "SELECT name, kind, class, collective, stream, launch_id FROM gpu_ops ORDER BY ts",
+        "SELECT name, category FROM runtime_calls",
+    )
+    assert ops == [
+        ["acl_ring_sum", "kernel", "communication", "all_reduce", 1, 0],
+        ["gemm", "kernel", "computation", None, 1, None],
+        ["in", "memcpy", "memory", None, 1, None],
+    ]
+    assert calls == [["acmeSubmit", "acme_api"]]

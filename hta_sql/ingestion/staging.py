@@ -22,6 +22,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.library.arguments import FIELDS, extraction
+from hta_sql.library.categories import category_macros
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
@@ -101,6 +102,8 @@ def stage_events(
     con.execute(ingest_sql("link/quarantined"))
     con.execute(ingest_sql("parse/set_aside"))
     con.execute(ingest_sql("parse/event_target"))
+    for macro in category_macros():
+        con.execute(macro)
     con.execute(ingest_sql("parse/exact_args"))
     for number in count():
         first = next(chunks, None)

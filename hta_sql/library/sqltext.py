@@ -217,6 +217,33 @@ def first_match_macro(name: str, rules: Iterable[tuple[int, str]]) -> str:
     return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{branches}\nEND"
 
 
+def lookup_macro(name: str, results: Mapping[str, str], kind: str, otherwise: str) -> str:
+    """Build a macro that looks a text up: constant lists, which cost nothing to speak of.
+
+    Args:
+        name: Name of the macro, trusted.
+        results: Text ─▶ result, both quoted here. A text that begins with a star stands for all
+            that end with the rest of it, and comes behind the others.
+        kind: Type of the result, trusted.
+        otherwise: Result for what is not found, quoted here.
+    """
+    whole: dict[str, list[str]] = {}
+    ends: dict[str, list[str]] = {}
+    for text, result in results.items():
+        (ends if text.startswith("*") else whole).setdefault(result, []).append(text)
+    branches = [
+        f"WHEN value IN ({', '.join(map(literal, texts))}) THEN {literal(result)}::{kind}"
+        for result, texts in whole.items()
+    ]
+    branches += [
+        f"WHEN suffix(value, {literal(text[1:])}) THEN {literal(result)}::{kind}"
+        for result, texts in ends.items()
+        for text in texts
+    ]
+    lines = "\n".join([*branches, f"ELSE {literal(otherwise)}::{kind}"])
+    return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{lines}\nEND"
+
+
 def extraction(
     table: str,
     fields: Iterable[str],

@@ -7,16 +7,27 @@ guess costs a sentence of an error, so a guess rests on keys that only one progr
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
-KINETO_SIGN = re.compile(
-    rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
-    rb'|"cat"\s*:\s*"(?:cpu_op|python_function|(?:gpu_)?user_annotation|kernel|gpu_memcpy|gpu_memset'
-    rb"|cuda_sync|[a-z]+_(?:runtime|driver)|cpu_instant_event|ac2g|fwdbwd|async_(?:gpu|npu)"
-    rb'|async_cpu_to_gpu|Trace|Operator|Kernel|Runtime|Memcpy|Memset|mtia_\w+|enqueue|dequeue)"'
-    rb'|"Ascend Hardware"|ProfilerStep#|"\[memory\]"'
-)
-"""What Kineto and the profilers that follow it write, and nobody else."""
+from hta_sql.library.categories import known_categories
+
+_OTHER_CATEGORIES = r"cpu_instant_event|ac2g|fwdbwd|async_(?:gpu|npu)|async_cpu_to_gpu|Trace|mtia_\w+|enqueue|dequeue"
+"""Of events that are no spans, or that a later step knows; vendors.csv has the others."""
+
+
+@cache
+def kineto_sign() -> re.Pattern[bytes]:
+    """Return what Kineto and the profilers that follow it write, and nobody else."""
+    known = "|".join(
+        re.escape(category).replace(r"\*", "[a-z]+", 1) for category in known_categories()
+    )
+    return re.compile(
+        rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
+        rb'|"cat"\s*:\s*"(?:' + f"{known}|{_OTHER_CATEGORIES}".encode() + rb')"'
+        rb'|"Ascend Hardware"|ProfilerStep#|"\[memory\]"'
+    )
+
 
 ACTIVITY = re.compile(rb'"ph"\s*:\s*"[^M"]"')
 """An event that is not metadata."""

@@ -7,7 +7,7 @@ import re
 from typing import Any, BinaryIO, NamedTuple
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.traces.formats import ACTIVITY, CHROME, KINETO_SIGN, guess_json
+from hta_sql.traces.formats import ACTIVITY, CHROME, guess_json, kineto_sign
 from hta_sql.traces.source import open_trace
 
 PEEK_BYTES = 256 << 10
@@ -45,7 +45,7 @@ def peek(path: str) -> Stated:
     with open_trace(path) as stream:
         head = _head(stream)
         _check_json(path, head)
-        is_kineto = bool(KINETO_SIGN.search(head))
+        is_kineto = bool(kineto_sign().search(head))
         has_activity = bool(ACTIVITY.search(head))
         info = _DISTRIBUTED_INFO.search(head)
         base = _BASE_TIME.search(head)
@@ -57,7 +57,7 @@ def peek(path: str) -> Stated:
                 info = _DISTRIBUTED_INFO.search(tail)
             if not base and b'"baseTimeNanoseconds"' in tail:
                 base = _BASE_TIME.search(tail)
-            is_kineto = is_kineto or bool(KINETO_SIGN.search(tail))
+            is_kineto = is_kineto or bool(kineto_sign().search(tail))
             has_activity = has_activity or bool(ACTIVITY.search(tail))
         if info:
             tail = tail + stream.read(PEEK_BYTES)
@@ -97,7 +97,7 @@ def _check_json(path: str, head: bytes) -> None:
         )
     if opening == b"{" and not _EVENTS_KEY.search(head):
         raise _not_kineto(path, head, "has no traceEvents list")
-    if opening == b"[" and not (KINETO_SIGN.search(head) or b'"ph"' in head):
+    if opening == b"[" and not (kineto_sign().search(head) or b'"ph"' in head):
         raise _not_kineto(path, head, "is a JSON list without trace events")
 
 

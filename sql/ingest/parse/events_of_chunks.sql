@@ -105,16 +105,8 @@ SELECT
         WHEN v.e.ph IS NULL OR abs(v.ts_us) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
             WHEN v.ts_us IS NULL OR v.dur_us IS NULL THEN 'quarantine'::event_target
-            WHEN v.e.cat IN ('cpu_op', 'Operator') THEN 'cpu_ops'::event_target
-            WHEN v.e.cat = 'python_function' THEN 'python_calls'::event_target
-            WHEN v.e.cat IN (
-                'kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_sync', 'mtia_ccp_events',
-                'Kernel', 'Memcpy', 'Memset'
-            ) THEN 'gpu_ops'::event_target
-            WHEN v.e.cat = 'Runtime' OR v.e.cat LIKE '%\_runtime' ESCAPE '\' OR v.e.cat LIKE '%\_driver' ESCAPE '\'
-                THEN 'runtime_calls'::event_target
-            WHEN v.e.cat IN ('user_annotation', 'gpu_user_annotation') THEN 'annotations'::event_target
-            ELSE 'other_events'::event_target
+            -- From vendors.csv.
+            ELSE category_table(v.e.cat)
         END
         WHEN v.e.ph <> 'M' AND v.ts_us IS NULL THEN 'quarantine'::event_target
         WHEN v.e.ph IN ('s', 't', 'f') THEN 'flows'::event_target

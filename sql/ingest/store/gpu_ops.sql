@@ -11,21 +11,19 @@ WITH
             x.*,
             c.rule.collective AS rule_collective,
             CASE
-                WHEN x.cat = 'cuda_sync' OR c.rule.class = 'sync' THEN 'sync'
-                WHEN x.cat IN ('gpu_memcpy', 'Memcpy') THEN 'memcpy'
-                WHEN x.cat IN ('gpu_memset', 'Memset') THEN 'memset'
-                ELSE 'kernel'
+                WHEN c.rule.class = 'sync' THEN 'sync'
+                ELSE category_kind(x.cat)
             END AS kind,
             CASE
                 WHEN x.collective IS NOT NULL THEN 'metadata'
-                WHEN x.cat NOT IN ('kernel', 'Kernel', 'mtia_ccp_events') THEN 'category'
+                WHEN category_kind(x.cat) <> 'kernel' THEN 'category'
                 WHEN c.rule IS NOT NULL THEN 'rule'
                 ELSE 'default'
             END AS class_source,
             CASE
                 WHEN x.collective IS NOT NULL THEN 'communication'
-                WHEN x.cat = 'cuda_sync' THEN 'sync'
-                WHEN x.cat NOT IN ('kernel', 'Kernel', 'mtia_ccp_events') THEN 'memory'
+                WHEN category_kind(x.cat) = 'sync' THEN 'sync'
+                WHEN category_kind(x.cat) <> 'kernel' THEN 'memory'
                 ELSE coalesce(c.rule.class, 'computation')
             END AS class
         FROM staged_gpu_ops AS x
@@ -63,7 +61,7 @@ SELECT
     ) REPLACE (
         coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
         -- The lanes of MTIA are no streams: a transfer without the argument is on none.
-        CASE WHEN x.cat = 'mtia_ccp_events' THEN x.stream ELSE coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) END AS stream,
+        CASE WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) ELSE x.stream END AS stream,
         coalesce(x.collective, x.rule_collective) AS collective
     )
 FROM classified AS x
