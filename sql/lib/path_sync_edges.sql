@@ -33,14 +33,14 @@ WITH
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu' AND NOT n.is_start
     ),
-    -- What each call put into each stream: first to start and last to end, for a graph's many.
+    -- What was put into each stream at an instant: first to start and last to end, for a graph's many.
     _enqueued AS MATERIALIZED (
         SELECT
-            o.run, o.rank, o.device, o.stream, o.launch_id, min(o.launch_ts) AS launch_ts,
+            o.run, o.rank, o.device, o.stream, o.launch_ts,
             arg_min({'id': o.event_id, 'node': o.start_node_id}, o.start_node_id) AS first_op,
             arg_max({'id': o.event_id, 'node': o.end_node_id, 'ts': o.end_ts}, o.end_node_id) AS last_op
         FROM query_table(device_ops) AS o
-        GROUP BY o.run, o.rank, o.device, o.stream, o.launch_id
+        GROUP BY o.run, o.rank, o.device, o.stream, o.launch_ts
     ),
     -- Records of waits: which call, and for which stream as it was when.
     _sync_calls AS MATERIALIZED (
@@ -102,9 +102,9 @@ WITH
         ASOF JOIN query_table(device_ops) AS o ON o.run = c.run AND o.rank = c.rank AND c.end_node_id > o.end_node_id
         WHERE o.end_ts >= c.start_ts AND o.launch_ts < c.start_ts
     ),
-    -- A wait of a stream without a record: for the operation that the same thread launched next, what
-    -- had ended last on the device when it started, if that is of another stream and was launched
-    -- before the wait.
+    -- A wait of a stream without a record: for the operation that the same thread launched next (the
+    -- first to start, where one call launches many), what had ended last on the device when it
+    -- started, if that is of another stream and was launched before the wait.
     _silent_waits AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.ts
         FROM runtime_calls AS c
@@ -115,10 +115,15 @@ WITH
             AND lib.wanted(runs, c.run)
             AND lib.wanted(ranks, c.rank)
     ),
+    _first_ops AS (
+        SELECT DISTINCT ON (o.run, o.rank, o.launch_pid, o.launch_tid, o.launch_ts) o.*
+        FROM query_table(device_ops) AS o
+        ORDER BY o.run, o.rank, o.launch_pid, o.launch_tid, o.launch_ts, o.launch_node_id, o.start_node_id
+    ),
     _waiting_ops AS (
         SELECT DISTINCT ON (o.run, o.rank, o.event_id) o.*, w.ts AS waited_ts
         FROM _silent_waits AS w
-        ASOF JOIN query_table(device_ops) AS o
+        ASOF JOIN _first_ops AS o
             ON o.run = w.run AND o.rank = w.rank AND o.launch_pid = w.pid AND o.launch_tid = w.tid AND w.ts < o.launch_ts
         ORDER BY o.run, o.rank, o.event_id, w.ts DESC
     ),

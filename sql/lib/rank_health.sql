@@ -122,7 +122,7 @@ WITH
             s.run,
             s.rank,
             count(*) AS step_count,
-            arg_min(s.dur, s.ts) AS first_step_ns,
+            arg_min(s.dur, {'ts': s.ts, 'id': s.event_id}) AS first_step_ns,
             median(s.dur)::BIGINT AS median_step_ns
         FROM steps AS s
         SEMI JOIN _ranks AS k ON k.run = s.run AND k.rank = s.rank
