@@ -13,6 +13,7 @@ import pytest
 from hta_sql import TraceStore
 from hta_sql.hta.common.trace import Trace
 from tests.parity.jobs import EXACT, TRACES, files_of, ingest_jobs
+from tests.shared_stores import made_once
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +21,7 @@ def jobs_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
     """A store with one run per job; further captures of a job are runs named <job>-captureN."""
     if not EXACT.is_dir() or not TRACES.is_dir():
         pytest.skip("the public traces and their expected numbers are not beside the repository")
-    folder = tmp_path_factory.mktemp("parity") / "jobs.store"
-    ingest_jobs(folder)
-    with TraceStore(folder) as store:
+    with TraceStore(made_once(tmp_path_factory, "jobs", ingest_jobs)) as store:
         yield store
 
 

@@ -1,0 +1,29 @@
+"""Stores that are made once in a test run, whichever of its processes asks first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
+
+MADE_WITHIN_S = 900
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return the store of a name, made now or by another process; for reading only."""
+    top = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        top = top.parent  # that of all processes
+    folder = top / name
+    folder.mkdir(exist_ok=True)
+    store = folder / "job.store"
+    with store_lock(store_folder(folder), MADE_WITHIN_S):
+        if not (folder / "made").exists():
+            make(store)
+            (folder / "made").touch()
+    return store
