@@ -26,6 +26,7 @@ from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.listing import list_
+from hta_sql.cli.materialize import materialize
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.publish import publish
 from hta_sql.cli.report import report
@@ -48,6 +49,7 @@ COMMANDS: list[click.Command] = [
     counters,
     publish,
     catalog,
+    materialize,
     demo,
 ]
 """Every command, in the order in which a new user meets them."""

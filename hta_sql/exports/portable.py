@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import duckdb
 
@@ -18,6 +18,14 @@ from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
+
+
+class Scope(TypedDict):
+    """What is copied; None: all."""
+
+    runs: list[str] | None
+    ranks: list[int] | None
+
 
 _SOURCE = "source"
 """Name under which the store's own catalog is attached while it is copied."""
@@ -46,7 +54,7 @@ def write_portable(
         raise StoreError(f"{str(path)!r} is a folder; duckdb is written as one file.")
     store.check_scope(runs, ranks)
     path.parent.mkdir(parents=True, exist_ok=True)
-    scope = {"runs": list(runs) or None, "ranks": list(ranks) or None}
+    scope = Scope(runs=list(runs) or None, ranks=list(ranks) or None)
     with replacing(path) as partial:
         shutil.copyfile(template(load_library()), partial)
         try:
@@ -59,7 +67,7 @@ def write_portable(
 def _fill(
     con: duckdb.DuckDBPyConnection,
     store: TraceStore,
-    scope: dict[str, list[str] | list[int] | None],
+    scope: Scope,
 ) -> dict[str, int]:
     store.attach_to(con, _SOURCE)
     counts = {}
@@ -69,4 +77,13 @@ def _fill(
         con.execute(drop)
         ((counts[name],),) = con.execute(create, scope).fetchall()
     con.execute(sqltext.detach(_SOURCE))
+    for name in load_library().derived_columns():
+        # As the store has them, of all its ranks: what is left out here has been waited for as well.
+        rows = store.table(name, **scope).arrow()
+        con.register(_SOURCE, rows)
+        table = f"derived.{sqltext.identifier(name)}"
+        for statement in sqltext.replace_view_by_table(table, sqltext.of_scope(_SOURCE, ())):
+            con.execute(statement)
+        con.unregister(_SOURCE)
+        counts[name] = len(rows)
     return counts

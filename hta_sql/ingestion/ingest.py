@@ -8,9 +8,9 @@ from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, task_of
 from hta_sql.ingestion.publish import entry_of, remove_leftovers, settle
 from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Failure, raise_failures, run_jobs
-from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import Manifest, RankEntry, manifest_or_empty
+from hta_sql.store.materialize import publish
 from hta_sql.store.reports import IngestReport
 
 
@@ -50,5 +50,5 @@ def _read_and_publish(
         entries = [entry_of(result, task.known.options) for result in results]
         if entries:
             settle(folder, entries)
-            publish_manifest(folder, manifest.with_entries(entries))
+            publish(folder, manifest.with_entries(entries))
     return entries, failures

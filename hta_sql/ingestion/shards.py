@@ -24,10 +24,10 @@ from hta_sql.ingestion.shard_files import (
     write_shard,
 )
 from hta_sql.store import LOCK_TIMEOUT_S
-from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import SHARDS, TABLES, Manifest, RankEntry, Store, manifest_or_empty
+from hta_sql.store.materialize import publish
 from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ def publish_shards(
             remove_leftovers(folder, manifest)
             if new:
                 manifest = _merged(manifest, new)
-                publish_manifest(folder, manifest)
+                publish(folder, manifest)
         for shard in complete:
             _forget(folder, shard)
     failures = [failure for shard in new for failure in shard.failures]

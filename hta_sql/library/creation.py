@@ -18,12 +18,7 @@ MICROSECONDS = "us"
 def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create everything that does not depend on a store, in one transaction."""
     con.execute("BEGIN")
-    con.execute("CREATE SCHEMA stored")
-    con.execute("CREATE SCHEMA lib")
-    for name, kinds in stored_columns().items():
-        con.execute(sqltext.values_view(f"stored.{sqltext.identifier(name)}", kinds, []))
-    con.execute(argument_columns())
-    con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
+    create_empty_tables(con, library)
     for table in library.tables:
         con.execute(table.text)
         _comment(con, "VIEW", table.name, table)
@@ -31,6 +26,9 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         con.execute(macro.text)
         kind = "MACRO" if macro.is_scalar else "MACRO TABLE"
         _comment(con, kind, f"lib.{macro.name}", macro)
+    for derived in library.derived:
+        con.execute(derived.text)
+        _comment(con, "MACRO TABLE", f"derived.{derived.name}", derived)
     for analysis in library.analyses:
         con.execute(analysis.text)
         _comment(con, "MACRO TABLE", analysis.name, analysis)
@@ -42,6 +40,17 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     _create_list_of_analyses(con, library)
     _create_microsecond_views(con, library)
     con.execute("COMMIT")
+
+
+def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Create the schemas, and what the views of the library read: tables without rows."""
+    for schema in ("stored", "lib", "derived"):
+        con.execute(sqltext.create_schema(schema))
+    for schema, columns in (("stored", stored_columns()), ("derived", library.derived_columns())):
+        for name, kinds in columns.items():
+            con.execute(sqltext.values_view(f"{schema}.{sqltext.identifier(name)}", kinds, []))
+    con.execute(argument_columns())
+    con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
 
 
 RANK_SCOPE = {
@@ -57,7 +66,7 @@ RANK_SCOPE = {
 
 def _create_microsecond_views(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Give dashboards, which show what a column holds, every view in microseconds."""
-    con.execute(f"CREATE SCHEMA {MICROSECONDS}")
+    con.execute(sqltext.create_schema(MICROSECONDS))
     for about in (*library.tables, *library.newest()):
         columns = [microsecond_column(column) for column in about.columns]
         values = [

@@ -6,16 +6,19 @@ Whether the two agree with the engine is checked in rules/.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
-from hta_sql.library.files import sql_root
+from hta_sql.library.definitions import tokens
+from hta_sql.library.files import Columns, sql_root
 
 _MACRO = re.compile(
-    r"^CREATE OR REPLACE MACRO (?:lib\.)?(\w+)\(\n(.*?)^\) AS( TABLE)?\n", re.MULTILINE | re.DOTALL
+    r"^CREATE OR REPLACE MACRO (?:lib\.|derived\.)?(\w+)\(\n(.*?)^\) AS( TABLE)?\n",
+    re.MULTILINE | re.DOTALL,
 )
 _VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
 _PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
@@ -24,6 +27,7 @@ _RETURNED = re.compile(r"^-- Returns: ([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])? 
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
 _CALLED = re.compile(r"\blib\.(\w+)\(")
 _FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from): (.+)$")
+_WORD = re.compile(r"\w+")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
 
 
@@ -99,6 +103,54 @@ class Library:
     tables: tuple[SqlObject, ...]
     macros: tuple[SqlObject, ...]
     analyses: tuple[SqlObject, ...]
+    derived: tuple[SqlObject, ...] = ()
+    """What computes derived tables, those that others stand on first."""
+
+    def derived_columns(self) -> Columns:
+        """Name the columns of the derived tables, as their views document them."""
+        names = {about.base_name for about in self.derived}
+        return {
+            table.name: {column.name: column.type for column in table.columns}
+            for table in self.tables
+            if table.name in names
+        }
+
+    @cached_property
+    def derived_digests(self) -> dict[str, str]:
+        """Name the SQL by which each derived table is computed: table ─▶ hash of all it stands on."""
+        return {
+            about.base_name: hashlib.sha256(
+                "\n".join(
+                    word for used in self.stands_on(about) for word in tokens(used.text)
+                ).encode()
+            ).hexdigest()
+            for about in self.derived
+        }
+
+    def reads_derived(self, about: SqlObject) -> bool:
+        """Say whether an object reads derived tables, itself or through what it calls."""
+        if about.path not in self._reads_derived:
+            used = self.stands_on(about)
+            self._reads_derived[about.path] = any(one in self.derived for one in used)
+        return self._reads_derived[about.path]
+
+    @cached_property
+    def _reads_derived(self) -> dict[Path, bool]:
+        return {}
+
+    def stands_on(self, about: SqlObject) -> list[SqlObject]:
+        """List an object and all that its text names, and what that names, sorted by path."""
+        known = {o.name: o for o in (*self.tables, *self.macros)}
+        computing = {o.base_name: o for o in self.derived}
+        found = {about.path: about}
+        to_read = [about]
+        while to_read:
+            for word in set(_WORD.findall(_without_comments(to_read.pop().text))):
+                for named in (known.get(word), computing.get(word)):
+                    if named and named.path not in found:
+                        found[named.path] = named
+                        to_read.append(named)
+        return [found[path] for path in sorted(found)]
 
     def versions(self, name: str) -> list[SqlObject]:
         """List the versions of an analysis, oldest first."""
@@ -142,7 +194,7 @@ class Library:
 
 @cache
 def load_library() -> Library:
-    """Parse sql/tables, sql/lib and sql/analyses of this installation."""
+    """Parse sql/tables, sql/lib, sql/derived and sql/analyses of this installation."""
     return parse_library(sql_root())
 
 
@@ -154,12 +206,30 @@ def parse_library(root: Path) -> Library:
         ),
         macros=tuple(parse_file(p) for p in _lib_order(sorted((root / "lib").glob("*.sql")))),
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
+        derived=_ordered_derived([parse_file(p) for p in sorted((root / "derived").glob("*.sql"))]),
     )
 
 
 def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
     """Views over other tables come behind those over Parquet."""
     return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
+
+
+def _ordered_derived(found: list[SqlObject]) -> tuple[SqlObject, ...]:
+    """The newest version of each; behind those whose tables it reads."""
+    newest = {about.base_name: about for about in sorted(found, key=lambda a: a.version or 0)}
+    reads = {name: newest.keys() & set(_WORD.findall(a.text)) for name, a in newest.items()}
+    ordered: list[str] = []
+
+    def place(name: str) -> None:
+        for other in sorted(reads[name] - {name, *ordered}):
+            place(other)
+        if name not in ordered:
+            ordered.append(name)
+
+    for name in sorted(newest):
+        place(name)
+    return tuple(newest[name] for name in ordered)
 
 
 def _lib_order(paths: list[Path]) -> list[Path]:

@@ -85,6 +85,44 @@ def _as_today(name: str, kind: str, had: str | None) -> str:
     return f"{'NULL' if had is None else column}::{kind} AS {column}"
 
 
+def derived_view(
+    table: str,
+    columns: Iterable[str],
+    paths: Iterable[str],
+    macro: str,
+    runs: Iterable[str],
+) -> str:
+    """Build the view of a derived table: what is kept in Parquet files, and the rest computed.
+
+    Args:
+        table: Name of the table.
+        columns: Columns of the view.
+        paths: Files, each of a run.
+        macro: Name of what computes it, trusted.
+        runs: Runs that no file holds.
+    """
+    selected = ", ".join(map(identifier, columns))
+    parts = []
+    if kept := literal_list(paths).removeprefix("[]"):
+        read = f"read_parquet({kept}, hive_partitioning = true, hive_types = {{'run': VARCHAR}})"
+        parts.append(f"SELECT {selected}\nFROM {read}")
+    if missing := literal_list(runs).removeprefix("[]"):
+        parts.append(f"SELECT {selected}\nFROM derived.{macro}({missing})")
+    # In a schema of its own: in that of the stored tables, the macro would read these instead of
+    # the views over them.
+    head = f"CREATE OR REPLACE VIEW derived.{identifier(table)} AS\n"
+    return head + "\nUNION ALL\n".join(parts)
+
+
+def derived_rows(macro: str) -> str:
+    """Build the SELECT of what a derived table holds of ``$run``, which the path of its file says.
+
+    Args:
+        macro: Name of what computes it, trusted.
+    """
+    return f"SELECT * EXCLUDE (run) FROM derived.{macro}([$run::VARCHAR])"  # noqa: S608 - ours
+
+
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:
     """Build a view that shows what another relation holds under other names.
 
@@ -109,6 +147,11 @@ def comments(kind: str, name: str, text: str, columns: Mapping[str, str]) -> Ite
     yield f"COMMENT ON {kind} {name} IS {literal(text)}"
     for column, doc in columns.items():
         yield f"COMMENT ON COLUMN {name}.{identifier(column)} IS {literal(doc)}"
+
+
+def create_schema(name: str) -> str:
+    """Build the statement that makes a schema; the name trusted."""
+    return f"CREATE SCHEMA {name}"
 
 
 def call(name: str, arguments: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.store.columns import StoredFiles, stored_files
+from hta_sql.store.derived import derived_views, kept_parts
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
@@ -203,8 +204,10 @@ def _build(
             _build_of(target, folder, replace(files, lost=tuple(lost)), identity, library)
         except duckdb.Error as error:
             more = unreadable_runs(error, manifest.without(lost), folder)
-            if not more:
+            if not more and not manifest.kept:
                 raise
+            # What was computed can be computed again.
+            manifest = replace(manifest, kept=[])
             lost |= more
             if lost.issuperset(manifest.runs()):
                 raise StoreError(
@@ -221,6 +224,8 @@ def _build_of(
     files: StoredFiles,
     identity: Identity,
     library: Library,
+    *,
+    derived: bool = True,
 ) -> None:
     """Copy the template and put the tables of a store below its views."""
     relative = not identity.location
@@ -230,7 +235,8 @@ def _build_of(
     found_from = {"file_search_path": str(folder.local)} if relative else {}
     with duckdb.connect(str(target), config=CONFIG | found_from) as con:
         if filesystem := folder.filesystem():
-            con.register_filesystem(known_columns(con, filesystem, tables.values()))
+            kept = kept_parts(files.manifest, library)
+            con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
         con.execute("BEGIN")
         for name, parts in tables.items():
             located = [
@@ -242,8 +248,26 @@ def _build_of(
         # A table: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
         for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
             con.execute(statement)
+        above = "" if relative else f"{folder.root}/"
+        for view in derived_views(files.manifest, library, above) if derived else ():
+            con.execute(view)
         con.execute(_store_info(identity, files))
         con.execute("COMMIT")
+
+
+def build_for_computing(
+    target: Path, folder: StoreFolder, manifest: Manifest, library: Library
+) -> None:
+    """Build a catalog whose derived tables are empty, to compute them.
+
+    Args:
+        target: File to write.
+        folder: Store.
+        manifest: What of the store can be read.
+        library: Tables, macros and analyses.
+    """
+    identity = Identity(folder.root, "", "")
+    _build_of(target, folder, stored_files(manifest, folder), identity, library, derived=False)
 
 
 def _rank_scope(files: StoredFiles) -> str:

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -20,9 +20,11 @@ from hta_sql.closing import Closing
 from hta_sql.errors import QueryError, StoreError, StoreVersionError
 from hta_sql.library.objects import Library, load_library
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
+from hta_sql.store.derived import missing_tables
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, read_manifest
+from hta_sql.store.materialize import keep_derived
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.template import Config
 from hta_sql.store.unreadable import unreadable_runs
@@ -67,6 +69,7 @@ class Connection(Closing):
         self._lock = threading.RLock()
         self._asking: set[duckdb.DuckDBPyConnection] = set()
         self._lost: frozenset[str] = frozenset()
+        self._kept: set[str] = set()
         self._replaced: list[duckdb.DuckDBPyConnection] = []
         _LIVING.add(self)
 
@@ -103,6 +106,31 @@ class Connection(Closing):
             if self._leaves_out(opened, error):
                 return self.ask(question)
             raise QueryError(str(error)) from error
+
+    def keep(self, runs: Iterable[str]) -> None:
+        """Compute the derived tables of runs, where nobody has yet and the store may be written.
+
+        Tried once for each run: where it cannot be done, each question computes what it needs.
+        """
+        with self._lock:
+            wanted = set(runs) - self._kept
+            self._kept |= wanted
+            opened = self.opened()
+            if not wanted or self._safe or self._lost or not self._folder.local:
+                return
+            library = load_library()
+            if not missing_tables(read_manifest(self._folder), library, wanted):
+                return
+            try:
+                with store_lock(self._folder, 0):
+                    # Else somebody has changed it since it was opened.
+                    if identity_of(self._folder, library) == built_from(opened.con):
+                        keep_derived(self._folder, library, wanted)
+            except (OSError, duckdb.Error, StoreError) as error:
+                log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
+                return
+            self._replaced.append(opened.con)
+            self._opened = self._open()
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
         """Open the store without the runs whose files an error shows to be lost; if any are.

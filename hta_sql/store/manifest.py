@@ -67,6 +67,19 @@ class RankEntry:
 
 
 @dataclass(frozen=True)
+class KeptTable:
+    """A derived table of one run, as it was computed."""
+
+    table: str
+    run: str
+    key: str
+    """Names the SQL that computed it and the files that this read; see store/derived.py."""
+    path: str | None
+    """Relative to the store; None where it has no rows."""
+    rows: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything that a store holds."""
 
@@ -76,13 +89,19 @@ class Manifest:
     """Shard ─▶ digest of its manifest, for those that were merged into this one."""
     schemas: dict[str, Columns] = field(default_factory=dict)
     """Digest ─▶ the columns that the files of its entries have."""
+    kept: list[KeptTable] = field(default_factory=list)
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
-        """Add entries; an entry of the same run and rank is replaced."""
+        """Add entries; an entry of the same run and rank is replaced.
+
+        What was computed from all ranks of their runs goes.
+        """
         replaced = {(entry.run, entry.rank) for entry in new}
         kept = [entry for entry in self.entries if (entry.run, entry.rank) not in replaced]
         entries = sorted([*kept, *new], key=lambda entry: (entry.run, entry.rank))
-        return replace(self, entries=entries, writer=__version__)
+        runs = {entry.run for entry in new}
+        still = [table for table in self.kept if table.run not in runs]
+        return replace(self, entries=entries, kept=still, writer=__version__)
 
     def paths(self, table: str) -> list[str]:
         """List the files of a table, relative to the store, in order of run and rank."""
@@ -90,7 +109,8 @@ class Manifest:
 
     def named_files(self) -> set[str]:
         """Collect all files, relative to the store."""
-        return {file["path"] for entry in self.entries for file in entry.files.values()}
+        files = {file["path"] for entry in self.entries for file in entry.files.values()}
+        return files | {kept.path for kept in self.kept if kept.path}
 
     def without(self, runs: Collection[str]) -> Manifest:
         """Leave runs out."""
@@ -160,7 +180,8 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         if version == SCHEMA_VERSION:
             entries = [entry_from(entry) for entry in values["entries"]]
             published, schemas = values.get("published", {}), values.get("schemas", {})
-            return Manifest(entries, values["writer"], published, schemas)
+            kept = [KeptTable(**kept) for kept in values.get("kept", ())]
+            return Manifest(entries, values["writer"], published, schemas, kept)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
@@ -197,6 +218,7 @@ def manifest_content(manifest: Manifest) -> bytes:
         "writer": manifest.writer,
         "published": manifest.published,
         "schemas": {digest: schemas[digest] for digest in used},
+        "kept": [asdict(kept) for kept in manifest.kept],
         "entries": [asdict(entry) for entry in manifest.entries],
     }
     return json.dumps(content, indent=1).encode()

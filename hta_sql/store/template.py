@@ -26,7 +26,7 @@ STORAGE_VERSION = "v1.4.0"
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
-_FORMAT = 6
+_FORMAT = 7
 """Raised when the code here, in catalog.py or in library/creation.py writes something else from the same library."""
 
 
@@ -34,7 +34,7 @@ def library_digest(library: Library) -> str:
     """Name a state of the library, of the table definitions and of what writes catalogs."""
     digest = hashlib.sha256(f"{_FORMAT} {STORAGE_VERSION} {__version__}".encode())
     digest.update(f"{stored_columns()} {argument_columns()}".encode())
-    for about in (*library.tables, *library.macros, *library.analyses):
+    for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
         digest.update(f"{about.path.name}\0{about.text}\0".encode())
     return digest.hexdigest()
 

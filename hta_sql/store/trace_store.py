@@ -131,6 +131,8 @@ class TraceStore(Closing):
         if analysis.topic != "health":  # which says so itself
             self._warn_of_other_definitions()
         values = check_parameters(analysis, parameters)
+        if load_library().reads_derived(analysis):
+            self._connection.keep(values.get("runs") or self.runs())
         call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
         # Now, since a chart may be drawn when the store is closed.
         drawn = analysis.facts.get("Drawn from")

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import duckdb
 
 from hta_sql.library import sqltext
-from hta_sql.library.creation import create_objects
+from hta_sql.library.creation import create_empty_tables
 from hta_sql.library.objects import Column, Library, Parameter, SqlObject
 from hta_sql.library.rules.rules import columns_of
 
 SPANS = "validation_spans"
 """The relation that lib macros are called with, where a parameter takes one."""
 
-RELATIONS = ("spans", "ops", "rows")
-"""What the names of such parameters end with: intervals, operations, rows of a table."""
+RELATIONS = ("spans", "ops", "rows", "items")
+"""What the names of such parameters end with: intervals, operations, rows, parts of collectives."""
 
 _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
 """How a parameter says that it takes what another macro returns."""
@@ -27,9 +27,9 @@ def engine_problems(library: Library) -> Iterator[str]:
     of_table = {table.name: table.columns for table in library.tables}
     with duckdb.connect(":memory:") as con:
         # Only what the files stand on: each of them is created below, so that a refusal has a name.
-        create_objects(con, Library((), (), ()))
+        create_empty_tables(con, library)
         _create_spans(con, library)
-        for about in (*library.tables, *library.macros, *library.analyses):
+        for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
             try:
                 con.execute(about.text)
             except duckdb.Error as error:
@@ -50,6 +50,8 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
     if about in library.analyses:
         return "main", sqltext.call(about.name, {})
     values = {parameter.name: _value(parameter) for parameter in about.parameters}
+    if about in library.derived:
+        return "derived", sqltext.call(f"derived.{about.name}", values)
     if about.is_scalar:
         return "lib", sqltext.scalar_call(about.name, values)
     return "lib", sqltext.call(f"lib.{about.name}", values)
@@ -67,6 +69,9 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= {"run": "VARCHAR", "rank": "INTEGER", "event_id": "BIGINT"}
     columns |= {"id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
+    columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "place", "ordinal"), "BIGINT")
+    columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
+    columns |= dict.fromkeys(("is_usable", "is_late"), "BOOLEAN")
     con.execute(sqltext.values_view(SPANS, columns, []))
     for macro in library.macros:
         if macro.columns and all(column.type != "ANY" for column in macro.columns):

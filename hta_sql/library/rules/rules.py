@@ -49,7 +49,7 @@ _SINCE = re.compile(r"^\d+\.\d+(\.\d+)?$")
 def text_problems(library: Library, golden: Path | None) -> Iterator[str]:
     """Yield what is wrong with the files of a library, each message with its file."""
     with duckdb.connect(":memory:") as con:
-        for about in (*library.tables, *library.macros, *library.analyses):
+        for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
             for problem in _of_one(con, library, about, golden):
                 yield f"{about.path}: {problem}."
 
@@ -79,6 +79,9 @@ def _of_one(
         yield from scope(about)
         yield from references_of_analysis(library, statement)
         yield from golden_test(about, golden)
+    elif about in library.derived:
+        yield from derived_table(library, about)
+        yield from references_of_derived(library, statement)
     else:
         yield from references_of_lib(library, statement)
 
@@ -186,6 +189,29 @@ def references_of_analysis(library: Library, statement: Statement) -> Iterator[s
         yield "it does not end with an ORDER BY; equal input has to give equal output"
 
 
+def derived_table(library: Library, about: SqlObject) -> Iterator[str]:
+    """What computes a table has a version, takes the runs, and stands behind the view of its table."""
+    name = about.base_name
+    if about.version is None:
+        yield f"its name has no version; call it {about.name}_v1, in the file's name too"
+    if [parameter.name for parameter in about.parameters] != ["runs"]:
+        yield "it takes other parameters than runs; a derived table is kept for all ranks of a run"
+    if columns_of(about) != name:
+        yield f"it does not say '-- Columns: those of {name}.'; the view of the table lists them"
+    view = next((table for table in library.tables if table.name == name), None)
+    if view is None or f"derived.{name}" not in view.text:
+        yield f"no view shows it; write sql/tables/{name}.sql, which reads derived.{name}"
+
+
+def references_of_derived(library: Library, statement: Statement) -> Iterator[str]:
+    """Tables and lib only; plain CTE names, as in an analysis."""
+    yield from _unknown_tables(library, statement)
+    for name in sorted(statement.functions - TABLE_FUNCTIONS - _lib_names(library)):
+        yield f"it calls {name}; a derived table uses tables and lib"
+    for name in _starting_with_underscore(statement.ctes):
+        yield f"CTE {name} starts with _; those of lib do, so that the two never meet"
+
+
 def references_of_lib(library: Library, statement: Statement) -> Iterator[str]:
     """Tables, lib and the relation that it is given; CTEs that cannot hide that relation."""
     yield from _unknown_tables(library, statement)
@@ -213,7 +239,9 @@ def _lib_names(library: Library) -> set[str]:
 
 
 def _unknown_tables(library: Library, statement: Statement) -> Iterator[str]:
-    for name in sorted(statement.tables - {table.name for table in library.tables}):
+    # A recursive CTE reads all of what it has so far as recurring.<its name>.
+    own = {f"recurring.{cte}" for cte in statement.ctes}
+    for name in sorted(statement.tables - {table.name for table in library.tables} - own):
         yield f"it reads {name}, which is not a table of sql/tables"
 
 

@@ -38,8 +38,10 @@ IDENTIFIERS = frozenset(
             "launch_tid",
         ),
         *("stated_rank", "src_rank", "dst_rank", "device_type", "version"),
+        # Ranks that others are compared with.
+        *("ref_rank", "root_rank", "clock_root_rank"),
         # The rank that has the extreme.
-        *("min_rank", "max_rank", "worst_rank"),
+        *("min_rank", "max_rank", "worst_rank", "last_rank"),
         # Numbers that the profiler gave to tell or to join things.
         *("correlation", "cbid", "seq", "sequence_number", "profiler_event_index", "addr"),
         # What a device-side wait waits for: a stream, a call, an event.

@@ -1,0 +1,134 @@
+-- Who waited for whom: each rank's wait in each collective, and how long the data then took.
+--
+-- A rank waits from its own start to that of the last rank; from then to the first end the collective
+-- transfers, so that bandwidth is that of the transfer alone. A rank that was through before the last one
+-- came waited as long as it was there (is_loose). Times are in the time that all ranks share; with
+-- correct_clocks := false as recorded, apart from the base time of each trace. end_spread_ns, from the
+-- first end to the last, is how far a wait may be off: all ranks leave a collective together.
+-- Left out by default, as nothing can be said of them: kernels without a match, and the first collective
+-- of a rank in the capture (is_startup).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens nccl_implicit_sync
+-- Needs: GPU activity of two ranks that communicate
+CREATE OR REPLACE MACRO collective_waits_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to take off what the ends of collectives show the clocks to be apart.
+    correct_clocks BOOLEAN := true,
+    -- Whether to include what cannot be judged: collectives that some ranks lack, and those at the start of a capture.
+    include_unsure BOOLEAN := false,
+    -- Bandwidth of the links of a device in one direction, in GB/s; NULL means that of its model, within a host.
+    link_gbps DOUBLE := NULL
+) AS TABLE
+-- Columns:
+--   run             VARCHAR         Run name.
+--   collective_id   BIGINT          The same on all ranks of a collective.
+--   rank            INTEGER         Rank of the process.
+--   step            BIGINT          Profiler step; NULL outside of steps.
+--   collective      VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   pg_name         VARCHAR         Process group name.
+--   pg_ranks        VARCHAR         Ranks of the group as JSON.
+--   group_size      BIGINT [1]      Ranks of the group.
+--   bytes           BIGINT [bytes]  Size of the message as nccl-tests counts it.
+--   event_id        BIGINT          event_id of the kernel.
+--   start_ns        BIGINT [ns]     Start.
+--   end_ns          BIGINT [ns]     End.
+--   dur_ns          BIGINT [ns]     Duration.
+--   wait_ns         BIGINT [ns]     Until the last rank started; NULL without a match.
+--   transfer_ns     BIGINT [ns]     From then to the first end; NULL without a match.
+--   end_spread_ns   BIGINT [ns]     From the first end to the last.
+--   is_last         BOOLEAN         The last rank to start.
+--   last_rank       INTEGER         That rank.
+--   algbw_gbps      DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
+--   busbw_gbps      DOUBLE [GB/s]   That times nccl-tests' factor: the load on the links.
+--   link_peak_pct   DOUBLE [%]      Bus bandwidth as a share of what the links of the device can do; NULL where that is not known.
+--   spans_hosts     BOOLEAN         The ranks of the group are on several hosts; NULL where hosts are not known.
+--   is_complete     BOOLEAN         Found on all ranks whose traces have the group.
+--   is_startup      BOOLEAN         First collective of a rank in the capture.
+--   is_loose        BOOLEAN         A rank was through before the last one came.
+--   ends_agree      BOOLEAN         The ends lie as close together as is usual in the group.
+--   match_method    VARCHAR         seq, ordinal, time, stream or none.
+WITH
+    -- The ranks that were asked for are chosen at the end: others are waited for.
+    parts AS (
+        SELECT
+            c.*,
+            CASE WHEN correct_clocks THEN c.start_ns ELSE c.ts END AS start,
+            CASE WHEN correct_clocks THEN c.end_ns ELSE c.ts + c.dur END AS finish,
+            lib.message_bytes(c.collective, c.elem_type, c.in_elems, c.out_elems) AS size,
+            coalesce(c.group_size, c.rank_count) AS n
+        FROM matched_collectives AS c
+        WHERE lib.wanted(runs, c.run) AND (include_unsure OR (c.is_complete AND NOT c.is_startup))
+    ),
+    hosts AS (
+        SELECT k.run, k.rank, k.host_name FROM ranks AS k
+    ),
+    instances AS (
+        SELECT
+            p.run, p.collective_id,
+            count(*) AS found,
+            max(p.start) AS last_start,
+            min(p.finish) AS first_finish,
+            max(p.finish) - min(p.finish) AS end_spread,
+            arg_max(p.rank, (p.start, -p.rank)) AS last_rank,
+            CASE WHEN count(h.host_name) = count(*) THEN count(DISTINCT h.host_name) > 1 END AS spans_hosts
+        FROM parts AS p
+        JOIN hosts AS h ON h.run = p.run AND h.rank = p.rank
+        GROUP BY p.run, p.collective_id
+    ),
+    models AS (
+        SELECT d.run, d.rank, d.device, lib.link_peak(d.name) AS peak FROM devices AS d
+    ),
+    measured AS (
+        SELECT
+            p.*, i.last_rank, i.end_spread, i.spans_hosts, i.found,
+            CASE WHEN i.found > 1 THEN least(i.last_start - p.start, p.dur) END AS waited,
+            CASE WHEN i.found > 1 THEN greatest(0, i.first_finish - i.last_start) END AS transferred,
+            i.first_finish < i.last_start AS has_left,
+            coalesce(link_gbps, CASE WHEN NOT coalesce(i.spans_hosts, false) THEN m.peak END) AS peak
+        FROM parts AS p
+        JOIN instances AS i ON i.run = p.run AND i.collective_id = p.collective_id
+        LEFT JOIN models AS m ON m.run = p.run AND m.rank = p.rank AND m.device = p.device
+        WHERE
+            lib.wanted(ranks, p.rank)
+            AND lib.wanted(steps, p.step)
+            AND (include_last_profiler_step OR NOT p.in_last_step)
+    )
+SELECT
+    m.run,
+    m.collective_id,
+    m.rank,
+    m.step,
+    m.collective,
+    m.pg_name,
+    coalesce(m.member_ranks, m.pg_ranks) AS pg_ranks,
+    m.n AS group_size,
+    m.size AS bytes,
+    m.event_id,
+    m.start AS start_ns,
+    m.finish AS end_ns,
+    m.dur AS dur_ns,
+    m.waited AS wait_ns,
+    m.transferred AS transfer_ns,
+    CASE WHEN m.found > 1 THEN m.end_spread END AS end_spread_ns,
+    m.found > 1 AND m.rank = m.last_rank AS is_last,
+    CASE WHEN m.found > 1 THEN m.last_rank END AS last_rank,
+    m.size / nullif(m.transferred, 0) AS algbw_gbps,
+    m.size * lib.busbw_factor(m.collective, m.n) / nullif(m.transferred, 0) AS busbw_gbps,
+    100 * m.size * lib.busbw_factor(m.collective, m.n) / nullif(m.transferred, 0) / m.peak AS link_peak_pct,
+    m.spans_hosts,
+    m.is_complete,
+    m.is_startup,
+    m.has_left AS is_loose,
+    m.ends_agree,
+    m.match_method
+FROM measured AS m
+ORDER BY m.run, m.collective_id, m.rank

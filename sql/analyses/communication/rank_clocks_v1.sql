@@ -1,0 +1,63 @@
+-- How far the clock of each rank is from that of the lowest rank, by the ends of matched collectives.
+--
+-- All ranks leave a collective together, so that what their ends are apart is what their clocks are apart,
+-- after the base time of each trace. Ranks of one host share a clock where hosts are known. An
+-- estimate is taken off the times of collectives where it is more than three times its spread, or where the
+-- clock drifts; the times in the tables are as recorded. Ranks that no collective connects are not compared.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a clock is estimated from all steps
+-- Reference: none
+-- Needs: GPU activity of two ranks that communicate
+CREATE OR REPLACE MACRO rank_clocks_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   host_name     VARCHAR         Host; NULL where the trace does not name it.
+--   domain        VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   root_rank     INTEGER         Rank whose clock counts; NULL where nothing is known.
+--   estimate_ns   DOUBLE [ns]     How far the clock is ahead in the middle of the capture; NULL where nothing is known.
+--   spread_ns     DOUBLE [ns]     Median distance of the ends from that.
+--   drift         DOUBLE [1]      Time that it gains in each unit of time.
+--   end_count     BIGINT [count]  Ends that the estimate stands on.
+--   is_applied    BOOLEAN         It is taken off the times of collectives.
+--   base_time_ns  BIGINT [ns]     baseTimeNanoseconds of the trace; NULL: its clock may start anywhere.
+--   reason        VARCHAR         Why nothing is known.
+WITH
+    estimates AS (
+        SELECT
+            m.run, m.rank,
+            any_value(m.clock_domain) AS domain, any_value(m.clock_root_rank) AS root_rank,
+            any_value(m.clock_estimate_ns) AS estimate, any_value(m.clock_spread_ns) AS spread,
+            any_value(m.clock_drift) AS drift, any_value(m.clock_end_count) AS end_count,
+            bool_or(m.clock_is_applied) AS is_applied
+        FROM matched_collectives AS m
+        WHERE lib.wanted(runs, m.run)
+        GROUP BY m.run, m.rank
+    )
+SELECT
+    k.run,
+    k.rank,
+    k.host_name,
+    coalesce(e.domain, k.host_name, 'rank ' || k.rank) AS domain,
+    CASE WHEN e.end_count > 0 THEN e.root_rank END AS root_rank,
+    CASE WHEN e.end_count > 0 THEN e.estimate END AS estimate_ns,
+    CASE WHEN e.end_count > 0 THEN e.spread END AS spread_ns,
+    CASE WHEN e.end_count > 0 THEN e.drift END AS drift,
+    coalesce(e.end_count, 0) AS end_count,
+    coalesce(e.end_count > 0 AND e.is_applied, false) AS is_applied,
+    k.base_time_ns,
+    CASE
+        WHEN e.run IS NULL THEN 'the rank does not communicate'
+        WHEN e.end_count = 0 THEN 'no collective was found on all its ranks'
+    END AS reason
+FROM ranks AS k
+LEFT JOIN estimates AS e ON e.run = k.run AND e.rank = k.rank
+WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+ORDER BY k.run, k.rank

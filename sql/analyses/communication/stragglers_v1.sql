@@ -1,0 +1,162 @@
+-- Which ranks are late, and nobody else: what that costs, why, and what to look at.
+--
+-- In every collective all ranks wait for the last one. Who holds up the others is who waits least, summed
+-- over all its groups: a rank that is late in one group because it waited in another has waited as long as
+-- its victims. A rank is named where it waits less than the ranks it meets by min_pct of the capture, also
+-- without its largest single delay; where chance would do that in 6 of 1,000 jobs at most (chance_z against
+-- chance_limit); where it came last at least twice; and where the ends of nine in ten of its collectives agree
+-- (trusted_pct), without which waits are none. Lateness between sender and receiver of a pipeline is not
+-- judged. Why a rank is late comes from the window that all ranks have in common, in which it computes,
+-- copies or idles as much more as it waits less, beside ranks that are not late.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a habit shows over all steps of a capture
+-- Reference: TraceLens straggler_summary, msprof-analyze slow_rank
+-- Needs: GPU activity of two ranks that communicate
+CREATE OR REPLACE MACRO stragglers_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank. All ranks are judged.
+    ranks INTEGER[] := NULL,
+    -- Smallest share of the capture that others have to wait more, in percent.
+    min_pct DOUBLE := 1.0
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   is_straggler      BOOLEAN         It holds up the others; NULL where that cannot be judged (reason).
+--   message           VARCHAR         What it means, in a sentence; NULL where it is not late.
+--   cause             VARCHAR         slower compute, throttling, more compute, host-bound, data loading, copies, unknown; NULL: not late.
+--   subject           VARCHAR         Operator, kernel or annotation that differs most from the other ranks.
+--   subject_ns        BIGINT [ns]     How much more that takes in the common window.
+--   cause_ns          BIGINT [ns]     How much more it computes, copies or idles there.
+--   kernel            VARCHAR         Kernel that differs most, where the device computes longer.
+--   slowdown          DOUBLE [1]      Length of its kernels over that of the same calls on other ranks.
+--   cost_ns           BIGINT [ns]     Exposed wait of the others in the common window that they would gain at most.
+--   cost_pct          DOUBLE [%]      The same as a share of the window.
+--   excess_ns         BIGINT [ns]     How much less it waits than the median of the ranks that it meets.
+--   excess_pct        DOUBLE [%]      The same as a share of the capture.
+--   wait_caused_ns    BIGINT [ns]     Waits of others for it, without what it had itself waited more than they before.
+--   wait_caused_pct   DOUBLE [%]      The same as a share of the time of those others.
+--   wait_ns           BIGINT [ns]     Its own waits.
+--   last_count        BIGINT [count]  Collectives in which it came last.
+--   last_pct          DOUBLE [%]      The same as a share of its collectives.
+--   collective_count  BIGINT [count]  Collectives that were looked at.
+--   chance_z          DOUBLE [1]      Its lateness in standard deviations of chance.
+--   chance_limit      DOUBLE [1]      What that exceeds by chance, on any rank, in 6 of 1,000 jobs.
+--   trusted_pct       DOUBLE [%]      Share of its collectives whose ends agree.
+--   look_at           VARCHAR         Analysis that shows more.
+--   reason            VARCHAR         Why nothing can be judged.
+WITH
+    signals AS MATERIALIZED (
+        SELECT s.*, s.trusted_share >= 0.9 AND s.run_trusted_share >= 0.8 AS is_trusted
+        FROM lib.straggler_signals(runs) AS s
+    ),
+    judged AS MATERIALIZED (
+        SELECT
+            s.*,
+            coalesce(
+                s.is_trusted
+                AND s.excess_ns * s.lead_kept >= s.run_ns * min_pct / 100
+                AND s.last_count >= 2
+                AND s.chance_z >= s.chance_limit,
+                false
+            ) AS is_late
+        FROM signals AS s
+    ),
+    causes AS MATERIALIZED (
+        SELECT c.* FROM lib.lateness_causes('judged') AS c
+    ),
+    kernels AS MATERIALIZED (
+        SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL
+    ),
+    short AS (
+        SELECT n.name, n.short_name FROM lib.short_names('kernels') AS n
+    ),
+    known AS (
+        SELECT k.run, k.rank
+        FROM ranks AS k
+        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+    ),
+    communicating AS (
+        SELECT m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup AND NOT m.is_p2p) AS is_matched
+        FROM matched_collectives AS m
+        WHERE lib.wanted(runs, m.run)
+        GROUP BY m.run, m.rank
+    ),
+    told AS (
+        SELECT
+            k.run, k.rank, j.* EXCLUDE (run, rank), c.* EXCLUDE (run, rank, cause, subject), m.is_matched,
+            CASE WHEN j.is_late THEN coalesce(c.cause, 'unknown') END AS cause,
+            coalesce(s.short_name, c.subject) AS subject,
+            CASE WHEN c.cost_ns > 0 THEN least(c.cost_ns / c.window_ns, j.excess_ns / j.run_ns) ELSE j.excess_ns / j.run_ns END AS cost_share
+        FROM known AS k
+        LEFT JOIN judged AS j ON j.run = k.run AND j.rank = k.rank
+        LEFT JOIN causes AS c ON c.run = k.run AND c.rank = k.rank
+        -- A kernel that no operator launched is called by its own name.
+        LEFT JOIN short AS s ON s.name = c.subject AND c.subject = c.kernel
+        LEFT JOIN communicating AS m ON m.run = k.run AND m.rank = k.rank
+    ),
+    explained AS (
+        SELECT
+            t.*,
+            CASE t.cause
+                WHEN 'slower compute' THEN
+                    CASE WHEN t.uniform_share >= 0.8 THEN 'all its kernels take longer' ELSE 'its kernels take longer' END
+                    || printf(' (same calls, %.2f x)', t.slowdown) || ', most in ' || t.subject
+                WHEN 'throttling' THEN
+                    printf('its kernels take longer and longer (same calls, %.2f x at first, %.2f x at last), most in ', t.first_third, t.last_third)
+                    || t.subject
+                WHEN 'more compute' THEN printf('it computes %.1f ms more, most in ', t.cause_ns / 1e6) || t.subject
+                WHEN 'data loading' THEN printf('it loads data %.1f ms longer, in ', t.subject_ns / 1e6) || t.subject
+                WHEN 'host-bound' THEN printf('its device has %.1f ms more without work, as its host takes longer, most in ', t.cause_ns / 1e6) || t.subject
+                WHEN 'copies' THEN printf('it copies %.1f ms longer, most in ', t.cause_ns / 1e6) || t.subject
+                WHEN 'unknown' THEN 'nothing in the trace shows why'
+            END AS why,
+            CASE
+                WHEN t.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
+                WHEN t.cause = 'data loading' THEN 'step_accounting'
+                WHEN t.cause = 'host-bound' THEN 'ops_by_name'
+                WHEN t.cause = 'unknown' THEN 'collective_waits'
+            END AS next_look
+        FROM told AS t
+    )
+SELECT
+    e.run,
+    e.rank,
+    CASE WHEN e.is_trusted THEN e.is_late END AS is_straggler,
+    CASE
+        WHEN e.is_late THEN
+            printf('Rank %d is late: it makes the others wait %.*f %% of the time; ', e.rank, CASE WHEN e.cost_share >= 0.1 THEN 0 ELSE 1 END, 100 * e.cost_share)
+            || e.why || '; look at ' || e.next_look
+    END AS message,
+    e.cause,
+    e.subject,
+    CASE WHEN e.is_late THEN e.subject_ns END AS subject_ns,
+    e.cause_ns,
+    e.kernel,
+    e.slowdown,
+    e.cost_ns,
+    100 * e.cost_ns / nullif(e.window_ns, 0) AS cost_pct,
+    e.excess_ns,
+    100 * e.excess_ns / nullif(e.run_ns, 0) AS excess_pct,
+    e.wait_caused_ns,
+    100 * e.wait_caused_ns / nullif(e.peer_count * e.run_ns, 0) AS wait_caused_pct,
+    e.wait_ns,
+    e.last_count,
+    100 * e.last_count / nullif(e.collective_count, 0) AS last_pct,
+    e.collective_count,
+    e.chance_z,
+    e.chance_limit,
+    100 * e.trusted_share AS trusted_pct,
+    e.next_look AS look_at,
+    CASE
+        WHEN e.is_trusted THEN NULL
+        WHEN e.is_late IS NOT NULL THEN 'the ends of its collectives do not agree: waits are not known'
+        WHEN e.is_matched THEN 'nobody else was met often enough'
+        WHEN e.is_matched IS NULL THEN 'the rank does not communicate'
+        ELSE 'no collective was found on all its ranks'
+    END AS reason
+FROM explained AS e
+ORDER BY e.run, e.rank

@@ -1,0 +1,63 @@
+-- Where each step of the host goes: compute, exposed transfer, exposed wait, exposed copies, and idle
+-- before, between and after the device's work. The parts sum to the step exactly.
+--
+-- The step is the host's, so that a device that has nothing to do for the first half of it shows that.
+-- What runs at once counts in this order: computation, transfer, wait, copies. Waiting for other ranks is
+-- told from transferring by matching collectives across ranks; in a collective without a match it is not
+-- known, and all of it counts as transfer (exposed_unmatched_ns says how much). A trace without steps is
+-- one step, from its first event to its last end. Steps overlap where the profiler opens the next before it
+-- closes one.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens gpu_timeline, from the host's step and with waiting told apart
+-- Needs: nothing; steps need the profiler's schedule
+CREATE OR REPLACE MACRO step_accounting_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR      Run name.
+--   rank                  INTEGER      Rank of the process.
+--   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps.
+--   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the seven parts.
+--   compute_ns            BIGINT [ns]  A computation kernel runs.
+--   exposed_transfer_ns   BIGINT [ns]  No computation, but a collective that all ranks have come to, or one without a match.
+--   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
+--   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
+--   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step.
+--   idle_between_ns       BIGINT [ns]  Nothing, between the first and the last.
+--   idle_after_ns         BIGINT [ns]  Nothing, after the last.
+--   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns: collectives in which waiting is not known.
+--   idle_pct              DOUBLE [%]   The three idle parts as a share of the step; NULL for an empty step.
+--   compute_pct           DOUBLE [%]   Computation as a share of the step; NULL for an empty step.
+SELECT
+    p.run,
+    p.rank,
+    p.step,
+    p.step_ns,
+    p.compute_ns,
+    p.exposed_transfer_ns,
+    p.exposed_wait_ns,
+    p.exposed_memory_ns,
+    p.idle_before_ns,
+    p.idle_between_ns,
+    p.idle_after_ns,
+    p.exposed_unmatched_ns,
+    100 * (p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.step_ns, 0) AS idle_pct,
+    100 * p.compute_ns / nullif(p.step_ns, 0) AS compute_pct
+FROM step_parts AS p
+JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+WHERE
+    NOT p.is_common
+    AND lib.wanted(runs, p.run)
+    AND lib.wanted(ranks, p.rank)
+    AND lib.wanted(steps, p.step)
+    AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+ORDER BY p.run, p.rank, p.step

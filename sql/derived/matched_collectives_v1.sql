@@ -1,0 +1,152 @@
+-- Which communication kernels of the ranks of a run are one collective, how far the clocks of the ranks
+-- are apart, and who waited for whom.
+--
+-- In stages, each a macro of lib: what each kernel runs (collective_calls) ▸ in which channel, which is
+-- what keeps its order on all its ranks (collective_channels) ▸ by how many places the sequences of a
+-- channel are shifted (sequence_shifts) ▸ where a hole is in one (repaired_places) ▸ what is one
+-- collective (matched_items) ▸ the clocks (clock_estimates). Then, in corrected time, a rank waits from
+-- its own start to the start of the last rank.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO derived.matched_collectives_v1(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns: those of matched_collectives.
+WITH
+    -- What a call says is wide, and read three times rather than kept: once for each label, once in numbers, once at the end.
+    labelled_calls AS NOT MATERIALIZED (
+        SELECT c.*
+        FROM lib.collective_calls(runs) AS c
+    ),
+    labels AS MATERIALIZED (
+        SELECT l.*, dense_rank() OVER (ORDER BY l.run, l.channel_id) AS lane_id
+        FROM lib.collective_channels('labelled_calls') AS l
+    ),
+    labelled AS MATERIALIZED (
+        SELECT c.run, c.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.seq, c.shape_id, l.lane_id
+        FROM lib.collective_calls(runs) AS c
+        JOIN labels AS l ON l.label_id = c.label_id
+    ),
+    items AS MATERIALIZED (
+        SELECT
+            l.lane_id, l.rank, l.event_id, l.ts, l.end_ts, l.seq, l.shape_id,
+            row_number() OVER in_order - 1 AS place,
+            lead(l.end_ts) OVER in_order - l.end_ts AS gap,
+            count(*) OVER (PARTITION BY l.lane_id, l.rank) AS n
+        FROM labelled AS l
+        WINDOW in_order AS (PARTITION BY l.lane_id, l.rank ORDER BY l.ts, l.event_id)
+    ),
+    shifts AS MATERIALIZED (
+        SELECT s.*
+        FROM lib.sequence_shifts('items') AS s
+    ),
+    shifted AS MATERIALIZED (
+        SELECT i.lane_id, i.rank, s.ref_rank, i.place, i.place + s.shift AS ordinal, i.end_ts, i.gap, i.seq, i.shape_id
+        FROM items AS i
+        JOIN shifts AS s ON s.lane_id = i.lane_id AND s.rank = i.rank
+    ),
+    repaired AS MATERIALIZED (
+        SELECT r.*
+        FROM lib.repaired_places('shifted') AS r
+    ),
+    channels AS MATERIALIZED (
+        SELECT
+            l.lane_id, l.run, any_value(l.channel_id) AS channel_id, any_value(l.channel) AS channel_text,
+            max(l.member_ranks) AS member_ranks, max(l.full_pg_name) AS full_pg_name,
+            bool_or(l.is_p2p) AS is_p2p, bool_or(l.is_known) AS is_known, count(DISTINCT l.rank) AS rank_count
+        FROM labels AS l
+        GROUP BY l.lane_id, l.run
+    ),
+    starts AS (
+        SELECT l.run, l.rank, min(l.ts) AS first_ts FROM labelled AS l GROUP BY l.run, l.rank
+    ),
+    keyed AS (
+        SELECT
+            c.run, i.lane_id, i.rank, i.event_id, i.ts, i.end_ts, m.number, m.nth, m.method, c.rank_count,
+            -- The rank's first collective in the capture: why it came when it did was not seen.
+            i.ts = s.first_ts AS is_first
+        FROM items AS i
+        JOIN lib.matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.place = i.place
+        JOIN channels AS c ON c.lane_id = i.lane_id
+        JOIN starts AS s ON s.run = c.run AND s.rank = i.rank
+    ),
+    instances AS (
+        SELECT
+            k.run, k.lane_id, k.number, k.nth, count(*) AS found_count, bool_or(k.is_first) AS is_startup,
+            row_number() OVER (PARTITION BY k.run ORDER BY min(k.ts), k.lane_id, k.number, k.nth) AS collective_id
+        FROM keyed AS k
+        GROUP BY k.run, k.lane_id, k.number, k.nth
+    ),
+    matched AS MATERIALIZED (
+        SELECT
+            k.run, k.lane_id, k.rank, k.event_id, k.ts, k.end_ts, k.number, k.nth, k.method, k.rank_count,
+            i.collective_id, i.found_count, i.is_startup,
+            i.found_count = k.rank_count AND k.rank_count > 1 AND NOT i.is_startup AS is_usable
+        FROM keyed AS k
+        JOIN instances AS i ON i.lane_id = k.lane_id AND i.number = k.number AND i.nth = k.nth
+    ),
+    clocks AS MATERIALIZED (
+        SELECT c.*
+        FROM lib.clock_estimates(runs, 'matched', 'shifts') AS c
+    ),
+    corrected AS MATERIALIZED (
+        SELECT
+            m.*,
+            CASE WHEN c.is_applied THEN round(c.estimate_ns + c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_ns
+        FROM matched AS m
+        JOIN clocks AS c ON c.run = m.run AND c.rank = m.rank
+    ),
+    gathered AS MATERIALIZED (
+        SELECT
+            c.run, c.collective_id, any_value(c.lane_id) AS lane_id,
+            max(c.ts - c.clock_ns) AS last_start,
+            min(c.end_ts - c.clock_ns) AS first_end,
+            max(c.end_ts - c.clock_ns) - min(c.end_ts - c.clock_ns) AS end_spread,
+            arg_max(c.rank, (c.ts - c.clock_ns, -c.rank)) AS last_rank
+        FROM corrected AS c
+        GROUP BY c.run, c.collective_id
+    ),
+    gaps AS (
+        SELECT i.lane_id, median(i.gap) AS gap
+        FROM items AS i
+        GROUP BY i.lane_id
+    ),
+    -- Ends must agree, or a wait is not one: within 50 us of ten times what is usual in the channel, and within a quarter of its gaps.
+    tolerances AS (
+        SELECT g.lane_id, 50000 + least(10 * median(g.end_spread), coalesce(0.25 * any_value(p.gap), 1e18)) AS tolerance
+        FROM gathered AS g
+        JOIN gaps AS p ON p.lane_id = g.lane_id
+        GROUP BY g.lane_id
+    )
+SELECT
+    c.run, c.rank, c.event_id, c.collective_id,
+    a.collective, a.told_by, a.pg_name, a.pg_desc, a.pg_ranks, a.group_size, a.elem_type, a.in_elems, a.out_elems,
+    a.in_split_sizes, a.out_split_sizes, a.seq, a.src_rank, a.dst_rank,
+    a.device, a.stream, a.step, a.in_last_step, a.op_id, a.module_id, a.ts, a.dur,
+    n.channel_id, n.channel_text AS channel, to_json(n.member_ranks)::VARCHAR AS member_ranks, n.is_p2p,
+    c.rank_count, c.found_count,
+    CASE WHEN c.found_count < 2 THEN 'none' WHEN c.method = 'ordinal' AND NOT n.is_known THEN 'stream' ELSE c.method END AS match_method,
+    (s.next_score - s.score) / 1000 AS match_margin,
+    c.found_count = c.rank_count AND c.rank_count > 1 AS is_complete,
+    c.is_startup,
+    c.clock_ns,
+    c.ts - c.clock_ns AS start_ns,
+    c.end_ts - c.clock_ns AS end_ns,
+    -- Who was through before the last one came did not wait for it.
+    CASE WHEN c.found_count > 1 THEN least(g.last_start - (c.ts - c.clock_ns), c.end_ts - c.ts) END AS wait_ns,
+    CASE WHEN c.found_count > 1 THEN greatest(0, g.first_end - g.last_start) END AS transfer_ns,
+    CASE WHEN c.found_count > 1 THEN g.end_spread END AS end_spread_ns,
+    c.found_count > 1 AND c.rank = g.last_rank AS is_last,
+    g.first_end < g.last_start AS is_loose,
+    g.end_spread <= t.tolerance AS ends_agree,
+    k.domain AS clock_domain, k.root_rank AS clock_root_rank, k.estimate_ns AS clock_estimate_ns, k.spread_ns AS clock_spread_ns,
+    k.drift AS clock_drift, k.end_count AS clock_end_count, k.mid_ts AS clock_mid_ts, k.is_applied AS clock_is_applied
+FROM corrected AS c
+JOIN lib.collective_calls(runs) AS a ON a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
+JOIN channels AS n ON n.lane_id = c.lane_id
+JOIN gathered AS g ON g.run = c.run AND g.collective_id = c.collective_id
+JOIN tolerances AS t ON t.lane_id = c.lane_id
+JOIN clocks AS k ON k.run = c.run AND k.rank = c.rank
+LEFT JOIN shifts AS s ON s.lane_id = c.lane_id AND s.rank = c.rank

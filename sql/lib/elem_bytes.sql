@@ -1,0 +1,16 @@
+-- Bytes of an element of a type, by the names of torch and of Ascend's recorder.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.elem_bytes(
+    -- Name of the type.
+    elem_type_name
+) AS
+-- Returns: INTEGER [bytes]  Size of an element; NULL for an unknown type.
+CASE
+    WHEN elem_type_name IN ('Float', 'Int', 'UInt32', 'QInt32', 'FP32', 'INT32', 'UINT32', 'ComplexHalf') THEN 4
+    WHEN elem_type_name IN ('BFloat16', 'Half', 'Short', 'UInt16', 'FP16', 'BFP16', 'BF16', 'INT16', 'UINT16') THEN 2
+    WHEN elem_type_name IN ('Double', 'Long', 'UInt64', 'FP64', 'INT64', 'UINT64', 'ComplexFloat') THEN 8
+    WHEN elem_type_name IN ('Byte', 'Char', 'Bool', 'QInt8', 'QUInt8', 'INT8', 'UINT8') OR starts_with(elem_type_name, 'Float8') THEN 1
+    WHEN elem_type_name = 'ComplexDouble' THEN 16
+END

@@ -1,0 +1,23 @@
+-- The communication kernels that an analysis looks at: wanted runs, ranks and steps. What they have been
+-- matched with may lie outside.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.scoped_collectives(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns: those of matched_collectives.
+SELECT m.*
+FROM matched_collectives AS m
+WHERE
+    lib.wanted(runs, m.run)
+    AND lib.wanted(ranks, m.rank)
+    AND lib.wanted(steps, m.step)
+    AND (include_last_profiler_step OR NOT m.in_last_step)

@@ -1,0 +1,24 @@
+-- Where each step of the host goes on the device, in parts that sum to it; and the same of the window
+-- that all ranks of a run have in common.
+--
+-- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by
+-- the question.
+CREATE OR REPLACE VIEW step_parts AS
+-- Columns:
+--   run                   VARCHAR      Run: one capture of one job.
+--   rank                  INTEGER      Rank of the process.
+--   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps, and for the common window.
+--   is_last               BOOLEAN      The rank's last step.
+--   is_common             BOOLEAN      The common window: from the first to the last collective that all ranks have seen.
+--   ts                    BIGINT [ns]  Start of the step on the host, since the run's first event.
+--   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
+--   compute_ns            BIGINT [ns]  A computation kernel runs.
+--   exposed_transfer_ns   BIGINT [ns]  No computation, but a collective that all ranks have come to, or one without a match.
+--   exposed_unmatched_ns  BIGINT [ns]  Of that, in collectives without a match on other ranks: waiting in them is not known.
+--   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
+--   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
+--   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step.
+--   idle_between_ns       BIGINT [ns]  Nothing, between the first and the last.
+--   idle_after_ns         BIGINT [ns]  Nothing, after the last.
+SELECT x.*
+FROM derived.step_parts AS x

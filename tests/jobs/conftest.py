@@ -1,0 +1,42 @@
+"""All planted jobs in one database, each a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import duckdb
+import pytest
+
+from tests.jobs.kinds import KINDS
+from tests.jobs.simulator import Collective
+from tests.jobs.spec import PlantedJob
+from tests.jobs.tables import database, derive, fill, rows_of
+from tests.jobs.traces import Trace, capture
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs and what the engine says about them."""
+
+    con: duckdb.DuckDBPyConnection
+    runs: dict[str, tuple[PlantedJob, list[Trace]]]
+
+    def collectives(self, run: str) -> list[Collective]:
+        """The parts in collectives that are in the traces of all their ranks."""
+        _, traces = self.runs[run]
+        parts = [c for trace in traces for c in trace.did.collectives if c.event is not None]
+        found: dict[object, int] = {}
+        for part in parts:
+            found[part.key] = found.get(part.key, 0) + 1
+        return [part for part in parts if found[part.key] == len(part.group)]
+
+
+@pytest.fixture(scope="session")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    """Simulate and capture every kind, and compute the derived tables."""
+    runs = {run: (job, capture(job)) for run, job in KINDS.items()}
+    with database(tmp_path_factory.mktemp("jobs")) as con:
+        fill(con, rows_of(runs))
+        derive(con)
+        yield Jobs(con, runs)

@@ -1,0 +1,73 @@
+"""The planted jobs: each kind once, named for what is planted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.jobs.spec import MS, US, Clock, PlantedJob
+
+DP = PlantedJob(ranks=4, steps=12, layers=2)
+TP = replace(DP, ranks=8, tp=2)
+LATE = replace(DP, slower_clock={2: 1.3})
+
+CAUSES = {
+    "slower clocks": replace(DP, slower_clock={2: 1.3}),
+    "slower kernel": replace(DP, slower_kernel={1: 1.5}),
+    "throttled": replace(DP, throttled={3: 1.5}),
+    "more kernels": replace(DP, more_kernels={0: 1}),
+    "bigger batch": replace(DP, bigger_batch={2: 1.4}),
+    "host-bound": replace(DP, host_bound={1: 60 * US}),
+    "data loading": replace(DP, loading={3: 1 * MS}),
+    "slower clocks, tp in dp": replace(TP, slower_clock={3: 1.3}),
+    "host-bound, tp in dp": replace(TP, host_bound={5: 60 * US}),
+    "slower clocks, overlap": replace(LATE, overlap=True),
+    "slower clocks, 2 ranks": replace(DP, ranks=2, slower_clock={1: 1.2}),
+}
+"""One rank is late."""
+
+CAPTURES = {
+    "late captures": replace(LATE, starts_late={0: 3 * MS, 1: 5 * MS, 3: 4 * MS}),
+    "late and early": replace(LATE, starts_late={0: 3 * MS}, ends_early={1: 4 * MS}),
+    "hosts 3 ms apart": replace(
+        TP, slower_clock={3: 1.3}, hosts=2, clocks=dict.fromkeys(range(4, 8), Clock(3 * MS))
+    ),
+    "hosts 3 ms apart, late": replace(
+        TP,
+        slower_clock={3: 1.3},
+        hosts=2,
+        clocks=dict.fromkeys(range(4, 8), Clock(3 * MS)),
+        starts_late={1: 3 * MS, 6: 4 * MS},
+        metadata="without seq",
+    ),
+    "hosts not named": replace(
+        LATE, names_hosts=False, clocks={2: Clock(3 * MS), 3: Clock(-1 * MS)}
+    ),
+    "drift": replace(LATE, hosts=4, clocks={1: Clock(0, 5e-5), 3: Clock(2 * MS, -3e-5)}),
+    "without seq": replace(LATE, metadata="without seq"),
+    "operators tell": replace(LATE, metadata="operator"),
+    "no metadata": replace(LATE, metadata="none", starts_late={0: 3 * MS}),
+    "no metadata, tp in dp": replace(TP, slower_clock={3: 1.3}, metadata="none"),
+    "cut lists": replace(TP, ranks=16, slower_clock={3: 1.3}, cut_lists=True),
+    "doubled seq": replace(LATE, seq="doubled", starts_late={1: 3 * MS}),
+    "doubled on one rank": replace(LATE, seq="doubled on one rank"),
+    "off on one rank": replace(LATE, seq="off on one rank"),
+    "missing in the middle": replace(LATE, lost={1: (20,)}),
+    "missing without seq": replace(LATE, lost={1: (20,)}, metadata="without seq"),
+    "no steps": replace(LATE, writes_steps=False),
+    "slow link": replace(TP, slow_link={1: 4.0}),
+    "pipeline": replace(DP, ranks=4, stages=2, slower_clock={1: 1.3}),
+}
+"""The traces are not as one would like them."""
+
+QUIET = {
+    "noise": replace(DP, noise=0.05),
+    "noise, tp in dp": replace(TP, noise=0.05),
+    "noise, overlap": replace(DP, noise=0.05, overlap=True),
+    "noise, pipeline": replace(DP, ranks=8, stages=4, noise=0.05),
+}
+"""Nobody is late."""
+
+KINDS = CAUSES | CAPTURES | QUIET
+
+UNSURE = {"no metadata, tp in dp"}
+"""Nothing tells the groups of one stream apart: the rows say how far they may be off."""

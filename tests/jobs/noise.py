@@ -1,0 +1,86 @@
+"""Arrays of many small jobs of one group, straight into the tables that the verdict reads."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Kind = Literal["normal", "exponential", "lognormal", "hiccups", "lasting"]
+
+WORK_NS = 1_000_000
+TRANSFER_NS = 150_000
+SHARE = 0.05
+
+
+def noise(
+    kind: Kind, shape: tuple[int, ...], random: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Draw how much longer each rank works before each collective, as a share; jobs, collectives, ranks."""
+    if kind == "normal":
+        return random.normal(0, SHARE, shape)
+    if kind == "exponential":
+        return random.exponential(SHARE, shape)
+    if kind == "lognormal":
+        return SHARE * random.lognormal(0, 1, shape)
+    if kind == "hiccups":
+        rare = random.random(shape) < 0.01
+        return random.normal(0, SHARE / 5, shape) + rare * random.exponential(1, shape)
+    # What delays a rank lasts for five collectives.
+    jobs, collectives, ranks = shape
+    spells = random.normal(0, SHARE, (jobs, collectives // 5 + 1, ranks))
+    return spells.repeat(5, axis=1)[:, :collectives] + random.normal(0, SHARE / 5, shape)
+
+
+def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], name: str) -> None:
+    """Add jobs in which every rank works, meets all others in a collective, and goes on.
+
+    Args:
+        con: A database of tests/jobs/tables.py.
+        work: Share by which the work is longer; jobs, collectives, ranks.
+        name: What the runs are called: `<name> 0`, `<name> 1`, …
+    """
+    jobs, _, ranks = work.shape
+    length = np.maximum(1000, WORK_NS * (1 + work)).astype(np.int64)
+    last = length.max(axis=2)
+    ends = (last + TRANSFER_NS).cumsum(axis=1)
+    start = (
+        length + np.concatenate([np.zeros((jobs, 1), np.int64), ends[:, :-1]], axis=1)[:, :, None]
+    )
+    wait = last[:, :, None] - length
+    job, number, rank = np.indices(work.shape)
+    first = np.argmax(length, axis=2)[:, :, None] == rank
+    runs = pa.array([f"{name} {index}" for index in range(jobs)])
+    columns = {
+        "run": runs.take(pa.array(job.ravel())),
+        "rank": pa.array(rank.ravel(), pa.int32()),
+        "collective_id": pa.array(number.ravel() + 1),
+        "start_ns": pa.array(start.ravel()),
+        "end_ns": pa.array(np.broadcast_to(ends[:, :, None], work.shape).ravel()),
+        "wait_ns": pa.array(wait.ravel()),
+        "is_last": pa.array(first.ravel()),
+        "is_startup": pa.array((number == 0).ravel()),
+    }
+    con.register("parts", pa.table(columns))
+    con.execute(
+        "INSERT INTO derived.matched_collectives BY NAME SELECT *, 1 AS channel_id, "
+        "true AS is_complete, true AS ends_agree, false AS is_p2p, false AS is_loose FROM parts"
+    )
+    con.unregister("parts")
+    each = pa.table(
+        {
+            "run": runs.take(pa.array(np.arange(jobs).repeat(ranks))),
+            "rank": pa.array(np.tile(np.arange(ranks), jobs), pa.int32()),
+            "dur": pa.array(ends[:, -1].repeat(ranks)),
+        }
+    )
+    con.register("each_rank", each)
+    con.execute("INSERT INTO stored.ranks BY NAME SELECT *, 1 AS event_count FROM each_rank")
+    con.execute(
+        "INSERT INTO stored.rank_scope BY NAME "
+        "SELECT run, rank, 0 AS offset_ns, false AS drops_last_step FROM each_rank"
+    )
+    con.unregister("each_rank")

@@ -1,0 +1,237 @@
+"""Runs a planted job: what each rank did and when, in true time, and who waited for whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.jobs.spec import US, PlantedJob
+
+COMPUTE, TP_STREAM, DP_STREAM, PP_STREAM = 7, 20, 24, 28
+
+LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+MATRIX = "ampere_sgemm_128x64_tn"
+ATTENTION = "flash_fwd_kernel"
+SMALL = "vectorized_elementwise_kernel"
+
+TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US}
+
+
+@dataclass
+class Collective:
+    """One rank's part in a collective, or in a transfer from one rank to another."""
+
+    kind: str
+    group: tuple[int, ...]
+    number: int
+    """Position among those of its group, from 0."""
+    rank: int
+    start: int
+    end: int = 0
+    wait: int = 0
+    transfer: int = 0
+    is_last: bool = False
+    name: str = ""
+    event: int | None = None
+    """Position in the trace; None where the capture lost it."""
+
+    @property
+    def key(self) -> tuple[str, tuple[int, ...], int]:
+        """What it shares with the other ranks of the collective."""
+        return self.kind, self.group, self.number
+
+
+@dataclass
+class Event:
+    """An event of a trace, in true time."""
+
+    category: str
+    name: str
+    start: int
+    end: int
+    stream: int | None = None
+    correlation: int = 0
+    external: int = 0
+    grid: int = 64
+    collective: Collective | None = None
+
+
+@dataclass
+class Rank:
+    """What one rank did."""
+
+    rank: int
+    events: list[Event] = field(default_factory=list)
+    collectives: list[Collective] = field(default_factory=list)
+
+
+Meeting = Generator[Collective, int, None]
+"""Yields that it has come to a collective; is told when that is over."""
+
+
+def simulate(job: PlantedJob) -> list[Rank]:
+    """Run all ranks together."""
+    runners = [_Runner(job, rank) for rank in range(job.ranks)]
+    programs = [runner.program() for runner in runners]
+    link = Random(job.seed * 7919 + 17)
+    waiting: dict[tuple[str, tuple[int, ...], int], list[Collective]] = defaultdict(list)
+    ready: list[tuple[int, int | None]] = [(rank, None) for rank in range(job.ranks)]
+    while ready:
+        rank, told = ready.pop(0)
+        try:
+            came = programs[rank].send(told)  # type: ignore[arg-type]
+        except StopIteration:
+            continue
+        together = waiting[came.key]
+        together.append(came)
+        if len(together) == len(came.group):
+            _meet(job, together, link)
+            ready += [(part.rank, part.end) for part in together]
+    return [runner.did for runner in runners]
+
+
+def _meet(job: PlantedJob, parts: list[Collective], link: Random) -> None:
+    """All have come: from the last one's start on the data flow, and all leave together."""
+    last = max(parts, key=lambda part: (part.start, -part.rank))
+    transfer = TRANSFERS[last.kind] * (1 + abs(link.gauss(0, 0.02)))
+    if last.kind == "dp":
+        transfer *= job.slow_link.get(min(last.group), 1.0)
+    end = last.start + round(transfer)
+    for part in parts:
+        part.is_last = part is last
+        part.wait = last.start - part.start
+        part.transfer = end - last.start
+        part.end = end + round(link.expovariate(1) * job.scatter_ns)
+
+
+class _Runner:
+    """The host and the device of one rank."""
+
+    def __init__(self, job: PlantedJob, rank: int) -> None:
+        self.job, self.rank = job, rank
+        self.did = Rank(rank)
+        self.now = 1000 * US
+        self.free: dict[int, int] = defaultdict(int)
+        self.random = Random(job.seed * 1_000_003 + rank)
+        self.numbers: dict[tuple[str, tuple[int, ...]], int] = defaultdict(int)
+        self.ids = 0
+        self.step = 0
+
+    def program(self) -> Meeting:
+        job = self.job
+        for self.step in range(job.steps):
+            with self.span("user_annotation", f"ProfilerStep#{self.step}"):
+                with self.span("user_annotation", LOADER):
+                    self.now += 60 * US + job.loading.get(self.rank, 0)
+                yield from self.receive(-1)
+                for _ in range(job.layers):
+                    yield from self.layer(1)
+                yield from self.send(+1)
+                yield from self.receive(+1)
+                for _ in range(job.layers):
+                    yield from self.layer(2)
+                    yield from self.gradients()
+                yield from self.send(-1)
+                if job.overlap:
+                    self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
+                self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
+                with self.span("cpu_op", "aten::item"):
+                    self.now = max(self.now + 5 * US, self.free[COMPUTE] + 8 * US)
+            self.now += 20 * US
+
+    def layer(self, passes: int) -> Meeting:
+        job, rank = self.job, self.rank
+        bigger = job.bigger_batch.get(rank, 1.0)
+        matrix = (MATRIX, round(100 * US * bigger), round(64 * bigger))
+        for _ in range(passes):
+            for _ in range(1 + job.more_kernels.get(rank, 0)):
+                self.operator("aten::mm", [matrix])
+            attention = 80 * US * job.slower_kernel.get(rank, 1.0)
+            self.operator("aten::scaled_dot_product_attention", [(ATTENTION, round(attention), 48)])
+            self.operator("aten::add", [(SMALL, 20 * US, 32)])
+        if job.tp > 1:
+            yield from self.collective("tp", job.tp_group(rank), TP_STREAM, "allreduce")
+
+    def gradients(self) -> Meeting:
+        group = self.job.dp_group(self.rank)
+        if len(group) > 1:
+            joins = not self.job.overlap
+            yield from self.collective("dp", group, DP_STREAM, "allreduce", joins=joins)
+
+    def send(self, to: int) -> Meeting:
+        yield from self.pass_on(to, "send")
+
+    def receive(self, of: int) -> Meeting:
+        yield from self.pass_on(of, "recv")
+
+    def pass_on(self, direction: int, what: str) -> Meeting:
+        """Send to the stage after (+1) or before, or receive from it."""
+        job = self.job
+        stage = job.stage_of(self.rank) + direction
+        if not 0 <= stage < job.stages:
+            return
+        other = self.rank + direction * job.ranks // job.stages
+        pair = (self.rank, other) if what == "send" else (other, self.rank)
+        yield from self.collective("pp", pair, PP_STREAM, what)
+
+    def length(self, ns: int) -> int:
+        job, rank = self.job, self.rank
+        factor = job.slower_clock.get(rank, 1.0)
+        if 2 * self.step >= job.steps:
+            factor *= job.throttled.get(rank, 1.0)
+        return max(1000, round(ns * factor * (1 + self.random.gauss(0, job.noise))))
+
+    def operator(self, name: str, kernels: list[tuple[str, int, int]]) -> None:
+        with self.span("cpu_op", name) as external:
+            self.now += 3 * US + self.job.host_bound.get(self.rank, 0)
+            for kernel, ns, grid in kernels:
+                correlation, launched = self.launch(external)
+                start = max(launched, self.free[COMPUTE])
+                end = start + self.length(ns)
+                self.free[COMPUTE] = end + 1 * US
+                self.add(Event("kernel", kernel, start, end, COMPUTE, correlation, external, grid))
+
+    def collective(
+        self, kind: str, group: tuple[int, ...], stream: int, name: str, *, joins: bool = True
+    ) -> Meeting:
+        number = self.numbers[kind, group]
+        self.numbers[kind, group] += 1
+        part = Collective(kind, group, number, self.rank, 0, name=name)
+        with self.span("cpu_op", "record_param_comms", part) as external:
+            self.now += 4 * US
+            correlation, launched = self.launch(external)
+        # It waits for what was queued on the compute stream so far.
+        part.start = max(launched, self.free[stream], self.free[COMPUTE] + 2 * US)
+        end = yield part
+        self.free[stream] = end + 1 * US
+        if joins:
+            self.free[COMPUTE] = end + 2 * US
+        words = {"allreduce": "AllReduce_Sum_f32_RING_LL", "send": "SendRecv", "recv": "SendRecv"}
+        kernel = f"ncclDevKernel_{words[name]}(ncclDevKernelArgsStorage<4096ul>)"
+        self.add(Event("kernel", kernel, part.start, end, stream, correlation, external, 24, part))
+        self.did.collectives.append(part)
+
+    def launch(self, external: int) -> tuple[int, int]:
+        self.ids += 1
+        start = self.now
+        self.now += 2 * US
+        self.add(
+            Event("cuda_runtime", "cudaLaunchKernel", start, self.now, None, self.ids, external)
+        )
+        return self.ids, self.now + 1 * US
+
+    @contextmanager
+    def span(self, category: str, name: str, part: Collective | None = None) -> Iterator[int]:
+        self.ids += 1
+        event = Event(category, name, self.now, 0, external=self.ids, collective=part)
+        self.add(event)
+        self.now += 1 * US
+        yield event.external
+        self.now += 1 * US
+        event.end = self.now
+
+    def add(self, event: Event) -> None:
+        self.did.events.append(event)

@@ -1,0 +1,116 @@
+"""What a planted job looks like: many ranks, one fault, and how its traces were captured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+MS = 1_000_000
+US = 1_000
+
+Metadata = Literal["full", "without seq", "operator", "none"]
+SeqStyle = Literal["right", "doubled", "doubled on one rank", "off on one rank"]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How a rank's clock differs from the true time."""
+
+    offset_ns: int = 0
+    drift: float = 0.0
+    """Nanoseconds that it gains in each nanosecond."""
+
+    def reads(self, true_ns: int) -> int:
+        """What it shows."""
+        return true_ns + self.offset_ns + round(self.drift * true_ns)
+
+
+@dataclass(frozen=True)
+class PlantedJob:
+    """A job whose truth is known. Mappings are keyed by rank; the others are as usual.
+
+    Ranks of one tensor-parallel group are neighbours; a data-parallel group has one of each.
+    """
+
+    ranks: int = 4
+    steps: int = 12
+    layers: int = 2
+    tp: int = 1
+    """Ranks of a tensor-parallel group; 1: none."""
+    stages: int = 1
+    """Stages of a pipeline, which halve the ranks: activations go from one to the next."""
+    overlap: bool = False
+    """Gradients are reduced while the backward pass goes on."""
+    noise: float = 0.01
+    """Standard deviation of the length of a kernel, as a share."""
+    scatter_ns: int = 200
+    """Mean of how much later than the others a rank leaves a collective."""
+    seed: int = 0
+
+    # Causes of lateness.
+    slower_clock: Mapping[int, float] = field(default_factory=dict)
+    """Factor on the length of all its kernels."""
+    throttled: Mapping[int, float] = field(default_factory=dict)
+    """The same, in the second half of the capture only."""
+    slower_kernel: Mapping[int, float] = field(default_factory=dict)
+    """Factor on the length of one kernel, attention."""
+    more_kernels: Mapping[int, int] = field(default_factory=dict)
+    """Matrix products more in each layer."""
+    bigger_batch: Mapping[int, float] = field(default_factory=dict)
+    """Factor on grid and length of its matrix products."""
+    host_bound: Mapping[int, int] = field(default_factory=dict)
+    """Time more that the host needs for each operator [ns]."""
+    loading: Mapping[int, int] = field(default_factory=dict)
+    """Time more that it loads data in each step [ns]."""
+    slow_link: Mapping[int, float] = field(default_factory=dict)
+    """Number of a data-parallel group ─▶ factor on its transfers."""
+
+    # How it was captured.
+    clocks: Mapping[int, Clock] = field(default_factory=dict)
+    hosts: int = 1
+    """Hosts that share the ranks evenly, neighbours together."""
+    names_hosts: bool = True
+    starts_late: Mapping[int, int] = field(default_factory=dict)
+    """Its capture begins so much later [ns]."""
+    ends_early: Mapping[int, int] = field(default_factory=dict)
+    """Its capture ends so much earlier [ns]."""
+    lost: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Numbers of its collective kernels that are not in the trace."""
+    metadata: Metadata = "full"
+    seq: SeqStyle = "right"
+    cut_lists: bool = False
+    """Ranks of groups are written as "[0, 1, ...]"."""
+    writes_steps: bool = True
+
+    def host_of(self, rank: int) -> str:
+        """Name of its host."""
+        return f"node-{rank * self.hosts // self.ranks}"
+
+    def tp_group(self, rank: int) -> tuple[int, ...]:
+        """Ranks that split its layers."""
+        first = rank - rank % self.tp
+        return tuple(range(first, first + self.tp))
+
+    def stage_of(self, rank: int) -> int:
+        """Which part of the model it has."""
+        return rank * self.stages // self.ranks
+
+    def dp_group(self, rank: int) -> tuple[int, ...]:
+        """Ranks that have the same part of the model."""
+        same = (r for r in range(self.ranks) if r % self.tp == rank % self.tp)
+        return tuple(r for r in same if self.stage_of(r) == self.stage_of(rank))
+
+    @property
+    def late(self) -> dict[int, str]:
+        """Who is late, and why."""
+        causes = {
+            "slower_clock": "slower compute",
+            "throttled": "throttling",
+            "slower_kernel": "slower compute",
+            "more_kernels": "more compute",
+            "bigger_batch": "more compute",
+            "host_bound": "host-bound",
+            "loading": "data loading",
+        }
+        return {rank: cause for name, cause in causes.items() for rank in getattr(self, name)}

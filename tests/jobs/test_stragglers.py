@@ -1,0 +1,95 @@
+"""Who is late in planted jobs, and in a thousand jobs where nobody is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import numpy as np
+import pytest
+
+from hta_sql.library import sqltext
+from tests.jobs.conftest import Jobs
+from tests.jobs.kinds import KINDS, UNSURE
+from tests.jobs.noise import SHARE, Kind, fill_jobs, noise
+from tests.jobs.tables import database
+
+SIZES = (2, 4, 8, 16, 64)
+KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccups")
+
+
+@pytest.mark.parametrize("run", KINDS)
+def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
+    """With its cause, in a sentence that names it."""
+    job, _ = jobs.runs[run]
+    rows = jobs.con.execute(
+        "SELECT rank, is_straggler, cause, message FROM stragglers_v1(runs := [$run])",
+        {"run": run},
+    ).fetchall()
+    late = {rank: cause for rank, is_late, cause, _ in rows if is_late}
+    # Where groups cannot be told apart nobody is named, and the rows say why.
+    assert late == job.late or (run in UNSURE and not late)
+    for rank, is_late, _, message in rows:
+        assert (message is not None) == bool(is_late)
+        assert message is None or message.startswith(f"Rank {rank} is late: it makes the others")
+
+
+def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> None:
+    """Rank 2 is 1.3 times as slow: 60 us more for each of two collectives of 1.3 ms, about."""
+    ((excess, cost, slowdown),) = jobs.con.execute(
+        "SELECT excess_pct, cost_pct, slowdown FROM stragglers_v1(runs := ['slower clocks']) "
+        "WHERE is_straggler"
+    ).fetchall()
+    assert slowdown == pytest.approx(1.3, abs=0.01)
+    _, traces = jobs.runs["slower clocks"]
+    waits = [sum(part.wait for part in trace.did.collectives) for trace in traces]
+    length = max(event.end for event in traces[0].did.events)
+    true_share = 100 * (sorted(waits)[2] - waits[2]) / length
+    assert excess == pytest.approx(true_share, rel=0.06)
+    assert cost == pytest.approx(true_share, rel=0.06)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database for arrays of jobs, whose derived table can be filled."""
+    with database(tmp_path_factory.mktemp("noise")) as con:
+        name = "derived.matched_collectives"
+        con.execute(f"CREATE TABLE parts_of_all AS FROM {name}")
+        for statement in sqltext.replace_view_by_table(name, "FROM parts_of_all"):
+            con.execute(statement)
+        yield con
+
+
+def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
+    """List the late ranks of the runs of a name."""
+    return con.execute(
+        "SELECT run, rank FROM stragglers_v1() WHERE is_straggler AND starts_with(run, $name)",
+        {"name": f"{name} "},
+    ).fetchall()
+
+
+def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
+    empty: duckdb.DuckDBPyConnection,
+) -> None:
+    """At most; fifty jobs of each size and kind of noise, of 40 collectives."""
+    random = np.random.default_rng(2)
+    for size in SIZES:
+        for kind in KINDS_OF_NOISE:
+            fill_jobs(empty, noise(kind, (50, 41, size), random), f"{kind} {size}")
+    runs = {run for kind in KINDS_OF_NOISE for run, _ in named(empty, kind)}
+    assert len(runs) <= 10, sorted(runs)
+
+
+def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
+    """5 % in 5 % of noise: in nine of ten jobs of 40 collectives, whatever their size."""
+    random = np.random.default_rng(3)
+    found, others = 0, 0
+    for size in SIZES:
+        work = noise("normal", (60, 41, size), random)
+        work[:, :, 1] += SHARE
+        fill_jobs(empty, work, f"late {size}")
+    for _, rank in named(empty, "late"):
+        found += rank == 1
+        others += rank != 1
+    assert found >= 0.9 * 60 * len(SIZES)
+    assert others <= 2

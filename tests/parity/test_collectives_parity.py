@@ -1,0 +1,224 @@
+"""Collectives across ranks on the public jobs, against a brute force and against TraceLens."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from statistics import median
+from typing import Any
+
+import pytest
+
+from hta_sql import TraceStore
+from tests.parity.jobs import JOBS, SHARED
+
+TRACELENS = SHARED / "expected" / "tracelens"
+
+pytestmark = pytest.mark.skipif(not TRACELENS.is_dir(), reason="TraceLens's tables are not here")
+
+MATCHED = {
+    "ascend_level0_2rank": {("stream", True): 8},
+    "dlrm_8rank_v100": {("stream", True): 64},
+    "hta_trace_filter": {("stream", True): 20},
+    "lightllm_decode_8rank_h200": {("stream", True): 928},
+    "megatron_tp2_v100": {("ordinal", True): 26},
+    "nanogpt_8rank_h100": {("ordinal", True): 608, ("ordinal", False): 29},
+    "torchrec_a2a_5_qcomm_run0": {("stream", True): 120, ("stream", False): 3},
+    "torchrec_a2a_5_run0": {("stream", True): 120, ("stream", False): 6},
+}
+"""Jobs of several ranks: communication kernels by method, and whether all ranks of the group have them."""
+
+ONE_GROUP = (
+    *("ascend_level0_2rank", "dlrm_8rank_v100", "megatron_tp2_v100", "nanogpt_8rank_h100"),
+    *("torchrec_a2a_5_qcomm_run0", "torchrec_a2a_5_run0"),
+)
+"""Jobs of one group, whose kernels a brute force can match by time alone."""
+
+
+def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]]:
+    """Rank ─▶ its communication kernels in order: event_id, start, end."""
+    rows = store.sql(
+        "SELECT rank, event_id, ts, ts + dur FROM gpu_ops WHERE run = $run "
+        "AND class = 'communication' AND NOT is_suspect ORDER BY rank, ts, event_id",
+        {"run": job},
+    ).rows()
+    found = defaultdict(list)
+    for rank, event, start, end in rows:
+        found[rank].append((event, start, end))
+    return found
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -> None:
+    """Once, with how it was matched."""
+    found = jobs_store.run("collectives", runs=[job], include_last_profiler_step=True).arrow()
+    rows = found.to_pylist()
+    wanted = {(rank, e) for rank, listed in kernels(jobs_store, job).items() for e, _, _ in listed}
+    assert len(rows) == len(wanted)
+    assert {(row["rank"], row["event_id"]) for row in rows} == wanted
+    assert all(row["collective"] for row in rows)
+    methods: dict[tuple[str, bool], int] = defaultdict(int)
+    for row in rows:
+        on_all = row["found_count"] == row["rank_count"] > 1
+        methods[row["match_method"], on_all] += 1
+    if job in MATCHED:
+        assert methods == MATCHED[job]
+    else:
+        # One rank of a job, or none that communicates.
+        assert methods.keys() <= {("none", False)}
+
+
+@pytest.mark.parametrize("job", ONE_GROUP)
+def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
+    """It shifts each rank's kernels so that their ends lie closest to those of the longest one."""
+    ranks = kernels(jobs_store, job)
+    reference = max(ranks, key=lambda rank: (len(ranks[rank]), -rank))
+    together: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for rank, listed in ranks.items():
+        shift = best_shift(listed, ranks[reference])
+        for place, (event, start, _) in enumerate(listed):
+            together[place + shift].append((rank, event, start))
+    waits = {
+        (rank, event): max(other for _, _, other in parts) - start
+        for parts in together.values()
+        if len(parts) == len(ranks)
+        for rank, event, start in parts
+    }
+    rows = jobs_store.run(
+        "collective_waits",
+        runs=[job],
+        include_last_profiler_step=True,
+        include_unsure=True,
+        correct_clocks=False,
+    ).arrow()
+    found = {
+        (row["rank"], row["event_id"]): row["wait_ns"]
+        for row in rows.to_pylist()
+        # Who was through before the last one came waited as long as it was there.
+        if row["is_complete"] and not row["is_loose"]
+    }
+    assert len(found) > 0.8 * len(waits)
+    assert found == {key: waits[key] for key in found}
+
+
+def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, int, int]]) -> int:
+    """Try every shift that leaves half of the overlap."""
+    tried = {}
+    for shift in range(-len(listed) // 2, len(reference) - len(listed) // 2 + 1):
+        pairs = [
+            (end, reference[place + shift][2])
+            for place, (_, _, end) in enumerate(listed)
+            if 0 <= place + shift < len(reference)
+        ]
+        if 2 * len(pairs) >= len(listed):
+            tried[shift] = median(abs(end - other) for end, other in pairs)
+    return min(tried, key=lambda shift: (tried[shift], abs(shift)))
+
+
+@pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
+def test_waits_and_sizes_are_tracelenss(job: str, jobs_store: TraceStore) -> None:
+    """Its times are doubles of microseconds since the epoch: right to a quarter of one.
+
+    Its latency is the shortest duration, ours the time from the last start to the first end;
+    its gigabyte is 1024 cubed. It matches kernels with metadata only.
+    """
+    rows = jobs_store.run(
+        "collective_waits",
+        runs=[job],
+        include_last_profiler_step=True,
+        include_unsure=True,
+        correct_clocks=False,
+    ).arrow()
+    parts: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
+    for row in rows.to_pylist():
+        parts[row["collective_id"]][row["rank"]] = row
+    by_length = {tuple(p[r]["dur_ns"] for r in sorted(p)): p for p in parts.values()}
+    with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
+        theirs = list(csv.DictReader(file))
+    assert len(theirs) == {"megatron_tp2_v100": 13, "nanogpt_8rank_h100": 56}[job]
+    for their in theirs:
+        size = int(float(their["Group size"]))
+        lengths = tuple(round(float(their[f"rank_{rank}_dur"]) * 1000) for rank in range(size))
+        # All ranks of their collective are one of ours.
+        ours = by_length[lengths]
+        for rank in range(size):
+            wait = float(their[f"rank_{rank}_wait_time"]) * 1000
+            assert ours[rank]["wait_ns"] == pytest.approx(wait, abs=300)
+        latency = float(their["comm_latency"]) * 1000
+        assert min(lengths) == pytest.approx(latency, abs=1)
+        assert ours[0]["bytes"] == round(float(their["Full msg size (MB)"]) * 1024**2)
+        bandwidth = float(their["bus bw (GB/s)"]) * 1024**3 / 1e9
+        scaled = ours[0]["busbw_gbps"] * ours[0]["transfer_ns"] / latency
+        assert scaled == pytest.approx(bandwidth, rel=1e-4)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
+    """Microsecond by microsecond would be too slow: bound by bound, and they sum to the step."""
+    rows = jobs_store.run("step_accounting", runs=[job], include_last_profiler_step=True).arrow()
+    found = {(row["rank"], row["step"]): row for row in rows.to_pylist()}
+    assert found
+    names = ("compute_ns", "exposed_transfer_ns", "exposed_wait_ns", "exposed_memory_ns")
+    idle = ("idle_before_ns", "idle_between_ns", "idle_after_ns")
+    for row in found.values():
+        assert sum(row[name] for name in (*names, *idle)) == row["step_ns"]
+        assert min(row[name] for name in (*names, *idle)) >= 0
+    rank = min(rank for rank, _ in found)
+    steps = jobs_store.sql(
+        "SELECT step, ts, ts + dur FROM steps WHERE run = $run AND rank = $rank",
+        {"run": job, "rank": rank},
+    ).rows()
+    steps = (
+        steps
+        or jobs_store.sql(
+            "SELECT NULL, offset_ns, offset_ns + dur FROM ranks WHERE run = $run AND rank = $rank",
+            {"run": job, "rank": rank},
+        ).rows()
+    )
+    pieces = pieces_of(jobs_store, job, rank)
+    for step, start, end in steps:
+        parts = account(pieces, start, end)
+        assert [found[rank, step][name] for name in (*names, *idle)] == parts
+
+
+def pieces_of(store: TraceStore, job: str, rank: int) -> list[tuple[int, int, int]]:
+    """List what the device does: start, end, and its place among the parts."""
+    of = {"run": job, "rank": rank}
+    classes = {"computation": 0, "memory": 3}
+    ops = store.sql(
+        "SELECT ts, ts + dur, class FROM gpu_ops WHERE run = $run AND rank = $rank "
+        "AND class IN ('computation', 'memory') AND NOT is_suspect AND dur > 0",
+        of,
+    ).rows()
+    waits = store.sql(
+        "SELECT ts, ts + dur, coalesce(wait_ns, 0) FROM matched_collectives "
+        "WHERE run = $run AND rank = $rank",
+        of,
+    ).rows()
+    pieces = [(start, end, classes[kind]) for start, end, kind in ops]
+    pieces += [(start + wait, end, 1) for start, end, wait in waits]
+    pieces += [(start, start + wait, 2) for start, _, wait in waits]
+    return [piece for piece in pieces if piece[0] < piece[1]]
+
+
+def account(pieces: list[tuple[int, int, int]], start: int, end: int) -> list[int]:
+    """Sum the parts of a step by going from bound to bound."""
+    inside = [(max(a, start), min(b, end), p) for a, b, p in pieces if a < end and b > start]
+    changes = sorted(
+        [(a, 1, part) for a, _, part in inside] + [(b, -1, part) for _, b, part in inside]
+    )
+    parts = [0, 0, 0, 0]
+    if not inside:
+        return [*parts, end - start, 0, 0]
+    running = [0, 0, 0, 0]
+    busy = 0
+    before = changes[0][0]
+    for at, change, part in changes:
+        first = next((p for p in range(4) if running[p]), None)
+        if first is not None:
+            parts[first] += at - before
+            busy += at - before
+        running[part] += change
+        before = at
+    first_busy, last_busy = changes[0][0], changes[-1][0]
+    return [*parts, first_busy - start, last_busy - first_busy - busy, end - last_busy]

@@ -1,0 +1,119 @@
+"""Derived tables: kept once, computed where they are not, with the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import hta_sql
+from hta_sql.cli import program
+from hta_sql.library.objects import load_library
+from hta_sql.store.derived import keys_of, missing_tables
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import read_manifest
+from hta_sql.store.materialize import materialize
+from tests.jobs.spec import PlantedJob
+from tests.jobs.traces import write_job
+
+JOB = PlantedJob(ranks=2, steps=3)
+TABLES = ("matched_collectives", "step_parts")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store of two ranks for which nothing is kept yet."""
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    hta_sql.ingest(paths, tmp_path / "job.store", run="job").close()
+    return tmp_path / "job.store"
+
+
+def rows_of(store: Path) -> list[list[tuple[object, ...]]]:
+    """Ask for everything."""
+    with hta_sql.open(store) as opened:
+        return [opened.sql(f"FROM {name} ORDER BY ALL").rows() for name in TABLES]
+
+
+def is_missing(store: Path) -> bool:
+    """Say whether something is not kept."""
+    return bool(missing_tables(read_manifest(store), load_library()))
+
+
+def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
+    """A view reads either; a small job is not computed by its ingest."""
+    assert is_missing(store)
+    computed = rows_of(store)
+    assert len(computed[0]) == 2 * 3 * 2
+    kept = materialize(store)
+    assert [one.table for one in kept] == list(TABLES)
+    assert not is_missing(store)
+    assert materialize(store) == []
+    assert rows_of(store) == computed
+
+
+def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
+    """And results of before are still there to be fetched."""
+    with hta_sql.open(store) as opened:
+        before = opened.run("gpu_timeline")
+        assert opened.run("collectives").rows()
+        assert not is_missing(store)
+        assert before.rows()
+
+
+def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
+    """It does not wait for an ingest, and keeps nothing."""
+    folder = store_folder(store)
+    with hta_sql.open(store) as opened, store_lock(folder):
+        assert opened.run("collectives").rows()
+    assert is_missing(store)
+
+
+def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
+    """The files of before go with the next ingest."""
+    materialize(store)
+    (old,) = {one.path for one in read_manifest(store).kept if one.table == "step_parts"}
+    paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
+    hta_sql.ingest({1: paths[1]}, store, run="job").close()
+    assert is_missing(store)
+    assert old
+    hta_sql.ingest({0: paths[0]}, store, run="job").close()
+    assert not (store / old).exists()
+
+
+def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
+    """A comment changes nothing; what a stage stands on does."""
+    library, manifest = load_library(), read_manifest(store)
+    keys = keys_of(manifest, library)
+    assert keys == keys_of(manifest, replace(library, derived=library.derived))
+    changed = [
+        replace(macro, text=macro.text.replace("20000000", "30000000")) for macro in library.macros
+    ]
+    commented = [replace(macro, text=f"-- Why.\n{macro.text}") for macro in library.macros]
+    assert keys == keys_of(manifest, replace(library, macros=tuple(commented)))
+    others = keys_of(manifest, replace(library, macros=tuple(changed)))
+    assert all(keys[at] != others[at] for at in keys)
+    fewer = replace(manifest, entries=manifest.entries[:1])
+    assert all(keys[at] != key for at, key in keys_of(fewer, library).items())
+
+
+def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
+    """That there is nothing is kept as well."""
+    trace = Path(__file__).parent / "traces" / "host_only.json"
+    hta_sql.ingest(trace, tmp_path / "job.store", run="job").close()
+    kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
+    assert kept["matched_collectives"] == (None, 0)
+    assert not is_missing(tmp_path / "job.store")
+
+
+def test_the_command_computes_once(store: Path) -> None:
+    """Run by run where it is told so."""
+    said = CliRunner().invoke(program, ["materialize", str(store), "--run", "other"])
+    assert said.exit_code == 0
+    assert is_missing(store)
+    said = CliRunner().invoke(program, ["materialize", str(store)])
+    assert "Computed step_parts of run job" in said.stderr
+    said = CliRunner().invoke(program, ["materialize", str(store)])
+    assert "All of it is there." in said.stderr
