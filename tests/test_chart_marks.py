@@ -11,6 +11,7 @@ import pytest
 
 import hta_sql
 from hta_sql import charts
+from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.synthetic import JobSpec, write_job
 from tests.conftest import TRACES
 from tests.drawn_marks import drawn_rows, visible_marks
@@ -256,7 +257,32 @@ def temporal_breakdown(rows: Rows) -> Expected:
     return values, {"rect": 2 * 4 * len(rows)}
 
 
+def step_accounting(rows: Rows) -> Expected:
+    """The parts of each rank's mean step, as shares and as times."""
+    means = {
+        part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
+        for part in STEP_PARTS
+    }
+    values = {STEP_PARTS[part][0]: sorted(v / MS for v in own) for part, own in means.items()}
+    return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
+
+
+def collective_waits(rows: Rows) -> Expected:
+    """A cell a rank and collective."""
+    unit = MS if max(row["wait_ns"] for row in rows) >= MS else US
+    return {"wait": column(rows, "wait_ns", unit)}, {"rect": len(rows)}
+
+
+def stragglers(rows: Rows) -> Expected:
+    """A bar a rank for which others wait."""
+    shares = column(rows, "wait_caused_pct", 100)
+    return {"share": shares}, {"rect": seen(shares)}
+
+
 FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
+    step_accounting: ("job", {}),
+    collective_waits: ("job", {}),
+    stragglers: ("job", {}),
     comm_comp_overlap: ("job", {}),
     trace_diff: ("pair", {}),
     memory_bandwidth_series: ("job", {}),

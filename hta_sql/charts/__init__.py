@@ -22,6 +22,7 @@ try:
         operators,
         stragglers,
         timeline,
+        waits,
     )
     from hta_sql.charts.compare import side_by_side as grouped
     from hta_sql.charts.files import save
@@ -52,6 +53,7 @@ FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
         operators,
         stragglers,
         timeline,
+        waits,
     )
     for name in topic.__all__
 }

@@ -70,21 +70,23 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     click.echo("\nWhere the time of each GPU goes (temporal_breakdown):\n")
     breakdown = opened.run("temporal_breakdown", runs=[run])
     breakdown.show()
-    rows = breakdown.arrow().to_pylist()
-    last = min(rows, key=lambda row: row["exposed_communication_ns"])
-    two = sorted({rows[0]["rank"], last["rank"]})
-    click.echo(f"\nWhy the streams of ranks {two} are idle (idle_time_breakdown):\n")
-    opened.run("idle_time_breakdown", runs=[run], ranks=two).show()
-    click.echo(
-        f"\nWho is slow: rank {last['rank']}. It waits least in communication "
-        f"({last['exposed_communication_pct']:.1f} % of its time), because the others wait for it."
-    )
+    told = opened.run("stragglers", runs=[run])
+    late = [row for row in told.arrow().to_pylist() if row["is_straggler"]]
+    two = sorted({opened.ranks(run)[0], *(row["rank"] for row in late)})
+    click.echo(f"\nWhere a step of ranks {two} goes (step_accounting):\n")
+    opened.run("step_accounting", runs=[run], ranks=two).show()
+    click.echo("\nWho is late (stragglers):\n")
+    for row in late:
+        click.echo(f"{row['message']}.")
+    if not late:
+        click.echo("Nobody.")
     click.echo("\nTry next:")
     program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
     for line in (
         "list",
         f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
-        f"run {store} comm_comp_overlap",
+        f"run {store} collective_waits --ranks 0",
+        f"report {store} -o report.html",
         f'sql {store} "FROM steps ORDER BY rank, step"',
     ):
         click.echo(f"  {program} {line}")

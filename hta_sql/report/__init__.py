@@ -16,6 +16,7 @@ from hta_sql._version import __version__
 from hta_sql.charts.page import Page
 from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup, scope_markup
+from hta_sql.report.overview import overview_markup
 from hta_sql.report.sections import section_markup
 from hta_sql.traces.writing import replacing
 from hta_sql.words import printable
@@ -72,6 +73,7 @@ def write_report(
     page.add(f"<h1>{html.escape(printable(heading))}</h1>")
     page.add(scope_markup(store, given))
     page.add(_navigation(contents))
+    page.add(overview_markup(store, given))
     page.add(costs_markup(store, given, rows))
     report("findings", 1, total)
     page.add(findings_markup(store, given))
@@ -99,7 +101,11 @@ def _default_title(runs: list[str]) -> str:
 
 
 def _navigation(contents: list[Topic]) -> str:
-    links = [("costs", "What costs most"), ("findings", "What limits these numbers")]
+    links = [
+        ("overview", "Where a step goes"),
+        ("costs", "What costs most"),
+        ("findings", "What limits these numbers"),
+    ]
     links += [(f"topic-{topic.key}", topic.title) for topic in contents]
     items = "".join(f'<li><a href="#{key}">{html.escape(text)}</a></li>' for key, text in links)
     return f"<nav><ul>{items}</ul></nav>"

@@ -45,7 +45,8 @@ def test_demo_finds_the_slow_rank(
     for _ in range(2):
         done = cli("demo", "--ranks", "4", "--steps", "2")
         assert done.code == 0
-        assert "Who is slow: rank 2." in done.out
+        assert "Rank 2 is late: it makes the others wait " in done.out
+        assert "it loads data " in done.out
     assert [path.name for path in tmp_path.iterdir()] == ["hta_sql_demo"]
     for line in re.findall(r"^  hta-sql (.*)$", done.out, re.MULTILINE):
         args = [part.strip('"') for part in re.findall(r'"[^"]*"|\S+', line)]

@@ -1,0 +1,184 @@
+"""Who waits for whom: the parts of a step, waits of ranks in collectives, who is late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    MANY,
+    NORMAL_COLOUR,
+    OUTLIER_COLOUR,
+    RUNS,
+    WIDTH,
+    data,
+    duration_unit,
+    headed,
+    lane_names,
+    lanes,
+    nothing,
+    subtitled,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["collective_waits", "step_accounting", "stragglers"]
+
+STEP_PARTS = {
+    "compute_ns": ("compute", CLASS_COLOURS["computation"]),
+    "exposed_transfer_ns": ("transfer", CLASS_COLOURS["communication"]),
+    "exposed_wait_ns": ("wait", "#E69F00"),
+    "exposed_memory_ns": ("copies", CLASS_COLOURS["memory"]),
+    "idle_before_ns": ("idle before", "#8C96A0"),
+    "idle_between_ns": ("idle between", "#B8C0C8"),
+    "idle_after_ns": ("idle after", "#DDE2E6"),
+}
+"""Column of ``step_accounting`` ─▶ what people call it, and its colour; in the order of the bar."""
+
+CELLS = 96
+"""A matrix has at most so many columns, and as many rows."""
+
+
+def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: its mean step, in parts that add up to it.
+
+    Args:
+        table: Columns of the analysis ``step_accounting``.
+        percent: Shares of the step only, times only, or None for both.
+    """
+    parts = {name: about for name, about in STEP_PARTS.items() if name in table}
+    means = table.groupby(["run", "rank"], as_index=False)[list(parts)].mean()
+    named = means.rename(columns={name: words for name, (words, _) in parts.items()})
+    stack = Stack(
+        palette={words: colour for name, (words, colour) in parts.items() if means[name].any()},
+        title="Where a step goes",
+        notes=(
+            "Mean of the steps of each rank. Transfer, wait for other ranks and copies: while nothing",
+            "computes. Idle: before the first operation of the GPU, between operations, after the last.",
+        ),
+        legend="Part",
+        whole="the step",
+    )
+    wide = named.assign(lane=lane_names(means, "rank"), place=means["rank"])
+    return stacked_bars(wide, stack, percent=percent)
+
+
+def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: how long each rank waits in each collective, in the order of their starts.
+
+    Args:
+        table: Columns of the analysis ``collective_waits``. Of many ranks those that wait least
+            are shown: one of them is late. Of many collectives, neighbours share a cell, which
+            has the mean of their waits.
+    """
+    known = table[table["wait_ns"].notna()]
+    runs = list(dict.fromkeys(known["run"]))
+    size, unit = duration_unit(float(known["wait_ns"].max()) if len(known) else 0)
+    panels = [
+        _matrix(known[known["run"] == run], size, unit, run if len(runs) > 1 else "")
+        for run in runs[:RUNS]
+    ]
+    notes = ["Dark: the rank waits for others. A light row: that rank comes last."]
+    if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
+        notes.append(f"The {CELLS} of {ranks:,} ranks that wait least.")
+    if len(runs) > RUNS:
+        notes.append(f"The first {RUNS} of {len(runs)} runs.")
+    return alt.vconcat(*panels, title=headed("How long ranks wait in collectives", *notes))
+
+
+def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
+    totals = table.groupby("rank")["wait_ns"].sum().sort_values(kind="stable")
+    shown = table[table["rank"].isin(totals.index[:CELLS])]
+    begins = table.groupby("collective_id")["start_ns"].min().sort_values(kind="stable")
+    place = {identity: at for at, identity in enumerate(begins.index)}
+    wide = -(-len(place) // CELLS)
+    cells = shown.assign(
+        x=shown["collective_id"].map(place) // max(1, wide),
+        wait=shown["wait_ns"].astype(float) / size,
+    )
+    cells = cells.groupby(["rank", "x"], as_index=False).agg(
+        wait=("wait", "mean"), name=("collective", "first")
+    )
+    cells["at"] = cells["x"] * wide + 1
+    rows = cells["rank"].nunique()
+    axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
+    chart: alt.Chart = (
+        alt.Chart(data(cells), width=WIDTH, height=alt.Step(max(5, min(18, 480 // max(1, rows)))))
+        .mark_rect()
+        .encode(
+            x=alt.X("x:O", axis=None),
+            y=alt.Y("rank:O", title="Rank", axis=axis),
+            color=alt.Color(
+                "wait:Q",
+                title=f"Wait [{unit}]",
+                scale=alt.Scale(domainMin=0, range=["#FFF6E5", "#E69F00", "#7A3E00"]),
+                legend=alt.Legend(gradientLength=90),
+            ),
+            tooltip=[
+                alt.Tooltip("rank:N", title="Rank"),
+                alt.Tooltip("at:Q", title="Collective no."),
+                alt.Tooltip("name:N", title="Collective"),
+                alt.Tooltip("wait:Q", title=f"Wait [{unit}]", format=",.4~g"),
+            ],
+        )
+    )
+    return chart.properties(title=subtitled(f"Run {run}")) if run else chart
+
+
+def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per rank: the wait that it causes to others, as a share of the run.
+
+    Args:
+        table: Columns of the analysis ``stragglers``. Of many ranks the latest are shown.
+    """
+    title = "Who holds up the others"
+    if not table["is_straggler"].notna().any():
+        reasons = table["reason"].dropna().unique()
+        return nothing(title, f"Nothing can be judged: {'; '.join(reasons)}.")
+    ordered = table.sort_values(
+        "wait_caused_ns", ascending=False, kind="stable", na_position="last"
+    )
+    kept = table.loc[sorted(ordered.index[:MANY])]
+    size, unit = duration_unit(float(kept["wait_caused_ns"].max()) if len(kept) else 0)
+    bars = kept.assign(
+        lane=lane_names(kept, "rank"),
+        late=kept["is_straggler"]
+        .astype(object)
+        .map({True: "late", False: "in time"})
+        .fillna("not judged"),
+        share=kept["wait_caused_pct"].astype(float) / 100,
+        time=kept["wait_caused_ns"].astype(float) / size,
+        last=kept["last_count"].astype(float) / kept["collective_count"].astype(float),
+    )
+    x, width = lanes(bars)
+    notes = [
+        "Time for which others wait because this rank comes last, of the time of those others."
+    ]
+    if len(kept) < len(table):
+        notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
+    colours = {"late": OUTLIER_COLOUR, "in time": NORMAL_COLOUR, "not judged": "#E8E8E8"}
+    present = [name for name in colours if name in set(bars["late"])]
+    scale = alt.Scale(domain=present, range=[colours[name] for name in present])
+    columns = ["lane", "late", "share", "time", "last", "cause", "subject"]
+    chart: alt.TopLevelMixin = (
+        alt.Chart(data(bars[columns]), title=headed(title, *notes), width=width)
+        .mark_bar()
+        .encode(
+            x=x,
+            y=alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%")),
+            color=alt.Color("late:N", title=None, scale=scale),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Rank"),
+                alt.Tooltip("time:Q", title=f"Wait caused [{unit}]", format=",.3f"),
+                alt.Tooltip("share:Q", title="of their time", format=".2%"),
+                alt.Tooltip("last:Q", title="Comes last in", format=".1%"),
+                alt.Tooltip("cause:N", title="Cause"),
+                alt.Tooltip("subject:N", title="Most in"),
+            ],
+        )
+    )
+    return chart
