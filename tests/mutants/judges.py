@@ -175,6 +175,8 @@ def users_of(name: str) -> set[str]:
 @cache
 def _words() -> dict[str, set[str]]:
     """What stands in the statement of each object, but its own name."""
-    texts = texts_of(load_library()).items()
-    bodies = {name: re.sub(r"--[^\n]*", "", text) for name, text in texts}
+    texts = texts_of(load_library())
+    # Analyses read a derived table by its name without the version.
+    texts |= {about.base_name: about.text for about in load_library().derived}
+    bodies = {name: re.sub(r"--[^\n]*", "", text) for name, text in texts.items()}
     return {name: set(re.findall(r"\w+", body)) - {name} for name, body in bodies.items()}

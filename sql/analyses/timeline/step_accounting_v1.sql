@@ -50,8 +50,8 @@ SELECT
     p.idle_between_ns,
     p.idle_after_ns,
     p.exposed_unmatched_ns,
-    100 * (p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.step_ns, 0) AS idle_pct,
-    100 * p.compute_ns / nullif(p.step_ns, 0) AS compute_pct
+    100 * ((p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.step_ns, 0)) AS idle_pct,
+    100 * (p.compute_ns / nullif(p.step_ns, 0)) AS compute_pct
 FROM step_parts AS p
 JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
 WHERE
