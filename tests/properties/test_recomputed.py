@@ -13,6 +13,7 @@ import pytest
 import hta_sql
 from tests.properties import answers_device as device
 from tests.properties import answers_host as host
+from tests.properties import answers_time as time
 from tests.properties import answers_tree as tree
 from tests.properties.naive import Scope, World
 from tests.properties.traces import random_job, write_job
@@ -47,6 +48,31 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
         {"runtime_cutoff_ns": 5000, "launch_delay_cutoff_ns": 3000},
         device.launch_histograms,
     ),
+    "temporal_breakdown": ("temporal_breakdown", {}, time.temporal_breakdown),
+    "comm_comp_overlap": ("comm_comp_overlap", {}, time.comm_comp_overlap),
+    "gpu_kernel_types": ("gpu_kernel_types", {}, time.gpu_kernel_types),
+    "gpu_kernels_by_name": (
+        "gpu_kernels_by_name",
+        {"num_kernels": 2},
+        partial(time.gpu_kernels_by_name, num_kernels=2),
+    ),
+    "cuda_kernel_launch_stats": (
+        "cuda_kernel_launch_stats",
+        {
+            "include_memory_events": False,
+            "runtime_cutoff_ns": 5000,
+            "launch_delay_cutoff_ns": 3000,
+        },
+        time.cuda_kernel_launch_stats,
+    ),
+    **{
+        name: (name, {"kernel_wait_below_ns": 4000}, partial(gaps, kernel_wait_below_ns=4000))
+        for name, gaps in (
+            ("idle_gaps", time.idle_gaps),
+            ("idle_time_breakdown", time.idle_time_breakdown),
+            ("idle_time_stats", time.idle_time_stats),
+        )
+    },
     "top_costs": ("top_costs", {"num_kernels": 0}, tree.top_costs),
     "profiler_steps": ("profiler_steps", {}, host.profiler_steps),
     "aten_op_kernels_and_delay": (
