@@ -10,7 +10,8 @@ from pathlib import Path
 from benchmarks.peers import WORK
 from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion.listing import list_trace_paths
-from hta_sql.synthetic import JobSpec, spec_for_events, write_job
+from hta_sql.synthetic import JobSpec, write_job
+from tests.synthetic.sizing import spec_for_events
 
 REAL_TRACES = Path(__file__).resolve().parent.parent.parent / "shared" / "traces"
 REAL_JOBS = (
@@ -86,6 +87,6 @@ def _synthetic(events: int, ranks: int) -> BenchmarkJob:
         print(f"Writing {name} ...", file=sys.stderr)
         # Python frames and memory events: what a trace is that somebody waits for.
         spec = JobSpec(ranks=ranks, python_stacks=True, memory_events=True)
-        write_job(folder, replace(spec_for_events(events, spec)), truth=False)
+        write_job(folder, replace(spec_for_events(events, spec)))
         complete.touch()
     return _real(str(folder))

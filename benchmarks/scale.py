@@ -23,7 +23,8 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 from benchmarks.measure import Measured, run_worker  # noqa: E402
 from benchmarks.peers import WORK  # noqa: E402
 from hta_sql.machine import cpu_count  # noqa: E402
-from hta_sql.synthetic import JobSpec, spec_for_events, write_job  # noqa: E402
+from hta_sql.synthetic import JobSpec, write_job  # noqa: E402
+from tests.synthetic.sizing import spec_for_events  # noqa: E402
 
 EVENT_BYTES = 282
 """Of text, on average, in a synthetic trace with Python frames and memory events."""
@@ -71,7 +72,7 @@ def _traces(trial: Trial) -> Path:
         print(f"Writing {trial.name} ...", file=sys.stderr)
         base = JobSpec(ranks=trial.ranks, python_stacks=True, memory_events=True)
         spec = replace(spec_for_events(trial.events, base), gzip=False)
-        write_job(folder, spec, truth=False)
+        write_job(folder, spec)
         complete.touch()
     return folder
 

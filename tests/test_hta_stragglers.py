@@ -52,7 +52,7 @@ def test_a_planted_straggler_is_found(
 ) -> None:
     """Whoever loads data longer in every step is named, under any name of the kernels."""
     spec = JobSpec(ranks=4, steps=4, layers=2, stragglers=planted, **options)
-    write_job(tmp_path, spec, truth=False)
+    write_job(tmp_path, spec)
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         found = analysis.get_potential_stragglers(num_candidates=len(planted))
         first = spec.first_step

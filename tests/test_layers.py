@@ -225,5 +225,6 @@ def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
     here = {p.relative_to(ROOT).as_posix() for p in (ROOT / "sql").rglob("*") if p.is_file()}
     assert here
     assert shipped == here
-    assert {"hta_sql/py.typed", "hta_sql/store/reading_functions.txt"} <= names
+    data = {"py.typed", "store/reading_functions.txt", "synthetic/model.json"}
+    assert {f"hta_sql/{name}" for name in data} <= names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)

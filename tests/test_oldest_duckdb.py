@@ -90,7 +90,7 @@ def asked(python: Path | str, catalog: Path) -> tuple[str, dict[str, list[object
 
 def test_every_view_and_macro(oldest_python: Path, tmp_path: Path) -> None:
     """Each gives the same rows there as here, of a synthetic job with every kind of event."""
-    write_job(tmp_path / "traces", JobSpec(ranks=2), truth=False)
+    write_job(tmp_path / "traces", JobSpec(ranks=2))
     store = tmp_path / "job.store"
     hta_sql.ingest(tmp_path / "traces", store, run="job").close()
     version, there = asked(oldest_python, store / CATALOG)

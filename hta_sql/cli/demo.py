@@ -54,11 +54,8 @@ def demo(ranks: int, steps: int, folder: Path) -> None:
     run = f"{ranks}ranks-{steps}steps"
     slow = (5 * ranks) // 8
     traces, store = folder / "traces" / run, folder / "demo.store"
-    job = write_job(
-        traces,
-        JobSpec(ranks=ranks, steps=steps, stragglers={slow: STRAGGLER_DELAY_NS}),
-        truth=False,
-    )
+    spec = JobSpec(ranks=ranks, steps=steps, stragglers={slow: STRAGGLER_DELAY_NS})
+    job = write_job(traces, spec)
     note(f"Wrote {len(job.files)} traces, {sum(job.events):,} events: {traces}")
     with rank_progress() as progress:
         opened = hta_sql.ingest(traces, store, run=run, progress=progress)

@@ -1,12 +1,9 @@
-"""Synthetic training jobs: Kineto traces together with what is true of them.
+"""Synthetic training jobs, as Kineto traces.
 
 A small simulator runs a data-parallel job on CPU threads and GPU streams and writes one trace
-a rank, as torch's profiler would. Because it knows what it ran, it can say exactly how long
-the GPU was busy, which rank held up which collective, and why a stream was idle: numbers that
-analyses can be checked against, at any size.
+a rank, as torch's profiler would, at any size. The same spec always gives the same bytes.
 
     job = write_job(Path("traces"), JobSpec(ranks=4, stragglers={2: 3_000_000}))
-    job.truth.ranks[0].default.time.idle_ns
 """
 
 from __future__ import annotations
@@ -15,17 +12,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hta_sql.synthetic.counting import TruthRecorder
 from hta_sql.synthetic.device import simulate
 from hta_sql.synthetic.files import RankWriter
-from hta_sql.synthetic.sizing import spec_for_events
 from hta_sql.synthetic.spec import JobSpec
-from hta_sql.synthetic.truth import Truth
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Job", "JobSpec", "Truth", "spec_for_events", "write_job"]
+__all__ = ["Job", "JobSpec", "write_job"]
 
 
 @dataclass(frozen=True)
@@ -37,20 +31,16 @@ class Job:
     """The trace of each rank, in order."""
     events: list[int]
     """Events in each file."""
-    truth: Truth | None
-    """None where it was not asked for."""
 
 
-def write_job(folder: Path, spec: JobSpec | None = None, *, truth: bool = True) -> Job:
+def write_job(folder: Path, spec: JobSpec | None = None) -> Job:
     """Simulate a job and write its traces into `folder`, which is made where it is missing.
 
-    One step of all ranks is in memory at a time. The truth needs every GPU operation, so ask
-    for none when the job is large.
+    One step of all ranks is in memory at a time.
     """
     spec = JobSpec() if spec is None else spec
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / _file_name(spec, rank) for rank in range(spec.ranks)]
-    recorder = TruthRecorder(spec) if truth else None
     with ExitStack() as opened:
         writers = [
             opened.enter_context(RankWriter(path, spec, rank)) for rank, path in enumerate(files)
@@ -58,14 +48,7 @@ def write_job(folder: Path, spec: JobSpec | None = None, *, truth: bool = True) 
         for traces in simulate(spec):
             for writer, trace in zip(writers, traces, strict=True):
                 writer.write_step(trace)
-            if recorder is not None:
-                recorder.add_step(traces)
-    return Job(
-        spec,
-        files,
-        [writer.events.total() for writer in writers],
-        None if recorder is None else recorder.truth([writer.events for writer in writers]),
-    )
+    return Job(spec, files, [writer.event_count for writer in writers])
 
 
 def _file_name(spec: JobSpec, rank: int) -> str:

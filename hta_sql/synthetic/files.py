@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, cast
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from hta_sql.synthetic.records import StepTrace
-    from hta_sql.synthetic.render import Event
     from hta_sql.synthetic.spec import JobSpec
 
 _METADATA = (
@@ -46,7 +44,7 @@ class RankWriter:
 
     def __init__(self, path: Path, spec: JobSpec, rank: int) -> None:
         self.path = path
-        self.events: Counter[str] = Counter()
+        self.event_count = 0
         self._spec = spec
         self._rank = rank
         self._pid = spec.pid_of(rank)
@@ -91,12 +89,9 @@ class RankWriter:
             self._streams.add(op.stream)
             self._end = max(self._end, op.ts + op.dur)
 
-    def _write(self, events: Iterator[Event]) -> None:
-        counts = self.events
-        texts = []
-        for category, text in events:
-            counts[category] += 1
-            texts.append(text)
+    def _write(self, events: Iterator[str]) -> None:
+        texts = list(events)
+        self.event_count += len(texts)
         if texts:
             self._text(self._separator + ",\n".join(texts))
             self._separator = ",\n"
@@ -106,41 +101,41 @@ class RankWriter:
             raise ValueError("a RankWriter must be entered before it writes")
         self._file.write(text.encode())
 
-    def _epilogue(self) -> Iterator[Event]:
+    def _epilogue(self) -> Iterator[str]:
         """What torch writes last: names of processes and threads, and the window."""
         spec = self._spec
         start = microseconds(spec.start_ns + self._shift)
         pid = self._pid
-        yield "M", _METADATA % ("process_name", start, pid, 0, "name", '"python"')
-        yield "M", _METADATA % ("process_labels", start, pid, 0, "labels", '"CPU"')
-        yield "M", _METADATA % ("process_sort_index", start, pid, 0, "sort_index", pid)
+        yield _METADATA % ("process_name", start, pid, 0, "name", '"python"')
+        yield _METADATA % ("process_labels", start, pid, 0, "labels", '"CPU"')
+        yield _METADATA % ("process_sort_index", start, pid, 0, "sort_index", pid)
         for device in range(min(8, spec.ranks)):
-            yield "M", _METADATA % ("process_name", start, device, 0, "name", '"python"')
+            yield _METADATA % ("process_name", start, device, 0, "name", '"python"')
             label = f'"GPU {device}"'
-            yield "M", _METADATA % ("process_labels", start, device, 0, "labels", label)
+            yield _METADATA % ("process_labels", start, device, 0, "labels", label)
             order = 5_000_000 + device
-            yield "M", _METADATA % ("process_sort_index", start, device, 0, "sort_index", order)
+            yield _METADATA % ("process_sort_index", start, device, 0, "sort_index", order)
         for stream in sorted(self._streams):
             lane = (start, self._device, stream)
-            yield "M", _METADATA % ("thread_name", *lane, "name", f'"stream {stream} "')
-            yield "M", _METADATA % ("thread_sort_index", *lane, "sort_index", stream)
+            yield _METADATA % ("thread_name", *lane, "name", f'"stream {stream} "')
+            yield _METADATA % ("thread_sort_index", *lane, "sort_index", stream)
         for thread, name in ((pid, "python"), (pid + 80, "pt_autograd_0")):
             label = f'"thread {thread} ({name})"'
-            yield "M", _METADATA % ("thread_name", start, pid, thread, "name", label)
-            yield "M", _METADATA % ("thread_sort_index", start, pid, thread, "sort_index", thread)
+            yield _METADATA % ("thread_name", start, pid, thread, "name", label)
+            yield _METADATA % ("thread_sort_index", start, pid, thread, "sort_index", thread)
         yield from self._window(start)
 
-    def _window(self, start: str) -> Iterator[Event]:
+    def _window(self, start: str) -> Iterator[str]:
         length = microseconds(self._end - self._spec.start_ns)
-        yield "Trace", _WINDOW % (start, length)
+        yield _WINDOW % (start, length)
         order = ("process_sort_index", start, '"Spans"', 0, "sort_index", 536_870_912)
-        yield "M", _METADATA % order
-        yield "i", _INSTANT % (
+        yield _METADATA % order
+        yield _INSTANT % (
             "Iteration Start: PyTorch Profiler", "Traces", "Trace PyTorch Profiler", start,
         )  # fmt: skip
         # The profiler stops a little after the last step.
         end = microseconds(self._end + self._shift + 900_000)
-        yield "i", _INSTANT % ("Record Window End", "", "", end)
+        yield _INSTANT % ("Record Window End", "", "", end)
 
 
 def _header(spec: JobSpec, rank: int) -> str:

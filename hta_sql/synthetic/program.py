@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from hta_sql.synthetic.records import COMPUTE_STREAM, COPY_STREAM, FIRST_COMM_STREAM, Collective
 from hta_sql.synthetic.workload import (
+    ALL_REDUCE,
     BATCH_BYTES,
     FOREACH,
     LOSS,
     OPERATORS,
     Operator,
     all_reduce_elements,
-    all_reduce_kernel,
     all_reduce_ns,
     element_bytes,
 )
@@ -172,7 +172,7 @@ def _all_reduce(host: Host, number: int, index: int, layer: int) -> None:
         host.annotation("nccl:all_reduce"),
     ):
         host.wait(stream, COMPUTE_STREAM)
-        host.collective(all_reduce_kernel(spec), gpu_args, stream, collective)
+        host.collective(ALL_REDUCE[spec.nccl_names], gpu_args, stream, collective)
 
 
 def _metadata(spec: JobSpec, collective: Collective) -> tuple[str, str]:

@@ -31,9 +31,6 @@ _MEMORY = (
     '"Device Type": 1, "Addr": %d, "Ev Idx": %d\n    }\n  }'
 )
 
-Event = tuple[str, str]
-"""Category and JSON text of one event."""
-
 
 class StepRenderer:
     """Renders the steps of one rank."""
@@ -44,7 +41,7 @@ class StepRenderer:
         self._shift = spec.shift_ns(rank)
         self._index = 0
 
-    def events(self, step: StepTrace) -> Iterator[Event]:
+    def events(self, step: StepTrace) -> Iterator[str]:
         """Everything that happened in one step: the CPU first, then what CUPTI saw."""
         return chain(
             self._host(step),
@@ -59,23 +56,23 @@ class StepRenderer:
 
     def _span(
         self, category: str, name: str, lane: tuple[int, int], when: tuple[int, int], args: str
-    ) -> Event:
+    ) -> str:
         ts, dur = when[0] + self._shift, when[1]
         values = (
             category, name, *lane, ts // 1000, ts % 1000, dur // 1000, dur % 1000, args,
         )  # fmt: skip
-        return category, _SPAN % values
+        return _SPAN % values
 
-    def _arrow(self, kind: str, phase: str, flow: int, lane: tuple[int, int], ts: int) -> Event:
+    def _arrow(self, kind: str, phase: str, flow: int, lane: tuple[int, int], ts: int) -> str:
         ts += self._shift
         end = ', "bp": "e"' if phase == "f" else ""
-        return kind, _FLOW % (phase, flow, *lane, ts // 1000, ts % 1000, kind, kind, end)
+        return _FLOW % (phase, flow, *lane, ts // 1000, ts % 1000, kind, kind, end)
 
     def _next_index(self) -> int:
         self._index += 1
         return self._index - 1
 
-    def _host(self, step: StepTrace) -> Iterator[Event]:
+    def _host(self, step: StepTrace) -> Iterator[str]:
         for event in step.host:
             args = (
                 f'"External id": {event.external_id},"Record function id": 0, '
@@ -84,7 +81,7 @@ class StepRenderer:
             lane = (self._pid, event.thread)
             yield self._span(event.category, event.name, lane, (event.ts, event.dur), args)
 
-    def _python(self, step: StepTrace) -> Iterator[Event]:
+    def _python(self, step: StepTrace) -> Iterator[str]:
         for frame in step.python:
             parent = "null" if frame.parent is None else frame.parent
             module = "" if frame.module_id is None else f'"Python module id": {frame.module_id}, '
@@ -95,26 +92,26 @@ class StepRenderer:
             lane = (self._pid, frame.thread)
             yield self._span("python_function", frame.name, lane, (frame.ts, frame.dur), args)
 
-    def _flows(self, step: StepTrace) -> Iterator[Event]:
+    def _flows(self, step: StepTrace) -> Iterator[str]:
         for point in step.flows:
             yield self._arrow("fwdbwd", point.phase, point.id, (self._pid, point.thread), point.ts)
 
-    def _memory(self, step: StepTrace) -> Iterator[Event]:
+    def _memory(self, step: StepTrace) -> Iterator[str]:
         for instant in step.memory:
             ts = instant.ts + self._shift
-            yield "cpu_instant_event", _MEMORY % (
+            yield _MEMORY % (
                 self._pid, instant.thread, ts // 1000, ts % 1000, instant.reserved,
                 instant.allocated, instant.bytes, self._device, instant.address,
                 self._next_index(),
             )  # fmt: skip
 
-    def _gpu(self, step: StepTrace) -> Iterator[Event]:
+    def _gpu(self, step: StepTrace) -> Iterator[str]:
         for op in step.gpu_ops():
             lane = (self._device, op.stream)
             yield self._span(op.kind, op.name, lane, (op.ts, op.dur), _gpu_args(op, self._device))
             yield self._arrow("ac2g", "f", op.correlation, lane, op.ts)
 
-    def _syncs(self, step: StepTrace) -> Iterator[Event]:
+    def _syncs(self, step: StepTrace) -> Iterator[str]:
         for sync in step.syncs:
             args = (
                 f'"cuda_sync_kind": "{sync.name}",      {sync.args}"stream": {sync.stream}, '
@@ -123,7 +120,7 @@ class StepRenderer:
             lane = (self._device, sync.stream)
             yield self._span("cuda_sync", sync.name, lane, (sync.ts, sync.dur), args)
 
-    def _calls(self, step: StepTrace) -> Iterator[Event]:
+    def _calls(self, step: StepTrace) -> Iterator[str]:
         for call in step.calls:
             if not call.recorded:
                 continue
@@ -132,7 +129,7 @@ class StepRenderer:
             if call.launches:
                 yield self._arrow("ac2g", "s", call.correlation, lane, call.ts)
 
-    def _gpu_annotations(self, step: StepTrace) -> Iterator[Event]:
+    def _gpu_annotations(self, step: StepTrace) -> Iterator[str]:
         """On each stream, an annotation spans the work that was launched inside it."""
         spans: dict[tuple[int, str, int], tuple[int, int]] = {}
         for op in step.gpu_ops():

@@ -1,10 +1,15 @@
-"""The model that the job trains: its operators, their kernels and how long those take."""
+"""The model that the job trains: its operators, their kernels and how long those take.
+
+They stand in ``model.json``.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hta_sql.synthetic.spec import JobSpec
@@ -19,8 +24,8 @@ class Kernel:
 
     name: str
     ns: int
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: list[int]
+    block: list[int]
     registers: int = 32
     shared_memory: int = 0
     occupancy: int = 100
@@ -36,7 +41,7 @@ class Kernel:
             f'"registers per thread": {self.registers},      '
             f'"shared memory": {self.shared_memory},      '
             f'"blocks per SM": {_sixths(blocks)},      "warps per SM": {_sixths(warps)},      '
-            f'"grid": {list(self.grid)},      "block": {list(self.block)},      '
+            f'"grid": {self.grid},      "block": {self.block},      '
             f'"est. achieved occupancy %": {self.occupancy}'
         )
 
@@ -53,11 +58,11 @@ class Operator:
 
     module: str
     builtin: str
-    forward: tuple[str, ...]
+    forward: list[str]
     forward_kernel: Kernel
     node: str
     backward: tuple[tuple[str, Kernel], ...]
-    shape: tuple[int, ...]
+    shape: list[int]
 
     @cached_property
     def args(self) -> str:
@@ -65,7 +70,7 @@ class Operator:
         strides = [self.shape[-1], 1]
         return (
             '"Concrete Inputs": [""], "Input type": ["c10::BFloat16"], '
-            f'"Input Strides": [{strides}], "Input Dims": [{list(self.shape)}], '
+            f'"Input Strides": [{strides}], "Input Dims": [{self.shape}], '
         )
 
     @property
@@ -74,122 +79,25 @@ class Operator:
         return 2 * self.shape[0] * self.shape[1]
 
 
-def _elementwise(functor: str, ns: int) -> Kernel:
-    name = (
-        f"void at::native::vectorized_elementwise_kernel<8, at::native::{functor}, "
-        f"std::array<char*, 3ul> >(int, at::native::{functor}, std::array<char*, 3ul>)"
+def _operator(told: dict[str, Any]) -> Operator:
+    backward = tuple((name, Kernel(**kernel)) for name, kernel in told["backward"])
+    return Operator(
+        **{**told, "forward_kernel": Kernel(**told["forward_kernel"]), "backward": backward}
     )
-    return Kernel(name, ns, (3072, 1, 1), (128, 1, 1), registers=34)
 
 
-def _matrix(name: str, ns: int) -> Kernel:
-    return Kernel(
-        name, ns, (8, 15, 1), (384, 1, 1), registers=168, shared_memory=213_196, occupancy=0,
-        matrix=True,
-    )  # fmt: skip
+_MODEL = json.loads((Path(__file__).parent / "model.json").read_text(encoding="utf-8"))
 
-
-def _reduction(name: str, ns: int) -> Kernel:
-    return Kernel(name, ns, (4096, 1, 1), (32, 16, 1), shared_memory=512, occupancy=75)
-
-
-def _flash(name: str, ns: int) -> Kernel:
-    return Kernel(
-        f"void cutlass::device_kernel<flash::{name}<cute::tuple<cute::C<64>, cute::C<128> >, "
-        "cutlass::bfloat16_t, float, cutlass::arch::Sm90> >(flash::Params)",
-        ns, (32, 6, 4), (256, 1, 1), registers=168, shared_memory=180_224, occupancy=12,
-    )  # fmt: skip
-
-
-OPERATORS: tuple[Operator, ...] = (
-    Operator(
-        "LayerNorm", "layer_norm", ("aten::layer_norm", "aten::native_layer_norm"),
-        _reduction("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, c10::BFloat16 const*)", 6_200),
-        "NativeLayerNormBackward0",
-        (("aten::native_layer_norm_backward", _reduction("void at::native::(anonymous namespace)::layer_norm_grad_input_kernel_vectorized<c10::BFloat16, float>(c10::BFloat16 const*, int)", 9_400)),),
-        (4096, 768),
-    ),
-    Operator(
-        "Linear", "linear", ("aten::linear", "aten::addmm"),
-        _matrix("nvjet_tst_256x128_64x4_1x2_h_bz_coopA_TNT", 61_000),
-        "AddmmBackward0",
-        (
-            ("aten::mm", _matrix("nvjet_tst_256x128_64x4_1x2_h_bz_coopA_NNT", 58_000)),
-            ("aten::mm", _matrix("nvjet_tst_128x160_64x5_2x4_v_bz_NTT", 64_000)),
-        ),
-        (4096, 2304),
-    ),
-    Operator(
-        "CausalSelfAttention", "scaled_dot_product_attention",
-        ("aten::scaled_dot_product_attention", "aten::_scaled_dot_product_flash_attention",
-         "aten::_flash_attention_forward"),
-        _flash("FlashAttnFwdSm90", 48_000),
-        "ScaledDotProductFlashAttentionBackward0",
-        (
-            ("aten::_flash_attention_backward", _flash("FlashAttnBwdPreprocess", 7_100)),
-            ("aten::_flash_attention_backward", _flash("FlashAttnBwdSm90", 92_000)),
-        ),
-        (4096, 768),
-    ),
-    Operator(
-        "Dropout", "dropout", ("aten::dropout", "aten::native_dropout"),
-        _elementwise("FusedDropoutFunctor<c10::BFloat16>", 5_600),
-        "NativeDropoutBackward0",
-        (("aten::native_dropout_backward", _elementwise("MaskedScaleFunctor<c10::BFloat16>", 5_900)),),
-        (4096, 768),
-    ),
-    Operator(
-        "Block", "add", ("aten::add",),
-        _elementwise("CUDAFunctor_add<c10::BFloat16>", 4_300),
-        "AddBackward0",
-        (("aten::sum", _reduction("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, at::native::func_wrapper_t<float>>>(at::native::ReduceOp)", 8_700)),),
-        (4096, 768),
-    ),
-    Operator(
-        "Linear", "linear", ("aten::linear", "aten::addmm"),
-        _matrix("nvjet_tst_192x192_64x3_2x1_v_bx_coopB_NNN", 83_000),
-        "AddmmBackward0",
-        (
-            ("aten::mm", _matrix("nvjet_tst_256x128_64x4_1x2_h_bz_coopA_NNT", 79_000)),
-            ("aten::mm", _matrix("nvjet_tst_96x64_64x8_2x4_v_bz_NTN", 88_000)),
-        ),
-        (4096, 3072),
-    ),
-    Operator(
-        "GELU", "gelu", ("aten::gelu",),
-        _elementwise("GeluCUDAKernelImpl<c10::BFloat16>", 11_500),
-        "GeluBackward0",
-        (("aten::gelu_backward", _elementwise("GeluBackwardCUDAKernelImpl<c10::BFloat16>", 15_200)),),
-        (4096, 3072),
-    ),
-    Operator(
-        "Block", "mul", ("aten::mul",),
-        Kernel("triton_poi_fused_mul_sigmoid_view_0", 3_200, (2304, 1, 1), (128, 1, 1)),
-        "MulBackward0",
-        (("aten::mul", Kernel("triton_poi_fused_mul_sigmoid_backward_1", 4_100, (2304, 1, 1), (128, 1, 1))),),
-        (4096, 768),
-    ),
-)  # fmt: skip
+OPERATORS = [_operator(told) for told in _MODEL["operators"]]
 """A block runs the first `ops_per_layer` of these, from the front again where it has more."""
 
-FOREACH = tuple(
-    Kernel(
-        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
-        f"(anonymous namespace)::{metadata}>(at::native::(anonymous namespace)::{metadata})",
-        ns, (320, 1, 1), (512, 1, 1), occupancy=75,
-    )
-    for metadata, ns in (
-        ("TensorListMetadata<1>", 14_000), ("TensorListMetadata<2>", 19_000),
-        ("TensorListScalarListMetadata<2>", 22_000), ("FusedOptimizerTensorListMetadata<4>", 41_000),
-    )
-)  # fmt: skip
+FOREACH = [Kernel(**told) for told in _MODEL["optimizer"]]
 """Kernels of one optimizer pass over one block."""
 
-LOSS = Kernel(
-    "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d"
-    "<c10::BFloat16, float, long>(c10::BFloat16*, long*)",
-    12_000, (1, 1, 1), (32, 1, 1), shared_memory=128, occupancy=0,
-)  # fmt: skip
+LOSS = Kernel(**_MODEL["loss"])
+
+ALL_REDUCE = {names: Kernel(**told) for names, told in _MODEL["all_reduce"].items()}
+"""The kernel that runs an all-reduce, by how communication kernels are named."""
 
 BATCH_BYTES = 16_777_216
 """What each step copies from the host; the copy engine moves 25 bytes a nanosecond."""
@@ -212,13 +120,3 @@ def all_reduce_ns(spec: JobSpec, elements: int) -> int:
     """How long a ring moves `elements` once every rank has arrived."""
     moved = 2 * (spec.ranks - 1) * elements * element_bytes(spec) // spec.ranks
     return 12_000 + moved // _BYTES_PER_NS
-
-
-def all_reduce_kernel(spec: JobSpec) -> Kernel:
-    """The kernel that runs an all-reduce."""
-    name = (
-        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-        if spec.nccl_names == "modern"
-        else "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)"
-    )
-    return Kernel(name, 0, (24, 1, 1), (544, 1, 1), 96, 103_808, 0)

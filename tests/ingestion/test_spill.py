@@ -11,14 +11,15 @@ import pytest
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.rank import RankJob, ingest_rank
 from hta_sql.ingestion.tables import write_tables
-from hta_sql.synthetic import JobSpec, spec_for_events, write_job
+from hta_sql.synthetic import JobSpec, write_job
+from tests.synthetic.sizing import spec_for_events
 
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
     """A trace that is larger than the memory it gets, read in an empty current folder."""
     spec = replace(spec_for_events(60_000, JobSpec(ranks=1)), gzip=False)
-    (trace,) = write_job(tmp_path / "traces", spec, truth=False).files
+    (trace,) = write_job(tmp_path / "traces", spec).files
     for name in ("temporary", "current"):
         (tmp_path / name).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from hta_sql.synthetic import Job, JobSpec, Truth
+from hta_sql.synthetic import JobSpec
 
 Event = dict[str, Any]
 
@@ -77,9 +77,3 @@ def covered(spans: Iterable[tuple[int, int]]) -> set[range]:
 def length(events: Iterable[Event]) -> int:
     """Time with at least one of the events running."""
     return sum(len(r) for r in covered((e["ts"], e["ts"] + e["dur"]) for e in events))
-
-
-def truth_of(job: Job) -> Truth:
-    """Return the truth of a job that was asked for it."""
-    assert job.truth is not None
-    return job.truth

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hta_sql.synthetic import Job, write_job
-from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, Event, events_of, load, truth_of
+from tests.synthetic.counting import truth_of
+from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, Event, events_of, load
 
 
 def test_equal_specs_give_equal_bytes(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from hta_sql.synthetic import JobSpec, spec_for_events, write_job
-from tests.synthetic.simulated import SMALL, events_of, load, truth_of
+from hta_sql.synthetic import JobSpec, write_job
+from tests.synthetic.counting import truth_of
+from tests.synthetic.simulated import SMALL, events_of, load
+from tests.synthetic.sizing import spec_for_events
 
 
 def test_clocks_move_events_and_nothing_else(tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_collectives_are_named_as_asked(
 ) -> None:
     """Kernel names are old or modern; metadata stands on kernels and operators, or nowhere."""
     spec = replace(SMALL, nccl_names=names, collective_metadata=metadata)
-    file = write_job(tmp_path, spec, truth=False).files[0]
+    file = write_job(tmp_path, spec).files[0]
     nccl = [e for e in events_of(file, "kernel") if e["name"].startswith("nccl")]
     operators = [e for e in events_of(file, "cpu_op") if e["name"] == "record_param_comms"]
     assert len(nccl) == len(operators) == spec.steps * spec.layers
@@ -50,10 +52,10 @@ def test_collectives_are_named_as_asked(
 
 def test_optional_events_are_off_by_default(tmp_path: Path) -> None:
     """Memory, Python, sync events, graphs and lost launches appear only where asked for."""
-    truth = truth_of(write_job(tmp_path, SMALL))
+    job = write_job(tmp_path, SMALL)
     wanted = {"cpu_instant_event", "python_function", "cuda_sync"}
-    for rank in truth.ranks:
-        assert not wanted & set(rank.events)
+    for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
+        assert not wanted & {event.get("cat") for event in load(file)["traceEvents"]}
         assert sum(o.count for o in rank.all.ops) == sum(c.count for c in rank.all.launches)
         assert "cudaGraphLaunch" not in {launch.call for launch in rank.all.launches}
 
@@ -62,7 +64,7 @@ def test_optional_events_are_off_by_default(tmp_path: Path) -> None:
 def test_size_is_a_knob(tmp_path: Path, wanted: int) -> None:
     """A job can be asked for by its number of events."""
     spec = spec_for_events(wanted, JobSpec(ranks=1, python_stacks=True, memory_events=True))
-    assert write_job(tmp_path, spec, truth=False).events[0] == pytest.approx(wanted, rel=0.05)
+    assert write_job(tmp_path, spec).events[0] == pytest.approx(wanted, rel=0.05)
 
 
 def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
 
     def peak(steps: int) -> int:
         tracemalloc.start()
-        write_job(tmp_path / str(steps), replace(SMALL, steps=steps), truth=False)
+        write_job(tmp_path / str(steps), replace(SMALL, steps=steps))
         _, top = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return top

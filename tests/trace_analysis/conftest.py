@@ -14,7 +14,7 @@ SPEC = JobSpec(ranks=2, steps=3, layers=2)
 
 @pytest.fixture(scope="session")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job of two ranks and three steps, and the truth about it."""
+    """A job of two ranks and three steps."""
     return write_job(tmp_path_factory.mktemp("job") / "traces", SPEC)
 
 

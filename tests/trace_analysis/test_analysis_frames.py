@@ -16,6 +16,7 @@ import pytest
 from hta_sql.errors import RankError
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.synthetic import Job
+from tests.synthetic.counting import truth_of
 from tests.trace_analysis.writing import kernel, write_trace
 
 SIGNATURES = {
@@ -74,8 +75,7 @@ def test_temporal_breakdown_is_the_truth_in_microseconds(analysis: TraceAnalysis
         "compute_time_pctg",
         "non_compute_time_pctg",
     ]
-    assert job.truth is not None
-    for row, truth in zip(frame.to_dict(orient="records"), job.truth.ranks, strict=True):
+    for row, truth in zip(frame.to_dict(orient="records"), truth_of(job).ranks, strict=True):
         want = truth.default.time
         assert row["rank"] == truth.rank
         assert row["idle_time(us)"] == want.idle_ns / 1000
@@ -91,9 +91,8 @@ def test_the_last_profiler_step_is_included_on_request(job: Job) -> None:
         trace_dir=job.files[0].parent, include_last_profiler_step=True
     ) as everything:
         frame = everything.get_temporal_breakdown()
-    assert job.truth is not None
     assert list(frame["kernel_time(us)"]) == [
-        rank.all.time.span_ns / 1000 for rank in job.truth.ranks
+        rank.all.time.span_ns / 1000 for rank in truth_of(job).ranks
     ]
 
 
@@ -103,9 +102,8 @@ def test_kernel_types_are_summed_over_ranks(analysis: TraceAnalysis, job: Job) -
     assert list(types.columns) == ["kernel_type", "sum", "percentage"]
     assert types["sum"].is_monotonic_decreasing
     assert "COMPUTATION overlapping MEMORY" in set(types["kernel_type"])
-    assert job.truth is not None
     sums: Counter[frozenset[str]] = Counter()
-    for rank in job.truth.ranks:
+    for rank in truth_of(job).ranks:
         for classes, time_ns in rank.default.time.class_sets.items():
             sums[frozenset(classes.upper().split("+"))] += time_ns
     assert {
@@ -171,10 +169,9 @@ def test_idle_time_has_a_row_per_cause_that_occurs(analysis: TraceAnalysis, job:
         "idle_time_ratio",
     ]
     assert set(frame["rank"]) == {0}
-    assert job.truth is not None
     gaps = {
         (gap.stream, gap.cause): round(gap.sum_ns / 1000, 2)
-        for gap in job.truth.ranks[0].default.idle_gaps
+        for gap in truth_of(job).ranks[0].default.idle_gaps
         if gap.count or gap.cause == "other"
     }
     got = {
@@ -210,7 +207,6 @@ def test_idle_interval_stats_describe_the_gaps(tmp_path: Path) -> None:
 def test_overlap_has_a_row_for_each_rank(analysis: TraceAnalysis, job: Job) -> None:
     """The percentage is that of the communication time."""
     frame = analysis.get_comm_comp_overlap()
-    assert job.truth is not None
     assert frame.to_dict(orient="records") == [
         {
             "rank": rank.rank,
@@ -221,15 +217,14 @@ def test_overlap_has_a_row_for_each_rank(analysis: TraceAnalysis, job: Job) -> N
                 2,
             ),
         }
-        for rank in job.truth.ranks
+        for rank in truth_of(job).ranks
     ]
 
 
 def test_launch_stats_have_a_frame_per_rank(analysis: TraceAnalysis, job: Job) -> None:
     """Every launch counts, in µs; without memory events the copies are left out."""
     frames = analysis.get_cuda_kernel_launch_stats(ranks=[0, 1])
-    assert job.truth is not None
-    for truth in job.truth.ranks:
+    for truth in truth_of(job).ranks:
         frame = frames[truth.rank]
         assert list(frame.columns) == [
             "correlation",

@@ -1,4 +1,4 @@
-"""Picks the size knobs of a job for a wanted number of events."""
+"""Picks the size knobs of a simulated job for a wanted number of events."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ def _events_per_step(spec: JobSpec) -> int:
         with writer:
             for traces in simulate(spec):
                 writer.write_step(traces[0])
-            return writer.events.total()
+            return writer.event_count

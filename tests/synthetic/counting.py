@@ -1,14 +1,18 @@
-"""Finds what is true of a job, by brute force over the GPU operations that it ran.
+"""Finds what is true of a simulated job, by brute force over the GPU operations that it ran.
 
+A spec always gives the same job, so that the truth of files is that of running their spec again.
 The code is slow and plain on purpose: it is what fast queries are checked against.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
-from hta_sql.synthetic.truth import (
+from hta_sql.synthetic import Job, JobSpec
+from hta_sql.synthetic.device import simulate
+from hta_sql.synthetic.records import GpuOp, StepTrace
+from tests.synthetic.truth import (
     CollectiveTruth,
     IdleCause,
     IdleGaps,
@@ -21,18 +25,20 @@ from hta_sql.synthetic.truth import (
     Truth,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from hta_sql.synthetic.records import GpuOp, StepTrace
-    from hta_sql.synthetic.spec import JobSpec
-
 KERNEL_WAIT_LIMIT_NS = 30_000
 """Longer than this, a gap is more than the pause between two queued kernels."""
 
 
-class TruthRecorder:
-    """Collects the GPU operations of a job while it is written."""
+def truth_of(job: Job) -> Truth:
+    """Run a job again and say what is true of it."""
+    recorder = _Recorder(job.spec)
+    for traces in simulate(job.spec):
+        recorder.add_step(traces)
+    return recorder.truth()
+
+
+class _Recorder:
+    """Collects the GPU operations of a job while it runs."""
 
     def __init__(self, spec: JobSpec) -> None:
         self._spec = spec
@@ -46,24 +52,21 @@ class TruthRecorder:
             self._ops[rank].extend(trace.gpu_ops())
             self._steps[rank].append(StepTruth(trace.number, trace.ts + shift, trace.dur))
 
-    def truth(self, events: Sequence[dict[str, int]]) -> Truth:
-        """Count everything; `events` are the written events by category, for each rank."""
+    def truth(self) -> Truth:
+        """Count everything."""
         return Truth(
-            ranks=[
-                self._rank(rank, dict(sorted(events[rank].items())))
-                for rank in range(self._spec.ranks)
-            ],
+            ranks=[self._rank(rank) for rank in range(self._spec.ranks)],
             collectives=self._collectives(),
             stragglers={r: ns for r, ns in sorted(self._spec.stragglers.items()) if ns},
             slow_kernels={r: f for r, f in sorted(self._spec.slow_kernels.items()) if f != 1},
         )
 
-    def _rank(self, rank: int, events: dict[str, int]) -> RankTruth:
+    def _rank(self, rank: int) -> RankTruth:
         ops, steps = self._ops[rank], self._steps[rank]
         device = self._spec.device_of(rank)
         cut = steps[-1].ts - self._spec.shift_ns(rank)
         kept = ops if len(steps) == 1 else [op for op in ops if _reference_ns(op) < cut]
-        return RankTruth(rank, device, events, steps, _scope(ops, device), _scope(kept, device))
+        return RankTruth(rank, device, steps, _scope(ops, device), _scope(kept, device))
 
     def _collectives(self) -> list[CollectiveTruth]:
         arrivals: defaultdict[tuple[int, int], list[tuple[int, GpuOp]]] = defaultdict(list)

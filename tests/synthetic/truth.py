@@ -5,8 +5,8 @@ All times are integer nanoseconds; `ts` and `arrival_ns` are what the rank's own
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 IdleCause = Literal["host_wait", "kernel_wait", "other"]
 
@@ -110,8 +110,6 @@ class RankTruth:
 
     rank: int
     device: int
-    events: dict[str, int]
-    """Events by category, by phase (`M`, `i`) where they have none."""
     steps: list[StepTruth]
     all: ScopeTruth
     default: ScopeTruth
@@ -127,7 +125,3 @@ class Truth:
     stragglers: dict[int, int]
     """What the job was told to delay, by rank; ranks without a delay are left out."""
     slow_kernels: dict[int, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as dicts and lists, ready for `json.dump`."""
-        return asdict(self)
