@@ -14,9 +14,9 @@ import duckdb
 
 from hta_sql.library.objects import load_library
 from tests import test_intervals, test_lib_operations
-from tests.golden_cases import Case, all_cases, difference
+from tests.golden_cases import TESTS, Case, all_cases, difference
 from tests.mutants.places import MutatedStore, Place, kept_store, open_place, texts_of
-from tests.properties import test_recomputed, test_scopes
+from tests.properties import test_orders, test_recomputed, test_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,6 +77,8 @@ class Court:
         name = Path(mutant.file).stem
         if name not in self._order:
             self._order[name] = list(self.judges(name))
+        if found := undocumented(name, mutant.text):
+            return found
         judges = self._order[name]
         for number, judge in enumerate(judges):
             if found := judge.verdict(name, mutant.text):
@@ -102,6 +104,24 @@ class Court:
                 yield Judge(f"{what} of job {seed}", place, check)
 
 
+def undocumented(name: str, text: str) -> str:
+    """Say which default is not that of docs/analyses.md, which a test compares with the files."""
+    for parameter, type_, default in _DEFAULT.findall(text):
+        if f"| `{parameter}` | {type_} | {default} |" not in _pages()[name]:
+            return f"docs: {parameter} is not {default} by default"
+    return ""
+
+
+_DEFAULT = re.compile(r"^    (\w+) ([A-Z]\S*) := (.+?),?$", re.MULTILINE)
+
+
+@cache
+def _pages() -> dict[str, str]:
+    """What docs/analyses.md says of each object."""
+    page = (TESTS.parent / "docs" / "analyses.md").read_text(encoding="utf-8")
+    return {part.split("\n", 1)[0]: part for part in page.split("\n### ")}
+
+
 def _golden(case: Case, place: Place) -> None:
     columns, rows = place.ask(case.call)
     if found := difference(case, columns, rows):
@@ -122,12 +142,19 @@ def _properties(seed: int, users: set[str]) -> Iterator[tuple[str, Callable[[Pla
 
     for user in sorted(users):
         if user.removesuffix("_v1") in test_scopes.ANALYSES:
-            check = partial(_with_job, seed, partial(_isolated, user.removesuffix("_v1")))
-            yield f"{user} keeps to itself", check
+            for what, rule in _RULES.items():
+                check = partial(_of_analysis, rule, user.removesuffix("_v1"))
+                yield f"{user} {what}", partial(_with_job, seed, check)
 
 
-def _isolated(name: str, job: tuple[int, Any]) -> None:
-    test_scopes.check_isolation(job[1], name)
+_RULES: dict[str, Callable[..., object]] = {
+    "keeps to itself": test_scopes.check_isolation,
+    "is in order": test_orders.check_order,
+}
+
+
+def _of_analysis(rule: Callable[..., object], name: str, job: tuple[int, Any]) -> None:
+    rule(job[1], name)
 
 
 def _with_job(seed: int, test: Callable[..., None], place: Place) -> None:

@@ -30,7 +30,7 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "*"}
 _FUNCTIONS = """
 min>max max>min least>greatest greatest>least arg_min>arg_max arg_max>arg_min lead>lag lag>lead
 first>last last>first first_value>last_value last_value>first_value bool_or>bool_and
-bool_and>bool_or sum>max avg>max median>avg row_number>rank rank>row_number dense_rank>rank
+bool_and>bool_or sum>max avg>max median>avg rank>row_number dense_rank>rank
 stddev_samp>stddev_pop stddev>stddev_pop quantile_cont>quantile_disc floor>ceil ceil>floor
 round>floor abs> starts_with>contains contains>starts_with ends_with>contains lower> upper>
 count_if>count list_distinct> list_sort> TRY_CAST>CAST

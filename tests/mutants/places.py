@@ -141,6 +141,7 @@ def open_place(store: Path, folder: Path) -> Place:
     path = folder / f"{store.parent.name}.duckdb"
     path.write_bytes(catalog)
     con = duckdb.connect(str(path), config={"threads": 1, "memory_limit": "2GB"})
+    con.execute("SET enable_progress_bar = false")
     con.execute("CREATE SCHEMA kept")
     for name in map(sqltext.identifier, stored_columns()):
         con.execute(sqltext.create_table(f"kept.{name}", f"FROM stored.{name}"))

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import csv
 import logging
+import re
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ACCEPTED = Path(__file__).with_name("accepted.csv")
+ANYTHING = "…"
 FOLDERS = ("analyses/*", "lib", "tables")
 
 log = logging.getLogger("mutants")
@@ -42,10 +45,27 @@ def file_of(path: Path) -> str:
     return path.relative_to(sql_root()).as_posix()
 
 
-def accepted() -> dict[tuple[str, str], str]:
-    """Mutants that nobody can find, or need not, and why."""
+@dataclass(frozen=True)
+class Accepted:
+    """Mutants that nobody can find, or need not, and why.
+
+    ``…`` in a mutation is any text; what stands instead (``-> new]]``) is always written out.
+    """
+
+    file: str
+    mutation: str
+    reason: str
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether a mutant is one of them."""
+        pattern = ".*".join(map(re.escape, self.mutation.split(ANYTHING)))
+        return self.file == mutant.file and bool(re.fullmatch(pattern, mutant.mutation))
+
+
+def accepted() -> list[Accepted]:
+    """Read the list."""
     with ACCEPTED.open(encoding="utf-8", newline="") as file:
-        return {(line["file"], line["mutation"]): line["reason"] for line in csv.DictReader(file)}
+        return [Accepted(**line) for line in csv.DictReader(file)]
 
 
 def main(wanted: list[str]) -> int:
@@ -56,25 +76,23 @@ def main(wanted: list[str]) -> int:
     paths = chosen_files(wanted)
     mutants = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]
     log.info("%d mutants of %d files", len(mutants), len(paths))
-    found: dict[tuple[str, str], bool] = {}
     lives: list[Mutant] = []
     refused = 0
     for number, (mutant, who) in enumerate(judge_all(mutants, cpu_count()), 1):
         refused += who.startswith("refused")
-        found[mutant.key] = found.get(mutant.key, True) and bool(who)
         if not who:
             lives.append(mutant)
         log.debug("%s:%d %s: %s", mutant.file, mutant.line, mutant.mutation, who or "LIVES")
         if number % 200 == 0:
             log.info("%d judged, %d live, %.0f s", number, len(lives), time.monotonic() - began)
-    known = accepted()
     files = {file_of(path) for path in paths}
-    new = sorted((m for m in lives if m.key not in known), key=lambda m: (m.file, m.line))
-    stale = [key for key in known if key[0] in files and found.get(key, True)]
-    for mutant in new:
+    known = [line for line in accepted() if line.file in files]
+    new = [mutant for mutant in lives if not any(line.covers(mutant) for line in known)]
+    stale = [line for line in known if not any(line.covers(mutant) for mutant in lives)]
+    for mutant in sorted(new, key=lambda m: (m.file, m.line)):
         log.warning("sql/%s:%d: %s", mutant.file, mutant.line, mutant.mutation)
-    for file, mutation in stale:
-        log.warning("accepted.csv: not needed any more: %s: %s", file, mutation)
+    for line in stale:
+        log.warning("accepted.csv: not needed any more: %s: %s", line.file, line.mutation)
     seconds = time.monotonic() - began
     log.info("%d mutants, %d refused by the engine, %d accepted, %d live, %.0f s",
         len(mutants), refused, len(lives) - len(new), len(new), seconds)  # fmt: skip

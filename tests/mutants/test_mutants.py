@@ -13,7 +13,7 @@ from hta_sql.library.objects import load_library
 from tests.mutants.judges import Court, users_of
 from tests.mutants.mutations import Mutant, mutants_of
 from tests.mutants.regexes import with_less
-from tests.mutants.run import accepted, chosen_files, file_of
+from tests.mutants.run import Accepted, accepted, chosen_files, file_of
 from tests.mutants.workers import Queue
 
 if TYPE_CHECKING:
@@ -136,7 +136,17 @@ def test_a_process_stays_with_its_file() -> None:
 def test_accepted_mutants_are_there() -> None:
     """Each line of the list is a change that a run tries, and has its reason."""
     listed = accepted()
-    paths = [path for path in chosen_files([]) if file_of(path) in {file for file, _ in listed}]
-    tried = {m.key for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))}
-    assert set(listed) - tried == set()
-    assert all(len(reason) > 10 for reason in listed.values())
+    paths = [path for path in chosen_files([]) if file_of(path) in {line.file for line in listed}]
+    tried = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]
+    unknown = [line for line in listed if not any(line.covers(mutant) for mutant in tried)]
+    assert unknown == []
+    assert all(len(line.reason) > 10 for line in listed)
+    assert [line for line in listed if not re.search(r" -> [^…\]]+\]\]", line.mutation)] == []
+
+
+def test_a_line_of_the_list_may_leave_open_what_stands_beside() -> None:
+    """Three dots are any text; all else is as it stands."""
+    line = Accepted("lib/a.sql", "count(*) … [[= -> <>]] …", "because")
+    assert line.covers(Mutant("lib/a.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))
+    assert not line.covers(Mutant("lib/b.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))
+    assert not line.covers(Mutant("lib/a.sql", 3, "count(x) WHERE a [[= -> <>]] b", ""))
