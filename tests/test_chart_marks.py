@@ -111,8 +111,8 @@ def memory_bandwidth_series(rows: Rows) -> Expected:
 
 def memory_bandwidth_summary(rows: Rows) -> Expected:
     """A box a rank and kind of copy: line, quartiles that differ, median, mean over time."""
-    pairs = {"low": "min_gbps", "p25": "p25_gbps", "p50": "p50_gbps", "p75": "p75_gbps"}
-    pairs |= {"high": "max_gbps", "time_mean": "time_mean_gbps"}
+    pairs = {"min": "min_gbps", "p25": "p25_gbps", "p50": "p50_gbps", "p75": "p75_gbps"}
+    pairs |= {"max": "max_gbps", "time_mean": "time_mean_gbps"}
     boxes = len(rows) + apart(rows, "p25_gbps", "p75_gbps", "max_gbps")
     lines = apart(rows, "min_gbps", "max_gbps", "max_gbps")
     marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
@@ -133,8 +133,8 @@ def queue_length_series(rows: Rows) -> Expected:
 
 def queue_length_summary(rows: Rows) -> Expected:
     """A box a stream."""
-    pairs = {"low": "min_length", "p25": "p25_length", "p50": "p50_length", "p75": "p75_length"}
-    pairs |= {"high": "max_length", "time_mean": "time_mean"}
+    pairs = {"min": "min_length", "p25": "p25_length", "p50": "p50_length", "p75": "p75_length"}
+    pairs |= {"max": "max_length", "time_mean": "time_mean"}
     boxes = len(rows) + apart(rows, "p25_length", "p75_length", "max_length")
     lines = apart(rows, "min_length", "max_length", "max_length")
     marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}

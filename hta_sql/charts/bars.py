@@ -10,8 +10,8 @@ import altair as alt
 from hta_sql.charts.style import (
     DARK,
     MANY,
-    RUNS,
     WIDTH,
+    by_run,
     data,
     duration_unit,
     headed,
@@ -115,10 +115,9 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
 
 
 def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
-    runs = list(dict.fromkeys(table["run"]))
+    runs, more = by_run(table)
     panels = []
-    for at, run in enumerate(runs[:RUNS]):
-        rows = table[table["run"] == run]
+    for at, (run, rows) in enumerate(runs):
         wide = rows[["lane", "place", "whole", *stack.palette]].rename(columns={"place": "at"})
         for number, percent in enumerate(wanted):
             x = alt.X(
@@ -145,14 +144,12 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
                 .properties(width=WIDTH, height=180)
                 .add_params(zoom(f"shown_{at}_{number}"))
             )
-            if number == 0 and len(runs) > 1:
+            if number == 0 and run:
                 bars = bars.properties(title=subtitled(f"Run {run}"))
             if number:
                 bars.data = data(wide)
             panels.append(bars)
-    notes = [*stack.notes, "Drag to move, Ctrl + wheel to zoom, double-click to see all."]
-    if len(runs) > RUNS:
-        notes.append(f"The first {RUNS} of {len(runs)} runs.")
+    notes = [*stack.notes, "Drag to move, Ctrl + wheel to zoom, double-click to see all.", *more]
     return alt.vconcat(*panels, title=headed(stack.title, *notes))
 
 

@@ -9,6 +9,8 @@ import altair as alt
 from hta_sql.charts.style import (
     CHANGE_COLOURS,
     WIDTH,
+    by_name,
+    colours,
     data,
     duration_unit,
     headed,
@@ -27,7 +29,6 @@ SIDE_COLOURS = ("#0072B2", "#E69F00", "#BBBBBB")
 
 _GROUP = 30
 """Height of the three bars of an operation."""
-_NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 
 
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
@@ -62,7 +63,6 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
     )
     columns = ["lane", "short", "diff", "control", "test", "share", "part", "change"]
     columns += ["control_count", "test_count"]
-    scale = alt.Scale(domain=list(CHANGE_COLOURS), range=list(CHANGE_COLOURS.values()))
     chart: alt.TopLevelMixin = (
         alt.Chart(
             data(rows[columns]),
@@ -71,9 +71,9 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         )
         .mark_bar()
         .encode(
-            y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+            y=by_name(rows),
             x=alt.X("diff:Q", title=f"Test less control [{unit}]"),
-            color=alt.Color("part:N", title="In the test", scale=scale),
+            color=colours(CHANGE_COLOURS, "In the test"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Operation"),
                 alt.Tooltip("control:Q", title=f"Control [{unit}]", format=",.3f"),
@@ -109,16 +109,15 @@ def side_by_side(
     rows = rows.assign(short=labels(rows[names].astype(str)))
     long = rows.melt(id_vars=[names, "short"], value_vars=sides, var_name="part", value_name="size")
     long = long.rename(columns={names: "lane"})
-    scale = alt.Scale(domain=sides, range=list(SIDE_COLOURS))
     more = f" The {top} that differ most of {len(table):,}." if len(table) > top else ""
     chart: alt.TopLevelMixin = (
         alt.Chart(data(long), title=headed(title, f"{sides[1]} against {sides[0]}.{more}"))
         .mark_bar()
         .encode(
-            y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+            y=by_name(rows),
             yOffset=alt.YOffset("part:N", sort=sides),
             x=alt.X("size:Q", title=axis),
-            color=alt.Color("part:N", title=None, scale=scale),
+            color=colours(dict(zip(sides, SIDE_COLOURS, strict=True)), None),
             tooltip=[
                 alt.Tooltip("lane:N", title="Operation"),
                 alt.Tooltip("part:N", title="Side"),

@@ -36,6 +36,17 @@ SLICES = 400
 LANES_SHOWN = 12
 """Of a series: each has a panel of its own."""
 
+DISTRIBUTION = {
+    "min": "Lowest",
+    "p25": "First quartile",
+    "p50": "Median",
+    "p75": "Third quartile",
+    "max": "Highest",
+    "time_mean": "Mean over time",
+    "point_count": "Changes",
+}
+"""What is told of a series over its changes."""
+
 
 def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Steps over time, a panel per stream: operations waiting; the longest queues first.
@@ -121,19 +132,13 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         table: Columns of the analysis ``queue_length_summary``.
     """
     named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
-    columns = {
-        "min_length": "low",
-        "p25_length": "p25",
-        "p50_length": "p50",
-        "p75_length": "p75",
-        "max_length": "high",
-    }
     return _distribution(
-        named.rename(columns=columns),
+        named,
+        "length",
         "Operations waiting",
         "Queue length of each rank / device / stream",
-        NEUTRAL_COLOUR,
-        "No queue has a length: the launches are not in the traces.",
+        colour=NEUTRAL_COLOUR,
+        unknown="No queue has a length: the launches are not in the traces.",
     )
 
 
@@ -144,20 +149,13 @@ def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         table: Columns of the analysis ``memory_bandwidth_summary``.
     """
     named = table.assign(lane=lane_names(table, "rank", "device", "name"))
-    columns = {
-        "min_gbps": "low",
-        "p25_gbps": "p25",
-        "p50_gbps": "p50",
-        "p75_gbps": "p75",
-        "max_gbps": "high",
-        "time_mean_gbps": "time_mean",
-    }
     return _distribution(
-        named.rename(columns=columns),
+        named,
+        "gbps",
         "Recorded bandwidth [GB/s]",
         "Bandwidth of copies of each rank / device / kind",
-        CLASS_COLOURS["memory"],
-        "The traces record no bandwidth of these copies.",
+        colour=CLASS_COLOURS["memory"],
+        unknown="The traces record no bandwidth of these copies.",
     )
 
 
@@ -225,35 +223,25 @@ def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.D
 
 
 def _distribution(
-    table: pd.DataFrame, title: str, heading: str, colour: str, unknown: str
+    table: pd.DataFrame, measure: str, title: str, heading: str, *, colour: str, unknown: str
 ) -> alt.TopLevelMixin:
-    known = table[table["high"].notna()].sort_values("high", ascending=False, kind="stable")
+    table = table.rename(columns={f"{part}_{measure}": part for part in DISTRIBUTION})
+    known = table[table["max"].notna()].sort_values("max", ascending=False, kind="stable")
     if known.empty:
         return nothing(heading, unknown)
     shown = known[:MANY]
-    columns = ["lane", "low", "p25", "p50", "p75", "high", "time_mean", "point_count"]
     y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
-    tooltip = [
-        alt.Tooltip("lane:N"),
-        *(
-            alt.Tooltip(f"{name}:Q", title=words, format=",.4~g")
-            for name, words in {
-                "low": "Lowest",
-                "p25": "First quartile",
-                "p50": "Median",
-                "p75": "Third quartile",
-                "high": "Highest",
-                "time_mean": "Mean over time",
-                "point_count": "Changes",
-            }.items()
-        ),
+    told = [
+        alt.Tooltip(f"{part}:Q", title=words, format=",.4~g")
+        for part, words in DISTRIBUTION.items()
     ]
-    base = alt.Chart(data(shown[columns])).encode(y=y, tooltip=tooltip)
+    base = alt.Chart(data(shown[["lane", *DISTRIBUTION]]))
+    base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *told])
     subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
     if len(shown) < len(known):
         subtitle += f". {len(shown)} of {len(known)} shown"
     chart: alt.TopLevelMixin = alt.layer(
-        base.mark_rule(color=colour).encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        base.mark_rule(color=colour).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
         base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
         base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
         base.mark_circle(color=OUTLIER_COLOUR, size=45, opacity=1).encode(x="time_mean:Q"),

@@ -9,6 +9,7 @@ import altair as alt
 from hta_sql.charts.style import (
     NORMAL_COLOUR,
     WIDTH,
+    colours,
     data,
     duration_unit,
     headed,
@@ -52,8 +53,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     drawn["x"] = (shown["start"] - events["start"].min()) * scale
     drawn["x2"] = (shown["end"] - events["start"].min()) * scale
     drawn = readable(drawn.rename(columns={name: f"hover {name}" for name in hover}))
-    names = [*common, REST]
-    palette = alt.Scale(domain=names, range=[*COLOURS[: len(common)], NORMAL_COLOUR])
+    palette = dict(zip(common, COLOURS, strict=False)) | {REST: NORMAL_COLOUR}
     note = f"the longest {MAX_EVENTS:,} of {len(events):,} events"
     chart: alt.Chart = (
         alt.Chart(
@@ -67,7 +67,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
             x=alt.X("x:Q", title=f"Time [{unit}]"),
             x2="x2:Q",
             y=alt.Y("task:N", title=None, sort=sorted(set(drawn["task"]))),
-            color=alt.Color("group:N", title="Name", scale=palette),
+            color=colours(palette, "Name", "group"),
             tooltip=[
                 alt.Tooltip("colour:N", title="Name"),
                 alt.Tooltip("x:Q", title=f"Start [{unit}]", format=",.6~f"),

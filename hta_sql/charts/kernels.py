@@ -8,8 +8,10 @@ import altair as alt
 
 from hta_sql.charts.style import (
     CLASS_COLOURS,
-    RUNS,
     WIDTH,
+    by_name,
+    by_run,
+    colours,
     data,
     duration_text,
     duration_unit,
@@ -17,6 +19,8 @@ from hta_sql.charts.style import (
     label_angle,
     labels,
     lane_names,
+    mean_and_span,
+    of_ranks,
     order,
     subtitled,
 )
@@ -26,10 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "kernels_across_ranks"]
 
+TOTALS = "Total duration of all launches with that name."
 RANKS_AS_CELLS = 64
 _LABELLED_SHARE = 0.02
-# One extent, so that the panels of all classes start at the same place.
-_NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 
 
 def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -38,14 +41,10 @@ def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
     Args:
         table: Columns of the analysis ``gpu_kernel_types``.
     """
-    runs = list(dict.fromkeys(table["run"]))
-    donuts = [
-        _donut(table[table["run"] == run], run if len(runs) > 1 else "") for run in runs[:RUNS]
-    ]
-    notes = ["Classes joined by + run at the same moment on different streams."]
-    if len(runs) > RUNS:
-        notes.append(f"The first {RUNS} of {len(runs)} runs.")
-    chart = alt.hconcat(*donuts, title=headed("What the GPUs do while they are busy", *notes))
+    runs, more = by_run(table)
+    notes = ["Classes joined by + run at the same moment on different streams.", *more]
+    title = headed("What the GPUs do while they are busy", *notes)
+    chart = alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title)
     resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
     return resolved
 
@@ -78,12 +77,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
         for label, part in zip(totals["label"], totals["part"], strict=True)
     }
     ring = base.mark_arc(innerRadius=70, outerRadius=120, stroke="white").encode(
-        color=alt.Color(
-            "label:N",
-            title="Running at once",
-            scale=alt.Scale(domain=list(palette), range=list(palette.values())),
-            legend=alt.Legend(orient="right"),
-        )
+        color=colours(palette, "Running at once", "label", legend=alt.Legend(orient="right"))
     )
     shares = (
         base.transform_filter(f"datum.share >= {_LABELLED_SHARE}")
@@ -114,26 +108,14 @@ def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
         spread=table["spread_pct"] / 100,
         lane=table["name"],
     )
-    runs = list(dict.fromkeys(table["run"]))
+    runs, more = by_run(rows)
     panels = [
-        _bars_with_spans(
-            rows[(rows["class"] == class_) & (rows["run"] == run)],
-            class_,
-            ranks,
-            unit,
-            run=run if len(runs) > 1 else "",
-        )
-        for run in runs[:RUNS]
+        _bars_with_spans(own[own["class"] == class_], class_, ranks, unit, run=run)
+        for run, own in runs
         for class_ in CLASS_COLOURS
-        if ((rows["class"] == class_) & (rows["run"] == run)).any()
+        if (own["class"] == class_).any()
     ]
-    notes = (
-        [f"Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."]
-        if ranks > 1
-        else ["Total duration of all launches with that name."]
-    )
-    if len(runs) > RUNS:
-        notes.append(f"The first {RUNS} of {len(runs)} runs.")
+    notes = [of_ranks(ranks) if ranks > 1 else TOTALS, *more]
     return alt.vconcat(*panels, title=headed("The longest kernels", *notes))
 
 
@@ -142,12 +124,6 @@ def _bars_with_spans(
 ) -> alt.LayerChart | alt.FacetChart:
     rows = rows.assign(short=labels(rows["lane"]))
     columns = ["lane", "short", "time", "low", "high", "share", "kernel_count"]
-    y = alt.Y(
-        "short:N",
-        title=None,
-        sort=list(rows["short"]),
-        axis=_NAMES,
-    )
     tooltip = [
         alt.Tooltip("lane:N", title="Kernel"),
         alt.Tooltip("time:Q", title=f"Mean of the ranks [{unit}]", format=",.3f"),
@@ -163,17 +139,9 @@ def _bars_with_spans(
             alt.Tooltip("max_rank:Q", title="which is rank", format="d"),
             alt.Tooltip("spread:Q", title="(highest - lowest) / mean", format=".1%"),
         ]
-    base = alt.Chart(data(rows[columns])).encode(y=y, tooltip=tooltip)
+    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=tooltip)
     x = alt.X("time:Q", title=f"{'Time of a rank' if ranks > 1 else 'Total time'} [{unit}]")
-    bars = base.mark_bar(color=CLASS_COLOURS[class_], opacity=0.75).encode(x=x)
-    layers = [bars]
-    if ranks > 1:
-        layers += [
-            base.mark_rule(color="black").encode(x="low:Q", x2="high:Q"),
-            base.mark_tick(color="black", size=8).encode(x="low:Q"),
-            base.mark_tick(color="black", size=8).encode(x="high:Q"),
-        ]
-    return alt.layer(*layers).properties(
+    return mean_and_span(base, x, CLASS_COLOURS[class_], ranks).properties(
         title=subtitled(f"{class_}, run {run}" if run else class_), width=WIDTH, height=alt.Step(20)
     )
 
@@ -203,14 +171,10 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
         )
         own = _longest(own, top)
         panels.append(_cells(own, name, lanes, unit) if few else _bars(own, name, len(lanes), unit))
-    notes = (
-        ["One column a rank; the darker, the longer. Ranks of equal work have equal shades."]
-        if few
-        else [f"Bar: mean of {len(lanes):,} ranks. Line: from the lowest rank to the highest."]
-        if len(lanes) > 1
-        else ["Total duration of all launches with that name."]
-    )
-    chart = alt.vconcat(*panels, title=headed("The longest kernels of each rank", *notes))
+    note = of_ranks(len(lanes)) if len(lanes) > 1 else TOTALS
+    if few:
+        note = "One column a rank; the darker, the longer. Ranks of equal work have equal shades."
+    chart = alt.vconcat(*panels, title=headed("The longest kernels of each rank", note))
     resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
     return resolved
 
@@ -242,12 +206,7 @@ def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.
                 sort=lanes,
                 axis=alt.Axis(labelAngle=label_angle(lanes, step), labelOverlap=True),
             ),
-            y=alt.Y(
-                "short:N",
-                title=None,
-                sort=list(dict.fromkeys(rows["short"])),
-                axis=_NAMES,
-            ),
+            y=by_name(rows),
             color=alt.Color(
                 "time:Q",
                 title=f"Time [{unit}]",

@@ -9,7 +9,8 @@ import altair as alt
 from hta_sql.charts.style import (
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
-    RUNS,
+    by_run,
+    colours,
     data,
     duration_text,
     headed,
@@ -43,23 +44,21 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
     Args:
         table: Columns of the analysis ``launch_histograms``, which counts the bins.
     """
-    runs = list(dict.fromkeys(table["run"]))
+    runs, more = by_run(table)
     rows = []
-    for at, run in enumerate(runs[:RUNS]):
-        own = table[table["run"] == run]
+    for at, (run, own) in enumerate(runs):
         panels = [
             _histogram(own[own["measure"] == key], *names).add_params(zoom(f"{key}_{at}"))
             for key, *names in _PANELS
         ]
         row = alt.hconcat(*panels, spacing=64, bounds="flush")
-        rows.append(row.properties(title=subtitled(f"Run {run}")) if len(runs) > 1 else row)
+        rows.append(row.properties(title=subtitled(f"Run {run}")) if run else row)
     count = int(table.loc[table["measure"] == _PANELS[0][0], "launch_count"].sum())
     notes = [
         "What the host calls, and what runs on the GPU for it.",
         "Kernels shorter than their call keep the GPU waiting for the host.",
+        *more,
     ]
-    if len(runs) > RUNS:
-        notes.append(f"The first {RUNS} of {len(runs)} runs.")
     return alt.vconcat(*rows, title=headed(f"{count:,} launches", *notes))
 
 
@@ -106,12 +105,7 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str) -> alt.Chart:
                 axis=alt.Axis(format="~s"),
                 scale=alt.Scale(domain=[0, top], nice=False),
             ),
-            color=alt.Color(
-                "part:N",
-                title=None,
-                scale=alt.Scale(domain=list(_PALETTE), range=list(_PALETTE.values())),
-                legend=alt.Legend(orient="bottom"),
-            ),
+            color=colours(_PALETTE, None, legend=alt.Legend(orient="bottom")),
             order=alt.Order("part:N", sort="descending"),
             tooltip=[
                 alt.Tooltip("between:N", title=title),

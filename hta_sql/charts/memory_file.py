@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import WIDTH, data, headed, zoom
+from hta_sql.charts.style import WIDTH, colours, data, headed, zoom
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,14 +49,13 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
     tall["gib"] = tall["bytes"] / GIB
     peak = float(total.max()) / GIB if len(table) else 0
     title = headed("Memory in use by category", f"Peak: {peak:,.3f} GiB.")
-    scale = alt.Scale(domain=list(CATEGORIES), range=list(CATEGORIES.values()))
     chart: alt.Chart = (
         alt.Chart(data(tall[["ms", "gib", "category", "place"]]), title=title, width=WIDTH)
         .mark_area(interpolate="step-after")
         .encode(
             x=alt.X("ms:Q", title="Time [ms]"),
             y=alt.Y("gib:Q", title="Memory in use [GiB]", stack="zero"),
-            color=alt.Color("category:N", title="Category", scale=scale),
+            color=colours(CATEGORIES, "Category", "category"),
             order=alt.Order("place:Q"),
             tooltip=[
                 alt.Tooltip("category:N", title="Category"),

@@ -9,11 +9,14 @@ import altair as alt
 from hta_sql.charts.style import (
     NEUTRAL_COLOUR,
     WIDTH,
+    by_name,
     data,
     duration_unit,
     headed,
     labels,
     lane_names,
+    mean_and_span,
+    of_ranks,
     subtitled,
     zoom,
 )
@@ -33,7 +36,6 @@ DELAYS = {
     "launch_delay_ns": ("Operator to launch", "#E69F00"),
     "queue_delay_ns": ("Launch to kernel", "#56B4E9"),
 }
-_NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 
 
 def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
@@ -59,7 +61,6 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     size, unit = duration_unit(float(bars["high"].max()) if len(bars) else 0)
     bars[["time", "low", "high"]] /= size
     bars["short"] = labels(bars["lane"])
-    y = alt.Y("short:N", title=None, sort=list(bars["short"]), axis=_NAMES)
     tooltip = [
         alt.Tooltip("lane:N", title="Annotation"),
         alt.Tooltip("time:Q", title=f"Mean of the ranks [{unit}]", format=",.3f"),
@@ -69,20 +70,14 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         alt.Tooltip("of_ranks:Q", title="Ranks that have it", format=","),
     ]
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
-    base = alt.Chart(data(bars[columns])).encode(y=y, tooltip=tooltip)
-    bar = base.mark_bar(color=NEUTRAL_COLOUR, opacity=0.8).encode(
-        x=alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
-    )
-    span = base.mark_rule().encode(x="low:Q", x2="high:Q")
-    ends = [base.mark_tick(color="black", size=8).encode(x=x) for x in ("low:Q", "high:Q")]
-    chart = alt.layer(bar, span, *ends) if ranks > 1 else alt.layer(bar)
+    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltip)
+    x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
     note = "Nested annotations count each for itself."
     if ranks > 1:
-        note += f" Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."
-    shown: alt.TopLevelMixin = chart.properties(
-        width=WIDTH, title=headed("The longest user annotations", note)
-    ).add_params(zoom("annotations"))
-    return shown
+        note += f" {of_ranks(ranks)}"
+    title = headed("The longest user annotations", note)
+    chart = mean_and_span(base, x, NEUTRAL_COLOUR, ranks).properties(width=WIDTH, title=title)
+    return chart.add_params(zoom("annotations"))
 
 
 def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
@@ -120,7 +115,7 @@ def _delays(
     name, colour = part
     size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
     shown = rows.assign(time=rows[column] / size)
-    y = alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES if with_names else None)
+    y = by_name(rows) if with_names else by_name(rows).axis(None)
     chart: alt.Chart = (
         alt.Chart(data(shown[["lane", "short", "kernel_sequence", "call_count", "time"]]))
         .mark_bar(color=colour)
@@ -165,7 +160,7 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
         )
         .mark_bar(color=NEUTRAL_COLOUR)
         .encode(
-            y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+            y=by_name(rows),
             x=alt.X("occurrence_count:Q", title="Calls with this sequence"),
             tooltip=[
                 alt.Tooltip("pattern:N", title="Sequence"),
@@ -200,7 +195,7 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
             alt.Chart(data(rows[["lane", "short", "category", "time", "op_count"]]))
             .mark_bar(color=SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
             .encode(
-                y=alt.Y("short:N", title=None, sort=list(rows["short"]), axis=_NAMES),
+                y=by_name(rows),
                 x=alt.X("time:Q", title=f"Total duration [{unit}]"),
                 tooltip=[
                     alt.Tooltip("lane:N", title="Operation"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import altair as alt
@@ -57,6 +57,9 @@ LABEL_CHARACTERS = 60
 
 NAME_CHARACTERS = 300
 """Names are cut to this in tooltips; a kernel's name can be 10 kB."""
+
+NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
+"""Of bars with long names; one extent, so that the panels of a chart start at the same place."""
 
 ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 """The event that zooms; the wheel alone scrolls the page."""
@@ -198,10 +201,12 @@ def _short(value: Any) -> Any:
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
-def colours(palette: dict[str, str], title: str) -> alt.Color:
-    """Colour by the field ``part``, in the order and the colours of a palette."""
+def colours(
+    palette: Mapping[str, str], title: str | None, field: str = "part", **options: Any
+) -> alt.Color:
+    """Colour by a field, in the order and the colours of a palette."""
     scale = alt.Scale(domain=list(palette), range=list(palette.values()))
-    return alt.Color("part:N", title=title, scale=scale)
+    return alt.Color(f"{field}:N", title=title, scale=scale, **options)
 
 
 def order(palette: dict[str, str], table: pd.DataFrame) -> list[int]:
@@ -221,6 +226,47 @@ def lanes(table: pd.DataFrame, key: str = "lane", title: str = "Rank") -> tuple[
     return alt.X(
         f"{key}:N", title=title, sort=names if len(names) <= MANY else None, axis=axis
     ), width
+
+
+def by_name(rows: pd.DataFrame) -> alt.Y:
+    """Place bars along y by the column ``short``, in the order of the rows."""
+    return alt.Y("short:N", title=None, sort=list(dict.fromkeys(rows["short"])), axis=NAMES)
+
+
+def mean_and_span(
+    base: alt.Chart, x: alt.X, colour: str, ranks: int
+) -> alt.LayerChart | alt.FacetChart:
+    """Layer bars, and where they are means of ranks a line from the lowest rank to the highest.
+
+    Args:
+        base: Chart with the fields ``low`` and ``high``, without marks.
+        x: The length of a bar.
+        colour: Its colour.
+        ranks: So many ranks have a part in it.
+    """
+    bar = base.mark_bar(color=colour, opacity=0.75).encode(x=x)
+    if ranks <= 1:
+        return alt.layer(bar)
+    span = base.mark_rule(color="black").encode(x="low:Q", x2="high:Q")
+    ends = [base.mark_tick(color="black", size=8).encode(x=end) for end in ("low:Q", "high:Q")]
+    return alt.layer(bar, span, *ends)
+
+
+def of_ranks(ranks: int) -> str:
+    """Say how :func:`mean_and_span` is read."""
+    return f"Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."
+
+
+def by_run(table: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[str]]:
+    """Split a table into panels.
+
+    Returns:
+        (Name, rows) of the first runs, the name empty where there is one run; and a note, where
+        there are more runs than panels.
+    """
+    runs = list(dict.fromkeys(table["run"]))
+    parts = [(run if len(runs) > 1 else "", table[table["run"] == run]) for run in runs[:RUNS]]
+    return parts, [f"The first {RUNS} of {len(runs)} runs."] if len(runs) > RUNS else []
 
 
 def label_angle(names: Iterable[str], step: int) -> int:
