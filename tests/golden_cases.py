@@ -11,8 +11,8 @@ A file tests/golden/<topic>/<analysis>.test holds cases like this one::
 
 Lines that start with ``#`` say what is true and how the numbers come about; a blank line ends
 a case. ``traces`` names files of tests/traces: ``a.json`` is rank 0 of run ``run``,
-``1=b.json`` is rank 1, ``base/0=a.json`` is rank 0 of run ``base``. Cells are parted by two or
-more spaces. Numbers with a fraction are rounded to four places, lists and structs written as
+``1=b.json`` is rank 1, ``base/0=a.json`` is rank 0 of run ``base``; ``?=a.json`` leaves it to the
+ingest which rank it is. Cells are parted by two or more spaces. Numbers with a fraction are rounded to four places, lists and structs written as
 DuckDB casts them to text. The expected rows are worked out by hand from the trace, never copied
 from the output.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
-_TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+)=)?(?P<file>[\w.-]+)$")
+_TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+|\?)=)?(?P<file>[\w.-]+)$")
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,22 @@ def all_cases() -> list[Case]:
 
 
 def traces_of(traces: str) -> dict[str, dict[int, str]]:
-    """Read a ``traces`` line: run ─▶ rank ─▶ path."""
+    """Read a ``traces`` line: run ─▶ rank ─▶ path; ranks below 0 are to be found out."""
     runs: dict[str, dict[int, str]] = {}
     for item in traces.split():
         found = _TRACE.match(item)
         assert found, f"traces: {item!r} is not FILE, RANK=FILE or RUN/RANK=FILE"
-        path = TESTS / "traces" / found["file"]
-        runs.setdefault(found["run"] or "run", {})[int(found["rank"] or 0)] = str(path)
+        ranks = runs.setdefault(found["run"] or "run", {})
+        rank = -1 - len(ranks) if found["rank"] == "?" else int(found["rank"] or 0)
+        ranks[rank] = str(TESTS / "traces" / found["file"])
     return runs
 
 
 def ingest_case(traces: str, store: Path) -> TraceStore:
     """Make the store of a ``traces`` line."""
     for run, ranks in traces_of(traces).items():
-        hta_sql.ingest(ranks, store, run=run).close()
+        traces_of_run = list(ranks.values()) if min(ranks) < 0 else ranks
+        hta_sql.ingest(traces_of_run, store, run=run).close()
     return hta_sql.open(store)
 
 

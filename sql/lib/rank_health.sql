@@ -25,7 +25,6 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   cpu_op_count                     BIGINT [count]  Host operators.
 --   cpu_op_with_shapes_count         BIGINT [count]  Those with input shapes.
 --   cpu_op_with_stack_count          BIGINT [count]  Those with a Python call stack.
---   overlapping_count                BIGINT [count]  Those that overlap another event of their thread.
 --   python_call_count                BIGINT [count]  Python frames.
 --   memory_event_count               BIGINT [count]  Allocator events.
 --   gpu_op_count                     BIGINT [count]  Kernels, copies and memsets.
@@ -67,9 +66,9 @@ WITH
             count(*) FILTER (g.class = 'communication' AND g.pg_name IS NOT NULL) AS communication_with_group_count,
             count(*) FILTER (g.class = 'communication' AND regexp_matches(g.name, '^(hcom_|hccl)', 'i')) AS hccl_count,
             count(*) FILTER (g.is_suspect) AS suspect_count,
-            coalesce(sum(g.dur) FILTER (g.is_suspect), 0)::BIGINT AS suspect_ns,
-            coalesce(sum(g.dur) FILTER (g.class <> 'sync' AND NOT g.is_suspect), 0)::BIGINT AS gpu_ns,
-            coalesce(sum(g.dur) FILTER (g.class_source = 'default' AND NOT g.is_suspect), 0)::BIGINT AS unmatched_ns
+            sum(g.dur) FILTER (g.is_suspect)::BIGINT AS suspect_ns,
+            sum(g.dur) FILTER (g.class <> 'sync' AND NOT g.is_suspect)::BIGINT AS gpu_ns,
+            sum(g.dur) FILTER (g.class_source = 'default' AND NOT g.is_suspect)::BIGINT AS unmatched_ns
         FROM gpu_ops AS g
         SEMI JOIN _ranks AS k ON k.run = g.run AND k.rank = g.rank
         GROUP BY ALL
@@ -84,13 +83,13 @@ WITH
         SELECT a.run, a.rank, a.event_id
         FROM annotations AS a
         SEMI JOIN _ranks AS k ON k.run = a.run AND k.rank = a.rank
-        WHERE NOT a.on_gpu AND a.name LIKE 'nccl:%'
+        WHERE a.name LIKE 'nccl:%'
     ),
     _suspected_communication AS (
         SELECT g.run, g.rank, count(DISTINCT g.event_id) AS kernel_count, min(g.name) AS example
         FROM gpu_ops AS g
         JOIN _comm_calls AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id IN (g.op_id, g.annotation_id)
-        WHERE g.class_source = 'default' AND g.kind = 'kernel'
+        WHERE g.class_source = 'default'
         GROUP BY ALL
     ),
     _host AS (
@@ -99,8 +98,7 @@ WITH
             c.rank,
             count(*) AS cpu_op_count,
             count(c.input_dims) AS cpu_op_with_shapes_count,
-            count(c.call_stack) AS cpu_op_with_stack_count,
-            count(*) FILTER (c.overlaps) AS overlapping_count
+            count(c.call_stack) AS cpu_op_with_stack_count
         FROM cpu_ops AS c
         SEMI JOIN _ranks AS k ON k.run = c.run AND k.rank = c.rank
         GROUP BY ALL
@@ -162,7 +160,6 @@ SELECT
     coalesce(h.cpu_op_count, 0) AS cpu_op_count,
     coalesce(h.cpu_op_with_shapes_count, 0) AS cpu_op_with_shapes_count,
     coalesce(h.cpu_op_with_stack_count, 0) AS cpu_op_with_stack_count,
-    coalesce(h.overlapping_count, 0) AS overlapping_count,
     coalesce(p.python_call_count, 0) AS python_call_count,
     coalesce(m.memory_event_count, 0) AS memory_event_count,
     coalesce(g.gpu_op_count, 0) AS gpu_op_count,

@@ -40,7 +40,7 @@ WITH
             count(*) AS rank_count,
             max(h.world_size) AS world_size,
             count(DISTINCT h.world_size) AS world_sizes,
-            list(DISTINCT h.world_size ORDER BY h.world_size) FILTER (h.world_size IS NOT NULL) AS stated_world_sizes,
+            list(DISTINCT h.world_size ORDER BY h.world_size) AS stated_world_sizes,
             list(DISTINCT h.backend ORDER BY h.backend) FILTER (h.backend IS NOT NULL) AS backends,
             max(h.rank) AS last_rank,
             list(h.rank ORDER BY h.rank) FILTER (NOT h.has_base_time) AS ranks_without_base_time,
@@ -186,12 +186,12 @@ WITH
         GROUP BY h.run, h.trace_id
         HAVING count(*) > 1
         UNION ALL
-        SELECT r.run, NULL, 'note', 'further_capture', TRY_CAST(regexp_extract(r.run, '-capture(\d+)$', 1) AS DOUBLE),
+        SELECT r.run, NULL, 'note', 'further_capture', regexp_extract(r.run, '\d+$')::DOUBLE,
             format('Another capture of the ranks of run {}.', regexp_replace(r.run, '-capture\d+$', '')),
             'Captures are runs side by side, never added up.',
             'Expected of schedule(repeat=2 or more); otherwise two jobs were in one folder.'
         FROM run_facts AS r
-        WHERE regexp_replace(r.run, '-capture\d+$', '') <> r.run AND EXISTS (FROM ranks AS k WHERE k.run = regexp_replace(r.run, '-capture\d+$', ''))
+        WHERE regexp_matches(r.run, '-capture\d+$') AND EXISTS (FROM ranks AS k WHERE k.run = regexp_replace(r.run, '-capture\d+$', ''))
         UNION ALL
         SELECT r.run, NULL, 'warning', 'ranks_missing', r.world_size - r.rank_count,
             format('{} of {} ranks are in the store.', r.rank_count, r.world_size),
