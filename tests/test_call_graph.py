@@ -10,7 +10,6 @@ import pytest
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_call_graph import CallGraph
-from hta_sql.hta.common.trace_call_stack import CallStackNode, DeviceType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,11 +86,6 @@ def test_one_thread(graph: CallGraph) -> None:
     assert stack.get_descendants(1) == [1, 2, 3, 4]
     assert stack.get_descendants(1, include_gpu_kernel=True) == [1, 2, 3, 14, 4, 16, 15]
     assert stack.get_descendants(99) == []
-    assert stack.get_node(7) == CallStackNode(0, 1, 4, DeviceType.CPU, [9, 8])
-    assert stack.get_node(14) == CallStackNode(3, 4, 0, DeviceType.GPU, [])
-    assert stack.get_nodes()[7] == stack.get_node(7)
-    with pytest.raises(KeyError):
-        stack.get_node(18)
 
 
 def test_the_thread_of_a_node(graph: CallGraph) -> None:
@@ -99,15 +93,6 @@ def test_the_thread_of_a_node(graph: CallGraph) -> None:
     assert graph.get_csg_of_node(17, 3).identity == (3, 100, 200)
     assert graph.get_csg_of_node(1, 0).identity == (0, 100, 100)
     assert list(graph.get_gpu_kernels(0)["index"]) == [14, 15, 16, 17, 18]
-
-
-def test_trees_by_rank(graph: CallGraph) -> None:
-    """By thread, and all nodes of a rank."""
-    stacks = graph.rank_to_stacks
-    assert {rank: [t.tid for t in found] for rank, found in stacks.items()} == {
-        rank: [100, 200, 300] for rank in (0, 3)
-    }
-    assert graph.rank_to_nodes[3][7] == stacks[3][3, 100, 100].get_node(7)  # type: ignore[index]  # a named tuple
 
 
 def test_ranks(graph: CallGraph) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from hta_sql.errors import ParameterError, TraceFormatError, TraceNotFoundError
 from hta_sql.hta.common.execution_trace import (
-    ETNode,
+    COLUMNS,
     add_et_column,
     correlate_execution_trace,
     load_execution_trace,
@@ -119,7 +119,14 @@ def test_nodes_of_the_first_schema(tmp_path: Path) -> None:
     old |= {"inputs": [[1, 2], 3], "input_shapes": [[4], []], "input_types": ["Tensor", "Int"]}
     old |= {"outputs": [], "output_shapes": [], "output_types": []}
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [old]}))
-    assert et.nodes == {2: ETNode(2, "aten::mm", 1, 5, "s", [[4], []], ["Tensor", "Int"], [], [])}
+    (found,) = et.table.to_pylist()
+    numbers = ("node_id", "parent_id", "record_function_id")
+    assert [found[name] for name in numbers] == [2, 1, 5]
+    frame = pd.DataFrame({"et_node": [2]})
+    for column in COLUMNS:
+        add_et_column(frame, et, column)
+    told = frame.drop(columns="et_node").iloc[0].tolist()
+    assert told == ["s", [[4], []], ["Tensor", "Int"], [], [], "aten::mm"]
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": 3}', '{"traceEvents": []}', "\xff"])
@@ -143,7 +150,7 @@ def test_a_real_execution_trace(tmp_path: Path) -> None:
     with Trace({0: str(path)}) as trace:
         correlate_execution_trace(trace, 0, et)
         frame = trace.get_trace(0)
-        assert len(et.nodes) == 600
+        assert len(et.table) == 600
         assert frame["et_node"].notna().sum() == frame["external_id"].gt(0).sum() == 598
 
 
@@ -160,16 +167,14 @@ RAW = [
 
 def test_memory_timeline(tmp_path: Path) -> None:
     """Running sums by category; what was there before is put at the first instant."""
-    analysis = MemoryAnalysis(write(tmp_path / "memory.raw.json.gz", RAW))
-    times, sizes = analysis._process_raw_events()
-    assert times == [1000, 1000, 2000, 1500]
-    assert sizes == [
+    frame = MemoryAnalysis(write(tmp_path / "memory.raw.json.gz", RAW)).get_memory_timeline()
+    assert frame.pop("ts").tolist() == [1000, 1000, 2000, 1500]
+    assert frame.to_numpy().tolist() == [
         [100, 50, 0, 0, 0, 0, 0, 0],
         [100, 50, 0, 0, 10, 0, 0, 0],
         [100, 50, 0, 0, 0, 0, 0, 0],
         [100, 0, 0, 0, 0, 0, 0, 20],
     ]
-    frame = analysis.get_memory_timeline()
     assert frame["activation_bytes"].tolist() == [0, 10, 0, 0]
 
 
@@ -203,7 +208,7 @@ def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
 @pytest.mark.skipif(not MEMORY.exists(), reason="the public files are not beside the repository")
 def test_a35_a_real_memory_timeline() -> None:
     """The numbers that HTA's own test has."""
-    times, sizes = MemoryAnalysis(MEMORY)._process_raw_events()
-    assert len(times) == len(sizes) == 7721
+    frame = MemoryAnalysis(MEMORY).get_memory_timeline()
+    assert len(frame) == 7721
     expected = [102440608, 102228128, 19395584, 0, 2618160128, 58417152, 41811968, 25494440]
-    assert sizes[744] == expected
+    assert frame.drop(columns="ts").iloc[744].tolist() == expected

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pytest
 
 from hta_sql.errors import ParameterError, RankError, TraceFormatError
@@ -124,7 +123,7 @@ def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
         trace.align_and_filter_trace()
         assert trace.get_trace(0)["ts"].tolist() == [0]
         assert trace.get_trace(1)["end"].tolist() == [10.5]
-        trace.parse_multiple_ranks([1])
+        trace.parse_traces()
         assert trace.get_trace(1)["ts"].tolist() == [1682725898237050.5]
 
 
@@ -241,17 +240,15 @@ def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
 
 
 def test_some_ranks(trace: Trace) -> None:
-    """Those that are asked for are kept; an unknown one is an error, or passed over as in HTA."""
-    trace.parse_multiple_ranks([1])
-    assert trace.get_ranks() == [1]
-    trace.parse_single_rank(1)
-    trace.parse_single_rank(7)
+    """The first ones that are asked for are kept; another one is an error."""
+    trace.parse_traces(max_ranks=1)
+    assert trace.get_ranks() == [0]
     with pytest.raises(RankError):
-        trace.parse_multiple_ranks([0])
+        trace.get_trace(1)
 
 
-def test_events_for_a_trace(tmp_path: Path) -> None:
-    """Counters in the trace's own clock, arrows."""
+def test_time_zero(tmp_path: Path) -> None:
+    """In the trace's own clock, once frames are aligned."""
     (path,) = files(tmp_path, "call_stacks.json").values()
     text = Path(path).read_text(encoding="utf-8").replace('"ts": ', '"ts": 1000')
     Path(path).write_text(text, encoding="utf-8")
@@ -260,17 +257,6 @@ def test_events_for_a_trace(tmp_path: Path) -> None:
         assert trace.min_ts == 0
         trace.load_traces()
         assert trace.min_ts == first
-        series = pd.DataFrame({"pid": [0], "ts": [2.5], "length": [3], "id": [7]})
-        assert trace.convert_time_series_to_events(series, "Queue", "length") == [
-            {"pid": 0, "ts": first + 2.5, "args": {"Queue": 3}, "ph": "C", "name": "Queue", "id": 7}
-        ]
-        with pytest.raises(ParameterError, match="no length"):
-            trace.convert_time_series_to_events(series.drop(columns="length"), "Queue", "length")
-        assert trace.convert_time_series_to_events(series.iloc[:0], "Queue", "length") == []
-    start = Trace.flow_event(1, 2, 3, 4.5, True, "n", "c", {"a": 1})
-    about = {"id": 1, "pid": 2, "tid": 3, "ts": 4.5, "cat": "c", "name": "n"}
-    assert start == {"ph": "s", **about, "args": {"a": 1}}
-    assert Trace.flow_event(1, 2, 3, 4.5, False, "n", "c") == {"ph": "f", **about, "bp": "e"}
 
 
 def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
@@ -299,8 +285,8 @@ def test_symbol_table() -> None:
     assert table.find_matches(["a.c"]) == [1]
     assert table.find_matched_symbols(["b"]) == ["b", "abc"]
     assert table.matching("a.c") == {1, 2}
-    both = TraceSymbolTable.combine_symbol_tables([table, TraceSymbolTable(["z", "b"])])
-    assert both.get_sym_table() == ["b", "a.c", "abc", "z"]
+    table.add_symbols(["z", "b"])
+    assert table.get_sym_table() == ["b", "a.c", "abc", "z"]
 
 
 @pytest.mark.parametrize(

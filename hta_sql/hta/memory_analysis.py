@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,21 +14,9 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-__all__ = ["Category", "MemoryAnalysis"]
+__all__ = ["MemoryAnalysis"]
 
 log = logging.getLogger(__name__)
-
-
-class Category(Enum):
-    """What memory is for, as torch's memory profiler says."""
-
-    INPUT = 1
-    TEMPORARY = 2
-    ACTIVATION = 3
-    GRADIENT = 4
-    AUTOGRAD_DETAIL = 5
-    PARAMETER = 6
-    OPTIMIZER_STATE = 7
 
 
 class MemoryAnalysis:
@@ -79,9 +66,3 @@ class MemoryAnalysis:
         elif in_notebook():
             display(chart)
         return chart
-
-    def _process_raw_events(self) -> tuple[list[int], list[list[int]]]:
-        """Return instants [ns], and the bytes of each category at each of them, as HTA does."""
-        rows = memory_timeline(self.path).to_pydict()
-        times = rows.pop("ts")
-        return times, [list(sizes) for sizes in zip(*rows.values(), strict=True)]

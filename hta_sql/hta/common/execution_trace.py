@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from hta_sql.hta.common.trace import Trace
 
 __all__ = [
-    "ETNode",
     "ExecutionTrace",
     "add_et_column",
     "correlate_execution_trace",
@@ -30,42 +27,11 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-COLUMNS = {
-    "op_schema": "op_schema",
-    "input_shapes": "input_shapes",
-    "input_types": "input_types",
-    "output_shapes": "output_shapes",
-    "output_types": "output_types",
-    "et_node_name": "name",
-}
-"""Column that add_et_column knows ─▶ column of the nodes."""
+LISTS = ("input_shapes", "input_types", "output_shapes", "output_types")
+"""Columns of the nodes that hold JSON."""
 
-
-@dataclass(frozen=True)
-class ETNode:
-    """One node of an execution trace.
-
-    Attributes:
-        id: Its number.
-        name: Operator or annotation.
-        parent_id: The node that called it.
-        rf_id: Id of its record function.
-        op_schema: Signature of the operator.
-        input_shapes: Shape of each input.
-        input_types: Type of each input.
-        output_shapes: Shape of each output.
-        output_types: Type of each output.
-    """
-
-    id: int
-    name: str
-    parent_id: int | None
-    rf_id: int | None
-    op_schema: str
-    input_shapes: list[Any]
-    input_types: list[str]
-    output_shapes: list[Any]
-    output_types: list[str]
+COLUMNS = ("op_schema", *LISTS, "et_node_name")
+"""What add_et_column knows."""
 
 
 class ExecutionTrace:
@@ -77,11 +43,6 @@ class ExecutionTrace:
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-
-    @cached_property
-    def nodes(self) -> dict[int, ETNode]:
-        """``{number: node}``."""
-        return {row["node_id"]: _node(row) for row in self.table.to_pylist()}
 
 
 def load_execution_trace(et_file: str | os.PathLike[str]) -> ExecutionTrace:
@@ -139,25 +100,8 @@ def add_et_column(trace_df: pd.DataFrame, et: ExecutionTrace, column: str) -> No
         raise ParameterError(f"No column {column!r}; there are: {', '.join(COLUMNS)}.")
     if "et_node" not in trace_df:
         raise ParameterError("The frame has no column et_node: correlate_execution_trace() first.")
-    attribute = COLUMNS[column]
-    values = {number: getattr(node, attribute) for number, node in et.nodes.items()}
-    texts = [values[int(n)] if pd.notna(n) else float("nan") for n in trace_df["et_node"]]
-    trace_df[column] = pd.Series(texts, index=trace_df.index, dtype=object)
-
-
-def _node(row: dict[str, Any]) -> ETNode:
-    def parsed(column: str) -> list[Any]:
-        value: list[Any] = json.loads(row[column] or "[]")
-        return value
-
-    return ETNode(
-        id=row["node_id"],
-        name=row["name"],
-        parent_id=row["parent_id"],
-        rf_id=row["record_function_id"],
-        op_schema=row["op_schema"] or "",
-        input_shapes=parsed("input_shapes"),
-        input_types=parsed("input_types"),
-        output_shapes=parsed("output_shapes"),
-        output_types=parsed("output_types"),
-    )
+    told = et.table.column("name" if column == "et_node_name" else column).to_pylist()
+    values = [json.loads(text or "[]") if column in LISTS else text or "" for text in told]
+    by_node = dict(zip(et.table.column("node_id").to_pylist(), values, strict=True))
+    found = [by_node[int(n)] if pd.notna(n) else float("nan") for n in trace_df["et_node"]]
+    trace_df[column] = pd.Series(found, index=trace_df.index, dtype=object)

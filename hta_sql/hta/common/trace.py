@@ -13,7 +13,6 @@ from hta_sql.errors import ParameterError, RankError, TraceFormatError
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
 from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
-from hta_sql.hta.frames.chrome_events import counter_events, flow_event
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
 from hta_sql.traces.whole_files import read_trace, write_trace
@@ -150,24 +149,6 @@ class Trace(Closing):
         """Let times count from the first event of all ranks, and leave out the last step or not."""
         self._look(bool(include_last_profiler_step), is_aligned=True)
 
-    def parse_single_rank(self, rank: int) -> None:
-        """Make the frame of a rank now; an unknown rank is passed over, as in HTA."""
-        if rank in self._about:
-            self.get_trace(rank)
-
-    def parse_multiple_ranks(
-        self,
-        ranks: list[int],
-        use_multiprocessing: bool = True,  # noqa: ARG002 - ingest decides
-        use_memory_profiling: bool = True,  # noqa: ARG002 - memory is bounded
-    ) -> None:
-        """Look at some ranks, all steps, on the clocks of their files.
-
-        Raises:
-            RankError: No such rank.
-        """
-        self._keep(sorted({self._checked(rank) for rank in ranks}))
-
     def load_traces(
         self,
         include_last_profiler_step: bool | None = False,
@@ -246,17 +227,6 @@ class Trace(Closing):
             return 0.0
         zeros = [about["zero_ns"] for about in self._about.values() if about["zero_ns"] is not None]
         return min(zeros, default=0) / NS
-
-    def convert_time_series_to_events(
-        self, series: pd.DataFrame, counter_name: str, counter_col: str
-    ) -> list[dict[str, Any]]:
-        """Make counter events of a series; see :func:`hta_sql.hta.frames.chrome_events.counter_events`.
-
-        :meth:`hta_sql.TraceAnalysis.generate_trace_with_counters` writes traces with counters.
-        """
-        return counter_events(series, counter_name, counter_col, self.min_ts)
-
-    flow_event = staticmethod(flow_event)
 
     def get_device_type(self) -> str:
         """Return ``NVIDIA GPU``, ``AMD GPU``, ``MTIA`` or ``UNKNOWN GPU``, by the first rank."""

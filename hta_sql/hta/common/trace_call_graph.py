@@ -9,11 +9,7 @@ import pandas as pd
 
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.hta.common.trace import Trace
-from hta_sql.hta.common.trace_call_stack import (
-    CallStackGraph,
-    CallStackIdentity,
-    CallStackNode,
-)
+from hta_sql.hta.common.trace_call_stack import CallStackGraph, CallStackIdentity
 from hta_sql.hta.methods.call_walk import CALL_GRAPH_DEFAULTS, Walk, root_of
 
 __all__ = ["CallGraph"]
@@ -66,17 +62,6 @@ class CallGraph:
         self.mapping = pd.DataFrame(rows, columns=columns)
         self.mapping["count"] = self.mapping.groupby(["rank", "stack_root"]).cumcount() + 1
         self._rank = self.ranks[0]
-
-    @property
-    def rank_to_stacks(self) -> dict[int, dict[CallStackIdentity, CallStackGraph]]:
-        """The call trees of each rank by their threads."""
-        return {r: {s.identity: s for s in self.get_call_stacks(r)} for r in self.ranks}
-
-    @property
-    def rank_to_nodes(self) -> dict[int, dict[int, CallStackNode]]:
-        """The nodes of the trees of each rank by their events."""
-        first = {stack.identity.rank: stack for stack in reversed(self.call_stacks)}
-        return {rank: first[rank].get_nodes() if rank in first else {} for rank in self.ranks}
 
     def get_call_stacks(
         self,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pandas as pd
 
-from hta_sql.hta.common.types import DeviceType
 from hta_sql.hta.methods.call_walk import Walk, root_of
 
-__all__ = ["CallStackGraph", "CallStackIdentity", "CallStackNode", "DeviceType"]
+__all__ = ["CallStackGraph", "CallStackIdentity"]
 
 NON_EXISTENT_NODE_INDEX = -2
-NULL_NODE_INDEX = -1
 
 
 class CallStackIdentity(NamedTuple):
@@ -22,25 +19,6 @@ class CallStackIdentity(NamedTuple):
     rank: int = -1
     pid: int = -1
     tid: int = -1
-
-
-@dataclass
-class CallStackNode:
-    """One event of a call tree.
-
-    Attributes:
-        parent: The event above; for an outermost one the root, -tid.
-        depth: Events above.
-        height: Longest way down: 0 for device activity, 1 for a host event without host events.
-        device: Where it ran.
-        children: Events directly below.
-    """
-
-    parent: int = NULL_NODE_INDEX
-    depth: int = -1
-    height: int = -1
-    device: DeviceType = DeviceType.CPU
-    children: list[int] = field(default_factory=list)
 
 
 class CallStackGraph:
@@ -59,39 +37,7 @@ class CallStackGraph:
         own = (frame["pid"] == identity.pid) & (frame["tid"] == identity.tid)
         self.df = frame.loc[own & frame["depth"].ge(0) & frame["height"].ge(1)]
         self.root_index = root_of(identity.tid)
-        self.device_type = DeviceType.CPU
         self._walk = walk
-
-    def get_node(self, idx: int) -> CallStackNode:
-        """Return one event as a node.
-
-        Raises:
-            KeyError: It is in no call tree.
-        """
-        place = self._walk.place(idx)
-        if place < 0:
-            raise KeyError(idx)
-        walk = self._walk
-        device = DeviceType.GPU if walk.on_gpu[place] else DeviceType.CPU
-        where = (int(walk.parents[place]), int(walk.depth[place]), int(walk.height[place]))
-        return CallStackNode(*where, device, walk.children(idx))
-
-    def get_nodes(self) -> dict[int, CallStackNode]:
-        """Return all nodes of the rank's trees: those of linked threads are shared."""
-        walk = self._walk
-        children: dict[int, list[int]] = {}
-        for event, parent in zip(walk.ids.tolist(), walk.parents.tolist(), strict=True):
-            children.setdefault(parent, []).append(event)
-        rows = (walk.ids, walk.parents, walk.depth, walk.height, walk.on_gpu)
-        return {
-            event: CallStackNode(
-                *(parent, depth, height, DeviceType.GPU if on_gpu else DeviceType.CPU),
-                children.get(event, []),
-            )
-            for event, parent, depth, height, on_gpu in zip(
-                *(r.tolist() for r in rows), strict=True
-            )
-        }
 
     def get_parent(self, idx: int) -> int:
         """Return the event above; -tid for an outermost one, -2 for one that is in no tree."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from typing import ClassVar
 
 import pandas as pd
 
-from hta_sql.errors import ParameterError
 from hta_sql.hta.common.types import (
     CPU_EVENTS_CATEGORY_PATTERN,
     HOST_STREAM,
@@ -49,11 +47,6 @@ class TraceSymbolTable:
             if symbol not in self.sym_index:
                 self.sym_index[symbol] = len(self.sym_table)
                 self.sym_table.append(symbol)
-
-    def add_symbols_mp(self, symbols_list: list[Iterable[str]]) -> None:
-        """Number the symbols of several lists that have no number yet, in order."""
-        for symbols in symbols_list:
-            self.add_symbols(symbols)
 
     def is_empty(self) -> bool:
         """Say whether there is no symbol."""
@@ -110,7 +103,7 @@ class TraceSymbolTable:
 
     def get_operator_or_cuda_runtime_mask(self, df: pd.DataFrame) -> pd.Series:
         """Say of each row whether it is an operator or a call of a runtime or driver."""
-        return df["cat"].isin(self._numbers_of(_EXECUTING))
+        return df["cat"].isin(self.matching(_EXECUTING))
 
     def get_runtime_launch_events_mask(self, df: pd.DataFrame) -> pd.Series:
         """Say of each row whether it is a call whose device activity is in the frame.
@@ -119,7 +112,7 @@ class TraceSymbolTable:
         device or record an event launch nothing.
         """
         launched = (df["stream"] == HOST_STREAM) & (df["index_correlation"] > 0)
-        return launched & ~df["name"].isin(self._numbers_of(_WAITING))
+        return launched & ~df["name"].isin(self.matching(_WAITING))
 
     def get_events_mask(self, df: pd.DataFrame, events: list[str] | None) -> pd.Series:
         """Say of each row whether its name contains one of the texts; without texts, no row's does."""
@@ -134,93 +127,20 @@ class TraceSymbolTable:
         """List the symbols that contain one of the texts."""
         return [self.sym_table[number] for number in self.find_matches(patterns)]
 
-    def matching(self, expression: str) -> set[int]:
+    def matching(self, expression: str | re.Pattern[str]) -> set[int]:
         """Return the numbers of the symbols that an expression matches from their start on."""
         found = re.compile(expression)
         return {number for number, symbol in enumerate(self.sym_table) if found.match(symbol)}
 
-    @staticmethod
-    def create_from_df(df: pd.DataFrame) -> TraceSymbolTable:
-        """Number the texts in ``name`` and ``cat`` of a frame, in alphabetical order.
-
-        Raises:
-            ParameterError: They are numbers already.
-        """
-        symbols = {*df["name"], *df["cat"]}
-        if not all(isinstance(symbol, str) for symbol in symbols):
-            raise ParameterError(
-                "name and cat are no texts; a table is made before they are numbers."
-            )
-        return TraceSymbolTable(sorted(symbols))
-
-    @staticmethod
-    def clone(symbol_table: TraceSymbolTable) -> TraceSymbolTable:
-        """Copy a table."""
-        return TraceSymbolTable(symbol_table.sym_table)
-
-    @staticmethod
-    def combine_symbol_tables(tables: list[TraceSymbolTable]) -> TraceSymbolTable:
-        """Number the symbols of several tables anew."""
-        return TraceSymbolTable(symbol for table in tables for symbol in table.sym_table)
-
-    @staticmethod
-    def create_from_symbol_id_map(symbol_id_map: dict[str, int]) -> TraceSymbolTable:
-        """Give symbols the numbers that they have; a number without one is ``Undefined-<number>``.
-
-        Raises:
-            ParameterError: A number is below 0 or has two symbols.
-        """
-        symbols = {number: symbol for symbol, number in symbol_id_map.items()}
-        if len(symbols) != len(symbol_id_map) or min(symbols, default=0) < 0:
-            raise ParameterError("Numbers of symbols are 0 or more, and each is of one symbol.")
-        numbers = range(max(symbols, default=-1) + 1)
-        return TraceSymbolTable(symbols.get(number, f"Undefined-{number}") for number in numbers)
-
-    @staticmethod
-    def from_csv_file(file_path: str | os.PathLike[str]) -> TraceSymbolTable:
-        """Read the column ``symbol`` of a CSV file: the first row has number 0.
-
-        Raises:
-            ParameterError: There is no such file or no such column.
-        """
-        try:
-            rows = pd.read_csv(file_path, keep_default_na=False, dtype=str)
-        except (OSError, ValueError) as error:
-            raise ParameterError(f"{os.fspath(file_path)!r} cannot be read: {error}.") from error
-        if "symbol" not in rows:
-            raise ParameterError(f"{os.fspath(file_path)!r} has no column symbol.")
-        return TraceSymbolTable(rows["symbol"])
-
-    def update_encoded_df(self, df: pd.DataFrame, old_symbol_table: TraceSymbolTable) -> None:
-        """Replace the numbers of another table in ``name`` and ``cat`` by this one's, in place.
-
-        Raises:
-            ParameterError: A symbol has no number here; add the symbols of the other table first.
-        """
-        for column in ("cat", "name"):
-            texts = old_symbol_table._texts(df[column])
-            if unknown := sorted(set(texts) - self.sym_index.keys()):
-                raise ParameterError(f"{unknown[0]!r} has no number here: add_symbols first.")
-            df[column] = texts.map(self.sym_index).astype("int64")
-
     def add_symbols_to_trace_df(self, trace_df: pd.DataFrame, col: str) -> None:
         """Replace the numbers of a column by their symbols, in place; others become ``""``."""
         trace_df[col] = self._texts(trace_df[col])
-
-    def encode_df(self, df: pd.DataFrame) -> None:
-        """Replace the texts in ``name`` and ``cat`` by their numbers, in place."""
-        for column in ("name", "cat"):
-            if column in df and not pd.api.types.is_integer_dtype(df[column]):
-                df[column] = df[column].map(self.sym_index).astype("int64")
 
     def decode_df(self, df: pd.DataFrame, create_new_columns: bool = True) -> None:
         """Write the texts of ``name`` and ``cat`` to ``s_name`` and ``s_cat``, or over them."""
         for column in ("name", "cat"):
             if column in df and pd.api.types.is_integer_dtype(df[column]):
                 df[f"s_{column}" if create_new_columns else column] = self._texts(df[column])
-
-    def _numbers_of(self, expression: re.Pattern[str]) -> list[int]:
-        return [n for n, symbol in enumerate(self.sym_table) if expression.match(symbol)]
 
     def _texts(self, numbers: pd.Series, symbols: list[str] | None = None) -> pd.Series:
         symbols = self.sym_table if symbols is None else symbols

@@ -8,28 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 
 __all__ = [
     "CPU_EVENTS_CATEGORY_PATTERN",
     "KERNEL_CATEGORY_PATTERN",
     "KERNEL_LAUNCH_CATEGORY_PATTERN",
-    "DeviceType",
     "GroupingPattern",
     "MemoryKernelGroupingPattern",
     "ProfilerStepGroupingPattern",
 ]
 
 HOST_STREAM = -1
-
-
-class DeviceType(Enum):
-    """Where an event ran."""
-
-    UNKNOWN = 0
-    CPU = 1
-    GPU = 2
-    ALL = 3
 
 
 @dataclass(unsafe_hash=True)

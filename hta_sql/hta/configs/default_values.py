@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from typing import Any, NamedTuple
-
-from hta_sql.errors import ParameterError
 
 __all__ = ["AttributeSpec", "ValueType", "YamlVersion"]
 
@@ -17,21 +14,6 @@ class YamlVersion(NamedTuple):
     major: int
     minor: int
     patch: int
-
-    def get_version_str(self) -> str:
-        """Return ``major.minor.patch``."""
-        return ".".join(map(str, self))
-
-    @staticmethod
-    def from_string(version_str: str) -> YamlVersion:
-        """Read ``major.minor.patch``.
-
-        Raises:
-            ParameterError: It is no such text.
-        """
-        if not re.fullmatch(r"\d+\.\d+\.\d+", version_str):
-            raise ParameterError(f"A version is three numbers, such as 1.0.0, not {version_str!r}.")
-        return YamlVersion(*map(int, version_str.split(".")))
 
 
 class ValueType(Enum):

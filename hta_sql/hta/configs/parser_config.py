@@ -6,21 +6,16 @@ The arguments that HTA knows stand in ``sql/ingest/arguments.csv``.
 from __future__ import annotations
 
 import copy
-import logging
 import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any, ClassVar
-
-import pandas as pd
 
 from hta_sql.errors import ParameterError
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
 from hta_sql.library.arguments import HtaColumn, known_arguments
 
 __all__ = ["ParserConfig"]
-
-log = logging.getLogger(__name__)
 
 _VERSION = YamlVersion(1, 0, 0)
 _MINIMUM = ("cuda::stream", "correlation::cpu_gpu")
@@ -44,7 +39,8 @@ def _known() -> dict[str, AttributeSpec]:
 def _spec(name: str, known: HtaColumn) -> AttributeSpec:
     kind = ValueType[known.type]
     default: Any = {ValueType.Int: int, ValueType.Float: float}.get(kind, str)(known.default)
-    return AttributeSpec(known.column, name, kind, default, YamlVersion.from_string(known.since))
+    since = YamlVersion(*map(int, known.since.split(".")))
+    return AttributeSpec(known.column, name, kind, default, since)
 
 
 def _group(keys: Iterable[str]) -> list[AttributeSpec]:
@@ -111,40 +107,9 @@ class ParserConfig:
         ParserConfig._default = cfg.clone()
 
     @classmethod
-    def get_versioned_cfg(cls, version: YamlVersion) -> ParserConfig:
-        """Make a configuration with HTA's default arguments."""
-        return ParserConfig(version=version)
-
-    @staticmethod
-    def set_global_parser_config_version(version: YamlVersion) -> None:
-        """Set the default configuration back to HTA's default arguments."""
-        ParserConfig._default = ParserConfig(version=version)
-
-    @classmethod
-    def get_minimum_args(cls, version: YamlVersion = _VERSION) -> list[AttributeSpec]:  # noqa: ARG003 - there is one list
-        """List stream and correlation."""
-        return list(cls.ARGS_MINIMUM)
-
-    @classmethod
-    def get_default_args(cls, version: YamlVersion = _VERSION) -> list[AttributeSpec]:  # noqa: ARG003 - likewise
-        """List HTA's default arguments."""
-        return list(cls.ARGS_DEFAULT)
-
-    @classmethod
-    def get_info_args(cls, version: YamlVersion = _VERSION) -> list[AttributeSpec]:  # noqa: ARG003 - likewise
-        """List the arguments of metadata events."""
-        return list(cls.ARGS_INFO)
-
-    @classmethod
     def get_all_available_args(cls) -> dict[str, AttributeSpec]:
         """Return all known arguments by their keys."""
         return dict(_known())
-
-    @classmethod
-    def show_available_args(cls) -> None:
-        """Log all known arguments."""
-        for key, spec in _known().items():
-            log.info("%s: %s", key, spec)
 
     @classmethod
     def enable_communication_args(
@@ -203,28 +168,6 @@ class ParserConfig:
         without_units = re.sub(r"\([^)]*\)", "", arg).lower()
         column = re.sub(r"[ \-/.%_]+", "_", without_units).strip("_")
         return "arg_name" if column == "name" else column
-
-    @classmethod
-    def infer_attribute_specs(
-        cls, args: pd.Series, reference_specs: dict[str, AttributeSpec] | None = None
-    ) -> dict[str, AttributeSpec]:
-        """Describe the arguments that occur.
-
-        Args:
-            args: Arguments of events as dicts; others are passed over.
-            reference_specs: Descriptions to take where one is of the argument.
-
-        Returns:
-            {name of the argument: description}, by its first value.
-        """
-        known = {spec.raw_name: spec for spec in (reference_specs or {}).values()}
-        found: dict[str, AttributeSpec] = {}
-        for event in args:
-            for name, value in event.items() if isinstance(event, dict) else ():
-                if name not in found:
-                    spec = None if name == "name" else known.get(name)
-                    found[name] = spec or cls.make_attribute_spec(name, value)
-        return found
 
     @classmethod
     def make_attribute_spec(
