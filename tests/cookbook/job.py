@@ -43,6 +43,7 @@ class Plan:
     first_step_extra: int = 100
     slow_rank: int = 1
     slow_rank_extra: int = 120
+    numbers_collectives: bool = True
 
 
 def write_job(folder: Path, plan: Plan) -> Path:
@@ -98,7 +99,7 @@ def _step(plan: Plan, rank: int, step: int) -> list[Event]:
         *place.launch(
             *(440, 10, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 20),
             *(reduce_start, 560 + late - reduce_start),
-            args=_collective(step),
+            args=_collective(plan, step),
         ),
         place.host("user_annotation", "optimizer", 490, 70),
         place.host("cpu_op", "aten::add_", 500, 50, _shapes([128, 64], [128, 64])),
@@ -119,7 +120,8 @@ def _shapes(*shapes: list[int]) -> Event:
     return {"Input Dims": list(shapes), "Input type": ["float"] * len(shapes)}
 
 
-def _collective(step: int) -> Event:
+def _collective(plan: Plan, step: int) -> Event:
+    number = {"Seq": step + 1} if plan.numbers_collectives else {}
     return {
         "Collective name": "allreduce",
         "In msg nelems": ELEMENTS,
@@ -129,7 +131,7 @@ def _collective(step: int) -> Event:
         "Process Group Name": "0",
         "Process Group Description": "default_pg",
         "Process Group Ranks": "[0, 1]",
-        "Seq": step + 1,
+        **number,
     }
 
 

@@ -46,7 +46,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
     16: [("(none)", 1080 + 520 + 120), ("forward", 1040), ("optimizer", 180)],
     17: [("gemm_bwd", 6, 1080)],
     18: [(0, 370, 220), (1, 150, 0)],
-    19: [(seq, "allreduce", 1.0, 20.0) for seq in (1, 2, 3)],
+    19: [(number, "all_reduce", 1.0, 20.0) for number in (1, 2, 3)],
     20: [
         (0, 1, 570, 650),
         (0, 2, 400, 550),
