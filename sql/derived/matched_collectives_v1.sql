@@ -25,15 +25,16 @@ WITH
         FROM lib.collective_channels('labelled_calls') AS l
     ),
     labelled AS MATERIALIZED (
-        SELECT c.run, c.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.seq, c.shape_id, l.lane_id
+        SELECT c.run, c.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id
         FROM lib.collective_calls(runs) AS c
         JOIN labels AS l ON l.label_id = c.label_id
     ),
     items AS MATERIALIZED (
         SELECT
-            l.lane_id, l.rank, l.event_id, l.ts, l.end_ts, l.seq, l.shape_id,
+            l.lane_id, l.rank, l.event_id, l.ts, l.end_ts, l.on_host, l.seq, l.shape_id,
             row_number() OVER in_order - 1 AS place,
-            lead(l.end_ts) OVER in_order - l.end_ts AS gap,
+            -- On the host a rank ends when it is told to: such ends show neither places nor clocks.
+            CASE WHEN NOT l.on_host THEN lead(l.end_ts) OVER in_order - l.end_ts END AS gap,
             count(*) OVER (PARTITION BY l.lane_id, l.rank) AS n
         FROM labelled AS l
         WINDOW in_order AS (PARTITION BY l.lane_id, l.rank ORDER BY l.ts, l.event_id)
@@ -94,6 +95,7 @@ WITH
     corrected AS MATERIALIZED (
         SELECT
             m.*,
+            c.domain AS clock_domain,
             CASE WHEN c.is_applied THEN round(c.estimate_ns + c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_ns
         FROM matched AS m
         JOIN clocks AS c ON c.run = m.run AND c.rank = m.rank
@@ -104,18 +106,25 @@ WITH
             max(c.ts - c.clock_ns) AS last_start,
             min(c.end_ts - c.clock_ns) AS first_end,
             max(c.end_ts - c.clock_ns) - min(c.end_ts - c.clock_ns) AS end_spread,
+            count(DISTINCT c.clock_domain) AS domain_count,
             arg_max(c.rank, (c.ts - c.clock_ns, -c.rank)) AS last_rank
         FROM corrected AS c
         GROUP BY c.run, c.collective_id
     ),
     gaps AS (
-        SELECT i.lane_id, median(i.gap) AS gap
+        SELECT i.lane_id, median(i.gap) AS gap, any_value(i.on_host) AS on_host
         FROM items AS i
         GROUP BY i.lane_id
     ),
     -- Ends must agree, or a wait is not one: within 50 us of ten times what is usual in the channel, and within a quarter of its gaps.
+    -- What runs on several hosts says nothing about their clocks.
     tolerances AS (
-        SELECT g.lane_id, 50000 + least(10 * median(g.end_spread), coalesce(0.25 * any_value(p.gap), 1e18)) AS tolerance
+        SELECT
+            g.lane_id,
+            50000 + CASE
+                WHEN any_value(p.on_host) AND max(g.domain_count) > 1 THEN 0
+                ELSE least(10 * median(g.end_spread), coalesce(0.25 * any_value(p.gap), 1e18))
+            END AS tolerance
         FROM gathered AS g
         JOIN gaps AS p ON p.lane_id = g.lane_id
         GROUP BY g.lane_id

@@ -1,5 +1,5 @@
--- The communication kernels: which collective each one runs, and in which group, from its own
--- arguments, else from the operator that launched it, else from its name.
+-- The communication kernels, and what gloo ran on the host: which collective each one runs, and in which
+-- group, from its own arguments, else from the operator that launched it, else from its name.
 --
 -- Of many spellings one: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An
 -- all-to-all runs in a kernel that is called SendRecv: the operator around record_param_comms tells.
@@ -13,9 +13,10 @@ CREATE OR REPLACE MACRO lib.collective_calls(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   event_id         BIGINT          event_id of the kernel.
+--   event_id         BIGINT          event_id of the kernel; of gloo, of the annotation.
 --   ts               BIGINT [ns]     Start since the run's first event.
 --   dur              BIGINT [ns]     Duration.
+--   on_host          BOOLEAN         Gloo ran it on the host: no kernel.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   step             BIGINT          Profiler step of the launch.
@@ -55,7 +56,7 @@ WITH
     ),
     _kernels AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.event_id, g.ts, g.dur, g.device, g.stream, g.step, g.in_last_step, g.op_id, g.module_id,
+            g.run, g.rank, g.event_id, g.ts, g.dur, false AS on_host, g.device, g.stream, g.step, g.in_last_step, g.op_id, g.module_id,
             g.name AS kernel,
             CASE WHEN g.class_source = 'metadata' THEN g.collective END AS recorded,
             g.collective AS named,
@@ -75,6 +76,12 @@ WITH
         LEFT JOIN _ops AS o ON o.run = g.run AND o.rank = g.rank AND o.event_id = g.op_id
         LEFT JOIN _ops AS q ON q.run = o.run AND q.rank = o.rank AND q.event_id = o.parent_op_id
         WHERE g.class = 'communication' AND NOT g.is_suspect AND lib.wanted(runs, g.run)
+        UNION ALL BY NAME
+        SELECT
+            c.run, c.rank, c.event_id, c.ts, c.dur, true AS on_host, c.step, c.in_last_step, c.op_id,
+            c.name AS kernel, c.collective AS op_collective, c.name AS op_name,
+            c.pg_name, c.pg_desc, c.pg_ranks, c.group_size, c.elem_type, c.in_elems, c.src_rank, c.dst_rank
+        FROM lib.gloo_calls(runs) AS c
     ),
     -- Expressions of text on each name once, not on each row.
     _spellings AS (
@@ -114,7 +121,7 @@ WITH
         FROM _folded AS f
     )
 SELECT
-    k.run, k.rank, k.event_id, k.ts, k.dur, k.device, k.stream, k.step, k.in_last_step, k.op_id, k.module_id,
+    k.run, k.rank, k.event_id, k.ts, k.dur, k.on_host, k.device, k.stream, k.step, k.in_last_step, k.op_id, k.module_id,
     n.collective,
     hash((
         k.run, k.rank, k.device, k.stream, k.pg_name, k.pg_ranks, k.group_size, k.src_rank, k.dst_rank,

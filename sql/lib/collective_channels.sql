@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib.collective_channels(
 WITH
     _labels AS (
         SELECT
-            c.label_id, any_value(c.run) AS run, any_value(c.rank) AS rank, any_value(c.device) AS device, any_value(c.stream) AS stream,
+            c.label_id, any_value(c.run) AS run, any_value(c.rank) AS rank, any_value(c.on_host) AS on_host, any_value(c.device) AS device, any_value(c.stream) AS stream,
             any_value(c.pg_name) AS pg_name, any_value(c.pg_ranks) AS pg_ranks, any_value(c.group_size) AS group_size,
             any_value(c.src_rank) AS src_rank, any_value(c.dst_rank) AS dst_rank,
             any_value(CASE WHEN c.collective IN ('send', 'recv') THEN c.collective END) AS collective
@@ -115,6 +115,8 @@ WITH
                 WHEN p.collective IS NOT NULL AND coalesce(len(p.members), 0) <> 2 THEN 'p2p of rank ' || p.rank
                 WHEN p.members IS NOT NULL THEN p.members::VARCHAR
                 WHEN p.full_name IS NOT NULL THEN 'group ' || p.full_name
+                -- There is no stream that would keep an order.
+                WHEN p.on_host THEN 'host of rank ' || p.rank
                 ELSE 'stream ' || p.lane
             END AS channel
         FROM _pairs AS p

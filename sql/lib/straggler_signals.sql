@@ -8,7 +8,8 @@
 --
 -- Whether chance could do that: the lateness of each rank in each collective, against the median rank, is
 -- scored by its logarithm (in units of three times the median lateness of the group), so that a rare long
--- hiccup counts for a few usual ones. Were it drawn by chance who has which score, the sum of a rank's
+-- hiccup counts for a few usual ones. A group counts by that median: ranks that meet again with no work
+-- between them come in any order, within microseconds, and say little. Were it drawn by chance who has which score, the sum of a rank's
 -- scores would have the variance of the scores within each collective and their skew, which the
 -- formula of Wilson and Hilferty takes off (chance_z). Where lateness lasts from one collective to the next (sums over eighths
 -- of the capture vary more than single ones), the variance is that much larger. A rank is late where
@@ -75,16 +76,19 @@ WITH
         WHERE m.is_used
     ),
     _scales AS (
-        SELECT l.run, l.channel_id, 3 * median(abs(l.late_ns)) AS scale
+        SELECT
+            l.run, l.channel_id,
+            3 * median(abs(l.late_ns)) AS scale,
+            3 * median(abs(l.late_ns)) / max(3 * median(abs(l.late_ns))) OVER (PARTITION BY l.run) AS weight
         FROM _lateness AS l
         WHERE l.late_ns <> 0
         GROUP BY l.run, l.channel_id
     ),
-    -- Scores in thousandths: sums of whole numbers are the same on any number of threads.
+    -- In hundred thousandths: sums of whole numbers are the same on any number of threads.
     _scored AS MATERIALIZED (
         SELECT
             l.run, l.rank, l.collective_id, l.wait_ns, l.place, l.n,
-            coalesce(sign(l.late_ns) * round(1000 * ln(1 + abs(l.late_ns) / s.scale)), 0)::BIGINT AS score
+            coalesce(sign(l.late_ns) * round(100000 * s.weight * ln(1 + abs(l.late_ns) / s.scale)), 0)::BIGINT AS score
         FROM _lateness AS l
         LEFT JOIN _scales AS s ON s.run = l.run AND s.channel_id = l.channel_id
     ),

@@ -1,5 +1,5 @@
--- Every communication kernel of every rank: which collective it runs, in which group, how much it moves,
--- and which kernels of other ranks are the same collective.
+-- Every communication kernel of every rank, and what gloo ran on the host: which collective it is, in
+-- which group, how much it moves, and what of other ranks is the same collective.
 --
 -- What a collective is comes from the arguments of its kernel, else from the operator that launched it,
 -- else from the kernel's name. Ranks of groups that the profiler cut short are completed. Kernels are
@@ -10,7 +10,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_long
--- Needs: GPU activity that communicates
+-- Needs: kernels that communicate, or annotations of gloo
 CREATE OR REPLACE MACRO collectives_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -43,8 +43,8 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   dst_rank         BIGINT          Receiving rank of a point-to-point operation.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
---   event_id         BIGINT          event_id of the kernel.
---   name             VARCHAR         Name of the kernel.
+--   event_id         BIGINT          event_id of the kernel, or of the annotation where gloo ran on the host.
+--   name             VARCHAR         Name of the kernel or the annotation.
 --   start_ns         BIGINT [ns]     Start in the time that all ranks share.
 --   dur_ns           BIGINT [ns]     Duration.
 --   clock_ns         BIGINT [ns]     What is taken off the rank's clock.
@@ -77,7 +77,7 @@ SELECT
     c.device,
     c.stream,
     c.event_id,
-    g.name,
+    coalesce(g.name, a.name) AS name,
     c.start_ns,
     c.dur AS dur_ns,
     c.clock_ns,
@@ -88,7 +88,8 @@ SELECT
     c.found_count,
     c.rank_count
 FROM lib.scoped_collectives(runs, ranks, steps, include_last_profiler_step) AS c
-JOIN gpu_ops AS g ON g.run = c.run AND g.rank = c.rank AND g.event_id = c.event_id
+LEFT JOIN gpu_ops AS g ON g.run = c.run AND g.rank = c.rank AND g.event_id = c.event_id
+LEFT JOIN annotations AS a ON c.device IS NULL AND a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
 LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.op_id
 LEFT JOIN python_calls AS p ON p.run = c.run AND p.rank = c.rank AND p.event_id = c.module_id
 ORDER BY c.run, c.collective_id, c.rank

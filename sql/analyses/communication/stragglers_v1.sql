@@ -80,14 +80,16 @@ WITH
         WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
     ),
     communicating AS (
-        SELECT m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup AND NOT m.is_p2p) AS is_matched
+        SELECT
+            m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup AND NOT m.is_p2p) AS is_matched,
+            bool_and(m.device IS NULL) AS on_host
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run)
         GROUP BY m.run, m.rank
     ),
     told AS (
         SELECT
-            k.run, k.rank, j.* EXCLUDE (run, rank), c.* EXCLUDE (run, rank, cause, subject), m.is_matched,
+            k.run, k.rank, j.* EXCLUDE (run, rank), c.* EXCLUDE (run, rank, cause, subject), m.is_matched, m.on_host,
             CASE WHEN j.is_late THEN coalesce(c.cause, 'unknown') END AS cause,
             coalesce(s.short_name, c.subject) AS subject,
             CASE WHEN c.cost_ns > 0 THEN least(c.cost_ns / c.window_ns, j.excess_ns / j.run_ns) ELSE j.excess_ns / j.run_ns END AS cost_share
@@ -110,7 +112,11 @@ WITH
                     || t.subject
                 WHEN 'more compute' THEN printf('it computes %.1f ms more, most in ', t.cause_ns / 1e6) || t.subject
                 WHEN 'data loading' THEN printf('it loads data %.1f ms longer, in ', t.subject_ns / 1e6) || t.subject
-                WHEN 'host-bound' THEN printf('its device has %.1f ms more without work, as its host takes longer, most in ', t.cause_ns / 1e6) || t.subject
+                WHEN 'host-bound' THEN
+                    CASE
+                        WHEN t.on_host THEN printf('its host takes %.1f ms longer, most in ', t.cause_ns / 1e6)
+                        ELSE printf('its device has %.1f ms more without work, as its host takes longer, most in ', t.cause_ns / 1e6)
+                    END || t.subject
                 WHEN 'copies' THEN printf('it copies %.1f ms longer, most in ', t.cause_ns / 1e6) || t.subject
                 WHEN 'unknown' THEN 'nothing in the trace shows why'
             END AS why,

@@ -1,0 +1,67 @@
+"""A job of four ranks on the CPU that torch 2.13 recorded with gloo (tests/traces/recorded)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+
+JOB = Path(__file__).parent / "traces" / "recorded" / "gloo"
+
+STEPS = 8
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """Ingest the four traces once."""
+    with hta_sql.ingest(str(JOB), tmp_path_factory.mktemp("gloo") / "store", run="gloo") as opened:
+        yield opened
+
+
+def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> None:
+    """The threads tell the groups; who sends to whom is not recorded, and so not matched."""
+    rows = store.sql(
+        "SELECT collective, match_method, pg_ranks, in_elems, count(*), count(DISTINCT collective_id) "
+        "FROM collectives(include_last_profiler_step := true) GROUP BY ALL ORDER BY ALL"
+    ).rows()
+    assert rows == [
+        ("all_gather", "ordinal", "[0,1,2,3]", 256, 4 * STEPS, STEPS),
+        ("all_reduce", "ordinal", "[0,1]", 4096, 4 * STEPS, 2 * STEPS),
+        ("all_reduce", "ordinal", "[0,2]", 1024, 2 * STEPS, STEPS),
+        ("all_reduce", "ordinal", "[1,3]", 1024, 2 * STEPS, STEPS),
+        ("all_reduce", "ordinal", "[2,3]", 4096, 4 * STEPS, 2 * STEPS),
+        ("all_to_all", "ordinal", "[0,1,2,3]", 8, 4 * STEPS, STEPS),
+        ("barrier", "ordinal", "[0,1,2,3]", None, 4 * STEPS, STEPS),
+        ("recv", "none", None, 128, STEPS, STEPS),
+        ("send", "none", None, 128, STEPS, STEPS),
+    ]
+    ((events,),) = store.sql("SELECT count(*) FROM annotations WHERE name LIKE 'gloo:%'").rows()
+    assert events == sum(row[4] for row in rows)
+
+
+def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceStore) -> None:
+    """Each one of a group ends after the last one has come, in the order in which they were issued."""
+    rows = store.sql(
+        "SELECT count(*), count_if(is_loose) FROM collective_waits("
+        "include_unsure := true, include_last_profiler_step := true) WHERE match_method <> 'none'"
+    ).rows()
+    assert rows == [(24 * STEPS, 0)]
+
+
+def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
+    """And nobody else; no device is spoken of."""
+    rows = store.run("stragglers").df()
+    (late,) = rows[rows["is_straggler"]].to_dict("records")
+    assert (late["rank"], late["cause"], late["subject"]) == (2, "host-bound", "aten::mm")
+    assert "device" not in late["message"]
+    assert "its host takes" in late["message"]
+
+
+def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:
+    """A rank goes on when its host wakes it: nothing is estimated from that."""
+    rows = store.sql("SELECT rank, estimate_ns, is_applied FROM rank_clocks").rows()
+    assert [rank for rank, *_ in rows] == [0, 1, 2, 3]
+    assert not any(is_applied for *_, is_applied in rows)
