@@ -102,6 +102,9 @@ class Court:
             place = partial(self.place, f"job {seed}")
             for what, check in _properties(seed, users):
                 yield Judge(f"{what} of job {seed}", place, check)
+        place = partial(self.place, f"job {test_scopes.SEED}")
+        for what, check in _rules(test_scopes.SEED, users):
+            yield Judge(what, place, check)
 
 
 def undocumented(name: str, text: str) -> str:
@@ -140,17 +143,18 @@ def _properties(seed: int, users: set[str]) -> Iterator[tuple[str, Callable[[Pla
         forward = test_recomputed.test_critical_path_edges_go_forward_between_two_nodes_an_event
         yield "critical_path_edges", partial(_with_job, seed, forward)
 
-    for user in sorted(users):
-        if user.removesuffix("_v1") in test_scopes.ANALYSES:
-            for what, rule in _RULES.items():
+
+def _rules(seed: int, users: set[str]) -> Iterator[tuple[str, Callable[[Place], None]]]:
+    """What holds for all analyses alike."""
+    rules: dict[str, Callable[..., object]] = {
+        "is in order": test_orders.check_order,
+        "keeps to itself": test_scopes.check_isolation,
+    }
+    for what, rule in rules.items():
+        for user in sorted(users):
+            if user.removesuffix("_v1") in test_scopes.ANALYSES:
                 check = partial(_of_analysis, rule, user.removesuffix("_v1"))
                 yield f"{user} {what}", partial(_with_job, seed, check)
-
-
-_RULES: dict[str, Callable[..., object]] = {
-    "keeps to itself": test_scopes.check_isolation,
-    "is in order": test_orders.check_order,
-}
 
 
 def _of_analysis(rule: Callable[..., object], name: str, job: tuple[int, Any]) -> None:

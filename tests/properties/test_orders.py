@@ -8,7 +8,7 @@ import pytest
 
 from hta_sql.library.objects import load_library
 from tests.properties.test_recomputed import job
-from tests.properties.test_scopes import ANALYSES, options_of
+from tests.properties.test_scopes import ANALYSES, SEED, options_of
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -72,7 +72,7 @@ def check_order(store: TraceStore, name: str) -> None:
         assert rows == sorted(rows, key=lambda row: place_of(row, order))
 
 
-@pytest.mark.parametrize("job", [1], indirect=True)
+@pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize("name", ANALYSES)
 def test_rows_come_in_order(job: tuple[int, TraceStore], name: str) -> None:
     """Whatever the threads do."""

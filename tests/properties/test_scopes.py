@@ -30,6 +30,8 @@ NUMBERED = ("tree_id", "thread_id")
 
 OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
 
+SEED = 1
+
 ANALYSES = [analysis.base_name for analysis in load_library().newest()]
 
 
@@ -61,7 +63,7 @@ def check_isolation(store: TraceStore, name: str) -> int:
     return len(whole)
 
 
-@pytest.mark.parametrize("job", [1], indirect=True)
+@pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize("name", ANALYSES)
 def test_runs_and_ranks_keep_to_themselves(job: tuple[int, TraceStore], name: str) -> None:
     """In their order, with all their columns."""

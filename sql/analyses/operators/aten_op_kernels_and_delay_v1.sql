@@ -39,7 +39,7 @@ WITH RECURSIVE
     launched AS (
         SELECT g.run, g.rank, g.op_id, g.event_id, g.launch_id, g.launch_ts, g.ts, g.dur, g.name
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        WHERE g.launch_id IS NOT NULL AND g.op_id IS NOT NULL AND (include_memory_events OR g.kind = 'kernel')
+        WHERE g.launch_id IS NOT NULL AND (include_memory_events OR g.kind = 'kernel')
     ),
     operators AS (
         SELECT c.run, c.rank, c.event_id, c.parent_op_id, c.name, c.ts, c.dur

@@ -62,12 +62,12 @@ WITH
     of_texts AS (
         SELECT x.run, x.rank, x.event_id, x.args
         FROM event_args AS x
-        WHERE json_type(x.args) = 'OBJECT'
         UNION ALL
         SELECT o.run, o.rank, o.event_id, o.args
         FROM other_events AS o
-        WHERE o.phase = 'X' AND json_type(o.args) = 'OBJECT'
+        WHERE o.phase = 'X'
     ),
+    -- Lists, numbers and null have no keys.
     keyed AS (
         SELECT t.run, t.rank, t.event_id, t.args, unnest(json_keys(t.args)) AS argument
         FROM of_texts AS t

@@ -54,4 +54,4 @@ SELECT
     c.name AS op_name
 FROM lib.idle_gaps(runs, ranks, steps, include_last_profiler_step, kernel_wait_below_ns) AS i
 LEFT JOIN cpu_ops AS c ON c.run = i.run AND c.rank = i.rank AND c.event_id = i.op_id
-ORDER BY i.run, i.rank, i.device, i.stream, i.ended, i.event_id
+ORDER BY i.run, i.rank, i.device, i.stream, i.ended

@@ -51,13 +51,13 @@ SELECT
     coalesce(p.gap_count, 0) AS gap_count,
     coalesce(p.idle_ns, 0) AS idle_ns,
     100::DOUBLE * coalesce(p.idle_ns, 0)
-    / nullif(sum(p.idle_ns) OVER (PARTITION BY s.run, s.rank, s.device, s.stream), 0)::DOUBLE AS idle_pct
+    / sum(p.idle_ns) OVER (PARTITION BY s.run, s.rank, s.device, s.stream) AS idle_pct
 FROM streams AS s
 CROSS JOIN categories AS k
 LEFT JOIN gaps AS p
     ON p.run = s.run
     AND p.rank = s.rank
     AND p.device IS NOT DISTINCT FROM s.device
-    AND p.stream IS NOT DISTINCT FROM s.stream
+    AND p.stream = s.stream
     AND p.category = k.category
 ORDER BY s.run, s.rank, s.device, s.stream, k.category

@@ -31,7 +31,6 @@ WITH
     ops AS (
         SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_busy_ns
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        WHERE g.step IS NOT NULL
         GROUP BY ALL
     )
 SELECT
