@@ -58,7 +58,7 @@ check: $(READY)
 	@echo '== mypy'
 	$(BIN)/mypy
 	@echo '== the SQL library'
-	$(BIN)/python -m hta_sql.library.rules
+	$(BIN)/python -m tests.sql_rules.run
 
 docs: $(READY)
 	@echo '== docs'
@@ -70,7 +70,7 @@ docs: $(READY)
 
 freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'
-	$(BIN)/python -m hta_sql.library.rules --freeze
+	$(BIN)/python -m tests.sql_rules.run --freeze
 
 bench: $(READY)
 	@echo '== benchmarks: results in benchmarks/work'

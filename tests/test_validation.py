@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.files import sql_root
-from hta_sql.library.rules import check_library, find_problems, freeze
-from hta_sql.library.rules.__main__ import main
-from hta_sql.library.rules.frozen import LOCK
 from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
+from tests.sql_rules.frozen import LOCK, freeze
+from tests.sql_rules.problems import check_library, find_problems
+from tests.sql_rules.run import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,8 +210,8 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
 
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """A broken library is exit code 1; messages go to stderr, nothing to stdout."""
-    monkeypatch.setattr("hta_sql.library.rules.sql_root", lambda: root)
-    monkeypatch.setattr("hta_sql.library.rules.__main__.sql_root", lambda: root)
+    monkeypatch.setattr("tests.sql_rules.problems.sql_root", lambda: root)
+    monkeypatch.setattr("tests.sql_rules.run.sql_root", lambda: root)
     whole = CliRunner().invoke(main, ["--freeze"])
     assert (whole.exit_code, whole.stdout) == (0, "")
     release(root, "0.1.0 (2026-01-31)")

@@ -18,7 +18,7 @@ from hta_sql.ingestion.rank import RankJob, link_events
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED
 from hta_sql.library.files import Columns, ingest_sql
-from hta_sql.library.sqltext import without_rows
+from hta_sql.library.sqltext import subquery
 
 
 def defined_columns() -> Columns:
@@ -29,7 +29,7 @@ def defined_columns() -> Columns:
         stage_cluster_data(con, None)
         link_events(con, RankJob("", "", 0, "", ""), {}, 0)
         for table in STORED:
-            relation = con.sql(without_rows(ingest_sql(f"store/{table}")))
+            relation = con.sql(subquery(ingest_sql(f"store/{table}"))).limit(0)
             columns[table] = dict(zip(relation.columns, map(str, relation.types), strict=True))
     return columns
 

@@ -1,7 +1,7 @@
 """Finds and parses the files under sql/: what they are called, take, return and mean.
 
 Names, types and defaults come from the DDL; the comments add words and units.
-Whether the two agree with the engine is checked in rules/.
+Whether the two agree with the engine is checked by tests/sql_rules.
 """
 
 from __future__ import annotations

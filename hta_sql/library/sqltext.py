@@ -165,17 +165,6 @@ def call(name: str, arguments: Mapping[str, str]) -> str:
     return f"FROM {name}({given})"
 
 
-def scalar_call(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the SELECT of what a scalar macro returns, as a column of its name.
-
-    Args:
-        name: Name of the macro in lib, trusted.
-        arguments: Parameter ─▶ SQL of its value, trusted.
-    """
-    given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
-    return f"SELECT lib.{name}({given}) AS {identifier(name)}"
-
-
 def describe(relation: str) -> str:
     """Build the question which columns a relation has.
 
@@ -236,11 +225,6 @@ def copy_to_path(select: str, options: str) -> str:
 def subquery(select: str) -> str:
     """Build the question for all rows of a SELECT; trusted."""
     return f"FROM (\n{select}\n)"
-
-
-def without_rows(select: str) -> str:
-    """Build the SELECT of the columns alone; trusted."""
-    return f"{subquery(select)} LIMIT 0"
 
 
 def first_match_macro(name: str, rules: Iterable[tuple[int, str]]) -> str:

@@ -1,6 +1,6 @@
 """Checks the SQL library: every file against the rules of the library and against the engine.
 
-``python -m hta_sql.library.rules`` prints what is wrong and what to do about it;
+``python -m tests.sql_rules.run`` prints what is wrong and what to do about it;
 ``--freeze`` locks the analyses of a release (see frozen.py). A rule is a
 function from one file to messages:
 
@@ -17,11 +17,9 @@ from pathlib import Path
 from hta_sql.errors import LibraryError
 from hta_sql.library.files import sql_root
 from hta_sql.library.objects import Library, parse_library
-from hta_sql.library.rules.engine import engine_problems
-from hta_sql.library.rules.frozen import freeze, frozen_problems
-from hta_sql.library.rules.rules import text_problems
-
-__all__ = ["check_library", "find_problems", "freeze"]
+from tests.sql_rules.engine import engine_problems
+from tests.sql_rules.frozen import frozen_problems
+from tests.sql_rules.rules import text_problems
 
 
 def find_problems(root: Path | None = None, golden: Path | None = None) -> list[str]:

@@ -67,13 +67,13 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
         if not is_identifier(column):
             yield (
                 f"column {name} has no unit: write its unit in brackets behind the type ([1] for a "
-                "number without), or list it in IDENTIFIERS of library/rules/units.py if it is a name"
+                "number without), or list it in IDENTIFIERS of tests/sql_rules/units.py if it is a name"
             )
         return
     if unit not in UNITS:
         yield (
             f"column {name} has the unit [{unit}]; known are {', '.join(sorted(UNITS))}. "
-            "Use one of them, or add it to SUFFIX_UNITS of library/rules/units.py"
+            "Use one of them, or add it to SUFFIX_UNITS of tests/sql_rules/units.py"
         )
     elif (wanted := _unit_of_name(name)) not in {None, unit}:
         yield f"column {name} has the unit [{unit}], but its name says [{wanted}]; change either"

@@ -11,8 +11,8 @@ import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.rules.statement import Statement, count_statements, read_statement
-from hta_sql.library.rules.units import unit_problems
+from tests.sql_rules.statement import Statement, count_statements, read_statement
+from tests.sql_rules.units import unit_problems
 
 TOPICS = (
     "timeline",

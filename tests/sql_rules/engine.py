@@ -10,7 +10,7 @@ import duckdb
 from hta_sql.library import sqltext
 from hta_sql.library.creation import create_empty_tables
 from hta_sql.library.objects import Column, Library, Parameter, SqlObject
-from hta_sql.library.rules.rules import columns_of
+from tests.sql_rules.rules import columns_of
 
 SPANS = "validation_spans"
 """The relation that lib macros are called with, where a parameter takes one."""
@@ -53,8 +53,14 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
     if about in library.derived:
         return "derived", sqltext.call(f"derived.{about.name}", values)
     if about.is_scalar:
-        return "lib", sqltext.scalar_call(about.name, values)
+        return "lib", _scalar_call(about.name, values)
     return "lib", sqltext.call(f"lib.{about.name}", values)
+
+
+def _scalar_call(name: str, arguments: dict[str, str]) -> str:
+    """Build the SELECT of what a scalar macro of lib returns, as a column of its name."""
+    given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
+    return f"SELECT lib.{name}({given}) AS {sqltext.identifier(name)}"
 
 
 def _value(parameter: Parameter) -> str:

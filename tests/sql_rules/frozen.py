@@ -2,7 +2,7 @@
 
 A release is a heading with a version and a date in CHANGELOG.md. From then on
 every stable analysis whose ``Since`` is not later has to be in the lock, which
-``python -m hta_sql.library.rules --freeze`` (``make freeze``) writes. It only adds
+``python -m tests.sql_rules.run --freeze`` (``make freeze``) writes. It only adds
 lines: a file whose hash is there stays as it is, and a better one is its _v2.
 The lock has the format of sha256sum, so ``sha256sum -c frozen.sha256`` checks it
 without us.

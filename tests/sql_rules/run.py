@@ -1,11 +1,12 @@
-"""The command ``python -m hta_sql.library.rules``: problems on stderr, exit code 1."""
+"""The command ``python -m tests.sql_rules.run``: problems on stderr, exit code 1."""
 
 from __future__ import annotations
 
 import click
 
 from hta_sql.library.files import sql_root
-from hta_sql.library.rules import find_problems, freeze
+from tests.sql_rules.frozen import freeze
+from tests.sql_rules.problems import find_problems
 
 
 @click.command()
