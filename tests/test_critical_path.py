@@ -259,6 +259,15 @@ def test_the_command_says_why_there_is_no_path(
     assert main(["critical-path", store]) == 0
 
 
+def test_no_pair_of_operations_is_compared(ingest_trace: Callable[..., TraceStore]) -> None:
+    """What came last before an operation is merged in order, also where the engine expects few."""
+    with ingest_trace("path_stream_sync.json") as store:
+        plan = "EXPLAIN (ANALYZE, FORMAT json) FROM critical_path_edges(runs := ['run'])"
+        told = "".join(row[1] for row in store.sql(plan).rows())
+    assert "ASOF_JOIN" in told
+    assert "NESTED_LOOP_JOIN" not in told
+
+
 def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None:
     """One row per rank and bound, longest first; an empty rank has none."""
     store = ingest_trace({0: "path_stream_sync.json", 1: "no_events.json", 3: "path_overlap.json"})

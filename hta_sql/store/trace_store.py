@@ -75,6 +75,9 @@ class TraceStore(Closing):
         config: Config = {
             "threads": options["threads"] or cpu_count(),
             "memory_limit": options["memory_limit"] or duckdb_memory_limit(),
+            # For fewer rows than this on one side the engine compares each pair. It takes the rows
+            # of nearly every stage for one: a path over 25,000 kernels compared 300 million pairs.
+            "asof_loop_join_threshold": 0,
         }
         self._connection = Connection(self._folder, config, safe=options["safe"])
 
