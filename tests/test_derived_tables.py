@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import hta_sql
 from hta_sql.cli import program
 from hta_sql.library.objects import load_library
+from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.derived import keys_of, missing_tables
 from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
@@ -51,6 +52,19 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     assert [one.table for one in kept] == list(TABLES)
     assert not is_missing(store)
     assert materialize(store) == []
+    assert rows_of(store) == computed
+
+
+def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
+    """As when an upgrade changes the SQL of the second stage alone."""
+    computed = rows_of(store)
+    materialize(store)
+    folder, manifest = store_folder(store), read_manifest(store)
+    kept = [replace(one, key="old") if one.table == TABLES[1] else one for one in manifest.kept]
+    with store_lock(folder):
+        publish_manifest(folder, replace(manifest, kept=kept))
+    assert rows_of(store) == computed
+    assert [one.table for one in materialize(store)] == [TABLES[1]]
     assert rows_of(store) == computed
 
 

@@ -29,6 +29,9 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     for derived in library.derived:
         con.execute(derived.text)
         _comment(con, "MACRO TABLE", f"derived.{derived.name}", derived)
+    for derived in library.derived:  # computed by each question, until a store keeps it
+        columns = library.derived_columns()[derived.base_name]
+        con.execute(sqltext.derived_view(derived.base_name, columns, (), derived.name))
     for analysis in library.analyses:
         con.execute(analysis.text)
         _comment(con, "MACRO TABLE", analysis.name, analysis)

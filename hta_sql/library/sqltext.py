@@ -90,7 +90,7 @@ def derived_view(
     columns: Iterable[str],
     paths: Iterable[str],
     macro: str,
-    runs: Iterable[str],
+    runs: Iterable[str] | None = None,
 ) -> str:
     """Build the view of a derived table: what is kept in Parquet files, and the rest computed.
 
@@ -99,14 +99,14 @@ def derived_view(
         columns: Columns of the view.
         paths: Files, each of a run.
         macro: Name of what computes it, trusted.
-        runs: Runs that no file holds.
+        runs: Runs that no file holds; None: every run.
     """
     selected = ", ".join(map(identifier, columns))
     parts = []
     if kept := literal_list(paths).removeprefix("[]"):
         read = f"read_parquet({kept}, hive_partitioning = true, hive_types = {{'run': VARCHAR}})"
         parts.append(f"SELECT {selected}\nFROM {read}")
-    if missing := literal_list(runs).removeprefix("[]"):
+    if missing := "NULL" if runs is None else literal_list(runs).removeprefix("[]"):
         parts.append(f"SELECT {selected}\nFROM derived.{macro}({missing})")
     # In a schema of its own: in that of the stored tables, the macro would read these instead of
     # the views over them.

@@ -224,8 +224,6 @@ def _build_of(
     files: StoredFiles,
     identity: Identity,
     library: Library,
-    *,
-    derived: bool = True,
 ) -> None:
     """Copy the template and put the tables of a store below its views."""
     relative = not identity.location
@@ -249,7 +247,7 @@ def _build_of(
         for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
             con.execute(statement)
         above = "" if relative else f"{folder.root}/"
-        for view in derived_views(files.manifest, library, above) if derived else ():
+        for view in derived_views(files.manifest, library, above):
             con.execute(view)
         con.execute(_store_info(identity, files))
         con.execute("COMMIT")
@@ -258,7 +256,7 @@ def _build_of(
 def build_for_computing(
     target: Path, folder: StoreFolder, manifest: Manifest, library: Library
 ) -> None:
-    """Build a catalog whose derived tables are empty, to compute them.
+    """Build a catalog of no identity, to compute derived tables in.
 
     Args:
         target: File to write.
@@ -267,7 +265,7 @@ def build_for_computing(
         library: Tables, macros and analyses.
     """
     identity = Identity(folder.root, "", "")
-    _build_of(target, folder, stored_files(manifest, folder), identity, library, derived=False)
+    _build_of(target, folder, stored_files(manifest, folder), identity, library)
 
 
 def _rank_scope(files: StoredFiles) -> str:

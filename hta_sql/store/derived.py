@@ -83,7 +83,7 @@ def kept_parts(manifest: Manifest, library: Library) -> list[Part]:
 
 
 def derived_views(manifest: Manifest, library: Library, place: str) -> list[str]:
-    """Build the statements that define the views of derived tables over a store.
+    """Build the statements that define the views of derived tables that a store keeps some of.
 
     Args:
         manifest: What is in the store.
@@ -106,12 +106,15 @@ def _view(
     place: str,
     missing: Collection[str] = (),
 ) -> str | None:
-    """Build the view of one; None where it has no rows."""
+    """Build the view of one; None where nothing of it is kept, as the template says already."""
     name = about.base_name
-    paths = [place + one.path for one in kept if one.table == name and one.path]
-    if not paths and not missing:
+    own = [one for one in kept if one.table == name]
+    if not own:
         return None
+    paths = [place + one.path for one in own if one.path]
     columns = library.derived_columns()[name]
+    if not paths and not missing:
+        return sqltext.values_view(f"derived.{sqltext.identifier(name)}", columns, [])
     return sqltext.derived_view(name, columns, paths, about.name, missing)
 
 
@@ -125,7 +128,7 @@ def computed(
     """Compute what is not kept, and write it; returns the manifest that names it as well.
 
     Args:
-        con: A catalog of the store without derived tables, which may be written.
+        con: A catalog of the store, which may be written.
         folder: The store.
         manifest: What is in it.
         library: Tables, macros and analyses.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import hta_sql
+from hta_sql.store.materialize import materialize
 from tests.parity.own.jobs import OWN_JOBS, own_files
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
@@ -24,7 +25,11 @@ def files_of(job: str) -> list[Path]:
 
 
 def ingest_jobs(store: Path) -> None:
-    """Ingest every job as a run of its own name; one catalog at the end, not one a job."""
+    """Ingest every job as a run of its own name; one catalog at the end, not one a job.
+
+    What its questions would keep is computed here: several processes read it.
+    """
     for job in JOBS:
         hta_sql.ingest_shard(TRACES / job, store, run=job, jobs=1, shard=(1, 1))
     hta_sql.publish(store).close()
+    materialize(store)
