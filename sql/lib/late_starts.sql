@@ -53,7 +53,7 @@ WITH
         FROM steps AS s
     ),
     _ops AS (
-        SELECT g.*, t.run IS NOT NULL AS has_steps
+        SELECT g.*
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN _stepped AS t ON t.run = g.run
         WHERE t.run IS NULL OR g.step IS NOT NULL

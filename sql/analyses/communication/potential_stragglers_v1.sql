@@ -69,10 +69,9 @@ WITH
         FROM totals AS t
     ),
     communicating AS (
-        SELECT g.run, count(DISTINCT g.rank) AS rank_count
+        SELECT DISTINCT g.run
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         WHERE g.class = 'communication'
-        GROUP BY g.run
     ),
     measured AS (
         SELECT DISTINCT t.run
@@ -81,7 +80,7 @@ WITH
 SELECT
     k.run,
     k.rank,
-    p.place <= greatest(1, num_candidates) AND p.late_count > 0 AS is_candidate,
+    p.place <= greatest(1, num_candidates) AS is_candidate,
     p.late_count,
     p.step_count,
     p.total_late_ns,

@@ -88,15 +88,11 @@ WITH RECURSIVE
     around AS (
         SELECT m.run, m.rank, m.event_id, m.op_id AS around_id, 0 AS height
         FROM matched AS m
-        WHERE m.op_id IS NOT NULL
         UNION ALL
         SELECT a.run, a.rank, a.event_id, c.parent_op_id, a.height + 1
         FROM around AS a
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
-        WHERE
-            c.parent_op_id IS NOT NULL
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
+        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
     ),
     stacks AS (
         SELECT a.run, a.rank, a.event_id, list(c.name ORDER BY a.height DESC) AS op_names
