@@ -112,7 +112,11 @@ def _sentences(told: list[Row]) -> Iterator[str]:
         yield f'<p class="say late">{message} <a href="#stragglers">Look closer</a></p>'
     judged = [row for row in told if row["is_straggler"] is not None]
     if judged and not late:
-        yield f'<p class="say">No rank holds up the others: {counted(len(judged), "rank")} compared.</p>'
+        text = f"No rank holds up the others by habit: {counted(len(judged), 'rank')} compared."
+        most = max(judged, key=lambda row: (row["reason"] is not None, row["excess_ns"]))
+        if most["reason"] is not None:
+            text += f" Rank {most['rank']} cost most: {most['reason']}."
+        yield f'<p class="say">{html.escape(printable(text))}</p>'
     elif told and not late:
         reason = html.escape(printable(told[0]["reason"] or "no collective is matched"))
         yield f'<p class="quiet">Whether a rank is late cannot be said: {reason}</p>'

@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   chance_limit      DOUBLE [1]      What that exceeds by chance, on any rank, in 6 of 1,000 jobs.
 --   trusted_pct       DOUBLE [%]      Share of its collectives whose ends agree.
 --   look_at           VARCHAR         Analysis that shows more.
---   reason            VARCHAR         Why nothing can be judged.
+--   reason            VARCHAR         Why nothing can be judged, or why a rank that cost the others min_pct is not called late.
 WITH
     signals AS MATERIALIZED (
         SELECT s.*, s.trusted_share >= 0.9 AND s.run_trusted_share >= 0.8 AS is_trusted
@@ -158,6 +158,8 @@ SELECT
     100 * e.trusted_share AS trusted_pct,
     e.next_look AS look_at,
     CASE
+        WHEN e.is_trusted AND NOT e.is_late AND e.excess_ns >= e.run_ns * min_pct / 100 THEN
+            printf('it made the others wait %.1f %% of the capture, so seldom that it may be chance', 100 * e.excess_ns / e.run_ns)
         WHEN e.is_trusted THEN NULL
         WHEN e.is_late IS NOT NULL THEN 'the ends of its collectives do not agree: waits are not known'
         WHEN e.is_matched THEN 'nobody else was met often enough'
