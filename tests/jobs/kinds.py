@@ -56,6 +56,9 @@ CAPTURES = {
     "no steps": replace(LATE, writes_steps=False),
     "slow link": replace(TP, slow_link={1: 4.0}),
     "pipeline": replace(DP, ranks=4, stages=2, slower_clock={1: 1.3}),
+    "pipeline of micro-batches": replace(
+        DP, ranks=8, stages=4, steps=6, micro_batches=4, slower_clock={2: 1.3}
+    ),
 }
 """The traces are not as one would like them."""
 

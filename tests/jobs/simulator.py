@@ -126,15 +126,18 @@ class _Runner:
             with self.span("user_annotation", f"ProfilerStep#{self.step}"):
                 with self.span("user_annotation", LOADER):
                     self.now += 60 * US + job.loading.get(self.rank, 0)
-                yield from self.receive(-1)
-                for _ in range(job.layers):
-                    yield from self.layer(1)
-                yield from self.send(+1)
-                yield from self.receive(+1)
-                for _ in range(job.layers):
-                    yield from self.layer(2)
-                    yield from self.gradients()
-                yield from self.send(-1)
+                for _ in range(job.micro_batches):
+                    yield from self.receive(-1)
+                    for _ in range(job.layers):
+                        yield from self.layer(1)
+                    yield from self.send(+1)
+                for left in reversed(range(job.micro_batches)):
+                    yield from self.receive(+1)
+                    for _ in range(job.layers):
+                        yield from self.layer(2)
+                        if left == 0:
+                            yield from self.gradients()
+                    yield from self.send(-1)
                 if job.overlap:
                     self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
                 self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])

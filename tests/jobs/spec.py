@@ -40,6 +40,8 @@ class PlantedJob:
     """Ranks of a tensor-parallel group; 1: none."""
     stages: int = 1
     """Stages of a pipeline, which halve the ranks: activations go from one to the next."""
+    micro_batches: int = 1
+    """Forward passes of a step, each sent on by itself; then as many backward passes."""
     overlap: bool = False
     """Gradients are reduced while the backward pass goes on."""
     noise: float = 0.01

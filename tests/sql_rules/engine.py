@@ -71,7 +71,13 @@ def _value(parameter: Parameter) -> str:
 
 
 def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    columns = {"lane": "INTEGER", "class": "VARCHAR", "ts": "BIGINT", "dur": "BIGINT"}
+    columns = {
+        "lane": "INTEGER",
+        "class": "VARCHAR",
+        "layer": "INTEGER",
+        "ts": "BIGINT",
+        "dur": "BIGINT",
+    }
     columns |= {"run": "VARCHAR", "rank": "INTEGER", "event_id": "BIGINT"}
     columns |= {"id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")

@@ -41,7 +41,9 @@ IDENTIFIERS = frozenset(
         # Ranks that others are compared with.
         *("ref_rank", "root_rank", "clock_root_rank"),
         # The rank that has the extreme.
-        *("min_rank", "max_rank", "worst_rank", "last_rank"),
+        *("min_rank", "max_rank", "worst_rank", "last_rank", "late_rank"),
+        # Parts of a pipeline, and of which several things the lowest counts.
+        *("pipeline", "stage", "src_stage", "dst_stage", "slowest_stage", "layer"),
         # Numbers that the profiler gave to tell or to join things.
         *("correlation", "cbid", "seq", "sequence_number", "profiler_event_index", "addr"),
         # What a device-side wait waits for: a stream, a call, an event.

@@ -1,20 +1,22 @@
--- Means over the steps of each rank of a MindSpore cluster: which host or device is slow, and in what.
+-- Means over the steps of each rank of a cluster: which host or device is slow, and in what.
 --
--- Over the steps that are in the store: the recorder's own mean covers others, too. The first step
--- often contains the start of the job; leave it out with steps := [2, 3, ...].
+-- The steps are those of cluster_step_trace that are in the store: MindSpore's own mean covers others, too.
+-- The first step often contains the start of the job; leave it out with steps := [2, 3, ...]. A mean is over
+-- the steps in which its part is known.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace (step 0)
--- Needs: MindSpore cluster data
--- Scope: runs, ranks, steps; its steps were measured whole, no profiler stops inside the last
+-- Needs: MindSpore cluster data, or the profiler's schedule and GPU activity
 CREATE OR REPLACE MACRO cluster_step_means_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
-    steps BIGINT[] := NULL
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more; MindSpore's steps were measured whole.
+    include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                          VARCHAR         Run name.
@@ -26,7 +28,7 @@ CREATE OR REPLACE MACRO cluster_step_means_v1(
 --   mean_tail_ns                 DOUBLE [ns]     From the end of the backward pass to the end of the step.
 --   mean_computation_ns          DOUBLE [ns]     Computing.
 --   mean_communication_alone_ns  DOUBLE [ns]     Communicating and not computing.
---   mean_receive_alone_ns        DOUBLE [ns]     Receiving and nothing else; NULL without pipeline stages.
+--   mean_receive_alone_ns        DOUBLE [ns]     Receiving and nothing else; NULL without sends and receives.
 --   mean_collective_alone_ns     DOUBLE [ns]     Communicating without receiving, and not computing; likewise.
 --   mean_stage_ns                DOUBLE [ns]     The step without receiving alone; likewise.
 SELECT
@@ -42,12 +44,6 @@ SELECT
     sum(s.receive_alone_ns) / count(s.receive_alone_ns)::DOUBLE AS mean_receive_alone_ns,
     sum(s.collective_alone_ns) / count(s.collective_alone_ns)::DOUBLE AS mean_collective_alone_ns,
     sum(s.stage_ns) / count(s.stage_ns)::DOUBLE AS mean_stage_ns
-FROM cluster_step_traces AS s
-WHERE
-    s.step IS NOT NULL
-    AND s.total_ns IS NOT NULL
-    AND lib.wanted(runs, s.run)
-    AND lib.wanted(ranks, s.rank)
-    AND lib.wanted(steps, s.step)
+FROM lib.cluster_steps(runs, ranks, steps, include_last_profiler_step) AS s
 GROUP BY s.run, s.rank
 ORDER BY s.run, s.rank

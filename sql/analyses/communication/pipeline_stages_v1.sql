@@ -1,0 +1,167 @@
+-- The stages of a pipeline in each step: micro-batches, compute, bubble, and which stage is the slowest.
+--
+-- Stages come from who sends to whom, and who begins (stage 0 sends before it has received anything). What
+-- was launched in a step is looked at between its first and last computation: compute_ns, exposed_other_ns,
+-- send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The bubble is receiving alone and idle in there;
+-- warm_up_ns and cool_down_ns are what the rank waits before and after, beside the others of its pipeline.
+-- A job of which no rank sends to another has no rows, nor has one in which everybody begins, as in a ring.
+-- A pipeline that is fed from both ends is not told from two.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: MindSpore Insight pipeline parallel page
+-- Needs: sends and receives that record their ranks, between stages of a pipeline
+CREATE OR REPLACE MACRO pipeline_stages_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                VARCHAR         Run name.
+--   pipeline           INTEGER         First rank of the pipeline.
+--   stage              INTEGER         Stage, from 0.
+--   stage_count        BIGINT [count]  Stages of the run.
+--   rank               INTEGER         Rank of the process.
+--   step               BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   micro_batch_count  BIGINT [count]  Messages sent to later stages; of the last stage, received from earlier ones. Each tensor counts, and each part of the model.
+--   span_ns            BIGINT [ns]     From the start of the first computation of the step to the end of the last: the sum of the five parts.
+--   compute_ns         BIGINT [ns]     A computation kernel runs.
+--   exposed_other_ns   BIGINT [ns]     No computation, but a collective, a copy or a memset.
+--   send_alone_ns      BIGINT [ns]     None of these, but a send.
+--   receive_alone_ns   BIGINT [ns]     A receive and nothing else.
+--   idle_ns            BIGINT [ns]     Nothing.
+--   bubble_ns          BIGINT [ns]     Receiving alone and idle.
+--   bubble_pct         DOUBLE [%]      The same as a share of the span.
+--   warm_up_ns         BIGINT [ns]     From the first computation of its pipeline in the step to its own first.
+--   cool_down_ns       BIGINT [ns]     From its own last to the last of its pipeline.
+--   pipeline_ns        BIGINT [ns]     From the first computation of its pipeline to the last: warm-up, span and cool-down.
+--   waiting_pct        DOUBLE [%]      Bubble, warm-up and cool-down as a share of that.
+--   p2p_wait_ns        BIGINT [ns]     Waits of its sends and receives for their other sides; NULL where none is known.
+--   stage_compute_ns   DOUBLE [ns]     Mean computation of the ranks of its stage in the step.
+--   slowest_stage      INTEGER         Stage that computes most in the step.
+--   imbalance_pct      DOUBLE [%]      How much less its stage computes than the slowest one, as a share of that.
+WITH
+    staged AS MATERIALIZED (
+        SELECT s.* FROM lib.pipeline_ranks(runs) AS s
+    ),
+    -- All ranks of a pipeline are looked at: those that were asked for are chosen at the end.
+    messages AS MATERIALIZED (
+        SELECT m.*, a.stage AS src_stage, b.stage AS dst_stage
+        FROM lib.p2p_messages(runs) AS m
+        LEFT JOIN staged AS a ON a.run = m.run AND a.rank = m.src_rank
+        LEFT JOIN staged AS b ON b.run = m.run AND b.rank = m.dst_rank
+    ),
+    counted AS (
+        SELECT
+            m.run, m.rank, m.step,
+            count_if(m.is_send AND m.dst_stage > m.src_stage) AS sent,
+            count_if(NOT m.is_send AND m.dst_stage > m.src_stage) AS received,
+            sum(m.wait_ns)::BIGINT AS waited
+        FROM messages AS m
+        GROUP BY m.run, m.rank, m.step
+    ),
+    ops AS MATERIALIZED (
+        SELECT
+            {'run': g.run, 'rank': g.rank, 'step': g.step} AS lane, g.ts, g.dur,
+            CASE
+                WHEN g.class = 'computation' THEN 1
+                WHEN m.is_send THEN 3
+                WHEN NOT m.is_send THEN 4
+                ELSE 2
+            END AS layer
+        FROM lib.scoped_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
+        JOIN staged AS s ON s.run = g.run AND s.rank = g.rank
+        LEFT JOIN messages AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
+        -- A trace without steps is one; in others, what lies outside of them belongs to none.
+        WHERE g.step IS NOT NULL OR NOT EXISTS (FROM steps AS p WHERE p.run = g.run AND p.rank = g.rank)
+    ),
+    spans AS MATERIALIZED (
+        SELECT o.lane, min(o.ts) AS from_ts, max(o.ts + o.dur) AS to_ts
+        FROM ops AS o
+        WHERE o.layer = 1
+        GROUP BY o.lane
+    ),
+    pieces AS MATERIALIZED (
+        SELECT o.lane, o.layer, greatest(o.ts, s.from_ts) AS ts, least(o.ts + o.dur, s.to_ts) - greatest(o.ts, s.from_ts) AS dur
+        FROM ops AS o
+        JOIN spans AS s ON s.lane = o.lane
+        WHERE o.ts + o.dur > s.from_ts AND o.ts < s.to_ts
+    ),
+    parts AS (
+        SELECT
+            g.lane,
+            sum(CASE WHEN g.layer = 1 THEN g.dur ELSE 0 END)::BIGINT AS computed,
+            sum(CASE WHEN g.layer = 2 THEN g.dur ELSE 0 END)::BIGINT AS other,
+            sum(CASE WHEN g.layer = 3 THEN g.dur ELSE 0 END)::BIGINT AS sending,
+            sum(CASE WHEN g.layer = 4 THEN g.dur ELSE 0 END)::BIGINT AS receiving,
+            sum(CASE WHEN g.layer = 0 THEN g.dur ELSE 0 END)::BIGINT AS idle
+        FROM lib.layer_segments('pieces') AS g
+        GROUP BY g.lane
+    ),
+    known AS (
+        SELECT
+            s.lane.run AS run, s.lane.rank AS rank, s.lane.step AS step,
+            r.pipeline, r.stage, r.stage_count,
+            s.to_ts - s.from_ts AS span,
+            s.from_ts - round(c.ahead_ns + c.drift * (s.from_ts - c.mid_ts))::BIGINT AS from_ns,
+            s.to_ts - round(c.ahead_ns + c.drift * (s.to_ts - c.mid_ts))::BIGINT AS to_ns,
+            coalesce(p.computed, 0) AS computed, coalesce(p.other, 0) AS other, coalesce(p.sending, 0) AS sending,
+            coalesce(p.receiving, 0) AS receiving, coalesce(p.idle, 0) AS idle
+        FROM spans AS s
+        LEFT JOIN parts AS p ON p.lane = s.lane
+        JOIN staged AS r ON r.run = s.lane.run AND r.rank = s.lane.rank
+        JOIN lib.clock_offsets(runs) AS c ON c.run = s.lane.run AND c.rank = s.lane.rank
+    ),
+    averaged AS (
+        SELECT k.run, k.step, k.stage, sum(k.computed) / count(*) AS mean_computed
+        FROM known AS k
+        GROUP BY k.run, k.step, k.stage
+    ),
+    slowest AS (
+        SELECT a.run, a.step, max(a.mean_computed) AS most, arg_max(a.stage, (a.mean_computed, -a.stage)) AS stage
+        FROM averaged AS a
+        GROUP BY a.run, a.step
+    ),
+    whole AS (
+        SELECT
+            k.*,
+            k.from_ns - min(k.from_ns) OVER together AS warm_up,
+            max(k.to_ns) OVER together - k.to_ns AS cool_down
+        FROM known AS k
+        WINDOW together AS (PARTITION BY k.run, k.pipeline, k.step)
+    )
+SELECT
+    w.run,
+    w.pipeline,
+    w.stage,
+    w.stage_count,
+    w.rank,
+    w.step,
+    coalesce(CASE WHEN w.stage < w.stage_count - 1 THEN n.sent ELSE n.received END, 0)::BIGINT AS micro_batch_count,
+    w.span AS span_ns,
+    w.computed AS compute_ns,
+    w.other AS exposed_other_ns,
+    w.sending AS send_alone_ns,
+    w.receiving AS receive_alone_ns,
+    w.idle AS idle_ns,
+    w.receiving + w.idle AS bubble_ns,
+    100 * ((w.receiving + w.idle) / nullif(w.span, 0)) AS bubble_pct,
+    w.warm_up AS warm_up_ns,
+    w.cool_down AS cool_down_ns,
+    w.warm_up + w.span + w.cool_down AS pipeline_ns,
+    100 * ((w.warm_up + w.receiving + w.idle + w.cool_down) / nullif(w.warm_up + w.span + w.cool_down, 0)) AS waiting_pct,
+    n.waited AS p2p_wait_ns,
+    a.mean_computed AS stage_compute_ns,
+    l.stage AS slowest_stage,
+    100 * ((l.most - a.mean_computed) / nullif(l.most, 0)) AS imbalance_pct
+FROM whole AS w
+JOIN averaged AS a ON a.run = w.run AND a.step IS NOT DISTINCT FROM w.step AND a.stage = w.stage
+JOIN slowest AS l ON l.run = w.run AND l.step IS NOT DISTINCT FROM w.step
+LEFT JOIN counted AS n ON n.run = w.run AND n.rank = w.rank AND n.step IS NOT DISTINCT FROM w.step
+WHERE lib.wanted(ranks, w.rank)
+ORDER BY w.run, w.step, w.pipeline, w.stage, w.rank

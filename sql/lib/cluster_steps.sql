@@ -1,0 +1,52 @@
+-- Steps of the ranks of a cluster: as MindSpore's profiler measured them, else from the events of the trace.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.cluster_steps(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step; MindSpore's steps were measured whole.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run                     VARCHAR      Run name.
+--   rank                    INTEGER      Rank of the process.
+--   step                    BIGINT       Number of the step.
+--   total_ns                BIGINT [ns]  Length of the step.
+--   iteration_interval_ns   BIGINT [ns]  From the end of the last step to the forward pass.
+--   forward_backward_ns     BIGINT [ns]  Forward and backward pass.
+--   tail_ns                 BIGINT [ns]  From the end of the backward pass to the end of the step.
+--   computation_ns          BIGINT [ns]  Computing.
+--   communication_alone_ns  BIGINT [ns]  Communicating and not computing.
+--   receive_alone_ns        BIGINT [ns]  Receiving and nothing else; NULL without pipeline stages.
+--   collective_alone_ns     BIGINT [ns]  Communicating without receiving, and not computing; likewise.
+--   stage_ns                BIGINT [ns]  The step without receiving alone; likewise.
+WITH
+    _measured AS (
+        SELECT s.*
+        FROM cluster_step_traces AS s
+        WHERE
+            s.step IS NOT NULL
+            AND s.total_ns IS NOT NULL
+            AND lib.wanted(runs, s.run)
+            AND lib.wanted(ranks, s.rank)
+    )
+SELECT
+    m.run, m.rank, m.step, m.total_ns, m.iteration_interval_ns, m.forward_backward_ns, m.tail_ns, m.computation_ns,
+    m.communication_alone_ns, m.receive_alone_ns, m.collective_alone_ns, m.stage_ns
+FROM _measured AS m
+WHERE lib.wanted(steps, m.step)
+UNION ALL
+SELECT
+    p.run, p.rank, p.step, p.total_ns, p.iteration_interval_ns, p.forward_backward_ns, p.tail_ns, p.computation_ns,
+    p.communication_alone_ns, p.receive_alone_ns, p.collective_alone_ns, p.stage_ns
+FROM lib.profiled_steps(runs, ranks) AS p
+JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+WHERE
+    lib.wanted(steps, p.step)
+    AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+    AND NOT EXISTS (FROM _measured AS m WHERE m.run = p.run AND m.rank = p.rank)

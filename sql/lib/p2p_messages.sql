@@ -1,0 +1,45 @@
+-- The sends and receives whose partner is known: from which rank to which, and when.
+--
+-- The partner comes from the pair that the kernel or its operator recorded, else from a group of two.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.p2p_messages(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process: the sender or the receiver.
+--   event_id       BIGINT          event_id of the kernel.
+--   collective_id  BIGINT          The same on both sides.
+--   step           BIGINT          Profiler step of the launch.
+--   in_last_step   BOOLEAN         From the start of the rank's last step on.
+--   is_send        BOOLEAN         It sends.
+--   src_rank       INTEGER         Sending rank.
+--   dst_rank       INTEGER         Receiving rank.
+--   bytes          BIGINT [bytes]  Size of the message; NULL where elements or their type are not known.
+--   start_ns       BIGINT [ns]     Start in the time that all ranks share.
+--   end_ns         BIGINT [ns]     End in the time that all ranks share.
+--   wait_ns        BIGINT [ns]     Until the other side started; NULL without it.
+--   transfer_ns    BIGINT [ns]     From then to the first end; NULL without the other side.
+--   match_method   VARCHAR         seq, ordinal, time, stream or none.
+WITH
+    _sides AS (
+        SELECT m.*, m.collective = 'send' AS is_send, m.member_ranks::INTEGER[] AS pair
+        FROM matched_collectives AS m
+        WHERE m.is_p2p AND m.collective IN ('send', 'recv') AND lib.wanted(runs, m.run)
+    ),
+    _partners AS (
+        SELECT s.*, CASE WHEN s.rank = s.pair[1] THEN s.pair[2] WHEN s.rank = s.pair[2] THEN s.pair[1] END AS partner
+        FROM _sides AS s
+        WHERE len(s.pair) = 2
+    )
+SELECT
+    p.run, p.rank, p.event_id, p.collective_id, p.step, p.in_last_step, p.is_send,
+    CASE WHEN p.is_send THEN p.rank ELSE p.partner END AS src_rank,
+    CASE WHEN p.is_send THEN p.partner ELSE p.rank END AS dst_rank,
+    lib.message_bytes(p.collective, p.elem_type, p.in_elems, p.out_elems) AS bytes,
+    p.start_ns, p.end_ns, p.wait_ns, p.transfer_ns, p.match_method
+FROM _partners AS p
+WHERE p.partner IS NOT NULL

@@ -1,0 +1,93 @@
+-- Which stage of a pipeline each rank is, from who sends to whom, and who begins.
+--
+-- A rank begins a pipeline where it starts to send before it has received anything, in most steps. Between
+-- two ranks, the direction of what is through first in a step is forward, in most steps. The stage of a
+-- rank is the length of the longest way of forward messages from a beginning; ranks of one stage exchange
+-- nothing. Messages to a beginning, as those of the last stage to the first where each has several parts
+-- of the model, are no way. Where everybody begins, as in a ring, there is no pipeline: no rows.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.pipeline_ranks(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process, also one without a trace.
+--   pipeline     INTEGER         Lowest rank of those that begin the pipelines in which it is.
+--   stage        INTEGER         Its stage, from 0.
+--   stage_count  BIGINT [count]  Stages of the run.
+WITH RECURSIVE
+    _messages AS MATERIALIZED (
+        SELECT m.run, m.rank, m.step, m.is_send, m.src_rank, m.dst_rank, m.start_ns, m.end_ns
+        FROM lib.p2p_messages(runs) AS m
+    ),
+    _openings AS (
+        SELECT
+            m.run, m.rank, m.step,
+            min(CASE WHEN m.is_send THEN m.start_ns END) AS first_send,
+            min(CASE WHEN NOT m.is_send THEN m.end_ns END) AS first_received
+        FROM _messages AS m
+        GROUP BY m.run, m.rank, m.step
+    ),
+    _starts AS (
+        SELECT o.run, o.rank, 2 * count_if(coalesce(o.first_send < o.first_received, o.first_send IS NOT NULL)) > count(*) AS begins
+        FROM _openings AS o
+        GROUP BY o.run, o.rank
+    ),
+    _firsts AS (
+        SELECT
+            m.run, m.step, least(m.src_rank, m.dst_rank) AS low, greatest(m.src_rank, m.dst_rank) AS high,
+            arg_min(m.src_rank, (m.end_ns, m.src_rank)) AS first_src
+        FROM _messages AS m
+        GROUP BY m.run, m.step, low, high
+    ),
+    _directions AS (
+        SELECT f.run, f.low, f.high, 2 * count_if(f.first_src = f.low) >= count(*) AS goes_up
+        FROM _firsts AS f
+        GROUP BY f.run, f.low, f.high
+    ),
+    _ways AS MATERIALIZED (
+        SELECT
+            d.run,
+            CASE WHEN d.goes_up THEN d.low ELSE d.high END AS src,
+            CASE WHEN d.goes_up THEN d.high ELSE d.low END AS dst
+        FROM _directions AS d
+    ),
+    _beginnings AS (
+        SELECT s.run, s.rank FROM _starts AS s WHERE s.begins
+        UNION
+        -- A rank without a trace, to which nobody sends.
+        SELECT w.run, w.src
+        FROM _ways AS w
+        WHERE
+            NOT EXISTS (FROM _starts AS s WHERE s.run = w.run AND s.rank = w.src)
+            AND NOT EXISTS (FROM _ways AS v WHERE v.run = w.run AND v.dst = w.src)
+    ),
+    _onward AS MATERIALIZED (
+        SELECT w.run, w.src, w.dst
+        FROM _ways AS w
+        WHERE NOT EXISTS (FROM _beginnings AS b WHERE b.run = w.run AND b.rank = w.dst)
+    ),
+    _reached AS (
+        SELECT b.run, b.rank, b.rank AS pipeline, 0 AS stage FROM _beginnings AS b
+        UNION
+        SELECT w.run, w.dst, r.pipeline, r.stage + 1
+        FROM _reached AS r
+        JOIN _onward AS w ON w.run = r.run AND w.src = r.rank
+        -- Longer ways are circles.
+        WHERE r.stage < 255
+    ),
+    _staged AS (
+        SELECT r.run, r.rank, min(r.pipeline) AS pipeline, max(r.stage) AS stage
+        FROM _reached AS r
+        GROUP BY r.run, r.rank
+    ),
+    _sized AS (
+        SELECT s.*, max(s.stage) OVER (PARTITION BY s.run) + 1::BIGINT AS stage_count
+        FROM _staged AS s
+    )
+SELECT z.run, z.rank, z.pipeline, z.stage, z.stage_count
+FROM _sized AS z
+WHERE z.stage_count > 1
