@@ -1,0 +1,143 @@
+-- The k-th occurrence of an operator or kernel on all ranks side by side: slow on one rank, or everywhere.
+--
+-- The k-th of a step on one rank is compared with the k-th of the same step on the others. A rank is slow where
+-- the mean of all its occurrences lies far from that of the other ranks; an occurrence is slow everywhere
+-- where its median over the ranks lies far from that of the other occurrences; far is 3.5 standard deviations,
+-- taken from the median absolute deviation, and from 1 % of the median at least. Fewer than three tell nothing.
+-- A collective lasts as long as its last rank makes it (collective_waits). Times are in the time that all
+-- ranks share.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: MindSpore Insight Marey view
+-- Needs: GPU activity, or the name of an operator
+CREATE OR REPLACE MACRO operator_across_ranks_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank. All ranks are compared.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Name of an operator, annotation, call or kernel, as recorded or shortened; NULL means the kernels with most time.
+    op_name VARCHAR := NULL,
+    -- Names per run, those with most time on all ranks; NULL means every name.
+    num_names BIGINT := 3,
+    -- Occurrences per name to show, the first ones; NULL means all.
+    num_occurrences BIGINT := 20
+) AS TABLE
+-- Columns:
+--   run             VARCHAR         Run name.
+--   side            VARCHAR         host or device.
+--   name            VARCHAR         Name.
+--   place           BIGINT [1]      1 for the first occurrence of the name that is shown.
+--   step            BIGINT          Profiler step; NULL outside of steps.
+--   occurrence      BIGINT [1]      1 for the first of the step on the rank.
+--   rank            INTEGER         Rank of the process.
+--   event_id        BIGINT          Position of the event in traceEvents.
+--   start_ns        BIGINT [ns]     Start.
+--   dur_ns          BIGINT [ns]     Duration.
+--   rank_count      BIGINT [count]  Ranks that have this occurrence.
+--   median_dur_ns   DOUBLE [ns]     Median of their durations.
+--   rank_mean_ns    DOUBLE [ns]     Mean duration of all occurrences on the rank.
+--   rank_z          DOUBLE [1]      Distance of that from the other ranks; NULL for fewer than three.
+--   occurrence_z    DOUBLE [1]      Distance of median_dur_ns from the other occurrences; NULL for fewer than three.
+--   verdict         VARCHAR         slow rank, slow everywhere, as usual; NULL where ranks cannot be compared.
+WITH
+    candidates AS (
+        SELECT 'device' AS side, g.run, g.rank, g.step, g.event_id, g.name, g.ts, g.dur
+        FROM lib.scoped_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
+        WHERE op_name IS NOT NULL OR g.kind = 'kernel'
+        UNION ALL
+        SELECT 'host', h.run, h.rank, h.step, h.event_id, h.name, h.ts, h.dur
+        FROM lib.scoped_host_events(runs, NULL, steps, include_last_profiler_step) AS h
+        WHERE op_name IS NOT NULL
+    ),
+    totals AS MATERIALIZED (
+        SELECT c.run, c.side, c.name, sum(c.dur) AS total
+        FROM candidates AS c
+        GROUP BY c.run, c.side, c.name
+    ),
+    chosen AS MATERIALIZED (
+        SELECT t.run, t.side, t.name
+        FROM totals AS t
+        JOIN lib.short_names('totals') AS n ON n.name = t.name
+        WHERE op_name IS NULL OR op_name IN (t.name, n.short_name)
+        QUALIFY num_names IS NULL OR row_number() OVER (PARTITION BY t.run ORDER BY t.total DESC, t.side, t.name) <= num_names
+    ),
+    ops AS MATERIALIZED (
+        SELECT
+            c.run, c.side, c.name, c.step, c.rank, c.event_id, c.ts, c.dur,
+            row_number() OVER (PARTITION BY c.run, c.side, c.name, c.rank, c.step ORDER BY c.ts, c.event_id) AS occurrence
+        FROM candidates AS c
+        JOIN chosen AS h ON h.run = c.run AND h.side = c.side AND h.name = c.name
+    ),
+    means AS (
+        SELECT o.run, o.side, o.name, o.rank, sum(o.dur) / count(*) AS mean_dur
+        FROM ops AS o
+        GROUP BY o.run, o.side, o.name, o.rank
+    ),
+    centred_ranks AS (
+        SELECT m.*, median(m.mean_dur) OVER peers AS middle, count(*) OVER peers AS peer_count
+        FROM means AS m
+        WINDOW peers AS (PARTITION BY m.run, m.side, m.name)
+    ),
+    scored_ranks AS (
+        SELECT
+            c.run, c.side, c.name, c.rank, c.mean_dur,
+            CASE WHEN c.peer_count >= 3 THEN
+                (c.mean_dur - c.middle) / nullif(greatest(1.4826 * median(abs(c.mean_dur - c.middle)) OVER peers, 0.01 * c.middle), 0)
+            END AS rank_distance
+        FROM centred_ranks AS c
+        WINDOW peers AS (PARTITION BY c.run, c.side, c.name)
+    ),
+    occurrences AS (
+        SELECT
+            o.run, o.side, o.name, o.step, o.occurrence, count(*) AS rank_count, median(o.dur) AS middle_dur,
+            row_number() OVER (PARTITION BY o.run, o.side, o.name ORDER BY o.step NULLS LAST, o.occurrence) AS place
+        FROM ops AS o
+        GROUP BY o.run, o.side, o.name, o.step, o.occurrence
+    ),
+    centred_occurrences AS (
+        SELECT o.*, median(o.middle_dur) OVER peers AS middle, count(*) OVER peers AS peer_count
+        FROM occurrences AS o
+        WINDOW peers AS (PARTITION BY o.run, o.side, o.name)
+    ),
+    scored_occurrences AS (
+        SELECT
+            c.run, c.side, c.name, c.step, c.occurrence, c.rank_count, c.middle_dur, c.place,
+            CASE WHEN c.peer_count >= 3 THEN
+                (c.middle_dur - c.middle) / nullif(greatest(1.4826 * median(abs(c.middle_dur - c.middle)) OVER peers, 0.01 * c.middle), 0)
+            END AS occurrence_distance
+        FROM centred_occurrences AS c
+        WINDOW peers AS (PARTITION BY c.run, c.side, c.name)
+    )
+SELECT
+    o.run,
+    o.side,
+    o.name,
+    s.place,
+    o.step,
+    o.occurrence,
+    o.rank,
+    o.event_id,
+    o.ts - round(k.ahead_ns + k.drift * (o.ts - k.mid_ts))::BIGINT AS start_ns,
+    o.dur AS dur_ns,
+    s.rank_count,
+    s.middle_dur AS median_dur_ns,
+    r.mean_dur AS rank_mean_ns,
+    r.rank_distance AS rank_z,
+    s.occurrence_distance AS occurrence_z,
+    CASE
+        WHEN r.rank_distance >= 3.5 THEN 'slow rank'
+        WHEN s.occurrence_distance >= 3.5 THEN 'slow everywhere'
+        WHEN r.rank_distance IS NOT NULL THEN 'as usual'
+    END AS verdict
+FROM ops AS o
+JOIN scored_occurrences AS s
+    ON s.run = o.run AND s.side = o.side AND s.name = o.name AND s.step IS NOT DISTINCT FROM o.step AND s.occurrence = o.occurrence
+JOIN scored_ranks AS r ON r.run = o.run AND r.side = o.side AND r.name = o.name AND r.rank = o.rank
+JOIN lib.clock_offsets(runs) AS k ON k.run = o.run AND k.rank = o.rank
+WHERE (num_occurrences IS NULL OR s.place <= num_occurrences) AND lib.wanted(ranks, o.rank)
+ORDER BY o.run, o.side, o.name, s.place, o.rank

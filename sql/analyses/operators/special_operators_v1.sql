@@ -1,0 +1,87 @@
+-- How often each rank does what matters: optimizer steps, collectives, values read by the host, allocations.
+--
+-- Every rank has a row for each kind that any rank of its run has, so that a rank that never does it shows 0.
+-- The kinds, the names that they go by and what their number says are a list (lib.special_operator_kinds).
+-- Ranks that do something more or less often than the rank in the middle differ from it.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: MindSpore Insight special operator statistics
+-- Needs: host events, or GPU activity
+CREATE OR REPLACE MACRO special_operators_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank. All ranks are compared.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   kind          VARCHAR         What people call it.
+--   rank          INTEGER         Rank of the process.
+--   stage         INTEGER         Stage of a pipeline, from 0; NULL without one.
+--   op_count      BIGINT [count]  How often it does that.
+--   sum_ns        BIGINT [ns]     Sum of their durations.
+--   name          VARCHAR         The most frequent name of it on the rank; NULL where there is none.
+--   median_count  BIGINT [count]  op_count of the rank in the middle; of two, the lower one.
+--   is_different  BOOLEAN         op_count is not that of the rank in the middle; NULL for a rank alone.
+--   about         VARCHAR         What their number says.
+WITH
+    totals AS MATERIALIZED (
+        SELECT h.run, h.rank, h.name, count(*) AS op_count, sum(h.dur)::BIGINT AS total
+        FROM lib.scoped_host_events(runs, NULL, steps, include_last_profiler_step) AS h
+        GROUP BY h.run, h.rank, h.name
+        UNION ALL
+        SELECT g.run, g.rank, g.name, count(*), sum(g.dur)::BIGINT
+        FROM lib.scoped_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
+        GROUP BY g.run, g.rank, g.name
+    ),
+    kinds AS MATERIALIZED (
+        SELECT k.name, k.kind, k.about
+        FROM lib.special_operator_kinds('totals') AS k
+    ),
+    found AS MATERIALIZED (
+        SELECT
+            t.run, t.rank, k.kind, sum(t.op_count)::BIGINT AS op_count, sum(t.total)::BIGINT AS total,
+            arg_max(t.name, (t.op_count, -hash(t.name)::HUGEINT)) AS name
+        FROM totals AS t
+        JOIN kinds AS k ON k.name = t.name
+        GROUP BY t.run, t.rank, k.kind
+    ),
+    known AS (
+        SELECT DISTINCT t.run, t.rank FROM totals AS t
+    ),
+    kinds_of_runs AS (
+        SELECT DISTINCT f.run, f.kind FROM found AS f
+    ),
+    about_kinds AS (
+        SELECT DISTINCT k.kind, k.about FROM kinds AS k
+    ),
+    counted AS (
+        SELECT
+            k.run, k.rank, r.kind, coalesce(f.op_count, 0) AS op_count, coalesce(f.total, 0) AS total, f.name,
+            quantile_disc(coalesce(f.op_count, 0), 0.5) OVER peers AS middle, count(*) OVER peers AS rank_count
+        FROM known AS k
+        JOIN kinds_of_runs AS r ON r.run = k.run
+        LEFT JOIN found AS f ON f.run = k.run AND f.rank = k.rank AND f.kind = r.kind
+        WINDOW peers AS (PARTITION BY k.run, r.kind)
+    )
+SELECT
+    c.run,
+    c.kind,
+    c.rank,
+    p.stage,
+    c.op_count,
+    c.total AS sum_ns,
+    c.name,
+    c.middle AS median_count,
+    CASE WHEN c.rank_count > 1 THEN c.op_count <> c.middle END AS is_different,
+    a.about
+FROM counted AS c
+JOIN about_kinds AS a ON a.kind = c.kind
+LEFT JOIN lib.pipeline_ranks(runs) AS p ON p.run = c.run AND p.rank = c.rank
+WHERE lib.wanted(ranks, c.rank)
+ORDER BY c.run, c.kind, c.rank

@@ -1,0 +1,173 @@
+-- All ranks in all steps, and where it is slow: on one rank, on one host, or everywhere.
+--
+-- What a rank is to blame for is its step without the waits for others (own_ns). It is compared with that of the
+-- other ranks of the step (of its stage, where there is a pipeline), of the other hosts, and of the other steps,
+-- as the distance from the median in median absolute deviations, scaled as standard deviations are, none of
+-- them taken for less than 1 % of the median, so that nothing is slow by less than 3.5 %. Fewer than three ranks, three steps, or two hosts of two ranks
+-- each tell nothing. A host is slow where the median of its ranks is; a rank of a slow host is slow
+-- where it is so beside its neighbours. compute_ns, transfer_ns, wait_ns, memory_ns and idle_ns sum to step_ns.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: MindSpore Insight cluster overview, slow host and slow card
+-- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
+CREATE OR REPLACE MACRO cluster_overview_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank. All ranks are compared.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to show; NULL means every step. All steps are compared.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- How far from the median is slow, in standard deviations.
+    slow_z DOUBLE := 3.5
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   host_name             VARCHAR         Host; NULL where the trace does not name it.
+--   stage                 INTEGER         Stage of a pipeline, from 0; NULL without one.
+--   step_ns               BIGINT [ns]     Duration of the step on the host.
+--   compute_ns            BIGINT [ns]     A computation kernel runs.
+--   transfer_ns           BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
+--   wait_ns               BIGINT [ns]     Neither, but a collective that waits for another rank.
+--   memory_ns             BIGINT [ns]     None of these, but a copy or memset.
+--   idle_ns               BIGINT [ns]     Nothing.
+--   own_ns                BIGINT [ns]     The step without waiting.
+--   host_mean_ns          DOUBLE [ns]     Mean of that over the ranks of the host in the step; NULL where the host is not known.
+--   rank_z                DOUBLE [1]      Distance from the other ranks of the step; NULL for fewer than three.
+--   host_z                DOUBLE [1]      Distance of the host from the others; NULL for fewer than two of two ranks.
+--   step_z                DOUBLE [1]      Distance of the step from the others, median over the ranks; NULL for fewer than three steps.
+--   is_slow_rank          BOOLEAN         The rank is slow in this step; NULL where that cannot be told.
+--   is_slow_host          BOOLEAN         Its host is.
+--   is_slow_step          BOOLEAN         The step is slow on the rank in the middle: everywhere.
+--   verdict               VARCHAR         slow host, slow rank, slow everywhere, as usual; NULL where ranks cannot be compared.
+--   slow_count            BIGINT [count]  Steps in which the rank or its host is slow.
+--   step_count            BIGINT [count]  Steps of the rank that were looked at.
+--   peak_allocated_bytes  BIGINT [bytes]  Highest total that the allocator reports in the step, on the device with most; NULL without memory events.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of that device.
+--   capacity_bytes        BIGINT [bytes]  Memory of the device.
+--   peak_pct              DOUBLE [%]      The higher of both peaks as a share of it.
+WITH
+    known AS MATERIALIZED (
+        SELECT
+            p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
+            p.step_ns - p.exposed_wait_ns AS own
+        FROM step_parts AS p
+        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+        LEFT JOIN lib.pipeline_ranks(runs) AS r ON r.run = p.run AND r.rank = p.rank
+        WHERE
+            NOT p.is_common
+            AND lib.wanted(runs, p.run)
+            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+    ),
+    centred AS (
+        SELECT
+            k.*,
+            median(k.own) OVER peers AS middle, count(*) OVER peers AS peer_count,
+            CASE WHEN k.host_name IS NOT NULL THEN median(k.own) OVER host END AS host_middle,
+            CASE WHEN k.host_name IS NOT NULL THEN (sum(k.own) OVER host) / (count(*) OVER host) END AS host_mean,
+            median(k.own) OVER all_steps AS usual, count(*) OVER all_steps AS step_count
+        FROM known AS k
+        WINDOW
+            peers AS (PARTITION BY k.run, k.step, k.stage),
+            host AS (PARTITION BY k.run, k.step, k.stage, k.host_name),
+            all_steps AS (PARTITION BY k.run, k.rank)
+    ),
+    spread AS (
+        SELECT
+            c.*,
+            greatest(1.4826 * median(abs(c.own - c.middle)) OVER peers, 0.01 * c.middle) AS rank_scale,
+            greatest(1.4826 * median(abs(c.own - c.host_middle)) OVER peers, 0.01 * c.middle) AS host_scale,
+            greatest(1.4826 * median(abs(c.own - c.usual)) OVER all_steps, 0.01 * c.usual) AS step_scale
+        FROM centred AS c
+        WINDOW peers AS (PARTITION BY c.run, c.step, c.stage), all_steps AS (PARTITION BY c.run, c.rank)
+    ),
+    hosts AS (
+        SELECT c.run, c.step, c.stage, c.host_name, any_value(c.host_middle) AS host_middle, count(*) AS rank_count
+        FROM centred AS c
+        GROUP BY c.run, c.step, c.stage, c.host_name
+    ),
+    compared_hosts AS (
+        SELECT
+            h.run, h.step, h.stage,
+            -- Of two hosts the faster one.
+            CASE WHEN count(*) >= 2 AND count(h.host_name) = count(*) AND min(h.rank_count) >= 2 THEN quantile_disc(h.host_middle, 0.5) END AS base
+        FROM hosts AS h
+        GROUP BY h.run, h.step, h.stage
+    ),
+    scored AS (
+        SELECT
+            s.*,
+            CASE WHEN s.peer_count >= 3 THEN (s.own - s.middle) / nullif(s.rank_scale, 0) END AS rank_distance,
+            (s.host_middle - h.base) / nullif(s.host_scale, 0) AS host_distance,
+            CASE WHEN h.base IS NOT NULL THEN (s.own - s.host_middle) / nullif(s.host_scale, 0) END AS neighbour_distance,
+            CASE WHEN s.step_count >= 3 AND s.step IS NOT NULL THEN (s.own - s.usual) / nullif(s.step_scale, 0) END AS step_distance
+        FROM spread AS s
+        LEFT JOIN compared_hosts AS h ON h.run = s.run AND h.step IS NOT DISTINCT FROM s.step AND h.stage IS NOT DISTINCT FROM s.stage
+    ),
+    judged AS (
+        SELECT
+            d.*,
+            median(d.step_distance) OVER (PARTITION BY d.run, d.step) AS step_middle,
+            d.host_distance >= slow_z AS host_is_slow,
+            CASE WHEN d.host_distance >= slow_z THEN d.neighbour_distance ELSE d.rank_distance END >= slow_z AS rank_is_slow
+        FROM scored AS d
+    ),
+    counted AS (
+        SELECT
+            j.*,
+            count_if(coalesce(j.host_is_slow, false) OR coalesce(j.rank_is_slow, false)) OVER (PARTITION BY j.run, j.rank) AS slow_steps
+        FROM judged AS j
+    ),
+    device_peaks AS (
+        SELECT
+            m.run, m.rank, m.step, m.device, max(m.total_allocated_bytes) AS allocated, max(m.total_reserved_bytes) AS reserved
+        FROM memory_events AS m
+        WHERE m.device_type = 1 AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        GROUP BY m.run, m.rank, m.step, m.device
+    ),
+    peaks AS (
+        SELECT d.run, d.rank, d.step, d.allocated, d.reserved, v.total_memory_bytes AS capacity
+        FROM device_peaks AS d
+        LEFT JOIN devices AS v ON v.run = d.run AND v.rank = d.rank AND v.device = d.device
+        QUALIFY row_number() OVER (PARTITION BY d.run, d.rank, d.step ORDER BY greatest(d.allocated, d.reserved) DESC NULLS LAST, d.device) = 1
+    )
+SELECT
+    c.run,
+    c.rank,
+    c.step,
+    c.host_name,
+    c.stage,
+    c.step_ns,
+    c.compute_ns,
+    c.exposed_transfer_ns AS transfer_ns,
+    c.exposed_wait_ns AS wait_ns,
+    c.exposed_memory_ns AS memory_ns,
+    c.step_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
+    c.own AS own_ns,
+    c.host_mean AS host_mean_ns,
+    c.rank_distance AS rank_z,
+    c.host_distance AS host_z,
+    c.step_middle AS step_z,
+    c.rank_is_slow AS is_slow_rank,
+    c.host_is_slow AS is_slow_host,
+    c.step_middle >= slow_z AS is_slow_step,
+    CASE
+        WHEN c.host_is_slow AND NOT coalesce(c.rank_is_slow, false) THEN 'slow host'
+        WHEN c.rank_is_slow THEN 'slow rank'
+        WHEN c.step_middle >= slow_z THEN 'slow everywhere'
+        WHEN coalesce(c.rank_distance, c.host_distance) IS NOT NULL THEN 'as usual'
+    END AS verdict,
+    c.slow_steps::BIGINT AS slow_count,
+    c.step_count,
+    p.allocated AS peak_allocated_bytes,
+    p.reserved AS peak_reserved_bytes,
+    p.capacity AS capacity_bytes,
+    100 * (greatest(p.allocated, p.reserved) / nullif(p.capacity, 0)) AS peak_pct
+FROM counted AS c
+LEFT JOIN peaks AS p ON p.run = c.run AND p.rank = c.rank AND p.step IS NOT DISTINCT FROM c.step
+WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+ORDER BY c.run, c.step, c.rank

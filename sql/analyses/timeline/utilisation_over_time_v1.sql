@@ -1,0 +1,116 @@
+-- How busy the device of each rank is over the time of the run, in buckets of equal length.
+--
+-- Busy is the union of kernels, copies and memsets. The buckets of all ranks are the same: from the first device
+-- activity of the run to its last end; the last bucket is shorter where they do not fit. Of a bucket before a
+-- rank's capture begins, or after it ends, nothing is known. Busy times of a rank sum to its busy time.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a picture of the whole capture
+-- Reference: Nsight Systems utilisation heat map
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO utilisation_over_time_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Buckets per run, at most; fewer than one: no rows.
+    bucket_count BIGINT := 100
+) AS TABLE
+-- Columns:
+--   run               VARCHAR      Run name.
+--   rank              INTEGER      Rank of the process.
+--   bucket            BIGINT [1]   Number of the bucket, from 0.
+--   start_ns          BIGINT [ns]  Start of the bucket since the run's first event.
+--   dur_ns            BIGINT [ns]  Its length.
+--   observed_ns       BIGINT [ns]  Part of it in which the rank was captured.
+--   busy_ns           BIGINT [ns]  Anything runs; NULL where nothing was captured.
+--   compute_ns        BIGINT [ns]  A computation kernel runs; likewise.
+--   communication_ns  BIGINT [ns]  Communication runs; likewise.
+--   overlap_ns        BIGINT [ns]  Both; likewise.
+--   busy_pct          DOUBLE [%]   Busy time as a share of what was captured.
+WITH
+    ops AS MATERIALIZED (
+        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
+    ),
+    active AS (
+        SELECT o.lane.run AS run, o.lane.rank AS rank, min(o.ts) AS first_ts, max(o.ts + o.dur) AS last_end
+        FROM ops AS o
+        GROUP BY o.lane
+    ),
+    extents AS (
+        SELECT a.run, min(a.first_ts) AS from_ts, max(a.last_end) AS to_ts
+        FROM active AS a
+        GROUP BY a.run
+    ),
+    sized AS MATERIALIZED (
+        SELECT e.*, (e.to_ts - e.from_ts + bucket_count - 1) // bucket_count AS width
+        FROM extents AS e
+        WHERE bucket_count >= 1
+    ),
+    segments AS (
+        SELECT g.lane.run AS run, g.lane.rank AS rank, g.ts, g.ts + g.dur AS end_ts, g.computes, g.communicates
+        FROM lib.class_segments('ops') AS g
+        WHERE (g.computes OR g.communicates OR g.copies) AND lib.wanted(ranks, g.lane.rank)
+    ),
+    cut AS (
+        SELECT
+            s.run, s.rank, s.ts, s.end_ts, s.computes, s.communicates, z.from_ts, z.width,
+            unnest(range((s.ts - z.from_ts) // z.width, (s.end_ts - 1 - z.from_ts) // z.width + 1)) AS bucket
+        FROM segments AS s
+        JOIN sized AS z ON z.run = s.run
+    ),
+    pieces AS (
+        SELECT
+            c.run, c.rank, c.bucket, c.computes, c.communicates,
+            least(c.end_ts, c.from_ts + (c.bucket + 1) * c.width) - greatest(c.ts, c.from_ts + c.bucket * c.width) AS ns
+        FROM cut AS c
+    ),
+    sums AS (
+        SELECT
+            p.run, p.rank, p.bucket,
+            sum(p.ns)::BIGINT AS busy,
+            sum(CASE WHEN p.computes THEN p.ns ELSE 0 END)::BIGINT AS computed,
+            sum(CASE WHEN p.communicates THEN p.ns ELSE 0 END)::BIGINT AS communicated,
+            sum(CASE WHEN p.computes AND p.communicates THEN p.ns ELSE 0 END)::BIGINT AS both
+        FROM pieces AS p
+        GROUP BY p.run, p.rank, p.bucket
+    ),
+    numbered AS (
+        SELECT
+            k.run, k.rank, least(k.offset_ns, a.first_ts) AS seen_from, greatest(k.offset_ns + k.dur, a.last_end) AS seen_to, z.from_ts, z.to_ts, z.width,
+            unnest(range((z.to_ts - z.from_ts + z.width - 1) // z.width)) AS bucket
+        FROM ranks AS k
+        JOIN active AS a ON a.run = k.run AND a.rank = k.rank
+        JOIN sized AS z ON z.run = k.run
+        WHERE lib.wanted(ranks, k.rank)
+    ),
+    placed AS (
+        SELECT
+            n.*, n.from_ts + n.bucket * n.width AS start_ts,
+            least(n.to_ts, n.from_ts + (n.bucket + 1) * n.width) AS end_ts
+        FROM numbered AS n
+    ),
+    seen AS (
+        SELECT
+            p.*, s.busy, s.computed, s.communicated, s.both,
+            greatest(0, least(p.end_ts, p.seen_to) - greatest(p.start_ts, p.seen_from)) AS observed
+        FROM placed AS p
+        LEFT JOIN sums AS s ON s.run = p.run AND s.rank = p.rank AND s.bucket = p.bucket
+    )
+SELECT
+    e.run,
+    e.rank,
+    e.bucket,
+    e.start_ts AS start_ns,
+    e.end_ts - e.start_ts AS dur_ns,
+    e.observed AS observed_ns,
+    CASE WHEN e.observed > 0 THEN coalesce(e.busy, 0) END AS busy_ns,
+    CASE WHEN e.observed > 0 THEN coalesce(e.computed, 0) END AS compute_ns,
+    CASE WHEN e.observed > 0 THEN coalesce(e.communicated, 0) END AS communication_ns,
+    CASE WHEN e.observed > 0 THEN coalesce(e.both, 0) END AS overlap_ns,
+    100 * (coalesce(e.busy, 0) / nullif(e.observed, 0)) AS busy_pct
+FROM seen AS e
+ORDER BY e.run, e.rank, e.bucket

@@ -1,0 +1,134 @@
+"""Slow on one rank, on one host or everywhere, in planted jobs; sums of the views over all ranks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import mean
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.jobs.conftest import Jobs
+from tests.jobs.kinds import CAUSES, DP, KINDS, QUIET
+from tests.jobs.tables import database, derive, fill, rows_of
+from tests.jobs.traces import capture
+
+SLOW_HOST = replace(DP, ranks=8, hosts=2, slower_clock=dict.fromkeys(range(4, 8), 1.2))
+
+
+def rows(con: duckdb.DuckDBPyConnection, name: str, run: str) -> list[dict[str, Any]]:
+    """The rows of an analysis of one run."""
+    found = con.sql(f"FROM {name}(runs := [$run])", params={"run": run})
+    return list(found.to_arrow_table().to_pylist())
+
+
+@pytest.fixture(scope="module")
+def slow_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A job of two hosts, the second of which has slower clocks."""
+    with database(tmp_path_factory.mktemp("host")) as con:
+        fill(con, rows_of({"host": (SLOW_HOST, capture(SLOW_HOST))}))
+        derive(con)
+        yield con
+
+
+@pytest.mark.parametrize("run", [run for run, job in CAUSES.items() if job.ranks > 2])
+def test_the_late_rank_is_slow_and_nobody_else(jobs: Jobs, run: str) -> None:
+    """In most of its steps where it is 5 % late; throttling sets in with the second half."""
+    job, _ = jobs.runs[run]
+    found = defaultdict(list)
+    for row in rows(jobs.con, "cluster_overview", run):
+        found[row["rank"]].append(row)
+    for rank, of_rank in found.items():
+        share = mean(row["verdict"] == "slow rank" for row in of_rank)
+        distance = mean(row["rank_z"] for row in of_rank)
+        if rank not in job.late:
+            assert (share, distance < 1) == (0, True)
+        else:
+            assert distance >= 3
+            assert distance < 5 or share >= (0.4 if job.late[rank] == "throttling" else 0.8)
+
+
+@pytest.mark.parametrize("run", QUIET)
+def test_noise_names_nobody(jobs: Jobs, run: str) -> None:
+    """Ranks of a pipeline that has two a stage are not compared."""
+    verdicts = {row["verdict"] for row in rows(jobs.con, "cluster_overview", run)}
+    assert verdicts <= {"as usual", None}
+
+
+def test_a_slow_host_is_named_instead_of_its_ranks(slow_host: duckdb.DuckDBPyConnection) -> None:
+    """All four ranks of it, in every step."""
+    found = rows(slow_host, "cluster_overview", "host")
+    assert len(found) == 8 * (SLOW_HOST.steps - 1)
+    for row in found:
+        assert row["host_name"] == SLOW_HOST.host_of(row["rank"])
+        assert row["verdict"] == ("slow host" if row["rank"] >= 4 else "as usual")
+
+
+@pytest.mark.parametrize("run", KINDS)
+def test_parts_sum_to_the_step_and_buckets_to_the_busy_time(jobs: Jobs, run: str) -> None:
+    """To the nanosecond."""
+    for row in rows(jobs.con, "cluster_overview", run):
+        parts = ("compute_ns", "transfer_ns", "wait_ns", "memory_ns", "idle_ns")
+        assert sum(row[part] for part in parts) == row["step_ns"]
+        assert min(row[part] for part in parts) >= 0
+    busy: dict[int, int] = defaultdict(int)
+    for row in rows(jobs.con, "utilisation_over_time", run):
+        busy[row["rank"]] += row["busy_ns"] or 0
+        assert row["busy_pct"] is None or 0 <= row["busy_pct"] <= 100
+    _, traces = jobs.runs[run]
+    for trace in traces:
+        kernels = [(e.ts, e.end) for e in trace.events if e.event.stream is not None]
+        assert busy[trace.did.rank] == union(kernels)
+
+
+def union(intervals: list[tuple[int, int]]) -> int:
+    """Length of the time in which any of them runs."""
+    total, reached = 0, 0
+    for start, end in sorted(intervals):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "verdict"),
+    [
+        ("slower kernel", "flash_fwd_kernel", {1: "slow rank"}),
+        ("slower kernel", "ampere_sgemm_128x64_tn", {}),
+        ("bigger batch", "ampere_sgemm_128x64_tn", {2: "slow rank"}),
+    ],
+)
+def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
+    jobs: Jobs, run: str, name: str, verdict: dict[int, str]
+) -> None:
+    """And starts are in the time that all ranks share."""
+    found = [row for row in rows(jobs.con, "operator_across_ranks", run) if row["name"] == name]
+    assert {row["rank"] for row in found} == set(range(4))
+    for row in found:
+        assert row["verdict"] == verdict.get(row["rank"], "as usual"), row
+
+
+def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -> None:
+    """Clocks 3 ms apart: without correction starts would be as far apart."""
+    starts = defaultdict(list)
+    for row in rows(jobs.con, "operator_across_ranks", "hosts 3 ms apart"):
+        if row["name"] == "ampere_sgemm_128x64_tn":
+            starts[row["step"], row["occurrence"]].append(row["start_ns"])
+    assert all(len(of_one) == 8 for of_one in starts.values())
+    assert max(max(of_one) - min(of_one) for of_one in starts.values()) < 500_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cluster_overview", "operator_across_ranks", "utilisation_over_time", "special_operators"],
+)
+def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
+    """In the same order, medians and scores to the last digit."""
+    found = []
+    for threads in (1, 2, 5):
+        jobs.con.execute(f"SET threads = {threads}")
+        found.append(jobs.con.execute(f"FROM {name}()").fetchall())
+    assert found[0] == found[1] == found[2]
