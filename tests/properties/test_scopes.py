@@ -25,8 +25,8 @@ OF_NO_RUN = {"trace_diff"}
 OF_SEVERAL_RANKS = {"gpu_timeline", "straggler_metric", "potential_stragglers"}
 """Analyses whose rows of a rank depend on the other ranks."""
 
-OF_MESSAGES = {"p2p_pairs", "pipeline_stages"}
-"""Analyses of what one rank sends to another, which these jobs do not."""
+WITHOUT_ROWS = {"p2p_pairs", "pipeline_stages", "special_operators"}
+"""Analyses of what these jobs do not do: send to another rank, step an optimizer, …"""
 
 NUMBERED = ("tree_id", "thread_id")
 """Columns that count through all runs and ranks of an answer."""
@@ -72,4 +72,4 @@ def test_runs_and_ranks_keep_to_themselves(job: tuple[int, TraceStore], name: st
     """In their order, with all their columns."""
     _, store = job
     found = check_isolation(store, name)
-    assert found or name.startswith("cluster_") or name in OF_MESSAGES
+    assert found or name.startswith("cluster_") or name in WITHOUT_ROWS
