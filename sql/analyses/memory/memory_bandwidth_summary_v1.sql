@@ -81,8 +81,8 @@ SELECT
     quantile_cont(p.rate, 0.5) FILTER (p.is_change)::DOUBLE / 1e9 AS p50_gbps,
     quantile_cont(p.rate, 0.75) FILTER (p.is_change)::DOUBLE / 1e9 AS p75_gbps,
     max(p.rate) / 1e9 AS max_gbps,
-    sum(p.recorded_rate::HUGEINT * p.dur) / nullif(sum(p.dur) FILTER (p.recorded_rate IS NOT NULL), 0)::DOUBLE / 1e9 AS time_mean_gbps,
-    sum(p.computed_rate::HUGEINT * p.dur) / nullif(sum(p.dur) FILTER (p.computed_rate IS NOT NULL), 0)::DOUBLE / 1e9 AS computed_mean_gbps
+    sum(p.recorded_rate::HUGEINT * p.dur) / sum(p.dur) FILTER (p.recorded_rate IS NOT NULL) / 1e9 AS time_mean_gbps,
+    sum(p.computed_rate::HUGEINT * p.dur) / sum(p.dur) FILTER (p.computed_rate IS NOT NULL) / 1e9 AS computed_mean_gbps
 FROM totals AS t
 LEFT JOIN points AS p
     ON p.run = t.run AND p.rank = t.rank AND p.device IS NOT DISTINCT FROM t.device AND p.name = t.name

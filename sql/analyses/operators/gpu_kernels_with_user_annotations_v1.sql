@@ -49,10 +49,7 @@ WITH RECURSIVE
     ranges AS (
         SELECT a.run, a.rank, a.event_id, a.name, a.parent_annotation_id
         FROM annotations AS a
-        WHERE
-            NOT a.on_gpu
-            AND lib.wanted(runs, a.run)
-            AND lib.wanted(ranks, a.rank)
+        WHERE lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
     ),
     -- Along the annotations that something was launched in, from the innermost outwards.
     climbing AS (
