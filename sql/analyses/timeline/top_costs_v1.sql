@@ -29,11 +29,11 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   cost            VARCHAR         idle_host, idle_queued, idle_unknown, exposed_communication, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   cost_ns         BIGINT [ns]     On all ranks.
---   cost_pct        DOUBLE [%]      Share of the GPU time of the run; NULL if that is 0.
+--   cost_pct        DOUBLE [%]      Share of the GPU time of the run.
 --   event_count     BIGINT [count]  Gaps, or launches of the kernel; NULL for other costs.
 --   worst_rank      INTEGER         Rank with the highest cost; of equal ones the lowest.
 --   worst_rank_ns   BIGINT [ns]     Its cost.
---   worst_rank_pct  DOUBLE [%]      Share of that rank's own span; NULL if that is 0.
+--   worst_rank_pct  DOUBLE [%]      Share of that rank's own span.
 --   message         VARCHAR         What it means.
 --   look_at         VARCHAR         Analysis that shows more.
 WITH
@@ -133,11 +133,11 @@ SELECT
     t.cost,
     t.subject,
     t.ns AS cost_ns,
-    100::DOUBLE * t.ns / nullif(s.total, 0)::DOUBLE AS cost_pct,
+    100::DOUBLE * t.ns / s.total AS cost_pct,
     t.events AS event_count,
     t.worst.rank AS worst_rank,
     t.worst.ns AS worst_rank_ns,
-    100::DOUBLE * t.worst.ns / nullif(t.worst.span, 0)::DOUBLE AS worst_rank_pct,
+    100::DOUBLE * t.worst.ns / t.worst.span AS worst_rank_pct,
     CASE t.cost
         WHEN 'idle_host' THEN 'GPUs wait for the host: it launches the next operation only after everything before it has ended.'
         WHEN 'idle_queued' THEN 'GPUs wait although the next operation is in the queue: for another stream, an event, or the launch itself.'
