@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
@@ -56,18 +57,16 @@ __all__ = [
 ]
 
 
+_MODULES = {
+    "TraceStore": "hta_sql.store.trace_store",
+    "TraceAnalysis": "hta_sql.hta.trace_analysis",
+    "LabeledTrace": "hta_sql.hta.trace_diff",
+    "TraceDiff": "hta_sql.hta.trace_diff",
+}
+"""Where what costs time to import (duckdb, pandas) is, until it is first used."""
+
+
 def __getattr__(name: str) -> Any:
-    """Import what costs time (duckdb, pandas) when it is first used."""
-    if name == "TraceStore":
-        from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
-
-        return TraceStore
-    if name == "TraceAnalysis":
-        from hta_sql.hta.trace_analysis import TraceAnalysis  # noqa: PLC0415
-
-        return TraceAnalysis
-    if name in {"LabeledTrace", "TraceDiff"}:
-        from hta_sql.hta import trace_diff  # noqa: PLC0415
-
-        return getattr(trace_diff, name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -74,8 +74,9 @@ def critical_path(
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
-    from hta_sql.cli.output import TableRows, send  # noqa: PLC0415
+    from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.critical_path import critical_paths  # noqa: PLC0415
+    from hta_sql.results.display import TableRows  # noqa: PLC0415
 
     _check(wanted)
     keys = ("annotation", "steps", "include_last_profiler_step", "infer_syncs")

@@ -71,7 +71,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
     """Add a row for each rank with arguments of a wrong type."""
     import pyarrow as pa  # noqa: PLC0415
 
-    from hta_sql.cli.output import TableRows  # noqa: PLC0415
+    from hta_sql.results.display import TableRows  # noqa: PLC0415
     from hta_sql.traces.argument_types import check_argument_types  # noqa: PLC0415
 
     table, found = findings.arrow(), []

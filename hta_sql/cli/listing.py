@@ -36,7 +36,8 @@ def list_(
         return
     import pyarrow as pa  # noqa: PLC0415
 
-    from hta_sql.cli.output import TableRows, send  # noqa: PLC0415
+    from hta_sql.cli.output import send  # noqa: PLC0415
+    from hta_sql.results.display import TableRows  # noqa: PLC0415
 
     rows = [_rank_row(e) for e in entries] if store else [_row(a) for a in load_library().analyses]
     send(TableRows(pa.Table.from_pylist(rows)), format_name, output, limit)

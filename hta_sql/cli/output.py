@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -17,30 +16,11 @@ from hta_sql.cli.options import SUFFIXES, TABLE_ROWS
 from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from hta_sql.library.objects import SqlObject
     from hta_sql.results.display import Rows
     from hta_sql.results.result import Result
 
 BINARY = ("parquet", "arrow")
 REMEDY = "--limit 0 shows all rows, --format csv all columns"
-
-
-@dataclass(frozen=True)
-class TableRows:
-    """Rows that are no result of the engine, or only the first of one."""
-
-    table: pa.Table
-    analysis: SqlObject | None = None
-    given: tuple[str, ...] = ()
-
-    def arrow(self) -> pa.Table:
-        """Return the rows."""
-        return self.table
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
 
 
 def send(
@@ -51,7 +31,8 @@ def send(
     if chosen == "table":
         _send_table(result, output, limit)
         return
-    from hta_sql.results.writers import WRITERS  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.results.display import TableRows  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.results.writers import WRITERS  # noqa: PLC0415
 
     if chosen in BINARY and output is None and sys.stdout.isatty():
         raise click.UsageError(f"{chosen.title()} is binary: use -o FILE, or a pipe")

@@ -191,13 +191,7 @@ class TraceDiff:
     ) -> None:
         """Draw how long the operations run that differ most in duration.
 
-        Args:
-            df: What :meth:`compare_traces` returned.
-            show_image: Show the chart; in a notebook only.
-            export_image_path: ``.html``, ``.png``, ``.svg`` or ``.json`` file to draw it into.
-
-        Raises:
-            ParameterError: ``df`` is no such frame, or the file ends in something else.
+        As :meth:`visualize_counts_diff` draws how often, with the same arguments.
         """
         axis = "Total duration [µs]"
         _visualize(df, "total_duration", axis, show_image=show_image, path=export_image_path)

@@ -18,6 +18,7 @@ from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.manifest import TABLES, Manifest, RankEntry
 from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
 from hta_sql.traces import TraceNames
+from hta_sql.traces.source import file_bytes
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def share(found: list[TraceFile], number: int, of: int) -> list[TraceFile]:
 
     Every job of an array computes this for itself, so it depends on names and sizes alone.
     """
-    sizes = {file.path: _size(file.path) for file in found}
+    sizes = {file.path: file_bytes(file.path) for file in found}
     loads = [0] * of
     mine = []
     for file in sorted(found, key=lambda file: (-sizes[file.path], file.path)):
@@ -145,8 +146,3 @@ def share(found: list[TraceFile], number: int, of: int) -> list[TraceFile]:
         if least == number - 1:
             mine.append(file)
     return sorted(mine, key=lambda file: (file.capture, file.rank))
-
-
-def _size(path: str) -> int:
-    fs, name = fsspec.url_to_fs(path)
-    return int(fs.size(name) or 0)

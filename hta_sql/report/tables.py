@@ -5,33 +5,17 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.results.display import TextColumn, text_columns
+from hta_sql.results.display import TableRows, TextColumn, text_columns
 from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.library.objects import SqlObject
     from hta_sql.results.display import Rows
 
 CELL_CHARACTERS = 200
 LONG = 36
 """A longer text may take several lines."""
-
-
-class _Cut:
-    """The rows of a result that a page shows."""
-
-    def __init__(self, table: pa.Table, analysis: SqlObject | None) -> None:
-        self.analysis = analysis
-        self.given: tuple[str, ...] = ()
-        self._table = table
-
-    def arrow(self) -> pa.Table:
-        return self._table
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
 
 
 def table_markup(result: Rows, rows: int) -> str:
@@ -44,7 +28,7 @@ def table_markup(result: Rows, rows: int) -> str:
     """
     total = len(result)
     table, column = _largest(_told_apart(result.arrow()), rows)
-    shown = _Cut(table, result.analysis)
+    shown = TableRows(table, result.analysis)
     texts = text_columns(shown)
     docs = {c.name: c.doc for c in result.analysis.columns} if result.analysis else {}
     head = "".join(_heading(text, docs.get(text.name, "")) for text in texts)

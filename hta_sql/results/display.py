@@ -48,6 +48,22 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True)
+class TableRows:
+    """Rows that are no result of the engine, or only some of one."""
+
+    table: pa.Table
+    analysis: SqlObject | None = None
+    given: tuple[str, ...] = ()
+
+    def arrow(self) -> pa.Table:
+        """Return the rows."""
+        return self.table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+@dataclass(frozen=True)
 class TextColumn:
     """A column, written: its name, its cells, and whether they are numbers."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hta_sql.synthetic.device import simulate
-from hta_sql.synthetic.files import RankWriter
+from hta_sql.synthetic.files import rank_writer
 from hta_sql.synthetic.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def write_job(folder: Path, spec: JobSpec | None = None) -> Job:
     files = [folder / _file_name(spec, rank) for rank in range(spec.ranks)]
     with ExitStack() as opened:
         writers = [
-            opened.enter_context(RankWriter(path, spec, rank)) for rank, path in enumerate(files)
+            opened.enter_context(rank_writer(path, spec, rank)) for rank, path in enumerate(files)
         ]
         for traces in simulate(spec):
             for writer, trace in zip(writers, traces, strict=True):

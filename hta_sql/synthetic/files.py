@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
 from hta_sql.synthetic.render import StepRenderer
@@ -12,9 +12,6 @@ from hta_sql.synthetic.render import StepRenderer
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from hta_sql.synthetic.records import StepTrace
     from hta_sql.synthetic.spec import JobSpec
@@ -39,14 +36,27 @@ def microseconds(ns: int) -> str:
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
-class RankWriter:
-    """Writes the trace of one rank, step by step. Use it as a context manager."""
+@contextmanager
+def rank_writer(path: Path, spec: JobSpec, rank: int) -> Iterator[RankWriter]:
+    """Open what writes the trace of one rank; its trailer is written where nothing failed."""
+    with ExitStack() as opened:
+        file: IO[bytes] = opened.enter_context(path.open("wb"))
+        if spec.gzip:
+            # No name and no time in the gzip header: equal jobs give equal bytes.
+            packed = gzip.GzipFile("", "wb", 3, file, mtime=0)
+            file = cast("IO[bytes]", opened.enter_context(packed))
+        writer = RankWriter(file, spec, rank)
+        yield writer
+        writer.finish(path.name)
 
-    def __init__(self, path: Path, spec: JobSpec, rank: int) -> None:
-        self.path = path
+
+class RankWriter:
+    """Writes the trace of one rank, step by step."""
+
+    def __init__(self, file: IO[bytes], spec: JobSpec, rank: int) -> None:
         self.event_count = 0
+        self._file = file
         self._spec = spec
-        self._rank = rank
         self._pid = spec.pid_of(rank)
         self._device = spec.device_of(rank)
         self._shift = spec.shift_ns(rank)
@@ -54,32 +64,12 @@ class RankWriter:
         self._end = spec.start_ns
         self._streams: set[int] = set()
         self._separator = ""
-        self._opened = ExitStack()
-        self._file: IO[bytes] | None = None
+        self._text(_header(spec, rank))
 
-    def __enter__(self) -> Self:
-        """Open the file and write its header."""
-        with ExitStack() as stack:
-            self._file = stack.enter_context(self.path.open("wb"))
-            if self._spec.gzip:
-                # No name and no time in the gzip header: equal jobs give equal bytes.
-                packed = gzip.GzipFile("", "wb", 3, self._file, mtime=0)
-                self._file = cast("IO[bytes]", stack.enter_context(packed))
-            self._text(_header(self._spec, self._rank))
-            self._opened = stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        """Write the trailer, where nothing failed, and close the file."""
-        if kind is None:
-            self._write(self._epilogue())
-            self._text(f'\n  ],\n  "traceName": {json.dumps(self.path.name)}\n}}\n')
-        self._opened.close()
+    def finish(self, name: str) -> None:
+        """Write what torch writes last, and the name of the trace."""
+        self._write(self._epilogue())
+        self._text(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
 
     def write_step(self, step: StepTrace) -> None:
         """Append everything that happened in one step."""
@@ -97,8 +87,6 @@ class RankWriter:
             self._separator = ",\n"
 
     def _text(self, text: str) -> None:
-        if self._file is None:
-            raise ValueError("a RankWriter must be entered before it writes")
         self._file.write(text.encode())
 
     def _epilogue(self) -> Iterator[str]:

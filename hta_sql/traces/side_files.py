@@ -9,12 +9,10 @@ import duckdb
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.library.files import reader_sql
-from hta_sql.traces.source import open_trace
+from hta_sql.traces.source import open_trace, whole_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-BLOCK_BYTES = 1 << 20
 
 
 def execution_trace_nodes(path: str | os.PathLike[str]) -> pa.Table:
@@ -59,7 +57,7 @@ def memory_timeline(path: str | os.PathLike[str]) -> pa.Table:
 def _read(reader: str, path: str | os.PathLike[str], what: str) -> pa.Table:
     name = os.fspath(path)
     with open_trace(name) as stream:
-        text = b"".join(iter(lambda: stream.read(BLOCK_BYTES), b""))
+        text = whole_text(stream)
         if problem := getattr(stream, "problem", None):
             raise TraceFormatError(f"{name!r}: {problem}.")
     try:

@@ -14,6 +14,7 @@ from hta_sql.traces.unpack import GZIP_MAGIC, ZSTD_MAGIC, UnpackedStream
 
 ZIP_MAGIC = b"PK\x03\x04"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+BLOCK_BYTES = 1 << 20
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 MAX_LAYERS = 3
@@ -23,10 +24,15 @@ MAX_RATIO, ALWAYS_ALLOWED_BYTES = 250, 1 << 30
 """Traces shrink 10 to 60 times; a file that unpacks to more than this is an attack or an accident."""
 
 
+def file_bytes(path: str) -> int:
+    """Return the size of a file; 0 where its storage does not say."""
+    fs, name = fsspec.url_to_fs(path)
+    return int(fs.size(name) or 0)
+
+
 def max_unpacked_bytes(path: str) -> int:
     """Return how large a trace may be when it is unpacked."""
-    fs, name = fsspec.url_to_fs(path)
-    return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * int(fs.size(name) or 0))
+    return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * file_bytes(path))
 
 
 def archive_members(path: str) -> list[str]:
@@ -76,6 +82,11 @@ def open_trace(path: str) -> BinaryIO:
         stream.close()
         raise
     return cast("BinaryIO", stream)
+
+
+def whole_text(stream: BinaryIO) -> bytes:
+    """Read what is left of a stream that :func:`open_trace` opened."""
+    return b"".join(iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 
 def _check_text(path: str, magic: bytes) -> None:

@@ -7,22 +7,20 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.peek import peek
 from hta_sql.traces.salvage import hides_events
-from hta_sql.traces.source import max_unpacked_bytes, open_trace
+from hta_sql.traces.source import max_unpacked_bytes, open_trace, whole_text
 
 __all__ = [
     "read_trace",
     "trace_events",
     "write_trace",
 ]
-
-BLOCK_BYTES = 1 << 20
 
 
 def read_trace(file_path: str) -> dict[str, Any]:
@@ -33,7 +31,7 @@ def read_trace(file_path: str) -> dict[str, Any]:
         TraceFormatError: It is not JSON.
     """
     with open_trace(file_path) as stream:
-        text = b"".join(_blocks(stream))
+        text = whole_text(stream)
     try:
         trace: dict[str, Any] = json.loads(text)
     except ValueError as error:
@@ -109,8 +107,3 @@ def write_trace(trace_data: dict[str, Any], file_path: str | os.PathLike[str]) -
     """
     with trace_output(os.fspath(file_path)) as out:
         out.write(json.dumps(trace_data).encode("utf-8"))
-
-
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    while block := stream.read(BLOCK_BYTES):
-        yield block

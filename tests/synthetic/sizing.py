@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hta_sql.synthetic.device import simulate
-from hta_sql.synthetic.files import RankWriter
+from hta_sql.synthetic.files import rank_writer
 from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import OPERATORS
 
@@ -45,9 +45,7 @@ def _events_per_step(spec: JobSpec) -> int:
         spec, ranks=min(spec.ranks, 2), steps=1, early_kernels=0,
         stragglers={}, slow_kernels={}, clock_offsets_ns={}, base_shifts_ns={},
     )  # fmt: skip
-    with TemporaryDirectory() as folder:
-        writer = RankWriter(Path(folder) / "step.json", spec, 0)
-        with writer:
-            for traces in simulate(spec):
-                writer.write_step(traces[0])
-            return writer.event_count
+    with TemporaryDirectory() as folder, rank_writer(Path(folder, "step.json"), spec, 0) as writer:
+        for traces in simulate(spec):
+            writer.write_step(traces[0])
+        return writer.event_count

@@ -52,17 +52,24 @@ def kernels(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
     shown = table if with_memory else table[table["class"] != "memory"]
     frame = pd.DataFrame(
         {
-            "name": shown["name"],
-            "sum (us)": shown["sum_ns"] / NS,
-            "max (us)": shown["max_ns"] / NS,
-            "min (us)": shown["min_ns"] / NS,
-            "stddev": shown["std_ns"].astype(float).fillna(0) / NS,
-            "mean (us)": shown["mean_ns"] / NS,
+            **durations(shown),
             "kernel_type": shown["class"].str.upper(),
             "rank": shown["rank"].astype("int64"),
         }
     )
     return frame.sort_values(["kernel_type", "name", "rank"], ignore_index=True)
+
+
+def durations(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return names and what their durations are, as HTA calls it [µs]."""
+    return {
+        "name": table["name"],
+        "sum (us)": table["sum_ns"] / NS,
+        "max (us)": table["max_ns"] / NS,
+        "min (us)": table["min_ns"] / NS,
+        "stddev": table["std_ns"].astype(float).fillna(0) / NS,
+        "mean (us)": table["mean_ns"] / NS,
+    }
 
 
 def idle_time(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
+from hta_sql.hta.frames.breakdown_frames import durations
 from hta_sql.words import NS
 
 ATEN_COLUMNS = (
@@ -51,17 +52,7 @@ def aten_ops(
 
 def annotation_times(table: pd.DataFrame) -> pd.DataFrame:
     """Frame of ``get_gpu_user_annotation_breakdown``, by rank and name."""
-    frame = pd.DataFrame(
-        {
-            "name": table["name"],
-            "sum (us)": table["sum_ns"] / NS,
-            "max (us)": table["max_ns"] / NS,
-            "min (us)": table["min_ns"] / NS,
-            "stddev": table["std_ns"].astype(float).fillna(0) / NS,
-            "mean (us)": table["mean_ns"] / NS,
-            "rank": table["rank"].astype("int64"),
-        }
-    )
+    frame = pd.DataFrame({**durations(table), "rank": table["rank"].astype("int64")})
     return frame.sort_values(["rank", "name"], ignore_index=True, kind="stable")
 
 

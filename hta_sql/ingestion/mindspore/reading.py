@@ -15,7 +15,7 @@ import duckdb
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.mindspore.files import ClusterFile, parts_of_rank
 from hta_sql.library.files import ingest_sql
-from hta_sql.traces.source import open_trace
+from hta_sql.traces.source import open_trace, whole_text
 
 CLUSTER_TABLES = (
     "cluster_step_traces",
@@ -106,7 +106,7 @@ def _contents(parts: Sequence[ClusterFile]) -> dict[str, str | None]:
 def _text(path: str) -> str:
     with open_trace(path) as stream:
         try:
-            return b"".join(iter(lambda: stream.read(1 << 20), b"")).decode("utf-8-sig")
+            return whole_text(stream).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise TraceFormatError(f"{path!r} is not UTF-8 text: {error}.") from error
 

@@ -15,14 +15,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-import fsspec
-
 from hta_sql.errors import HtaSqlError, ParameterError, TraceError
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.room import is_disk_full
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.machine import cpu_count, duckdb_memory_limit
+from hta_sql.traces.source import file_bytes
 
 log = logging.getLogger(__name__)
 
@@ -76,18 +75,13 @@ def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -
         raise ParameterError(f"jobs must be at least 1, not {jobs}.")
     cores = cpu_count()
     workers = min(jobs or cores, len(paths) or 1)
-    total = sum(map(_size, paths))
+    total = sum(map(file_bytes, paths))
     if jobs is None and total < SMALL_BYTES:
         workers = 1
     in_processes = jobs is not None or total >= PROCESS_BYTES * workers
     threads = max(1, cores // workers)
     limit = memory_limit or duckdb_memory_limit(workers)
     return WorkerPlan(workers, threads, limit, in_processes)
-
-
-def _size(path: str) -> int:
-    fs, name = fsspec.url_to_fs(path)
-    return int(fs.size(name) or 0)
 
 
 def run_jobs(
@@ -116,7 +110,7 @@ def _run(jobs: list[RankJob], workers: int, executor: Executor | None, done: _Do
         for job in jobs:
             done.attempt(job, partial(ingest_rank, job))
     else:
-        largest_first = sorted(jobs, key=lambda job: -_size(job.path))
+        largest_first = sorted(jobs, key=lambda job: -file_bytes(job.path))
         with process_pool(workers) as pool:
             done.collect(pool, largest_first)
         for job in done.lost:
