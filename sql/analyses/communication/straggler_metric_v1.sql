@@ -59,4 +59,4 @@ SELECT
     rank() OVER (PARTITION BY l.run, l.step ORDER BY l.ts DESC) <= greatest(1, num_candidates) AS is_late
 FROM lib.late_starts(runs, ranks, steps, include_last_profiler_step, min_share, last_only) AS l
 WINDOW in_step AS (PARTITION BY l.run, l.step)
-ORDER BY l.run, l.step, l.rank, l.event_id
+ORDER BY l.run, l.step, l.rank

@@ -39,7 +39,7 @@ WITH
             ) AS classes,
             sum(c.dur)::BIGINT AS busy_ns
         FROM lib.class_segments('spans') AS c
-        WHERE c.dur > 0 AND (c.computes OR c.communicates OR c.copies)
+        WHERE c.computes OR c.communicates OR c.copies
         GROUP BY ALL
     )
 SELECT

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO queue_full_time_v1(
 --   device      BIGINT          Device number.
 --   stream      BIGINT          Device stream.
 --   full_ns     BIGINT [ns]     Time with a full queue.
---   full_pct    DOUBLE [%]      Share of the time in which the rank was observed; NULL if that is 0.
+--   full_pct    DOUBLE [%]      Share of the time in which the rank was observed.
 --   full_count  BIGINT [count]  Changes of the queue that leave it full.
 --   max_length  BIGINT [1]      Longest queue.
 WITH
@@ -45,7 +45,7 @@ SELECT
     p.stream,
     coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)::BIGINT AS full_ns,
     100::DOUBLE * coalesce(sum(p.dur) FILTER (p.queue_length >= max_queue_length), 0)
-        / nullif(any_value(s.dur), 0)::DOUBLE AS full_pct,
+        / any_value(s.dur) AS full_pct,
     count(*) FILTER (p.queue_length >= max_queue_length) AS full_count,
     max(p.queue_length) AS max_length
 FROM points AS p

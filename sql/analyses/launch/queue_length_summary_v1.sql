@@ -63,7 +63,7 @@ SELECT
     quantile_cont(p.queue_length, 0.5)::DOUBLE AS p50_length,
     quantile_cont(p.queue_length, 0.75)::DOUBLE AS p75_length,
     max(p.queue_length) AS max_length,
-    sum(p.queue_length::HUGEINT * p.dur) / nullif(sum(p.dur), 0)::DOUBLE AS time_mean,
+    sum(p.queue_length::HUGEINT * p.dur) / sum(p.dur) AS time_mean,
     coalesce(sum(p.dur) FILTER (p.queue_length > 0), 0)::BIGINT AS waiting_ns,
     coalesce(sum(p.dur), 0)::BIGINT AS span_ns
 FROM ops AS o
