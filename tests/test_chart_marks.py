@@ -279,10 +279,17 @@ def stragglers(rows: Rows) -> Expected:
     return {"share": shares}, {"rect": seen(shares)}
 
 
+def what_if(rows: Rows) -> Expected:
+    """A bar a scenario that has an answer."""
+    steps = column([row for row in rows if row["replayed_ns"] is not None], "then_step_ns", MS)
+    return {"then": steps}, {"rect": len(steps)}
+
+
 FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     step_accounting: ("job", {}),
     collective_waits: ("job", {}),
     stragglers: ("job", {}),
+    what_if: ("job", {}),
     comm_comp_overlap: ("job", {}),
     trace_diff: ("pair", {}),
     memory_bandwidth_series: ("job", {}),

@@ -23,6 +23,7 @@ try:
         stragglers,
         timeline,
         waits,
+        what_if,
     )
     from hta_sql.charts.compare import side_by_side as grouped
     from hta_sql.charts.files import save
@@ -54,6 +55,7 @@ FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
         stragglers,
         timeline,
         waits,
+        what_if,
     )
     for name in topic.__all__
 }

@@ -49,21 +49,8 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   look_at           VARCHAR         Analysis that shows more.
 --   reason            VARCHAR         Why nothing can be judged, or why a rank that cost the others min_pct is not called late.
 WITH
-    signals AS MATERIALIZED (
-        SELECT s.*, s.trusted_share >= 0.9 AND s.run_trusted_share >= 0.8 AS is_trusted
-        FROM lib.straggler_signals(runs) AS s
-    ),
     judged AS MATERIALIZED (
-        SELECT
-            s.*,
-            coalesce(
-                s.is_trusted
-                AND s.excess_ns * s.lead_kept >= s.run_ns * min_pct / 100
-                AND s.last_count >= 2
-                AND s.chance_z >= s.chance_limit,
-                false
-            ) AS is_late
-        FROM signals AS s
+        SELECT j.* FROM lib.late_ranks(runs, min_pct) AS j
     ),
     causes AS MATERIALIZED (
         SELECT c.* FROM lib.lateness_causes('judged') AS c

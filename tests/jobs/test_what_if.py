@@ -1,0 +1,58 @@
+"""What planted jobs would take without their fault, against the job simulated without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.jobs.conftest import Jobs
+from tests.jobs.kinds import CAUSES, KINDS, UNSURE
+from tests.jobs.simulator import simulate
+from tests.jobs.spec import PlantedJob
+
+ONE_LATE = [run for run in CAUSES if run != "slower clocks, 2 ranks"]
+"""Of two ranks the other one alone is the usual."""
+
+
+def length(job: PlantedJob) -> int:
+    """From the first start to the last end of the collectives but each rank's first."""
+    parts = [part for rank in simulate(job) for part in rank.collectives]
+    first = {id(min(rank.collectives, key=lambda p: p.start)) for rank in simulate(job)}
+    del first
+    return max(part.end for part in parts) - min(part.start for part in parts)
+
+
+def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None]]:
+    """Scenario ─▶ recorded and replayed time [ns], and why there is none."""
+    rows = jobs.con.execute(
+        "SELECT scenario, recorded_ns, replayed_ns, reason FROM what_if_v1(runs := [$run])",
+        {"run": run},
+    ).fetchall()
+    return {scenario: (recorded, replayed, why) for scenario, recorded, replayed, why in rows}
+
+
+@pytest.mark.parametrize("run", sorted(set(KINDS) - UNSURE))
+def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
+    """To the nanosecond; and nothing that is taken away makes it longer."""
+    told = answers(jobs, run)
+    recorded, replayed, _ = told["as recorded"]
+    assert replayed == recorded > 0
+    for scenario in ("no late rank", "no transfer", "no exposed communication"):
+        _, replayed, why = told[scenario]
+        assert replayed is None or replayed <= recorded
+        assert (replayed is None) == (why is not None)
+    job, _ = jobs.runs[run]
+    assert (told["no late rank"][2] == "no rank is late") == (not job.late)
+
+
+@pytest.mark.parametrize("run", ONE_LATE)
+def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: str) -> None:
+    """Within 2 %: the noise of the late rank's own work is that of the median instead."""
+    job, _ = jobs.runs[run]
+    healthy = replace(
+        job, slower_clock={}, throttled={}, slower_kernel={}, more_kernels={}, bigger_batch={}, host_bound={}, loading={}
+    )  # fmt: skip
+    recorded, replayed, _ = answers(jobs, run)["no late rank"]
+    assert replayed is not None
+    assert replayed / recorded == pytest.approx(length(healthy) / length(job), abs=0.02)
