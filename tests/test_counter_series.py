@@ -87,37 +87,61 @@ def naive_bandwidth(all_ops: list[Op]) -> list[tuple[int, tuple[int, Any, Any]]]
     return changes(values, None)
 
 
-@settings(max_examples=examples(12), deadline=None)
-@given(ops)
-def test_series_are_what_their_definition_says(all_ops: list[Op]) -> None:
+ASKED: dict[str, dict[str, Any]] = {
+    "queue_length_series": {},
+    "queue_full_time": {"max_queue_length": 2},
+    "queue_length_summary": {},
+    "memory_bandwidth_series": {},
+    "memory_bandwidth_summary": {},
+}
+
+Rows = list[dict[str, Any]]
+
+
+@settings(max_examples=examples(2), deadline=None)
+@given(st.lists(ops, min_size=6, max_size=6))
+def test_series_are_what_their_definition_says(ranks: list[list[Op]]) -> None:
     """Ties, clock skew, missing launches, bytes that are not recorded: the same points."""
     with TemporaryDirectory() as folder:
-        write(Path(folder, "rank0.json"), all_ops)
+        for rank, all_ops in enumerate(ranks):
+            write(Path(folder, f"rank{rank}.json"), all_ops)
         with hta_sql.ingest(folder, Path(folder, "job.store"), jobs=1) as store:
-            queue = store.run("queue_length_series").arrow().to_pylist()
-            full = store.run("queue_full_time", max_queue_length=2).arrow().to_pylist()
-            summary = store.run("queue_length_summary").arrow().to_pylist()
-            bandwidth = store.run("memory_bandwidth_series").arrow().to_pylist()
-            total = store.run("memory_bandwidth_summary").arrow().to_pylist()
+            found = {
+                name: store.run(name, **options).arrow().to_pylist()
+                for name, options in ASKED.items()
+            }
+    for rank, all_ops in enumerate(ranks):
+        own = {name: [row for row in rows if row["rank"] == rank] for name, rows in found.items()}
+        check_queues(all_ops, own)
+        check_bandwidth(all_ops, own)
+
+
+def check_queues(all_ops: list[Op], answers: dict[str, Rows]) -> None:
+    """Compare the queues of a rank."""
     points = defaultdict(list)
-    for row in queue:
+    for row in answers["queue_length_series"]:
         points[row["stream"]].append((row["ts"], row["queue_length"]))
     for stream in {op[0] for op in all_ops}:
         want = naive_queue([op for op in all_ops if op[0] == stream])
         assert points[stream] == want
         steps = [(b - a, n) for (a, n), (b, _) in pairwise(want)]
-        (described,) = [row for row in summary if row["stream"] == stream]
+        (described,) = [row for row in answers["queue_length_summary"] if row["stream"] == stream]
         assert described["waiting_ns"] == sum(dur for dur, n in steps if n)
         weighted = sum(dur * n for dur, n in steps)
         mean = weighted / sum(dur for dur, _ in steps) if steps else None
         assert described["time_mean"] == mean
-        assert [row["full_ns"] for row in full if row["stream"] == stream] == (
-            [sum(dur for dur, n in steps if n >= 2)] if want else []
-        )
+        full = [row["full_ns"] for row in answers["queue_full_time"] if row["stream"] == stream]
+        assert full == ([sum(dur for dur, n in steps if n >= 2)] if want else [])
+
+
+def check_bandwidth(all_ops: list[Op], answers: dict[str, Rows]) -> None:
+    """Compare the copies of a rank."""
+    series = answers["memory_bandwidth_series"]
     keys = ("running_count", "bandwidth_gbps", "computed_gbps")
-    rates = [(row["ts"], tuple(row[key] for key in keys)) for row in bandwidth]
+    rates = [(row["ts"], tuple(row[key] for key in keys)) for row in series]
     assert rates == naive_bandwidth(all_ops)
     assert rates[-1][1] == (0, 0.0, 0.0)
     recorded = changes({ts: values[1] for ts, values in rates}, 0)
-    assert total[0]["point_count"] == sum(bool(value) for _, value in recorded)
-    assert total[0]["copy_count"] == len(all_ops)
+    (total,) = answers["memory_bandwidth_summary"]
+    assert total["point_count"] == sum(bool(value) for _, value in recorded)
+    assert total["copy_count"] == len(all_ops)

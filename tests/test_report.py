@@ -215,16 +215,24 @@ def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
 
 
-def test_names_of_a_trace_are_text(ingest_trace: Callable[..., TraceStore], tmp_path: Path) -> None:
+def page_of_kernels(folder: Path, names: list[str]) -> Path:
+    """The report about a kernel of each name."""
+    trace = {"traceEvents": [kernel(number, name) for number, name in enumerate(names)]}
+    (folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
+    with hta_sql.ingest(folder / "trace.json", folder / "a.store", run="run") as store:
+        return write_report(store, folder / "a.html", title="Safe")
+
+
+@pytest.fixture(scope="module")
+def payload_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report about kernels with names that do harm."""
+    return page_of_kernels(tmp_path_factory.mktemp("payloads"), PAYLOADS)
+
+
+def test_names_of_a_trace_are_text(payload_page: Path, tmp_path: Path) -> None:
     """Whatever a kernel is called, no element and no handler comes of it."""
-    plain = write_report(
-        ingest_trace([kernel(n, f"k{n}") for n in range(len(PAYLOADS))], store="plain.store"),
-        tmp_path / "plain.html",
-    )
-    path = write_report(
-        ingest_trace([kernel(n, name) for n, name in enumerate(PAYLOADS)]), tmp_path / "a.html"
-    )
-    text = path.read_text(encoding="utf-8")
+    plain = page_of_kernels(tmp_path, [f"k{number}" for number in range(len(PAYLOADS))])
+    text = payload_page.read_text(encoding="utf-8")
     elements = Elements(text)
     assert elements.tags == Elements(plain.read_text(encoding="utf-8")).tags
     assert elements.handlers == []
@@ -379,12 +387,9 @@ def test_chart_pages_draw_by_themselves(
     ]
 
 
-def test_payloads_do_not_run(
-    ingest_trace: Callable[..., TraceStore], chromium: Browser, tmp_path: Path
-) -> None:
+def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
     """Not even if one slipped through: the page's policy runs its own scripts only."""
-    store = ingest_trace([kernel(number, name) for number, name in enumerate(PAYLOADS)])
-    chromium.open(write_report(store, tmp_path / "a.html", title="Safe"))
+    chromium.open(payload_page)
     assert chromium.ask("return document.title") == "Safe: GPU performance"
     assert chromium.ask("return document.querySelectorAll('main img, main [onload]').length") == 0
     assert chromium.complaints() == []

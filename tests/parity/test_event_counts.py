@@ -37,8 +37,8 @@ def torch_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore
     """A store with one run per CPU capture."""
     folder = tmp_path_factory.mktemp("torch") / "cpu.store"
     for case in TORCH_CPU:
-        hta_sql.ingest(TRACES / "torch_cpu" / case, folder, run=case, jobs=1).close()
-    with TraceStore(folder) as store:
+        hta_sql.ingest_shard(TRACES / "torch_cpu" / case, folder, run=case, jobs=1, shard=(1, 1))
+    with hta_sql.publish(folder) as store:
         yield store
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import hta_sql
 from hta_sql.critical_path import CPGraph, critical_path
+from tests.examples import examples
 from tests.properties.traces import random_job, write_job
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def test_any_graph_is_as_long_as_its_longest_path(
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_random_jobs_get_as_fast_as_their_longest_path(seed: int, tmp_path: Path) -> None:
     """Whole ranks, through traces, store and SQL, with launch edges and without."""
     for run, files in write_job(random_job(seed), tmp_path).items():

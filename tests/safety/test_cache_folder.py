@@ -22,27 +22,34 @@ if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
 
 
-@pytest.fixture(params=["a file", "no such device", "a home that is a file", "one part of it"])
+@pytest.fixture(
+    scope="module", params=["a file", "no such device", "a home that is a file", "one part of it"]
+)
 def no_cache(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
     """Four reasons for which nothing can be written there."""
-    (tmp_path / "file").write_text("")
-    if request.param == "a home that is a file":
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        break_cache(request.param, tmp_path_factory.mktemp("cache"), monkeypatch)
+        forget()
+        yield
+    forget()
+
+
+def break_cache(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the environment name a cache that cannot be."""
+    (folder / "file").write_text("")
+    if reason == "a home that is a file":
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-        monkeypatch.setenv("HOME", str(tmp_path / "file"))
-    elif request.param == "one part of it":
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
+        monkeypatch.setenv("HOME", str(folder / "file"))
+    elif reason == "one part of it":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        (folder / "cache" / "hta_sql").mkdir(parents=True)
         for name in ("templates", "catalogs"):
-            (tmp_path / "cache" / "hta_sql" / name).write_text("")
+            (folder / "cache" / "hta_sql" / name).write_text("")
     else:
-        place = "/proc/nowhere" if request.param == "no such device" else tmp_path / "file"
+        place = "/proc/nowhere" if reason == "no such device" else folder / "file"
         monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-    forget()
-    yield
-    monkeypatch.undo()
-    forget()
 
 
 def forget() -> None:
@@ -81,6 +88,7 @@ def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found")
 
+    forget()
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     with pytest.raises(hta_sql.StoreError, match="temporary"):
         machine.cache_folder("templates")

@@ -34,14 +34,18 @@ DEADLY = Path(__file__).parent / "deadly"
 DURATIONS = {rank: 100.0 + rank for rank in range(6)}
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Two worker processes of a thread each, in which some names of traces kill."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(DEADLY), *sys.path]))
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as running:
-        yield running
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes of a thread each, in which some names of traces kill; new ones follow."""
+    with (
+        pytest.MonkeyPatch.context() as monkeypatch,
+        dask_config.set({"distributed.scheduler.allowed-failures": 1}),
+    ):
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(DEADLY), *sys.path]))
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as running:
+            yield running
 
 
 def address_of(cluster: Any) -> str:

@@ -67,12 +67,18 @@ LACKS = ", ".join(
 )
 
 
-@pytest.fixture
-def every_table(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str], Path]) -> Path:
     """Ingest the trace that fills every table of events, as run ``old``."""
-    store = tmp_path / "job.store"
+    store = tmp_path_factory.mktemp("ingested") / "job.store"
     hta_sql.ingest({0: str(trace_path("every_table.json"))}, store, run="old").close()
     return store
+
+
+@pytest.fixture
+def every_table(tmp_path: Path, ingested: Path) -> Path:
+    """A copy of that store, to be changed."""
+    return Path(shutil.copytree(ingested, tmp_path / "job.store"))
 
 
 def age(
