@@ -285,7 +285,18 @@ def what_if(rows: Rows) -> Expected:
     return {"then": steps}, {"rect": len(steps)}
 
 
+def process_group_costs(rows: Rows) -> Expected:
+    """What is exposed of each group, as shares and as times."""
+    values = {}
+    for (group,), own in by(rows, "pg_desc").items():
+        for part in ("transfer", "wait"):
+            times = [total(of, f"exposed_{part}_ns") / US for of in by(own, "rank").values()]
+            values[f"{group}: {part}"] = sorted(times)
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
 FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
+    process_group_costs: ("job", {}),
     step_accounting: ("job", {}),
     collective_waits: ("job", {}),
     stragglers: ("job", {}),

@@ -59,6 +59,8 @@ CAPTURES = {
     "pipeline of micro-batches": replace(
         DP, ranks=8, stages=4, steps=6, micro_batches=4, slower_clock={2: 1.3}
     ),
+    "experts": replace(TP, experts=4, slower_clock={3: 1.3}),
+    "experts, cut splits": replace(DP, experts=4, slower_clock={3: 1.3}, cut_splits=True),
 }
 """The traces are not as one would like them."""
 
@@ -71,6 +73,12 @@ QUIET = {
 """Nobody is late."""
 
 KINDS = CAUSES | CAPTURES | QUIET
+
+LINKS = {
+    "slow pair": replace(DP, ranks=16, stages=2, hosts=2, slow_pair={(2, 10): 3.0}),
+    "equal pairs": replace(DP, ranks=16, stages=2, noise=0.05),
+}
+"""Sends and receives between many pairs; who is late is not asked."""
 
 UNSURE = {"no metadata, tp in dp"}
 """Nothing tells the groups of one stream apart: the rows say how far they may be off."""

@@ -10,14 +10,14 @@ from random import Random
 
 from tests.jobs.spec import US, PlantedJob
 
-COMPUTE, TP_STREAM, DP_STREAM, PP_STREAM = 7, 20, 24, 28
+COMPUTE, TP_STREAM, DP_STREAM, PP_STREAM, EP_STREAM = 7, 20, 24, 28, 32
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 MATRIX = "ampere_sgemm_128x64_tn"
 ATTENTION = "flash_fwd_kernel"
 SMALL = "vectorized_elementwise_kernel"
 
-TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US}
+TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US, "ep": 60 * US}
 
 
 @dataclass
@@ -99,6 +99,8 @@ def _meet(job: PlantedJob, parts: list[Collective], link: Random) -> None:
     transfer = TRANSFERS[last.kind] * (1 + abs(link.gauss(0, 0.02)))
     if last.kind == "dp":
         transfer *= job.slow_link.get(min(last.group), 1.0)
+    if last.kind == "pp":
+        transfer *= job.slow_pair.get((last.group[0], last.group[1]), 1.0)
     end = last.start + round(transfer)
     for part in parts:
         part.is_last = part is last
@@ -157,6 +159,10 @@ class _Runner:
             self.operator("aten::add", [(SMALL, 20 * US, 32)])
         if job.tp > 1:
             yield from self.collective("tp", job.tp_group(rank), TP_STREAM, "allreduce")
+        if job.experts > 1:
+            yield from self.collective("ep", job.ep_group(rank), EP_STREAM, "all_to_allv")
+            self.operator("aten::mm", [matrix])
+            yield from self.collective("ep", job.ep_group(rank), EP_STREAM, "all_to_allv")
 
     def gradients(self) -> Meeting:
         group = self.job.dp_group(self.rank)
@@ -212,8 +218,8 @@ class _Runner:
         self.free[stream] = end + 1 * US
         if joins:
             self.free[COMPUTE] = end + 2 * US
-        words = {"allreduce": "AllReduce_Sum_f32_RING_LL", "send": "SendRecv", "recv": "SendRecv"}
-        kernel = f"ncclDevKernel_{words[name]}(ncclDevKernelArgsStorage<4096ul>)"
+        word = "AllReduce_Sum_f32_RING_LL" if name == "allreduce" else "SendRecv"
+        kernel = f"ncclDevKernel_{word}(ncclDevKernelArgsStorage<4096ul>)"
         self.add(Event("kernel", kernel, part.start, end, stream, correlation, external, 24, part))
         self.did.collectives.append(part)
 

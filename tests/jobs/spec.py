@@ -42,6 +42,8 @@ class PlantedJob:
     """Stages of a pipeline, which halve the ranks: activations go from one to the next."""
     micro_batches: int = 1
     """Forward passes of a step, each sent on by itself; then as many backward passes."""
+    experts: int = 1
+    """Ranks among which the experts of a layer are spread; 1: none. Tokens go there and back."""
     overlap: bool = False
     """Gradients are reduced while the backward pass goes on."""
     noise: float = 0.01
@@ -68,6 +70,9 @@ class PlantedJob:
     slow_link: Mapping[int, float] = field(default_factory=dict)
     """Number of a data-parallel group ─▶ factor on its transfers."""
 
+    slow_pair: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """Sender and receiver of a pipeline ─▶ factor on its transfers."""
+
     # How it was captured.
     clocks: Mapping[int, Clock] = field(default_factory=dict)
     hosts: int = 1
@@ -83,6 +88,8 @@ class PlantedJob:
     seq: SeqStyle = "right"
     cut_lists: bool = False
     """Ranks of groups are written as "[0, 1, ...]"."""
+    cut_splits: bool = False
+    """Split sizes of an all-to-all are written as "[3, 5, ...]"."""
     writes_steps: bool = True
 
     def host_of(self, rank: int) -> str:
@@ -93,6 +100,16 @@ class PlantedJob:
         """Ranks that split its layers."""
         first = rank - rank % self.tp
         return tuple(range(first, first + self.tp))
+
+    def ep_group(self, rank: int) -> tuple[int, ...]:
+        """Ranks that have the experts of a layer between them."""
+        first = rank - rank % self.experts
+        return tuple(range(first, first + self.experts))
+
+    def tokens(self, number: int, source: int, target: int) -> int:
+        """How many tokens a rank sends to the experts of another: the first rank has the popular ones."""
+        popular = 40 if target % self.experts == 0 else 10
+        return popular + (7 * number + 3 * source + 5 * target) % 11
 
     def stage_of(self, rank: int) -> int:
         """Which part of the model it has."""

@@ -181,6 +181,8 @@ def _columns(args: dict[str, Any]) -> dict[str, Any]:
         "Process Group Name": "pg_name",
         "Process Group Description": "pg_desc",
         "Process Group Ranks": "pg_ranks",
+        "In split size": "in_split_sizes",
+        "Out split size": "out_split_sizes",
         "Seq": "seq",
         "Src Rank": "src_rank",
         "Dst Rank": "dst_rank",

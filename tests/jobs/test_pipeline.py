@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import KINDS
+from tests.jobs.kinds import KINDS, LINKS
 from tests.jobs.simulator import COMPUTE, PP_STREAM
 from tests.jobs.traces import Trace
 
@@ -114,7 +114,7 @@ def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
     """And of runs beside each other only the pipelines have rows."""
     for name in ("pipeline_stages", "p2p_pairs"):
         runs = jobs.con.execute(f"FROM {name}()").fetchall()
-        assert {run for run, *_ in runs} == set(PIPELINES)
+        assert {run for run, *_ in runs} == {*PIPELINES, *LINKS}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from tests.jobs.simulator import Collective, Event, Rank, simulate
 from tests.jobs.spec import PlantedJob
 
 ELEMENTS = 1 << 20
-GROUP_NAMES = {"tp": 1, "dp": 2, "pp": 3}
+GROUP_NAMES = {"tp": 1, "dp": 2, "pp": 3, "ep": 4}
+ROW = 128
+"""Elements of a token."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,39 @@ def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
     }
     if part.kind == "pp":
         args |= {"Src Rank": part.group[0], "Dst Rank": part.group[1]}
+    if part.kind == "ep":
+        args |= _splits(job, part)
     if job.metadata != "without seq":
         args["Seq"] = _seq(job, part)
     return args
+
+
+def tokens_sent(job: PlantedJob, part: Collective) -> list[int]:
+    """Count what a rank sends to each member: to the experts, and each second time back."""
+    back = part.number % 2 == 1
+    pairs = [(other, part.rank) if back else (part.rank, other) for other in part.group]
+    return [job.tokens(part.number // 2, source, target) for source, target in pairs]
+
+
+def tokens_received(job: PlantedJob, part: Collective) -> list[int]:
+    """Count what a rank gets from each member."""
+    back = part.number % 2 == 1
+    pairs = [(part.rank, other) if back else (other, part.rank) for other in part.group]
+    return [job.tokens(part.number // 2, source, target) for source, target in pairs]
+
+
+def _splits(job: PlantedJob, part: Collective) -> dict[str, Any]:
+    sent, received = tokens_sent(job, part), tokens_received(job, part)
+    texts = [
+        f"[{', '.join(map(str, sizes[:2]))}, ...]" if job.cut_splits else json.dumps(sizes)
+        for sizes in (sent, received)
+    ]
+    return {
+        "In split size": texts[0],
+        "Out split size": texts[1],
+        "In msg nelems": ROW * sum(sent),
+        "Out msg nelems": ROW * sum(received),
+    }
 
 
 def _seq(job: PlantedJob, part: Collective) -> int:

@@ -1,0 +1,96 @@
+-- Who sends how much to whom in all-to-alls: bytes by source and destination of each process group.
+--
+-- From the split sizes that senders record; where a sender has no trace, from its receivers. Without split
+-- sizes the parts are equal. What the profiler does not record or cut short ("[3, 5, ...]") is not guessed:
+-- bytes is NULL, known_bytes has what is known of known_count collectives, and reason says why. What a rank
+-- keeps for itself (src_rank = dst_rank) crosses no link. Kernels that are only called SendRecv, without a
+-- trace of what they run, are not counted.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens nccl_all2allv, msprof-analyze communication matrix
+-- Needs: all-to-all collectives; sizes need arguments of collectives
+CREATE OR REPLACE MACRO all_to_all_traffic_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include, as source or destination; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to tell steps apart.
+    per_step BOOLEAN := false,
+    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
+    layout VARCHAR := NULL
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   pg_name           VARCHAR         Process group name; NULL where none is recorded.
+--   pg_desc           VARCHAR         Process group description.
+--   pg_ranks          VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
+--   kind              VARCHAR         dp, tp, pp, ep, cp, mp, as the layout says, or NULL.
+--   step              BIGINT          Profiler step; NULL for all of them together, and outside of steps.
+--   src_rank          INTEGER         Rank that sends.
+--   dst_rank          INTEGER         Rank that receives; NULL where nothing tells the ranks of the group.
+--   spans_hosts       BOOLEAN         They are on different hosts; NULL where hosts are not known.
+--   collective_count  BIGINT [count]  All-to-alls in which it does.
+--   known_count       BIGINT [count]  Of these, all-to-alls whose sizes are known.
+--   bytes             BIGINT [bytes]  What it sends; NULL unless all are known.
+--   known_bytes       BIGINT [bytes]  What it sends in those that are known; NULL where none is.
+--   row_count         BIGINT [count]  Rows sent, which are tokens between experts; NULL unless split sizes tell all.
+--   times_mean        DOUBLE [1]      Bytes over the mean of all pairs of the group: the largest is the imbalance.
+--   reason            VARCHAR         Why bytes are not known.
+WITH
+    labels AS (
+        SELECT
+            l.run, l.channel_id, min(l.group_name) AS pg_name, min(l.group_desc) AS pg_desc, min(l.group_ranks) AS pg_ranks,
+            min(l.group_kind) AS kind
+        FROM lib.group_labels(runs, layout) AS l
+        GROUP BY l.run, l.channel_id
+    ),
+    pairs AS MATERIALIZED (
+        SELECT
+            p.run, p.channel_id, CASE WHEN per_step THEN p.step END AS step, p.src_rank, p.dst_rank,
+            count(*) AS collective_count,
+            count(p.sent_bytes) AS known_count,
+            sum(p.sent_bytes)::BIGINT AS known_bytes,
+            CASE WHEN count(p.sent_rows) = count(*) THEN sum(p.sent_rows)::BIGINT END AS row_count,
+            min(p.reason) AS reason
+        FROM lib.all_to_all_pairs(runs) AS p
+        WHERE lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
+        GROUP BY ALL
+    ),
+    totals AS (
+        SELECT
+            p.run, p.channel_id, p.step, CASE WHEN sum(p.known_count) = sum(p.collective_count) THEN sum(p.known_bytes)::DOUBLE / count(*) END AS mean_bytes
+        FROM pairs AS p
+        GROUP BY p.run, p.channel_id, p.step
+    ),
+    hosts AS (
+        SELECT k.run, k.rank, k.host_name FROM ranks AS k
+    )
+SELECT
+    p.run,
+    l.pg_name,
+    l.pg_desc,
+    l.pg_ranks,
+    l.kind,
+    p.step,
+    p.src_rank,
+    p.dst_rank,
+    s.host_name <> d.host_name AS spans_hosts,
+    p.collective_count,
+    p.known_count,
+    CASE WHEN p.known_count = p.collective_count THEN p.known_bytes END AS bytes,
+    p.known_bytes,
+    p.row_count,
+    p.known_bytes / nullif(t.mean_bytes, 0) AS times_mean,
+    p.reason
+FROM pairs AS p
+JOIN labels AS l ON l.run = p.run AND l.channel_id = p.channel_id
+JOIN totals AS t ON t.run = p.run AND t.channel_id = p.channel_id AND t.step IS NOT DISTINCT FROM p.step
+LEFT JOIN hosts AS s ON s.run = p.run AND s.rank = p.src_rank
+LEFT JOIN hosts AS d ON d.run = p.run AND d.rank = p.dst_rank
+WHERE lib.wanted(ranks, p.src_rank) OR lib.wanted(ranks, p.dst_rank)
+ORDER BY p.run, p.channel_id, p.step, p.src_rank, p.dst_rank

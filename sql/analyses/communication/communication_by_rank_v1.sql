@@ -1,0 +1,77 @@
+-- What communication costs each rank or each host: moving data, waiting for others, and their ratio.
+--
+-- As MindSpore Insight's node-link graph has it: communication / (communication + wait). A rank with a high
+-- ratio hardly waits: others wait for it. From collectives that were matched across ranks, and from MindSpore's
+-- cluster data, which measures both. What has no match counts in unmatched_ns alone, as nobody knows how much of it is
+-- waiting. Sums over collectives: those that run at once count each.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: MindSpore Insight, cluster communication; TraceLens straggler_summary
+-- Needs: GPU activity that communicates, or MindSpore cluster data
+CREATE OR REPLACE MACRO communication_by_rank_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to add up the ranks of a host; ranks whose host is not known stay apart.
+    per_host BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                VARCHAR         Run name.
+--   host_name          VARCHAR         Host; NULL where it is not known.
+--   rank               INTEGER         Rank of the process; NULL for a host.
+--   rank_count         BIGINT [count]  Ranks.
+--   collective_count   BIGINT [count]  Collectives and transfers from one rank to another.
+--   bytes              BIGINT [bytes]  Messages as nccl-tests counts them; NULL unless all sizes are known.
+--   communication_ns   BIGINT [ns]     Moving data, in collectives that are matched.
+--   wait_ns            BIGINT [ns]     Waiting for other ranks in them.
+--   communication_pct  DOUBLE [%]      communication / (communication + wait); NULL where nothing is matched.
+--   unmatched_ns       BIGINT [ns]     Duration of what has no match.
+WITH
+    parts AS (
+        SELECT
+            m.run, m.rank,
+            lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
+            -- Until its own end: what a rank does not wait it communicates.
+            CASE WHEN m.found_count > 1 THEN m.dur - m.wait_ns END AS communication_ns,
+            CASE WHEN m.found_count > 1 THEN m.wait_ns END AS wait_ns,
+            CASE WHEN m.found_count > 1 THEN 0 ELSE m.dur END AS unmatched_ns
+        FROM lib.scoped_collectives(runs, ranks, steps, include_last_profiler_step) AS m
+        UNION ALL
+        SELECT c.run, c.rank, NULL, c.communication_ns, c.wait_ns, 0
+        FROM cluster_communication AS c
+        WHERE
+            c.step IS NOT NULL AND c.communication_ns IS NOT NULL
+            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+    ),
+    summed AS (
+        SELECT
+            p.run, k.host_name, CASE WHEN per_host AND k.host_name IS NOT NULL THEN NULL ELSE p.rank END AS shown_rank,
+            count(DISTINCT p.rank) AS rank_count,
+            count(*) AS collective_count,
+            CASE WHEN count(p.size) = count(*) THEN sum(p.size)::BIGINT END AS bytes,
+            sum(p.communication_ns)::BIGINT AS communication_ns,
+            sum(p.wait_ns)::BIGINT AS wait_ns,
+            sum(p.unmatched_ns)::BIGINT AS unmatched_ns
+        FROM parts AS p
+        LEFT JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+        GROUP BY p.run, k.host_name, shown_rank
+    )
+SELECT
+    s.run,
+    s.host_name,
+    s.shown_rank AS rank,
+    s.rank_count,
+    s.collective_count,
+    s.bytes,
+    s.communication_ns,
+    s.wait_ns,
+    100 * (s.communication_ns / nullif(s.communication_ns + s.wait_ns, 0)) AS communication_pct,
+    s.unmatched_ns
+FROM summed AS s
+ORDER BY s.run, s.shown_rank, s.host_name

@@ -1,0 +1,127 @@
+-- How evenly all-to-alls load the ranks: what each one sends and receives, and what its experts get.
+--
+-- Tokens go to their experts in one all-to-all and come back in another. The load of a rank is what it
+-- has on the side on which the ranks differ more: of the way there what it receives, of the way back what it
+-- sends. imbalance is the largest load over the mean of the group's ranks: all wait for that rank. Sizes
+-- of messages are enough, also where split sizes were cut short; rows, which are tokens, need split sizes.
+-- Only collectives that were found on all ranks of the group have a load.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens size_imbalance, msprof-analyze ep_load_balance
+-- Needs: all-to-all collectives with arguments
+CREATE OR REPLACE MACRO expert_load_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank. All ranks of a group are compared.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether to tell steps apart.
+    per_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   pg_name           VARCHAR         Process group name; NULL where none is recorded.
+--   pg_desc           VARCHAR         Process group description.
+--   pg_ranks          VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
+--   step              BIGINT          Profiler step; NULL for all of them together, and outside of steps.
+--   rank              INTEGER         Rank of the process.
+--   collective_count  BIGINT [count]  All-to-alls.
+--   sent_bytes        BIGINT [bytes]  Bytes sent, what it keeps included; NULL unless all are known.
+--   received_bytes    BIGINT [bytes]  Bytes received, the same.
+--   sent_rows         BIGINT [1]      Rows sent: tokens; NULL unless split sizes tell all.
+--   received_rows     BIGINT [1]      Rows received, the same.
+--   load_count        BIGINT [count]  All-to-alls that were found on all ranks of the group, with sizes.
+--   load_bytes        BIGINT [bytes]  Load in these; NULL where there is none.
+--   load_rows         BIGINT [1]      Load in rows: tokens of its experts; NULL unless split sizes tell all.
+--   times_mean        DOUBLE [1]      Load over the mean of the ranks of the group.
+--   imbalance         DOUBLE [1]      The largest of these in the group; 1 is even.
+--   wait_ns           BIGINT [ns]     Waits in these all-to-alls; NULL where none is matched.
+--   reason            VARCHAR         Why there is no load.
+WITH
+    labels AS (
+        SELECT l.run, l.channel_id, min(l.group_name) AS pg_name, min(l.group_desc) AS pg_desc, min(l.group_ranks) AS pg_ranks, max(l.group_count) AS n
+        FROM lib.group_labels(runs, NULL) AS l
+        GROUP BY l.run, l.channel_id
+    ),
+    parts AS MATERIALIZED (
+        SELECT
+            s.run, s.channel_id, s.collective_id, s.rank, s.event_id, any_value(CASE WHEN per_step THEN s.step END) AS step,
+            any_value(s.found_count) AS found_count, any_value(s.wait_ns) AS wait_ns,
+            max(s.total_bytes) FILTER (s.is_sent) AS sent_bytes, max(s.total_bytes) FILTER (NOT s.is_sent) AS received_bytes,
+            max(s.total_rows) FILTER (s.is_sent) AS sent_rows, max(s.total_rows) FILTER (NOT s.is_sent) AS received_rows
+        FROM lib.all_to_all_sides(runs) AS s
+        WHERE lib.wanted(steps, s.step) AND (include_last_profiler_step OR NOT s.in_last_step)
+        GROUP BY s.run, s.channel_id, s.collective_id, s.rank, s.event_id
+    ),
+    collectives AS (
+        SELECT
+            p.run, p.channel_id, p.collective_id,
+            count(*) = any_value(l.n) AND count(p.sent_bytes) = count(*) AND count(p.received_bytes) = count(*) AS is_known,
+            -- Equal sums on both sides: the larger maximum is the side that differs more.
+            max(p.sent_bytes) > max(p.received_bytes) AS is_way_back
+        FROM parts AS p
+        JOIN labels AS l ON l.run = p.run AND l.channel_id = p.channel_id
+        GROUP BY p.run, p.channel_id, p.collective_id
+    ),
+    loaded AS MATERIALIZED (
+        SELECT
+            p.run, p.channel_id, p.step, p.rank,
+            count(*) AS collective_count,
+            CASE WHEN count(p.sent_bytes) = count(*) THEN sum(p.sent_bytes)::BIGINT END AS sent_bytes,
+            CASE WHEN count(p.received_bytes) = count(*) THEN sum(p.received_bytes)::BIGINT END AS received_bytes,
+            CASE WHEN count(p.sent_rows) = count(*) THEN sum(p.sent_rows)::BIGINT END AS sent_rows,
+            CASE WHEN count(p.received_rows) = count(*) THEN sum(p.received_rows)::BIGINT END AS received_rows,
+            count(*) FILTER (c.is_known) AS load_count,
+            sum(CASE WHEN c.is_way_back THEN p.sent_bytes ELSE p.received_bytes END) FILTER (c.is_known)::BIGINT AS load_bytes,
+            CASE
+                WHEN count(CASE WHEN c.is_way_back THEN p.sent_rows ELSE p.received_rows END) FILTER (c.is_known) = count(*) FILTER (c.is_known)
+                    THEN sum(CASE WHEN c.is_way_back THEN p.sent_rows ELSE p.received_rows END) FILTER (c.is_known)::BIGINT
+            END AS load_rows,
+            sum(p.wait_ns)::BIGINT AS wait_ns,
+            count(p.sent_bytes) AS sized_count
+        FROM parts AS p
+        JOIN collectives AS c ON c.run = p.run AND c.channel_id = p.channel_id AND c.collective_id = p.collective_id
+        GROUP BY p.run, p.channel_id, p.step, p.rank
+    ),
+    compared AS (
+        SELECT
+            l.*,
+            l.load_bytes / nullif(sum(l.load_bytes) OVER each_group::DOUBLE / count(l.load_bytes) OVER each_group, 0) AS times_mean
+        FROM loaded AS l
+        WINDOW each_group AS (PARTITION BY l.run, l.channel_id, l.step)
+    ),
+    judged AS (
+        SELECT c.*, max(c.times_mean) OVER (PARTITION BY c.run, c.channel_id, c.step) AS imbalance
+        FROM compared AS c
+    )
+SELECT
+    j.run,
+    l.pg_name,
+    l.pg_desc,
+    l.pg_ranks,
+    j.step,
+    j.rank,
+    j.collective_count,
+    j.sent_bytes,
+    j.received_bytes,
+    j.sent_rows,
+    j.received_rows,
+    j.load_count,
+    j.load_bytes,
+    j.load_rows,
+    j.times_mean,
+    j.imbalance,
+    j.wait_ns,
+    CASE
+        WHEN j.load_count > 0 THEN NULL
+        WHEN j.sized_count = 0 THEN 'sizes are not recorded'
+        ELSE 'no all-to-all was found on all ranks of the group'
+    END AS reason
+FROM judged AS j
+JOIN labels AS l ON l.run = j.run AND l.channel_id = j.channel_id
+WHERE lib.wanted(ranks, j.rank)
+ORDER BY j.run, j.channel_id, j.step, j.rank

@@ -1,0 +1,145 @@
+-- Links between ranks: time, volume and bandwidth of what one sends to another, and links that are slow.
+--
+-- Kineto knows source and destination of sends and receives and of all-to-alls; a ring or tree of an
+-- all-reduce leaves no trace of its links. A send takes from the start of the later of both ends to the
+-- first end (p2p_pairs has each one). An all-to-all serves all its pairs at once: its time is that of the slowest pair, and its
+-- bandwidth here is at least reached. MindSpore's cluster data has measured links. A link is slow where
+-- its median bandwidth lies below 80 % of the median of its peers and below their lower fence (first
+-- quartile - 1.5 of the distance between quartiles): peers are links of the same run, operation and side
+-- (within or between hosts) whose messages are as large to a power of two; of fewer than four nothing is said.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: MindSpore Insight link matrix, msprof-analyze slow_link
+-- Needs: sends and receives, all-to-alls with split sizes, or MindSpore cluster data
+CREATE OR REPLACE MACRO links_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include, as source or destination; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   operation         VARCHAR         p2p, all_to_all, or measured (by MindSpore).
+--   src_rank          INTEGER         Rank that sends.
+--   dst_rank          INTEGER         Rank that receives.
+--   spans_hosts       BOOLEAN         They are on different hosts; NULL where hosts are not known.
+--   transfer_count    BIGINT [count]  Transfers.
+--   timed_count       BIGINT [count]  Of these, transfers whose time is known: both ends are in the store.
+--   bytes             BIGINT [bytes]  Volume; NULL unless all sizes are known.
+--   transfer_ns       BIGINT [ns]     Time of those whose time is known; NULL where none is.
+--   min_ns            DOUBLE [ns]     Shortest.
+--   q1_ns             DOUBLE [ns]     First quartile.
+--   median_ns         DOUBLE [ns]     Median.
+--   q3_ns             DOUBLE [ns]     Third quartile.
+--   max_ns            DOUBLE [ns]     Longest.
+--   mean_gbps         DOUBLE [GB/s]   Volume over time, of those for which both are known.
+--   min_gbps          DOUBLE [GB/s]   Lowest bandwidth.
+--   q1_gbps           DOUBLE [GB/s]   First quartile.
+--   median_gbps       DOUBLE [GB/s]   Median.
+--   q3_gbps           DOUBLE [GB/s]   Third quartile.
+--   max_gbps          DOUBLE [GB/s]   Highest bandwidth.
+--   peer_count        BIGINT [count]  Links that it is compared with, itself included.
+--   peer_median_gbps  DOUBLE [GB/s]   Median of their medians.
+--   is_slow           BOOLEAN         Slower than its peers; NULL for all-to-alls and where there are fewer than four peers.
+--   reason            VARCHAR         Why there is no bandwidth.
+WITH
+    sends AS (
+        SELECT
+            m.run, m.src_rank, m.dst_rank,
+            coalesce(min(m.step) FILTER (m.is_send), min(m.step)) AS step,
+            coalesce(bool_or(m.in_last_step) FILTER (m.is_send), bool_or(m.in_last_step)) AS in_last_step,
+            max(m.bytes) AS size,
+            -- No time is left where one side was through before the other came: data had left before.
+            CASE WHEN count(*) = 2 THEN nullif(max(m.transfer_ns), 0) END AS ns
+        FROM lib.p2p_messages(runs) AS m
+        GROUP BY m.run, m.collective_id, m.src_rank, m.dst_rank
+    ),
+    hosts AS (
+        SELECT k.run, k.rank, k.host_name FROM ranks AS k WHERE lib.wanted(runs, k.run)
+    ),
+    samples AS MATERIALIZED (
+        SELECT s.run, 'p2p' AS operation, s.src_rank, s.dst_rank, NULL::BOOLEAN AS is_far, s.size, s.ns
+        FROM sends AS s
+        WHERE lib.wanted(steps, s.step) AND (include_last_profiler_step OR NOT s.in_last_step)
+        UNION ALL
+        SELECT p.run, 'all_to_all', p.src_rank, p.dst_rank, NULL, p.sent_bytes, p.transfer_ns
+        FROM lib.all_to_all_pairs(runs) AS p
+        WHERE p.src_rank <> p.dst_rank AND lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
+        UNION ALL
+        SELECT c.run, 'measured', c.src_rank::INTEGER, c.dst_rank::INTEGER, c.link_type = 'RDMA', c.bytes, c.dur
+        FROM cluster_links AS c
+        WHERE c.src_rank <> c.dst_rank AND c.operator IS NOT NULL AND c.step IS NOT NULL AND lib.wanted(runs, c.run) AND lib.wanted(steps, c.step)
+    ),
+    rated AS (
+        SELECT s.*, s.size / nullif(s.ns, 0) AS rate FROM samples AS s
+    ),
+    summed AS (
+        SELECT
+            r.run, r.operation, r.src_rank, r.dst_rank, bool_or(r.is_far) AS is_far,
+            count(*) AS transfer_count,
+            count(r.ns) AS timed_count,
+            count(r.size) AS sized_count,
+            sum(r.size)::BIGINT AS bytes,
+            sum(r.ns)::BIGINT AS ns,
+            quantile_cont(r.ns::DOUBLE, [0, 0.25, 0.5, 0.75, 1]) AS times,
+            quantile_cont(r.rate, [0, 0.25, 0.5, 0.75, 1]) AS rates,
+            sum(r.size) FILTER (r.ns > 0) / sum(r.ns) FILTER (r.ns > 0 AND r.size IS NOT NULL) AS mean_gbps,
+            floor(log2(nullif(quantile_cont(r.size::DOUBLE, 0.5), 0))) AS size_class
+        FROM rated AS r
+        GROUP BY r.run, r.operation, r.src_rank, r.dst_rank
+    ),
+    placed AS (
+        SELECT s.*, coalesce(a.host_name <> b.host_name, s.is_far) AS spans_hosts
+        FROM summed AS s
+        LEFT JOIN hosts AS a ON a.run = s.run AND a.rank = s.src_rank
+        LEFT JOIN hosts AS b ON b.run = s.run AND b.rank = s.dst_rank
+    ),
+    compared AS (
+        SELECT
+            p.*,
+            count(p.rates[3]) OVER peers AS peer_count,
+            quantile_cont(p.rates[3], [0.25, 0.5, 0.75]) OVER peers AS fence
+        FROM placed AS p
+        WINDOW peers AS (PARTITION BY p.run, p.operation, p.spans_hosts, p.size_class)
+    )
+SELECT
+    c.run,
+    c.operation,
+    c.src_rank,
+    c.dst_rank,
+    c.spans_hosts,
+    c.transfer_count,
+    c.timed_count,
+    CASE WHEN c.sized_count = c.transfer_count THEN c.bytes END AS bytes,
+    c.ns AS transfer_ns,
+    c.times[1] AS min_ns,
+    c.times[2] AS q1_ns,
+    c.times[3] AS median_ns,
+    c.times[4] AS q3_ns,
+    c.times[5] AS max_ns,
+    c.mean_gbps,
+    c.rates[1] AS min_gbps,
+    c.rates[2] AS q1_gbps,
+    c.rates[3] AS median_gbps,
+    c.rates[4] AS q3_gbps,
+    c.rates[5] AS max_gbps,
+    c.peer_count,
+    c.fence[2] AS peer_median_gbps,
+    CASE
+        WHEN c.operation <> 'all_to_all' AND c.peer_count >= 4
+            THEN c.rates[3] < 0.8 * c.fence[2] AND c.rates[3] < c.fence[1] - 1.5 * (c.fence[3] - c.fence[1])
+    END AS is_slow,
+    CASE
+        WHEN c.rates IS NOT NULL THEN NULL
+        WHEN c.sized_count = 0 THEN 'sizes are not known'
+        WHEN c.timed_count = 0 THEN 'the other end is not in the store, or its clock is not known'
+        ELSE 'no transfer has both a size and a time'
+    END AS reason
+FROM compared AS c
+WHERE lib.wanted(ranks, c.src_rank) OR lib.wanted(ranks, c.dst_rank)
+ORDER BY c.run, c.operation, c.src_rank, c.dst_rank

@@ -1,0 +1,250 @@
+-- What each process group costs a rank: its collectives, how long they run, and how much of that nothing
+-- hides, as waiting for other ranks and as transfer.
+--
+-- Exposed is what runs while nothing computes, in the steps of step_accounting and with its rules:
+-- transfer before wait. Time in which one group alone is exposed belongs to it; time in which several are
+-- belongs to a row of its own (part several groups), and exposed_shared_ns says in how much of that a
+-- group takes part. So exposed_transfer_ns and exposed_wait_ns of all rows of a rank sum to those of
+-- step_accounting exactly, and of a group overlapped, transfer, wait and shared sum to communication_ns.
+-- Collectives, bytes and wait_ns are of kernels that were launched in the steps; times are cut at
+-- the steps. What gloo runs on the host beside a device exposes nothing: its times are NULL. Where waiting is not known, for want of a match, all counts as transfer (exposed_unmatched_ns).
+--
+-- Masking by kind is a filter: WHERE kind = 'dp'. The kind comes from the description of the group, or from
+-- a layout as tp2,dp4 (the first dimension innermost, as Megatron lays out tp, cp, dp, pp).
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: msprof-analyze comparison of uncovered communication, computational_op_masking
+-- Needs: GPU activity that communicates
+CREATE OR REPLACE MACRO process_group_costs_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
+    layout VARCHAR := NULL
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   part                  VARCHAR         group, or several groups: the time in which more than one is exposed.
+--   pg_name               VARCHAR         Process group name; NULL where none is recorded.
+--   pg_desc               VARCHAR         Process group description.
+--   pg_ranks              VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
+--   group_size            BIGINT [1]      Ranks of the group; where nothing tells, ranks that were found to take part.
+--   kind                  VARCHAR         dp, tp, pp, ep, cp, mp (several kinds of model parallelism), as the layout says (tp+dp), or NULL.
+--   kind_told_by          VARCHAR         layout or description; NULL where neither tells.
+--   collective_count      BIGINT [count]  Collectives.
+--   sized_count           BIGINT [count]  Of these, collectives whose size is recorded.
+--   bytes                 BIGINT [bytes]  Messages of these, as nccl-tests counts them; NULL where no size is recorded.
+--   communication_ns      BIGINT [ns]     Time in which at least one of its collectives runs.
+--   overlapped_ns         BIGINT [ns]     Of that, under computation.
+--   exposed_transfer_ns   BIGINT [ns]     Of that, no computation and no other group: data moves, or waiting is not known.
+--   exposed_wait_ns       BIGINT [ns]     Of that, no computation and no other group: waiting for another rank.
+--   exposed_shared_ns     BIGINT [ns]     Of that, no computation, but other groups too; the row several groups has each instant once.
+--   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is not known.
+--   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of the steps.
+--   wait_ns               BIGINT [ns]     Waits of the rank in its collectives, hidden or not; NULL where none is matched.
+--   busbw_gbps            DOUBLE [GB/s]   Bytes with nccl-tests' factors over the transfer of the collectives for which both are known.
+WITH
+    windows AS MATERIALIZED (
+        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
+        FROM step_parts AS p
+        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+        WHERE
+            NOT p.is_common
+            AND lib.wanted(runs, p.run)
+            AND lib.wanted(ranks, p.rank)
+            AND lib.wanted(steps, p.step)
+            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+    ),
+    labels AS MATERIALIZED (
+        SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.wanted(ranks, l.rank)
+    ),
+    with_device AS (
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    parts AS MATERIALIZED (
+        SELECT
+            m.device IS NOT NULL OR d.rank IS NULL AS is_swept,
+            m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, m.found_count > 1 AS is_matched, m.wait_ns, m.transfer_ns,
+            lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
+            l.group_count, lib.busbw_factor(m.collective, l.group_count) * l.group_count AS factor,
+            lib.wanted(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step) AS is_counted
+        FROM matched_collectives AS m
+        JOIN labels AS l
+            ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
+        LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
+    ),
+    spans AS (
+        SELECT {'run': p.run, 'rank': p.rank, 'group_id': p.group_id} AS lane, p.ts, p.dur FROM parts AS p WHERE p.is_swept
+    ),
+    stretches AS MATERIALIZED (
+        SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
+        FROM lib.merged_intervals('spans') AS m
+    ),
+    -- Counters of 13 bits in one number: groups, computation, transfer, transfer without a match. A running sum of whole numbers below 2^53 is exact.
+    pieces AS (
+        SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
+        UNION ALL
+        SELECT g.run, g.rank, g.ts, g.ts + g.dur, (1 << 13)::DOUBLE, 0
+        FROM gpu_ops AS g
+        WHERE
+            g.class = 'computation' AND NOT g.is_suspect AND g.dur > 0
+            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        UNION ALL
+        SELECT
+            p.run, p.rank, p.ts + coalesce(p.wait_ns, 0), p.end_ts,
+            CASE WHEN p.is_matched THEN 1::BIGINT << 26 ELSE 1::BIGINT << 39 END::DOUBLE, 0
+        FROM parts AS p
+        WHERE p.is_swept AND p.end_ts > p.ts + coalesce(p.wait_ns, 0)
+        UNION ALL
+        SELECT w.run, w.rank, w.ts, w.end_ts, 0, 1 FROM windows AS w
+    ),
+    bounds AS (
+        SELECT p.run, p.rank, p.ts AS at_ts, p.unit, p.window_unit FROM pieces AS p
+        UNION ALL
+        SELECT p.run, p.rank, p.end_ts, -p.unit, -p.window_unit FROM pieces AS p
+    ),
+    changes AS (
+        SELECT b.run, b.rank, b.at_ts, sum(b.unit) AS change, sum(b.window_unit)::DOUBLE AS window_change
+        FROM bounds AS b
+        GROUP BY b.run, b.rank, b.at_ts
+    ),
+    segments AS (
+        SELECT
+            c.run, c.rank, c.at_ts,
+            (sum(c.change) OVER sweep)::BIGINT AS running,
+            -- Time in two steps counts in both, as their parts do.
+            coalesce(lead(c.at_ts) OVER sweep - c.at_ts, 0) * sum(c.window_change) OVER sweep AS ns
+        FROM changes AS c
+        WINDOW sweep AS (PARTITION BY c.run, c.rank ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
+    ),
+    told AS (
+        SELECT
+            s.run, s.rank, s.at_ts, s.ns,
+            s.running & 8191 AS open_groups,
+            (s.running >> 13) & 8191 > 0 AS is_computing,
+            (s.running >> 26) & 8191 > 0 AS is_transferring,
+            s.running >> 39 > 0 AS is_unmatched
+        FROM segments AS s
+    ),
+    exposed AS MATERIALIZED (
+        SELECT
+            t.run, t.rank, t.at_ts, t.open_groups,
+            t.ns AS all_ns,
+            CASE WHEN t.is_computing THEN t.ns ELSE 0 END AS overlapped_ns,
+            CASE WHEN NOT t.is_computing AND (t.is_transferring OR t.is_unmatched) THEN t.ns ELSE 0 END AS transfer_ns,
+            CASE WHEN NOT t.is_computing AND NOT t.is_transferring AND t.is_unmatched THEN t.ns ELSE 0 END AS unmatched_ns,
+            CASE WHEN NOT t.is_computing AND NOT t.is_transferring AND NOT t.is_unmatched THEN t.ns ELSE 0 END AS wait_ns
+        FROM told AS t
+    ),
+    -- Sums from the start of the trace: what lies in a stretch is the difference between its ends.
+    marks AS (
+        SELECT
+            e.run, e.rank, e.at_ts,
+            sum(e.all_ns) OVER earlier AS all_ns,
+            sum(e.overlapped_ns) OVER earlier AS overlapped_ns,
+            sum(CASE WHEN e.open_groups = 1 THEN e.transfer_ns ELSE 0 END) OVER earlier AS transfer_ns,
+            sum(CASE WHEN e.open_groups = 1 THEN e.unmatched_ns ELSE 0 END) OVER earlier AS unmatched_ns,
+            sum(CASE WHEN e.open_groups = 1 THEN e.wait_ns ELSE 0 END) OVER earlier AS wait_ns,
+            sum(CASE WHEN e.open_groups > 1 THEN e.transfer_ns + e.wait_ns ELSE 0 END) OVER earlier AS shared_ns
+        FROM exposed AS e
+        WINDOW earlier AS (PARTITION BY e.run, e.rank ORDER BY e.at_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    ),
+    measured AS (
+        SELECT
+            s.run, s.rank, s.group_id,
+            sum(b.all_ns - coalesce(a.all_ns, 0))::BIGINT AS all_ns,
+            sum(b.overlapped_ns - coalesce(a.overlapped_ns, 0))::BIGINT AS overlapped_ns,
+            sum(b.transfer_ns - coalesce(a.transfer_ns, 0))::BIGINT AS transfer_ns,
+            sum(b.unmatched_ns - coalesce(a.unmatched_ns, 0))::BIGINT AS unmatched_ns,
+            sum(b.wait_ns - coalesce(a.wait_ns, 0))::BIGINT AS wait_ns,
+            sum(b.shared_ns - coalesce(a.shared_ns, 0))::BIGINT AS shared_ns
+        FROM stretches AS s
+        JOIN marks AS a ON a.run = s.run AND a.rank = s.rank AND a.at_ts = s.ts
+        JOIN marks AS b ON b.run = s.run AND b.rank = s.rank AND b.at_ts = s.end_ts
+        WHERE s.end_ts > s.ts
+        GROUP BY s.run, s.rank, s.group_id
+    ),
+    counted AS (
+        SELECT
+            p.run, p.rank, p.group_id, count(*) AS collective_count, count(p.size) AS sized_count, sum(p.size)::BIGINT AS bytes,
+            sum(p.wait_ns)::BIGINT AS wait_ns,
+            -- The factors are fractions of the group's size: whole numbers sum to the same in any order.
+            sum(p.size * round(p.factor)::BIGINT) FILTER (p.transfer_ns > 0) / any_value(p.group_count)
+            / sum(p.transfer_ns) FILTER (p.transfer_ns > 0 AND p.size * p.factor IS NOT NULL) AS busbw_gbps
+        FROM parts AS p
+        WHERE p.is_counted
+        GROUP BY p.run, p.rank, p.group_id
+    ),
+    groups AS (
+        SELECT
+            l.run, l.rank, l.group_id, any_value(l.group_name) AS pg_name, any_value(l.group_desc) AS pg_desc,
+            any_value(l.group_ranks) AS pg_ranks, any_value(l.group_count) AS group_size, any_value(l.group_kind) AS kind,
+            any_value(l.kind_source) AS kind_told_by
+        FROM labels AS l
+        GROUP BY l.run, l.rank, l.group_id
+    ),
+    swept AS (
+        SELECT DISTINCT p.run, p.rank, p.group_id, 0::BIGINT AS nothing FROM parts AS p WHERE p.is_swept
+    ),
+    totals AS (
+        SELECT w.run, w.rank, sum(w.end_ts - w.ts) AS ns FROM windows AS w GROUP BY w.run, w.rank
+    ),
+    several AS (
+        SELECT
+            e.run, e.rank,
+            sum(e.transfer_ns)::BIGINT AS transfer_ns, sum(e.unmatched_ns)::BIGINT AS unmatched_ns, sum(e.wait_ns)::BIGINT AS wait_ns
+        FROM exposed AS e
+        WHERE e.open_groups > 1
+        GROUP BY e.run, e.rank
+        HAVING sum(e.transfer_ns) + sum(e.wait_ns) > 0
+    ),
+    costs AS (
+        SELECT
+            g.run, g.rank, 'group' AS part, g.group_id, g.pg_name, g.pg_desc, g.pg_ranks, g.group_size, g.kind, g.kind_told_by,
+            coalesce(c.collective_count, 0) AS collective_count, coalesce(c.sized_count, 0) AS sized_count, c.bytes,
+            coalesce(m.all_ns, s.nothing) AS communication_ns, coalesce(m.overlapped_ns, s.nothing) AS overlapped_ns,
+            coalesce(m.transfer_ns, s.nothing) AS transfer_ns, coalesce(m.wait_ns, s.nothing) AS exposed_wait_ns, coalesce(m.shared_ns, s.nothing) AS shared_ns,
+            coalesce(m.unmatched_ns, s.nothing) AS unmatched_ns, c.wait_ns, c.busbw_gbps
+        FROM groups AS g
+        LEFT JOIN swept AS s ON s.run = g.run AND s.rank = g.rank AND s.group_id = g.group_id
+        LEFT JOIN measured AS m ON m.run = g.run AND m.rank = g.rank AND m.group_id = g.group_id
+        LEFT JOIN counted AS c ON c.run = g.run AND c.rank = g.rank AND c.group_id = g.group_id
+        WHERE c.collective_count > 0 OR m.all_ns > 0
+        UNION ALL
+        SELECT
+            s.run, s.rank, 'several groups', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            NULL, NULL, s.transfer_ns, s.wait_ns, NULL, s.unmatched_ns, NULL, NULL
+        FROM several AS s
+    )
+SELECT
+    c.run,
+    c.rank,
+    c.part,
+    c.pg_name,
+    c.pg_desc,
+    c.pg_ranks,
+    c.group_size,
+    c.kind,
+    c.kind_told_by,
+    c.collective_count,
+    c.sized_count,
+    c.bytes,
+    c.communication_ns,
+    c.overlapped_ns,
+    c.transfer_ns AS exposed_transfer_ns,
+    c.exposed_wait_ns,
+    c.shared_ns AS exposed_shared_ns,
+    c.unmatched_ns AS exposed_unmatched_ns,
+    100 * ((c.transfer_ns + c.exposed_wait_ns) / nullif(t.ns, 0)) AS exposed_pct,
+    c.wait_ns,
+    c.busbw_gbps
+FROM costs AS c
+LEFT JOIN totals AS t ON t.run = c.run AND t.rank = c.rank
+ORDER BY c.run, c.rank, c.part, c.group_id

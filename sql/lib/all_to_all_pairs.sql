@@ -1,0 +1,69 @@
+-- Who sends how much to whom in each all-to-all: by what the sender says, or the receiver where the sender
+-- has no trace.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.all_to_all_pairs(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   channel_id     BIGINT          Channel of the group.
+--   collective_id  BIGINT          The same on all ranks of a collective.
+--   src_rank       INTEGER         Sending rank.
+--   dst_rank       INTEGER         Receiving rank; NULL where nothing tells the ranks of the group.
+--   step           BIGINT          Profiler step.
+--   in_last_step   BOOLEAN         From the start of the rank's last step on.
+--   transfer_ns    BIGINT [ns]     From the start of the last rank to the first end; NULL unless found on all ranks.
+--   sent_rows      BIGINT [1]      Rows; NULL where split sizes do not tell.
+--   sent_bytes     BIGINT [bytes]  Bytes; NULL where they are not known.
+--   reason         VARCHAR         Why not.
+WITH
+    _sides AS MATERIALIZED (
+        SELECT s.* FROM lib.all_to_all_sides(runs) AS s WHERE s.is_sent OR s.members IS NOT NULL
+    ),
+    _present AS (
+        SELECT DISTINCT s.run, s.channel_id, s.rank FROM _sides AS s
+    ),
+    _ends AS (
+        SELECT
+            s.run, s.channel_id, s.collective_id, s.rank, s.is_sent, s.step, s.in_last_step, s.reason,
+            CASE WHEN s.is_complete THEN s.transfer_ns END AS transfer_ns,
+            unnest(coalesce(s.members, [NULL::INTEGER])) AS other,
+            unnest(coalesce(s.split_rows, list_transform(coalesce(s.members, [NULL::INTEGER]), lambda x: NULL::BIGINT))) AS part_rows,
+            unnest(coalesce(s.split_bytes, list_transform(coalesce(s.members, [NULL::INTEGER]), lambda x: NULL::BIGINT))) AS part_bytes
+        FROM _sides AS s
+    ),
+    _gathered AS (
+        SELECT
+            e.run, e.channel_id, e.collective_id,
+            CASE WHEN e.is_sent THEN e.rank ELSE e.other END AS src_rank,
+            CASE WHEN e.is_sent THEN e.other ELSE e.rank END AS dst_rank,
+            bool_or(e.is_sent) AS is_told_by_sender,
+            coalesce(max(e.step) FILTER (e.is_sent), max(e.step)) AS step,
+            coalesce(bool_or(e.in_last_step) FILTER (e.is_sent), bool_or(e.in_last_step)) AS in_last_step,
+            max(e.transfer_ns) AS transfer_ns,
+            coalesce(max(e.part_rows) FILTER (e.is_sent), max(e.part_rows)) AS part_rows,
+            coalesce(max(e.part_bytes) FILTER (e.is_sent), max(e.part_bytes)) AS part_bytes,
+            min(e.part_bytes) <> max(e.part_bytes) AS is_contradicted,
+            coalesce(min(e.reason) FILTER (e.is_sent), min(e.reason)) AS reason
+        FROM _ends AS e
+        GROUP BY ALL
+    )
+SELECT
+    g.run,
+    g.channel_id,
+    g.collective_id,
+    g.src_rank,
+    g.dst_rank,
+    g.step,
+    g.in_last_step,
+    g.transfer_ns,
+    CASE WHEN NOT g.is_contradicted THEN g.part_rows END AS sent_rows,
+    CASE WHEN NOT g.is_contradicted THEN g.part_bytes END AS sent_bytes,
+    CASE WHEN g.is_contradicted THEN 'sender and receiver state different sizes' WHEN g.part_bytes IS NULL THEN g.reason END AS reason
+FROM _gathered AS g
+LEFT JOIN _present AS p ON p.run = g.run AND p.channel_id = g.channel_id AND p.rank = g.src_rank
+-- A receiver of whom nobody knows the collective adds nothing to what its senders say.
+WHERE g.is_told_by_sender OR p.rank IS NULL

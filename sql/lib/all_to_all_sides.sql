@@ -1,0 +1,101 @@
+-- What each rank sends and receives in each all-to-all, to and from each rank of the group.
+--
+-- Split sizes count rows (along the first dimension), messages elements: a row has as many elements as makes
+-- both equal. No split sizes ("[]") means equal parts. What the profiler does not say, or cut short
+-- ("[3, 5, ...]"), is NULL with a reason.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.all_to_all_sides(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run            VARCHAR          Run name.
+--   rank           INTEGER          Rank of the process.
+--   event_id       BIGINT           event_id of the kernel.
+--   collective_id  BIGINT           The same on all ranks of a collective.
+--   channel_id     BIGINT           Channel of the group.
+--   pg_name        VARCHAR          Process group name as recorded.
+--   step           BIGINT           Profiler step.
+--   in_last_step   BOOLEAN          From the start of the rank's last step on.
+--   is_complete    BOOLEAN          Found on all ranks whose traces have the group.
+--   found_count    BIGINT [count]   Ranks on which this collective was found.
+--   wait_ns        BIGINT [ns]      Until the last rank started.
+--   transfer_ns    BIGINT [ns]      From then to the first end.
+--   members        INTEGER[]        Ranks of the group in their order; NULL where nothing tells them.
+--   is_sent        BOOLEAN          What the rank sends, else what it receives.
+--   total_rows     BIGINT [1]       Rows of the message; NULL where split sizes do not tell.
+--   total_bytes    BIGINT [bytes]   Size of the message.
+--   split_rows     BIGINT[]         Rows for each member; NULL where not known.
+--   split_bytes    BIGINT[]         Bytes for each member; NULL where not known.
+--   reason         VARCHAR          Why the bytes for each member are not known.
+WITH
+    _parts AS MATERIALIZED (
+        SELECT m.*
+        FROM matched_collectives AS m
+        WHERE m.collective = 'all_to_all' AND lib.wanted(runs, m.run)
+    ),
+    _sides AS (
+        SELECT p.*, true AS is_sent, p.in_split_sizes AS split_text, p.in_elems AS elems FROM _parts AS p
+        UNION ALL
+        SELECT p.*, false, p.out_split_sizes, p.out_elems FROM _parts AS p
+    ),
+    _texts AS (
+        SELECT
+            t.split_text,
+            contains(t.split_text, '...') AS is_cut,
+            CASE WHEN NOT contains(t.split_text, '...') THEN list_transform(regexp_extract_all(t.split_text, '\d+'), lambda x: x::BIGINT) END AS parts
+        FROM (SELECT DISTINCT s.split_text FROM _sides AS s) AS t
+    ),
+    _groups AS (
+        SELECT DISTINCT p.member_ranks, p.member_ranks::INTEGER[] AS members FROM _parts AS p
+    ),
+    _read AS (
+        SELECT
+            s.*, g.members, t.is_cut, t.parts, len(g.members) AS n, list_sum(t.parts)::BIGINT AS row_count,
+            lib.elem_bytes(s.elem_type)::BIGINT AS elem_bytes
+        FROM _sides AS s
+        JOIN _texts AS t ON t.split_text IS NOT DISTINCT FROM s.split_text
+        JOIN _groups AS g ON g.member_ranks IS NOT DISTINCT FROM s.member_ranks
+    ),
+    _judged AS (
+        SELECT
+            r.*,
+            CASE
+                WHEN r.elems IS NULL OR r.elem_bytes IS NULL THEN 'sizes are not recorded'
+                WHEN r.members IS NULL THEN 'ranks of the process group are not recorded'
+                WHEN r.split_text IS NULL THEN 'split sizes are not recorded'
+                WHEN r.is_cut THEN 'split sizes are cut short by the profiler'
+                WHEN len(r.parts) = 0 AND r.elems % r.n <> 0 THEN 'the message has no equal parts'
+                WHEN len(r.parts) > 0 AND len(r.parts) <> r.n THEN 'split sizes are not as many as ranks'
+                WHEN len(r.parts) > 0 AND (CASE WHEN r.row_count = 0 THEN r.elems ELSE r.elems % r.row_count END) <> 0
+                    THEN 'split sizes do not fit the message'
+            END AS reason
+        FROM _read AS r
+    )
+SELECT
+    j.run,
+    j.rank,
+    j.event_id,
+    j.collective_id,
+    j.channel_id,
+    j.pg_name,
+    j.step,
+    j.in_last_step,
+    j.is_complete,
+    j.found_count,
+    j.wait_ns,
+    j.transfer_ns,
+    j.members,
+    j.is_sent,
+    CASE WHEN len(j.parts) > 0 AND j.reason IS NULL THEN j.row_count END AS total_rows,
+    j.elems * j.elem_bytes AS total_bytes,
+    CASE WHEN len(j.parts) > 0 AND j.reason IS NULL THEN j.parts END AS split_rows,
+    CASE
+        WHEN j.reason IS NOT NULL THEN NULL
+        WHEN len(j.parts) = 0 THEN list_transform(j.members, lambda x: j.elems // j.n * j.elem_bytes)
+        ELSE list_transform(j.parts, lambda x: x * coalesce(j.elems // nullif(j.row_count, 0), 0) * j.elem_bytes)
+    END AS split_bytes,
+    j.reason
+FROM _judged AS j

@@ -1,0 +1,119 @@
+-- The process group of each communication kernel, and what that group is for: a row for each channel of
+-- matched_collectives and name that its kernels carry, on each rank.
+--
+-- A group is a channel of collectives; sends and receives belong to the group whose name they carry.
+-- What a group is for is told by the layout of the job, where one is given, else by its description. In a
+-- layout the first dimension is the innermost: with tp2,dp4 ranks 0 and 1 split a layer, and ranks 0, 2, 4
+-- and 6 reduce gradients. A group along several dimensions has all their names: tp+dp.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.group_labels(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions tell.
+    layout
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process.
+--   channel_id   BIGINT          Channel of its kernels.
+--   label_name   VARCHAR         Process group name that the kernels carry; NULL where they carry none.
+--   group_id     BIGINT          Number of the group on its rank.
+--   group_name   VARCHAR         Process group name.
+--   group_desc   VARCHAR         Process group description.
+--   group_ranks  VARCHAR         Ranks of the group as JSON, or as recorded; NULL where nothing tells them.
+--   group_count  BIGINT [count]  Ranks of the group; where nothing tells, ranks whose traces have it.
+--   group_kind   VARCHAR         dp, tp, pp, ep, cp, mp, several as tp+dp, or NULL.
+--   kind_source  VARCHAR         layout or description; NULL where neither tells.
+WITH
+    _labels AS MATERIALIZED (
+        SELECT
+            m.run, m.rank, m.channel_id, m.pg_name AS label_name, bool_or(m.is_p2p) AS is_p2p, max(m.member_ranks) AS member_ranks,
+            max(m.pg_desc) AS pg_desc, max(m.pg_ranks) AS pg_ranks, max(m.group_size) AS group_size, max(m.rank_count) AS rank_count
+        FROM matched_collectives AS m
+        WHERE lib.wanted(runs, m.run)
+        GROUP BY m.run, m.rank, m.channel_id, m.pg_name
+    ),
+    _homes AS (
+        SELECT l.run, l.rank, l.label_name, min(l.channel_id) AS home_id
+        FROM _labels AS l
+        WHERE NOT l.is_p2p AND l.label_name IS NOT NULL
+        GROUP BY l.run, l.rank, l.label_name
+    ),
+    _numbered AS (
+        SELECT
+            l.*,
+            dense_rank() OVER (
+                PARTITION BY l.run, l.rank
+                ORDER BY CASE WHEN l.is_p2p THEN h.home_id ELSE l.channel_id END NULLS LAST, CASE WHEN l.is_p2p THEN l.label_name END
+            ) AS group_id
+        FROM _labels AS l
+        LEFT JOIN _homes AS h ON h.run = l.run AND h.rank = l.rank AND h.label_name = l.label_name
+    ),
+    _groups AS MATERIALIZED (
+        SELECT
+            n.run, n.rank, n.group_id, max(n.label_name) AS group_name, max(n.pg_desc) AS group_desc,
+            coalesce(max(n.member_ranks) FILTER (NOT n.is_p2p), max(n.pg_ranks)) AS group_ranks,
+            coalesce(max(n.group_size), max(n.rank_count)) AS group_count
+        FROM _numbered AS n
+        GROUP BY n.run, n.rank, n.group_id
+    ),
+    _dimensions AS (
+        SELECT
+            d.place,
+            lower(regexp_extract(d.text, '^\s*([A-Za-z]+)\s*=?\s*[0-9]+\s*$', 1)) AS kind,
+            CASE
+                WHEN regexp_matches(d.text, '^\s*[A-Za-z]+\s*=?\s*0*[1-9][0-9]{0,6}\s*$') THEN regexp_extract(d.text, '[0-9]+')::BIGINT
+                ELSE error('layout: "' || d.text || '" is no dimension with a size; write for example tp2,dp4')::BIGINT
+            END AS size
+        FROM (
+            SELECT unnest(string_split(layout, ',')) AS text, generate_subscripts(string_split(layout, ','), 1) AS place
+        ) AS d
+    ),
+    _strides AS (
+        SELECT
+            d.place, d.kind, d.size,
+            coalesce(product(d.size) OVER (ORDER BY d.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1)::BIGINT AS stride,
+            (product(d.size) OVER ())::BIGINT AS world
+        FROM _dimensions AS d
+    ),
+    _members AS (
+        SELECT g.group_ranks, unnest(list_distinct(regexp_extract_all(g.group_ranks, '\d+')))::BIGINT AS member
+        FROM (SELECT DISTINCT g.group_ranks FROM _groups AS g) AS g
+        WHERE layout IS NOT NULL AND NOT contains(g.group_ranks, '...')
+    ),
+    _along AS (
+        SELECT
+            m.group_ranks, s.place, s.kind, count(DISTINCT (m.member // s.stride) % s.size) AS width, count(*) AS member_count,
+            bool_and(m.member < s.world) AS is_inside
+        FROM _members AS m
+        CROSS JOIN _strides AS s
+        GROUP BY m.group_ranks, s.place, s.kind
+    ),
+    -- A group that is no full block along its dimensions has no kind.
+    _laid_out AS (
+        SELECT a.group_ranks, string_agg(a.kind, '+' ORDER BY a.place) FILTER (a.width > 1) AS kind
+        FROM _along AS a
+        GROUP BY a.group_ranks
+        HAVING product(a.width) = max(a.member_count) AND bool_and(a.is_inside)
+    ),
+    _described AS (
+        SELECT d.group_desc, lib.group_kind(d.group_desc) AS kind FROM (SELECT DISTINCT g.group_desc FROM _groups AS g) AS d
+    )
+SELECT
+    n.run,
+    n.rank,
+    n.channel_id,
+    n.label_name,
+    n.group_id,
+    g.group_name,
+    g.group_desc,
+    g.group_ranks,
+    g.group_count,
+    coalesce(a.kind, d.kind) AS group_kind,
+    CASE WHEN a.kind IS NOT NULL THEN 'layout' WHEN d.kind IS NOT NULL THEN 'description' END AS kind_source
+FROM _numbered AS n
+JOIN _groups AS g ON g.run = n.run AND g.rank = n.rank AND g.group_id = n.group_id
+LEFT JOIN _laid_out AS a ON a.group_ranks = g.group_ranks
+LEFT JOIN _described AS d ON d.group_desc = g.group_desc

@@ -1,0 +1,74 @@
+"""What process groups cost and who sends to whom on the public jobs; sizes against TraceLens."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+
+import pytest
+
+from hta_sql import TraceStore
+from tests.parity.jobs import JOBS
+from tests.parity.test_collectives_parity import TRACELENS
+
+pytestmark = pytest.mark.skipif(not TRACELENS.is_dir(), reason="TraceLens's tables are not here")
+
+EXPOSED = ("exposed_transfer_ns", "exposed_wait_ns")
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -> None:
+    """To the nanosecond, each rank; and the parts of a group are its time."""
+    wanted: Counter[tuple[int, str]] = Counter()
+    found: Counter[tuple[int, str]] = Counter()
+    for row in jobs_store.run("step_accounting", runs=[job]).arrow().to_pylist():
+        wanted.update({(row["rank"], name): row[name] for name in EXPOSED})
+    for row in jobs_store.run("process_group_costs", runs=[job]).arrow().to_pylist():
+        found.update({(row["rank"], name): row[name] for name in EXPOSED})
+        if row["part"] == "group":
+            parts = (*EXPOSED, "exposed_shared_ns", "overlapped_ns")
+            assert sum(row[name] for name in parts) == row["communication_ns"]
+    assert +found == +wanted
+
+
+@pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
+def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> None:
+    """It counts in megabytes of 1024 squared, and leaves out kernels without metadata."""
+    with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
+        theirs = [float(row["Full msg size (MB)"]) * 1024**2 for row in csv.DictReader(file)]
+    rows = jobs_store.run("process_group_costs", runs=[job], include_last_profiler_step=True)
+    listed = rows.arrow().to_pylist()
+    assert listed
+    for row in listed:
+        assert row["sized_count"] == len(theirs)
+        assert row["bytes"] == round(sum(theirs))
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_what_is_not_recorded_is_no_number(job: str, jobs_store: TraceStore) -> None:
+    """No public job records split sizes: each all-to-all is there, and says why it has no bytes."""
+    rows = jobs_store.run("all_to_all_traffic", runs=[job], include_last_profiler_step=True)
+    (count,) = jobs_store.sql(
+        "SELECT count(*) FROM matched_collectives WHERE run = $run AND collective = 'all_to_all'",
+        {"run": job},
+    ).rows()[0]
+    listed = rows.arrow().to_pylist()
+    assert sum(row["collective_count"] for row in listed) == count
+    assert all(row["bytes"] is None and row["reason"] for row in listed)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_ranks_wait_and_communicate_as_long_as_their_kernels_run(
+    job: str, jobs_store: TraceStore
+) -> None:
+    """Both, and what has no match."""
+    rows = jobs_store.run("communication_by_rank", runs=[job], include_last_profiler_step=True)
+    lengths = dict(
+        jobs_store.sql(
+            "SELECT rank, sum(dur)::BIGINT FROM matched_collectives WHERE run = $run GROUP BY rank",
+            {"run": job},
+        ).rows()
+    )
+    parts = ("communication_ns", "wait_ns", "unmatched_ns")
+    found = {row["rank"]: sum(row[name] or 0 for name in parts) for row in rows.arrow().to_pylist()}
+    assert found == lengths
