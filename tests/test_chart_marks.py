@@ -18,12 +18,19 @@ from tests.drawn_marks import drawn_rows, visible_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from hta_sql.store.trace_store import TraceStore
 
 Rows = list[dict[str, Any]]
 
 MS, US = 1e6, 1e3
+
+
+def two_ranks(folder: Path, name: str) -> TraceStore:
+    """Ingest a pair of traces."""
+    traces = {rank: str(TRACES / f"{name}_{rank}.json") for rank in (0, 1)}
+    return hta_sql.ingest(traces, folder / f"{name}.store", run="run")
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +52,12 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             {0: str(TRACES / "cupti_more_ranges.json")}, folder / "cupti.store", run="run"
         ) as counters,
         hta_sql.ingest({0: str(folder / "hits.json")}, folder / "hits.store", run="run") as hits,
+        two_ranks(folder, "experts") as experts,
+        two_ranks(folder, "sends") as sends,
+        hta_sql.ingest({0: str(TRACES / "experts_cut.json")}, folder / "cut.store", run="r") as cut,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
+        of_traces |= {"experts": experts, "sends": sends, "cut": cut}
         yield {"job": of_job, **of_traces}
 
 
@@ -295,7 +306,32 @@ def process_group_costs(rows: Rows) -> Expected:
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
 
+def all_to_all_traffic(rows: Rows) -> Expected:
+    """A cell a pair."""
+    return {"cell": column(rows, "bytes")}, {"rect": len(rows)}
+
+
+def links(rows: Rows) -> Expected:
+    """A cell a link."""
+    return {"cell": column(rows, "median_gbps")}, {"rect": len(rows)}
+
+
+def expert_load(rows: Rows) -> Expected:
+    """A bar a rank."""
+    return {"times_mean": column(rows, "times_mean")}, {"rect": len(rows)}
+
+
+def communication_by_rank(rows: Rows) -> Expected:
+    """What each rank moves and waits, as shares and as times."""
+    values = {name: column(rows, f"{name}_ns", US) for name in ("communication", "wait")}
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
 FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
+    all_to_all_traffic: ("experts", {}),
+    links: ("sends", {}),
+    expert_load: ("experts", {}),
+    communication_by_rank: ("sends", {}),
     process_group_costs: ("job", {}),
     step_accounting: ("job", {}),
     collective_waits: ("job", {}),
@@ -375,6 +411,19 @@ def test_a_figure_shows_what_its_result_holds(
             "None of these counters counts floating-point operations.",
         ),
         ("potential_stragglers", "pair", {}, "No rank is late: there is one rank only."),
+        ("links", "cut", {}, "Nothing can be said: sizes are not known."),
+        (
+            "all_to_all_traffic",
+            "cut",
+            {},
+            "Nothing can be said: split sizes are cut short by the profiler.",
+        ),
+        (
+            "expert_load",
+            "cut",
+            {},
+            "Nothing can be said: no all-to-all was found on all ranks of the group.",
+        ),
     ],
 )
 def test_rows_without_a_mark_are_a_sentence(

@@ -92,6 +92,23 @@ def kernels(ranks: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def traffic(ranks: int) -> pd.DataFrame:
+    """Bytes of all-to-alls in groups of 64, and between every 64th rank."""
+    pairs = [(src, src - src % 64 + dst) for src in range(ranks) for dst in range(64)]
+    pairs += [(src, dst) for src in range(0, ranks, 64) for dst in range(0, ranks, 64)]
+    return pd.DataFrame(
+        {
+            "run": "job",
+            "src_rank": [src for src, _ in pairs],
+            "dst_rank": [dst for _, dst in pairs],
+            "collective_count": 4,
+            "known_count": 4,
+            "known_bytes": 987_654_321,
+            "reason": None,
+        }
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "table", "rows"),
     [
@@ -110,6 +127,7 @@ def kernels(ranks: int) -> pd.DataFrame:
             RANKS,
         ),
         ("gpu_kernels_by_name", kernels(RANKS), 30),
+        ("all_to_all_traffic", traffic(RANKS), 64 * 64),
     ],
 )
 def test_4096_ranks_stay_below_2_mb(name: str, table: pd.DataFrame, rows: int) -> None:

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+import altair as alt
 import pandas as pd
 
 from hta_sql.charts.bars import Stack, stacked_bars
-from hta_sql.charts.style import lane_names, nothing
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    MANY,
+    NORMAL_COLOUR,
+    OUTLIER_COLOUR,
+    by_run,
+    data,
+    headed,
+    lane_names,
+    lanes,
+    nothing,
+    subtitled,
+)
 
-if TYPE_CHECKING:
-    import altair as alt
+__all__ = [
+    "all_to_all_traffic",
+    "communication_by_rank",
+    "expert_load",
+    "links",
+    "process_group_costs",
+]
 
-__all__ = ["process_group_costs"]
+CELLS = 64
+"""A matrix has at most so many columns, and as many rows: of more ranks, neighbours share one."""
+
+SIDE = 420
+"""Pixels of a matrix along each axis."""
+
+BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
+
+RANK_PARTS = {
+    "communication_ns": ("communication", CLASS_COLOURS["communication"]),
+    "wait_ns": ("wait", "#E69F00"),
+    "unmatched_ns": ("not matched", "#B8C0C8"),
+}
+"""Column of ``communication_by_rank`` ─▶ what people call it, and its colour."""
 
 GROUP_COLOURS = (
     ("#D55E00", "#F4C19F"),
@@ -80,3 +111,171 @@ def group_labels(table: pd.DataFrame) -> pd.Series[str]:
     known = zip(table["kind"], table["pg_desc"], table["pg_name"], strict=True)
     names = [next((n for n in row if isinstance(n, str) and n), "no name") for row in known]
     return pd.Series(names, index=table.index, dtype=object)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the cells of a matrix of sources and destinations show.
+
+    Attributes:
+        column: Column of the table.
+        title: What it is, with its unit.
+        unit: Length of the unit.
+        how: How ranks that share a cell are summed up.
+        notes: How to read the matrix.
+    """
+
+    column: str
+    title: str
+    unit: float
+    how: str
+    notes: tuple[str, ...]
+
+
+def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: how much each rank sends to each other one in all-to-alls.
+
+    Args:
+        table: Columns of the analysis ``all_to_all_traffic``. What is not known has no cell.
+    """
+    title = "Who sends how much to whom in all-to-alls"
+    known = table[table["known_bytes"].notna() & table["dst_rank"].notna()]
+    if not len(known):
+        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+    pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
+    sums = pairs.agg(known_bytes=("known_bytes", "sum"))
+    unit, name = next(u for u in BYTE_UNITS if sums["known_bytes"].max() >= u[0] or u[0] == 1)
+    notes = ["Dark: much is sent. A dark row and column: that rank has the popular experts."]
+    if (lost := int((table["known_count"] < table["collective_count"]).sum())) > 0:
+        notes.append(f"Of {lost:,} pairs not all sizes are known: {_reasons(table)}.")
+    return _matrices(sums, title, Cells("known_bytes", f"Sent [{name}]", unit, "sum", (*notes,)))
+
+
+def links(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: the median bandwidth from each rank to each other one.
+
+    Args:
+        table: Columns of the analysis ``links``. Links without a bandwidth have no cell.
+    """
+    title = "Bandwidth of links"
+    known = table[table["median_gbps"].notna()]
+    if not len(known):
+        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+    slow = known[known["is_slow"].eq(other=True)]
+    named = [f"{row.src_rank} to {row.dst_rank}" for row in slow.head(8).itertuples()]
+    notes = ["Median of the transfers. An all-to-all shows the least that the link does."]
+    if named:
+        notes.append(f"Slower than their peers: {', '.join(named)}{' …' * (len(slow) > 8)}.")
+    pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
+    means = pairs.agg(median_gbps=("median_gbps", "max"))
+    return _matrices(means, title, Cells("median_gbps", "GB/s", 1, "mean", (*notes,)))
+
+
+def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per rank: what its experts have to do, over the mean of the group's ranks.
+
+    Args:
+        table: Columns of the analysis ``expert_load``. Of many ranks those with most are shown.
+    """
+    title = "How evenly experts are loaded"
+    known = table[table["times_mean"].notna()]
+    if not len(known):
+        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+    means = known.groupby(["run", "rank"], as_index=False).agg(times_mean=("times_mean", "mean"))
+    ordered: pd.DataFrame = means.sort_values("times_mean", kind="stable")
+    kept = means.loc[sorted(ordered.index[-MANY:])]
+    bars = kept.assign(
+        lane=lane_names(kept, "rank"),
+        load=kept["times_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
+    )
+    x, width = lanes(bars)
+    notes = ["Bytes of its experts over the mean of the group: all wait for the highest bar."]
+    if len(kept) < len(means):
+        notes.append(f"The {len(kept)} of {len(means):,} ranks with most.")
+    scale = alt.Scale(
+        domain=["above the mean", "up to the mean"], range=[OUTLIER_COLOUR, NORMAL_COLOUR]
+    )
+    source = data(bars[["lane", "load", "times_mean"]])
+    chart: alt.TopLevelMixin = (
+        alt.Chart(source, title=headed(title, *notes), width=width)
+        .mark_bar()
+        .encode(
+            x=x,
+            y=alt.Y("times_mean:Q", title="Load / mean"),
+            color=alt.Color("load:N", title=None, scale=scale),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Rank"),
+                alt.Tooltip("times_mean:Q", title="Load / mean", format=",.3f"),
+            ],
+        )
+    )
+    return chart
+
+
+def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank or host: moving data, and waiting for others.
+
+    Args:
+        table: Columns of the analysis ``communication_by_rank``.
+        percent: Shares only, times only, or None for both.
+    """
+    times = table[list(RANK_PARTS)].astype(float).fillna(0)
+    named = times.rename(columns={column: words for column, (words, _) in RANK_PARTS.items()})
+    stack = Stack(
+        palette={words: colour for words, colour in RANK_PARTS.values() if named[words].any()},
+        title="Communication and waiting",
+        notes=("Sum over collectives. A rank that hardly waits makes the others wait.",),
+        legend="Part",
+        whole="communication",
+    )
+    lane = [
+        host if pd.isna(rank) else f"{rank:.0f}"
+        for host, rank in zip(table["host_name"], table["rank"], strict=True)
+    ]
+    rows = named.assign(run=table["run"], lane=lane, place=range(len(table)))
+    rows["lane"] = lane_names(rows, "lane")
+    return stacked_bars(rows, stack, percent=percent)
+
+
+def _reasons(table: pd.DataFrame) -> str:
+    return "; ".join(table["reason"].dropna().unique()) or "there is no size"
+
+
+def _matrices(table: pd.DataFrame, title: str, cells: Cells) -> alt.TopLevelMixin:
+    runs, notes = by_run(table)
+    panels = [_matrix(rows, cells, run if len(set(table["run"])) > 1 else "") for run, rows in runs]
+    return alt.vconcat(*panels, title=headed(title, *cells.notes, *notes))
+
+
+def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
+    names = sorted({*table["src_rank"], *table["dst_rank"]})
+    wide = -(-len(names) // CELLS)
+    place = {name: names[at - at % wide] for at, name in enumerate(names)}
+    value = table[cells.column].astype(float) / cells.unit
+    shown = pd.DataFrame(
+        {"src": table["src_rank"].map(place), "dst": table["dst_rank"].map(place), "cell": value}
+    ).astype({"src": int, "dst": int})
+    shown = shown.groupby(["src", "dst"], as_index=False).agg(cell=("cell", cells.how))
+    first = " (first of each cell)" if wide > 1 else ""
+    size = alt.Step(max(6, min(28, SIDE // -(-len(names) // wide))))
+    axis = alt.Axis(labelOverlap=True, ticks=False, labelAngle=0)
+    chart: alt.Chart = (
+        alt.Chart(data(shown), width=size, height=size)
+        .mark_rect()
+        .encode(
+            x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
+            y=alt.Y("src:O", title=f"From rank{first}", axis=axis),
+            color=alt.Color(
+                "cell:Q",
+                title=cells.title,
+                scale=alt.Scale(domainMin=0, range=["#EEF4F8", "#56B4E9", "#0B3C5D"]),
+                legend=alt.Legend(gradientLength=90),
+            ),
+            tooltip=[
+                alt.Tooltip("src:N", title="From"),
+                alt.Tooltip("dst:N", title="To"),
+                alt.Tooltip("cell:Q", title=cells.title, format=",.4~g"),
+            ],
+        )
+    )
+    return chart.properties(title=subtitled(f"Run {run}")) if run else chart
