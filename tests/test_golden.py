@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hta_sql.library.objects import load_library
 from tests.golden_cases import Case, all_cases, difference, ingest_case, parse_cases, table
 
 if TYPE_CHECKING:
@@ -20,25 +21,28 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def store_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], TraceStore]]:
-    """Stores by their ``traces`` line, each ingested once."""
-    stores: dict[str, TraceStore] = {}
+def store_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Case], TraceStore]]:
+    """Stores by their ``traces`` line, each ingested once; what many cases read is computed once."""
+    stores: dict[tuple[str, bool], TraceStore] = {}
+    library = load_library()
     with ExitStack() as opened:
 
-        def store(traces: str) -> TraceStore:
-            if traces not in stores:
-                folder = tmp_path_factory.mktemp("golden")
-                stores[traces] = opened.enter_context(ingest_case(traces, folder / "job.store"))
-            return stores[traces]
+        def store(case: Case) -> TraceStore:
+            keeps = library.reads_derived(library.find(case.path.stem))
+            if (case.traces, keeps) not in stores:
+                path = tmp_path_factory.mktemp("golden") / "job.store"
+                made = ingest_case(case.traces, path, keeps_derived=keeps)
+                stores[case.traces, keeps] = opened.enter_context(made)
+            return stores[case.traces, keeps]
 
         yield store
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.id)
-def test_golden(case: Case, store_of: Callable[[str], TraceStore]) -> None:
+def test_golden(case: Case, store_of: Callable[[Case], TraceStore]) -> None:
     """An analysis gives the rows that follow from its trace."""
     assert f"{case.path.stem}(" in case.call, f"{case.id} does not call {case.path.stem}"
-    result = store_of(case.traces).sql(case.call)
+    result = store_of(case).sql(case.call)
     if found := difference(case, result.columns, result.rows()):
         where = f"{case.path}:{case.line}"
         pytest.fail(f"{where}\n{case.truth}\n{case.call}\n\n{found}", pytrace=False)
