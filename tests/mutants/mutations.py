@@ -43,6 +43,7 @@ JOINS = {"JOIN": "LEFT JOIN", "LEFT JOIN": "JOIN", "FULL JOIN": "LEFT JOIN"}
 JOIN_WORDS = {"SEMI": "ANTI", "ANTI": "SEMI"}
 BRANCHES = ("WHERE", "ON", "HAVING", "QUALIFY", "WHEN")
 _REGEX_CALLS = re.compile(r"REGEXP_\w+")
+_SHORT = 8
 _PROSE = re.compile(r"\S \S+ \S+ \S+ \S")
 """Sentences: people read them, nothing is computed from them."""
 
@@ -54,7 +55,7 @@ class Mutant:
     file: str
     line: int
     mutation: str
-    """The line of code, with ``[[old -> new]]`` where it changes."""
+    """The line of code, with ``[[old -> new]]`` where it changes; a line of one word with the next."""
     text: str
 
     @property
@@ -78,7 +79,11 @@ def mutants_of(file: str, sql: str) -> list[Mutant]:
 
 def _mutation(sql: str, start: int, end: int, new: str) -> str:
     before = sql[sql.rfind("\n", 0, start) + 1 : start]
-    behind = sql[end : (sql + "\n").find("\n", end)]
+    until = (sql + "\n").find("\n", end)
+    if not before.strip() and len(sql[end:until]) < _SHORT:
+        # A line of one word says what it is by the next one.
+        until = (sql + "\n\n").find("\n", until + 1)
+    behind = sql[end:until]
     old = sql[start:end] or "nothing"
     return " ".join(f"{before}[[{old} -> {new.strip() or 'nothing'}]]{behind}".split())
 

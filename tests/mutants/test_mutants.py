@@ -81,6 +81,8 @@ def test_a_mutant_is_named_by_its_line() -> None:
     (first, *_) = mutants_of("lib/a.sql", "SELECT 1,\n    a < b\nFROM t")[2:]
     assert first.key == ("lib/a.sql", "a [[< -> <=]] b")
     assert first.line == 2
+    (union, *_) = mutants_of("lib/a.sql", "SELECT 1\nUNION ALL\nSELECT b\nFROM t")[2:]
+    assert union.mutation == "[[UNION ALL -> UNION]] SELECT b"
 
 
 def test_users_are_found_through_macros() -> None:

@@ -162,9 +162,11 @@ def test_columns_that_came_later(
         }
         if described:  # else the views are the same
             run_everything(store)
-        found = store.sql("SELECT run, finding, message, remedy FROM findings").rows()
-        ((run, message, remedy),) = [(f[0], f[2], f[3]) for f in found if f[1] == "older_columns"]
-        assert run == "old"
+        found = store.sql("SELECT run, finding, message, remedy, severity FROM findings").rows()
+        ((run, *said),) = [(f[0], *f[2:]) for f in found if f[1] == "older_columns"]
+        message, remedy, severity = said
+        assert (run, severity) == ("old", "warning")
+        assert "older_definitions" not in {f[1] for f in found}
         assert message.endswith(f"without: {LACKS}.")
         assert remedy.startswith("Ingest the same traces again")
     hta_sql.ingest(trace, every_table, run="old").close()
@@ -203,6 +205,20 @@ def test_other_definitions_alone(every_table: Path) -> None:
     with hta_sql.open(every_table) as store:
         found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
         assert found.rows() == [("note", "older_definitions")]
+
+
+def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
+    """The ranks that other definitions read are counted, not all of the run."""
+    trace = str(trace_path("host_only.json"))
+    hta_sql.ingest({0: trace, 1: trace}, tmp_path / "job.store", run="job").close()
+    manifest = json.loads((tmp_path / "job.store" / MANIFEST).read_text())
+    manifest["entries"][1]["options"]["definitions"] = "other"
+    (tmp_path / "job.store" / MANIFEST).write_text(json.dumps(manifest))
+    with hta_sql.open(tmp_path / "job.store") as store:
+        query = "SELECT value, message FROM findings WHERE finding = 'older_definitions'"
+        ((value, message),) = store.sql(query).rows()
+    assert value == 1.0
+    assert message.startswith("1 of its ranks")
 
 
 def test_a_type_that_has_grown(every_table: Path) -> None:
