@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
+import hta_sql
 from hta_sql import charts
 from hta_sql.charts import files, page, style
 from hta_sql.errors import ParameterError
@@ -25,7 +26,7 @@ from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.drawn_marks import drawn_rows, picture_marks, size_of_png
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hta_sql.store.trace_store import TraceStore
 
@@ -294,10 +295,20 @@ def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def empty_store(
+    tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str], Path]
+) -> Iterator[TraceStore]:
+    """A store of a trace without events."""
+    folder = tmp_path_factory.mktemp("empty") / "job.store"
+    with hta_sql.ingest({0: str(trace_path("no_events.json"))}, folder, run="run") as store:
+        yield store
+
+
 @pytest.mark.parametrize("name", charts.FIGURES)
-def test_no_rows_are_a_sentence(name: str, ingest_trace: Callable[..., TraceStore]) -> None:
+def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
     """A trace without anything to draw gives the reason, not empty axes."""
-    result = ingest_trace("no_events.json").run(name)
+    result = empty_store.run(name)
     spec = result.chart().to_dict()
     (rows,) = spec["datasets"].values()
     why = "Nothing can be judged: " if len(result) else f"Nothing to show: {name} needs "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -17,20 +18,31 @@ import hta_sql
 from hta_sql.store import catalog
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import MANIFEST, read_manifest
-from tests.safety.conftest import busy_times_of
+from tests.safety.conftest import busy_times_of, trace_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
     from tests.safety.conftest import BusyTimes, WriteTraces
 
 
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of traces and a store of them, to be copied."""
+    folder = tmp_path_factory.mktemp("ingested")
+    for rank, run in enumerate(("good", "bad")):
+        (folder / run).mkdir()
+        trace = json.dumps(trace_of(rank, 100.0 * (rank + 1)))
+        (folder / run / f"rank{rank}.json").write_text(trace)
+        hta_sql.ingest(folder / run, folder / "job.store").close()
+    return folder
+
+
 @pytest.fixture
-def store(tmp_path: Path, write_traces: WriteTraces) -> Path:
+def store(tmp_path: Path, ingested: Path) -> Path:
     """Two runs: ``good`` has rank 0 of 100 µs, ``bad`` rank 1 of 200 µs."""
-    path = tmp_path / "job.store"
-    hta_sql.ingest(write_traces({0: 100.0}, "good"), path).close()
-    hta_sql.ingest(write_traces({1: 200.0}, "bad"), path).close()
-    return path
+    shutil.copytree(ingested, tmp_path, dirs_exist_ok=True)
+    build_catalog(tmp_path / "job.store")
+    return tmp_path / "job.store"
 
 
 def lose(store: Path, run: str) -> None:
