@@ -87,11 +87,17 @@ def test_what_cannot_be_told_is_empty_and_says_why(
     assert "no rank communicates" in caplog.text
 
 
-@pytest.fixture
-def late(tmp_path: Path) -> TraceAnalysis:
-    """Three ranks, of which rank 1 is late in both steps."""
+@pytest.fixture(scope="module")
+def late_traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three ranks, of which rank 1 is late in both steps; the first to open them ingests them."""
     names = [f"straggler_{rank}.json" for rank in range(3)]
-    return TraceAnalysis(trace_dir=copied(tmp_path, *names))
+    return copied(tmp_path_factory.mktemp("late"), *names)
+
+
+@pytest.fixture
+def late(late_traces: Path) -> TraceAnalysis:
+    """These, opened."""
+    return TraceAnalysis(trace_dir=late_traces)
 
 
 def test_steps_and_candidates_choose(late: TraceAnalysis) -> None:

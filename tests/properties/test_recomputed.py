@@ -147,7 +147,8 @@ def job(
     folder: Path = tmp_path_factory.mktemp("job")
     paths = write_job(random_job(request.param), folder)
     for run, of_run in paths.items():
-        hta_sql.ingest(of_run, folder / "store", run=run).close()
+        hta_sql.ingest_shard(of_run, folder / "store", run=run, jobs=1, shard=(1, 1))
+    hta_sql.publish(folder / "store").close()  # one catalog for both
     with hta_sql.open(folder / "store", threads=1) as store:
         yield request.param, store
 
