@@ -19,7 +19,8 @@ CASE
     WHEN regexp_matches(device_name, 'A100.*PCI') THEN 32.0
     WHEN regexp_matches(device_name, 'A100') THEN 300.0
     WHEN regexp_matches(device_name, 'H100.*PCI') THEN 64.0
-    WHEN regexp_matches(device_name, 'H100|H200|H20|GH200') THEN 450.0
+    -- H20 stands in H200 and GH200.
+    WHEN regexp_matches(device_name, 'H100|H20') THEN 450.0
     WHEN regexp_matches(device_name, 'B100|B200|B300') THEN 900.0
     WHEN regexp_matches(device_name, 'MI300X|MI308X|MI325X') THEN 448.0
     WHEN regexp_matches(device_name, 'MI350X|MI355X') THEN 537.6

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from hta_sql.library.objects import load_library
-from tests import test_intervals, test_lib_operations
+from tests import test_intervals, test_lib_operations, test_lib_values
 from tests.golden_cases import TESTS, Case, all_cases, difference
 from tests.mutants.places import MutatedStore, Place, kept_store, open_place, texts_of
 from tests.properties import test_orders, test_recomputed, test_scopes
@@ -89,7 +89,7 @@ class Court:
 
     def judges(self, name: str) -> Iterator[Judge]:
         """List the judges of an object: its own properties, then of all that is made of it."""
-        for module in (test_intervals, test_lib_operations):
+        for module in (test_intervals, test_lib_operations, test_lib_values):
             if name in module.MACROS:
                 place = partial(_place_of_module, module)
                 yield from (Judge(what, place, call) for what, call in _calls(module))

@@ -1,0 +1,118 @@
+"""Macros of sql/lib that say one value of others: sizes, factors and peaks."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import duckdb
+import pytest
+
+from hta_sql.library.objects import load_library
+
+MACROS = ("busbw_factor", "elem_bytes", "link_peak", "message_bytes")
+
+SIZES = {
+    1: "Byte Char Bool QInt8 QUInt8 INT8 UINT8 Float8_e4m3fn Float8_e5m2",
+    2: "BFloat16 Half Short UInt16 FP16 BFP16 BF16 INT16 UINT16",
+    4: "Float Int UInt32 QInt32 FP32 INT32 UINT32 ComplexHalf",
+    8: "Double Long UInt64 FP64 INT64 UINT64 ComplexFloat",
+    16: "ComplexDouble",
+    None: "MyFloat8 float Nothing",
+}
+
+PEAKS = {
+    80.0: ["Tesla P100-SXM2-16GB", "P100 16GB SXM2"],
+    150.0: [
+        *("Tesla V100-SXM2-16GB", "V100-NVLINK", "Tesla V100-DGXS-32GB"),
+        *("V100 16GB SXM2", "V100 16GB NVLINK", "V100 16GB DGXS"),
+        *("AMD Instinct MI210", "AMD Instinct MI250X"),
+    ],
+    16.0: ["Tesla V100-PCIE-32GB", "V100 32GB PCIE"],
+    200.0: ["NVIDIA A800-SXM4-80GB", "NVIDIA H800 PCIe"],
+    32.0: ["NVIDIA A100-PCIE-40GB", "NVIDIA A100 80GB PCIe"],
+    300.0: ["NVIDIA A100-SXM4-80GB"],
+    64.0: ["NVIDIA H100 PCIe", "NVIDIA H100 80GB PCIe"],
+    450.0: ["NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA H20", "NVIDIA GH200 480GB"],
+    900.0: ["NVIDIA B100", "NVIDIA B200", "NVIDIA B300 SXM6 AC"],
+    448.0: ["AMD Instinct MI300X", "AMD Instinct MI308X", "AMD Instinct MI325X"],
+    537.6: ["AMD Instinct MI350X", "AMD Instinct MI355X"],
+    None: [
+        *("Tesla P100-PCIE-16GB", "Tesla V100-FHHL", "Tesla K80", "Quadro SXM", "", "GeForce DGXS"),
+        *("PCIE", "NVLINK"),
+    ],
+}
+
+FACTORS = {
+    1.5: "all_reduce",
+    0.75: "all_gather reduce_scatter all_to_all gather scatter",
+    1.0: "broadcast reduce send recv send_recv",
+    None: "barrier",
+}
+"""Of four ranks."""
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """One engine with the macros, for all examples."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("CREATE SCHEMA lib")
+    for macro in load_library().macros:
+        if macro.name in MACROS:
+            con.execute(macro.text)
+    return con
+
+
+def value(call: str, *arguments: object) -> object:
+    """What a macro says."""
+    (found,) = connection().execute(f"SELECT {call}", arguments).fetchall()[0]
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_bytes_of_an_element(size: int | None) -> None:
+    """By the names of PyTorch, of Ascend and of MindSpore; NULL for a type that nobody knows."""
+    sizes = {name: value("lib.elem_bytes(?)", name) for name in SIZES[size].split()}
+    assert sizes == dict.fromkeys(sizes, size)
+
+
+@pytest.mark.parametrize("peak", PEAKS)
+def test_peak_of_the_links(peak: float | None) -> None:
+    """By the model [GB/s]; a card without links between devices has none that is known."""
+    peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
+    assert peaks == dict.fromkeys(peaks, peak)
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_factor_of_the_bus_bandwidth(factor: float | None) -> None:
+    """As nccl-tests has it, for four ranks."""
+    factors = {name: value("lib.busbw_factor(?, 4)", name) for name in FACTORS[factor].split()}
+    assert factors == dict.fromkeys(factors, factor)
+
+
+@pytest.mark.parametrize(
+    ("collective", "sent", "received", "size"),
+    [
+        ("all_gather", 10, 40, 80),
+        ("gather", 10, 40, 80),
+        ("recv", 10, 40, 80),
+        ("all_gather", 10, 0, 20),
+        ("all_gather", 10, 1, 2),
+        ("all_gather", 10, None, 20),
+        ("all_reduce", 10, 40, 20),
+        ("all_reduce", 0, 40, 80),
+        ("all_reduce", 1, 40, 2),
+        ("all_reduce", None, 40, 80),
+        ("all_reduce", None, None, None),
+    ],
+)
+def test_bytes_of_a_message(
+    collective: str, sent: int | None, received: int | None, size: int | None
+) -> None:
+    """What a rank has in the end, or at the start, of two bytes each; 0 elements are not recorded."""
+    call = "lib.message_bytes(?, 'Half', ?::BIGINT, ?::BIGINT)"
+    assert value(call, collective, sent, received) == size
+
+
+def test_a_message_of_unknown_type() -> None:
+    """It has no size."""
+    assert value("lib.message_bytes('all_reduce', 'Nothing', 1, 1)") is None
