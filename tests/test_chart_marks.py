@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from statistics import mean
+from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import hta_sql
 from hta_sql import charts
+from hta_sql.charts.pipeline import STAGE_PARTS
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.synthetic import JobSpec, write_job
 from tests.conftest import TRACES
@@ -55,10 +56,21 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
         two_ranks(folder, "experts") as experts,
         two_ranks(folder, "sends") as sends,
         hta_sql.ingest({0: str(TRACES / "experts_cut.json")}, folder / "cut.store", run="r") as cut,
+        hta_sql.ingest(ranks_of("pipeline", 2), folder / "pipe.store", run="run") as pipeline,
+        hta_sql.ingest(ranks_of("overview", 4), folder / "over.store", run="run") as overview,
+        hta_sql.ingest(
+            {0: str(TRACES / "three_passes.json")}, folder / "passes.store", run="run"
+        ) as passes,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
+        of_traces |= {"pipeline": pipeline, "overview": overview, "passes": passes}
         yield {"job": of_job, **of_traces}
+
+
+def ranks_of(name: str, count: int) -> dict[int, str]:
+    """The traces of a job, one a rank."""
+    return {rank: str(TRACES / f"{name}_{rank}.json") for rank in range(count)}
 
 
 def longest(rows: Rows, column: str, top: int) -> Rows:
@@ -327,6 +339,71 @@ def communication_by_rank(rows: Rows) -> Expected:
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
 
+def cluster_overview(rows: Rows) -> Expected:
+    """A cell a rank and step beside the median of the step, a dot where rank or host is slow."""
+    steps = by(rows, "step").values()
+    beside = [row["own_ns"] / median(column(own, "own_ns")) - 1 for own in steps for row in own]
+    dots = sum(row["verdict"] in ("slow rank", "slow host") for row in rows)
+    return {"excess": sorted(beside)}, {"rect": len(rows), "symbol": dots}
+
+
+def utilisation_over_time(rows: Rows) -> Expected:
+    """A cell a rank and bucket that was captured."""
+    shares = sorted(row["busy_ns"] / row["observed_ns"] for row in rows if row["observed_ns"])
+    return {"busy": shares}, {"rect": len(shares)}
+
+
+def operator_across_ranks(rows: Rows) -> Expected:
+    """A bar a rank and occurrence, a band an occurrence."""
+    return {"time": column(rows, "dur_ns", US)}, {"rect": len(rows), "area": len(by(rows, "place"))}
+
+
+def special_operators(rows: Rows) -> Expected:
+    """A cell with its number a rank and kind."""
+    counts = column(rows, "op_count")
+    return {"op_count": counts}, {"rect": len(rows), "text": len(rows)}
+
+
+def pipeline_stages(rows: Rows) -> Expected:
+    """Parts of each rank's time in the pipeline, as shares and as times."""
+    parts = {words: column(rows, name, US) for name, (words, _) in STAGE_PARTS.items()}
+    parts = {words: values for words, values in parts.items() if any(values)}
+    return parts, {"rect": 2 * sum(seen(values) for values in parts.values())}
+
+
+def cluster_step_trace(rows: Rows) -> Expected:
+    """Parts of the mean step; where the backward pass is not known, the rest is one part."""
+    steps = len(rows)
+    told = {
+        "iteration interval": total(rows, "iteration_interval_ns"),
+        "forward and backward": sum(row["forward_backward_ns"] or 0 for row in rows),
+        "tail": sum(row["tail_ns"] or 0 for row in rows),
+    }
+    told["not told apart"] = total(rows, "total_ns") - sum(told.values())
+    return {words: [ns / steps / US] for words, ns in told.items()}, {"rect": 2 * len(told)}
+
+
+def p2p_pairs(rows: Rows) -> Expected:
+    """A bar for the transfer on either side, one for a wait, a line between the sides."""
+    sides = ("send", "recv")
+    first = min(row[f"{side}_start_ns"] for row in rows for side in sides)
+    ends = [row["end_ns"] for row in rows for _ in sides]
+    waits = [(row, side) for row in rows for side in sides if row[f"{side}_wait_ns"]]
+    ends += [row[f"{side}_start_ns"] + row[f"{side}_wait_ns"] for row, side in waits]
+    highs = sorted((end - first) / US for end in ends)
+    return {"high": highs}, {"rect": len(highs), "line": len(rows)}
+
+
+def collective_arrivals(rows: Rows) -> Expected:
+    """A bar for a wait, one for the transfer."""
+    unit = MS if max(row["end_ns"] - row["start_ns"] for row in rows) >= MS else US
+    first = min(row["start_ns"] for row in rows)
+    ends = [row["end_ns"] for row in rows]
+    ends += [row["start_ns"] + row["wait_ns"] for row in rows if row["wait_ns"]]
+    highs = sorted((end - first) / unit for end in ends)
+    return {"high": highs}, {"rect": len(highs)}
+
+
 FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     all_to_all_traffic: ("experts", {}),
     links: ("sends", {}),
@@ -337,6 +414,14 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     collective_waits: ("job", {}),
     stragglers: ("job", {}),
     what_if: ("job", {}),
+    cluster_overview: ("overview", {}),
+    utilisation_over_time: ("overview", {}),
+    operator_across_ranks: ("overview", {}),
+    special_operators: ("overview", {}),
+    pipeline_stages: ("pipeline", {}),
+    cluster_step_trace: ("passes", {}),
+    p2p_pairs: ("pipeline", {}),
+    collective_arrivals: ("job", {}),
     comm_comp_overlap: ("job", {}),
     trace_diff: ("pair", {}),
     memory_bandwidth_series: ("job", {}),

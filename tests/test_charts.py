@@ -21,6 +21,7 @@ import vl_convert
 import hta_sql
 from hta_sql import charts
 from hta_sql.charts import files, page, style
+from hta_sql.charts.pipeline import STAGE_PARTS
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.drawn_marks import drawn_rows, picture_marks, size_of_png
@@ -110,6 +111,92 @@ def traffic(ranks: int) -> pd.DataFrame:
     )
 
 
+def crossed(**values: Any) -> pd.DataFrame:
+    """Each value with each: a row for every combination."""
+    found = pd.DataFrame({"run": ["job"]})
+    for name, several in values.items():
+        found = found.merge(pd.DataFrame({name: several}), how="cross")
+    return found
+
+
+def overview(ranks: int) -> pd.DataFrame:
+    """Ten steps of many ranks."""
+    table = crossed(rank=range(ranks), step=range(10))
+    far = {"own_ns": 45_678_901 + table["rank"] * 1_001, "slow_count": table["rank"] % 7}
+    return table.assign(host_name="node-17", verdict="as usual", **far)
+
+
+def utilisation(ranks: int) -> pd.DataFrame:
+    """A hundred buckets of many ranks."""
+    table = crossed(rank=range(ranks), bucket=range(100))
+    starts = table["bucket"] * 1_234_567
+    busy = 1_000_000 + table["rank"] * 3 + table["bucket"]
+    return table.assign(start_ns=starts, dur_ns=1_234_567, observed_ns=1_234_567, busy_ns=busy)
+
+
+def occurrences(ranks: int) -> pd.DataFrame:
+    """Twenty occurrences of three kernels on many ranks."""
+    table = crossed(name=["a" * 300, "b" * 300, "c" * 300], rank=range(ranks), place=range(1, 21))
+    starts = table["place"] * 7_654_321 + table["rank"] * 11
+    lasts = 123_456 + table["rank"] + table["name"].str[0].map(ord)
+    return table.assign(start_ns=starts, dur_ns=lasts, verdict="as usual")
+
+
+def specials(ranks: int) -> pd.DataFrame:
+    """Twenty kinds of operators on many ranks."""
+    table = crossed(kind=[f"kind {number}" for number in range(20)], rank=range(ranks))
+    return table.assign(op_count=1_234, is_different=table["rank"] % 3 == 0, about="why" * 30)
+
+
+def stages(ranks: int) -> pd.DataFrame:
+    """Sixteen stages of many ranks."""
+    table = crossed(rank=range(ranks))
+    parts = dict.fromkeys(STAGE_PARTS, 12345678 + table["rank"] * 1001)
+    return table.assign(pipeline=table["rank"] % 16, stage=table["rank"] // (ranks // 16), **parts)
+
+
+def step_trace(ranks: int) -> pd.DataFrame:
+    """Three parts of the steps of many ranks."""
+    table = crossed(rank=range(ranks), step=range(3))
+    parts = ("iteration_interval_ns", "forward_backward_ns", "tail_ns")
+    parts_of = dict.fromkeys(parts, 12345678 + table["rank"] * 1001)
+    return table.assign(total_ns=40_000_000 + 3_003 * table["rank"], **parts_of)
+
+
+def messages(ranks: int) -> pd.DataFrame:
+    """A hundred messages from each of many ranks to the one sixteen further on."""
+    table = crossed(src_rank=range(ranks), number=range(100))
+    starts = table["number"] * 1_234_567 + table["src_rank"]
+    return table.assign(
+        collective_id=range(len(table)),
+        dst_rank=table["src_rank"] + 16,
+        src_stage=table["src_rank"] // 16,
+        dst_stage=table["src_rank"] // 16 + 1,
+        step=3,
+        is_forward=True,
+        send_start_ns=starts,
+        recv_start_ns=starts - 1_001,
+        send_wait_ns=0,
+        recv_wait_ns=1_001,
+        end_ns=starts + 10_001,
+    )
+
+
+def arrivals(ranks: int) -> pd.DataFrame:
+    """Many ranks that come one after another."""
+    table = crossed(rank=range(ranks))
+    starts = 987_654_321 + table["rank"] * 1_001
+    return table.assign(
+        collective_id=17,
+        collective="all_reduce",
+        host_name="node-17",
+        place=table["rank"] + 1,
+        start_ns=starts,
+        wait_ns=starts.max() - starts,
+        end_ns=starts.max() + 123_456,
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "table", "rows"),
     [
@@ -129,6 +216,15 @@ def traffic(ranks: int) -> pd.DataFrame:
         ),
         ("gpu_kernels_by_name", kernels(RANKS), 30),
         ("all_to_all_traffic", traffic(RANKS), 64 * 64),
+        ("cluster_overview", overview(RANKS), 96 * 10),
+        ("utilisation_over_time", utilisation(RANKS), 96 * 34),
+        ("operator_across_ranks", occurrences(RANKS), 32 * 20 * 3),
+        ("special_operators", specials(RANKS), 20 * 20),
+        ("pipeline_stages", stages(RANKS), RANKS),
+        ("cluster_step_trace", step_trace(RANKS), RANKS),
+        # Two bars of the transfer, one of the wait, two ends of the line.
+        ("p2p_pairs", messages(RANKS), 600 * 5),
+        ("collective_arrivals", arrivals(RANKS), 96 * 2 - 1),
     ],
 )
 def test_4096_ranks_stay_below_2_mb(name: str, table: pd.DataFrame, rows: int) -> None:

@@ -14,6 +14,7 @@ from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
 try:
     from hta_sql.charts import (
+        cluster,
         communication,
         compare,
         counters,
@@ -21,6 +22,7 @@ try:
         kernels,
         launches,
         operators,
+        pipeline,
         stragglers,
         timeline,
         waits,
@@ -47,6 +49,7 @@ __all__ = ["FIGURES", "Drawable", "draw", "save", "side_by_side"]
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
     name: getattr(topic, name)
     for topic in (
+        cluster,
         communication,
         compare,
         counters,
@@ -54,6 +57,7 @@ FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
         kernels,
         launches,
         operators,
+        pipeline,
         stragglers,
         timeline,
         waits,

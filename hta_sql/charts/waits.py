@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.matrix import CELLS, matrix
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     RUNS,
-    WIDTH,
     data,
     duration_unit,
     headed,
     lane_names,
     lanes,
     nothing,
-    subtitled,
 )
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ STEP_PARTS = {
     "idle_after_ns": ("idle after", "#DDE2E6"),
 }
 """Column of ``step_accounting`` ─▶ what people call it, and its colour; in the order of the bar."""
-
-CELLS = 96
-"""A matrix has at most so many columns, and as many rows."""
 
 
 def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
@@ -104,29 +100,18 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
         wait=("wait", "mean"), name=("collective", "first")
     )
     cells["at"] = cells["x"] * wide + 1
-    rows = cells["rank"].nunique()
-    axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
-    chart: alt.Chart = (
-        alt.Chart(data(cells), width=WIDTH, height=alt.Step(max(5, min(18, 480 // max(1, rows)))))
-        .mark_rect()
-        .encode(
-            x=alt.X("x:O", axis=None),
-            y=alt.Y("rank:O", title="Rank", axis=axis),
-            color=alt.Color(
-                "wait:Q",
-                title=f"Wait [{unit}]",
-                scale=alt.Scale(domainMin=0, range=["#FFF6E5", "#E69F00", "#7A3E00"]),
-                legend=alt.Legend(gradientLength=90),
-            ),
-            tooltip=[
-                alt.Tooltip("rank:N", title="Rank"),
-                alt.Tooltip("at:Q", title="Collective no."),
-                alt.Tooltip("name:N", title="Collective"),
-                alt.Tooltip("wait:Q", title=f"Wait [{unit}]", format=",.4~g"),
-            ],
-        )
+    colour = alt.Color(
+        "wait:Q",
+        title=f"Wait [{unit}]",
+        scale=alt.Scale(domainMin=0, range=["#FFF6E5", "#E69F00", "#7A3E00"]),
+        legend=alt.Legend(gradientLength=90),
     )
-    return chart.properties(title=subtitled(f"Run {run}")) if run else chart
+    tooltip = [
+        alt.Tooltip("at:Q", title="Collective no."),
+        alt.Tooltip("name:N", title="Collective"),
+        alt.Tooltip("wait:Q", title=f"Wait [{unit}]", format=",.4~g"),
+    ]
+    return matrix(cells, {"x": alt.X("x:O", axis=None)}, colour, tooltip, run=run)
 
 
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:

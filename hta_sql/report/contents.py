@@ -47,7 +47,12 @@ MAX_RANKS = {
 }
 """Where an analysis says nothing to people above so many ranks; another one stands for it."""
 
-CHART_ONLY = frozenset({"launch_histograms", "memory_bandwidth_series", "queue_length_series"})
+CHART_ONLY = frozenset(
+    {
+        *("launch_histograms", "memory_bandwidth_series", "queue_length_series"),
+        "utilisation_over_time",
+    }
+)
 """Rows that are points of a curve: nobody reads them one by one."""
 
 

@@ -33,8 +33,8 @@ CREATE OR REPLACE MACRO lib.profiled_steps(
 WITH
     _ops AS MATERIALIZED (
         SELECT g.run, g.rank, g.event_id, g.step, g.class, g.launch_id, g.ts, g.dur
-        FROM gpu_ops AS g
-        WHERE g.class IN ('computation', 'communication') AND NOT g.is_suspect AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        FROM lib.launched_gpu_ops(runs, ranks, NULL, true) AS g
+        WHERE g.class IN ('computation', 'communication')
     ),
     _launched AS (
         SELECT o.run, o.rank, o.step, max(o.ts + o.dur) AS end_ts

@@ -56,29 +56,30 @@ WITH
         LEFT JOIN staged AS a ON a.run = m.run AND a.rank = m.src_rank
         LEFT JOIN staged AS b ON b.run = m.run AND b.rank = m.dst_rank
     ),
-    counted AS (
-        SELECT
-            m.run, m.rank, m.step,
-            count_if(m.is_send AND m.dst_stage > m.src_stage) AS sent,
-            count_if(NOT m.is_send AND m.dst_stage > m.src_stage) AS received,
-            sum(m.wait_ns)::BIGINT AS waited
-        FROM messages AS m
-        GROUP BY m.run, m.rank, m.step
-    ),
     ops AS MATERIALIZED (
         SELECT
             {'run': g.run, 'rank': g.rank, 'step': g.step} AS lane, g.ts, g.dur,
+            m.is_send, m.dst_stage > m.src_stage AS is_forward, m.wait_ns,
             CASE
                 WHEN g.class = 'computation' THEN 1
                 WHEN m.is_send THEN 3
                 WHEN NOT m.is_send THEN 4
                 ELSE 2
             END AS layer
-        FROM lib.scoped_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
+        FROM lib.launched_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
         JOIN staged AS s ON s.run = g.run AND s.rank = g.rank
         LEFT JOIN messages AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
         -- A trace without steps is one; in others, what lies outside of them belongs to none.
         WHERE g.step IS NOT NULL OR NOT EXISTS (FROM steps AS p WHERE p.run = g.run AND p.rank = g.rank)
+    ),
+    counted AS (
+        SELECT
+            o.lane,
+            count_if(o.is_send AND o.is_forward) AS sent,
+            count_if(NOT o.is_send AND o.is_forward) AS received,
+            sum(o.wait_ns)::BIGINT AS waited
+        FROM ops AS o
+        GROUP BY o.lane
     ),
     spans AS MATERIALIZED (
         SELECT o.lane, min(o.ts) AS from_ts, max(o.ts + o.dur) AS to_ts
@@ -105,7 +106,7 @@ WITH
     ),
     known AS (
         SELECT
-            s.lane.run AS run, s.lane.rank AS rank, s.lane.step AS step,
+            s.lane, s.lane.run AS run, s.lane.rank AS rank, s.lane.step AS step,
             r.pipeline, r.stage, r.stage_count,
             s.to_ts - s.from_ts AS span,
             s.from_ts - round(c.ahead_ns + c.drift * (s.from_ts - c.mid_ts))::BIGINT AS from_ns,
@@ -142,7 +143,7 @@ SELECT
     w.stage_count,
     w.rank,
     w.step,
-    coalesce(CASE WHEN w.stage < w.stage_count - 1 THEN n.sent ELSE n.received END, 0)::BIGINT AS micro_batch_count,
+    CASE WHEN w.stage < w.stage_count - 1 THEN n.sent ELSE n.received END::BIGINT AS micro_batch_count,
     w.span AS span_ns,
     w.computed AS compute_ns,
     w.other AS exposed_other_ns,
@@ -162,6 +163,6 @@ SELECT
 FROM whole AS w
 JOIN averaged AS a ON a.run = w.run AND a.step IS NOT DISTINCT FROM w.step AND a.stage = w.stage
 JOIN slowest AS l ON l.run = w.run AND l.step IS NOT DISTINCT FROM w.step
-LEFT JOIN counted AS n ON n.run = w.run AND n.rank = w.rank AND n.step IS NOT DISTINCT FROM w.step
+JOIN counted AS n ON n.lane = w.lane
 WHERE lib.wanted(ranks, w.rank)
 ORDER BY w.run, w.step, w.pipeline, w.stage, w.rank

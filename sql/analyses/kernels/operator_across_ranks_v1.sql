@@ -1,6 +1,7 @@
 -- The k-th occurrence of an operator or kernel on all ranks side by side: slow on one rank, or everywhere.
 --
--- The k-th of a step on one rank is compared with the k-th of the same step on the others. A rank is slow where
+-- The k-th of a step on one rank is compared with the k-th of the same step on the others; what lies outside of
+-- the steps of a trace, or was launched before the capture began, is left out. A rank is slow where
 -- the mean of all its occurrences lies far from that of the other ranks; an occurrence is slow everywhere
 -- where its median over the ranks lies far from that of the other occurrences; far is 3.5 standard deviations,
 -- taken from the median absolute deviation, and from 1 % of the median at least. Fewer than three tell nothing.
@@ -47,7 +48,7 @@ CREATE OR REPLACE MACRO operator_across_ranks_v1(
 WITH
     candidates AS (
         SELECT 'device' AS side, g.run, g.rank, g.step, g.event_id, g.name, g.ts, g.dur
-        FROM lib.scoped_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
+        FROM lib.launched_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
         WHERE op_name IS NOT NULL OR g.kind = 'kernel'
         UNION ALL
         SELECT 'host', h.run, h.rank, h.step, h.event_id, h.name, h.ts, h.dur
@@ -66,12 +67,17 @@ WITH
         WHERE op_name IS NULL OR op_name IN (t.name, n.short_name)
         QUALIFY num_names IS NULL OR row_number() OVER (PARTITION BY t.run ORDER BY t.total DESC, t.side, t.name) <= num_names
     ),
+    stepped AS (
+        SELECT DISTINCT p.run, p.rank FROM steps AS p WHERE lib.wanted(runs, p.run)
+    ),
     ops AS MATERIALIZED (
         SELECT
             c.run, c.side, c.name, c.step, c.rank, c.event_id, c.ts, c.dur,
             row_number() OVER (PARTITION BY c.run, c.side, c.name, c.rank, c.step ORDER BY c.ts, c.event_id) AS occurrence
         FROM candidates AS c
         JOIN chosen AS h ON h.run = c.run AND h.side = c.side AND h.name = c.name
+        LEFT JOIN stepped AS p ON p.run = c.run AND p.rank = c.rank
+        WHERE c.step IS NOT NULL OR p.run IS NULL
     ),
     means AS (
         SELECT o.run, o.side, o.name, o.rank, sum(o.dur) / count(*) AS mean_dur

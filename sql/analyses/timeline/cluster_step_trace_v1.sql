@@ -8,7 +8,7 @@
 -- launched in it. The forward pass begins with its first computation that neither backward pass nor optimizer
 -- launched; the backward pass ends with the last computation launched under autograd's engine, a backward
 -- operator or an annotation that says backward. A later stage of a pipeline has its wait for the first
--- micro-batch in its interval. Means over the steps are those of cluster_step_means.
+-- micro-batch in its interval, the first step of a capture what was launched before it. Means over the steps are those of cluster_step_means.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,0 +1,61 @@
+"""Matrices: a row a rank, a column a step, a collective or a piece of time; a colour a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from hta_sql.charts.style import WIDTH, data, subtitled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CELLS = 96
+"""A matrix has at most so many columns, and as many rows."""
+
+
+def matrix(
+    cells: pd.DataFrame,
+    x: dict[str, Any],
+    colour: alt.Color,
+    tooltip: list[alt.Tooltip],
+    *,
+    run: str = "",
+) -> alt.Chart:
+    """Draw a cell for each row.
+
+    Args:
+        cells: A column ``rank``, and those that the encodings name.
+        x: The encodings of a cell along x.
+        colour: What is dark and what is light.
+        tooltip: What a cell says beside its rank.
+        run: Heads the panel, where there are several.
+    """
+    rows = max(1, cells["rank"].nunique())
+    axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
+    chart: alt.Chart = (
+        alt.Chart(data(cells), width=WIDTH, height=alt.Step(max(5, min(18, 480 // rows))))
+        .mark_rect()
+        .encode(
+            **x,
+            y=alt.Y("rank:O", title="Rank", axis=axis),
+            color=colour,
+            tooltip=[alt.Tooltip("rank:N", title="Rank"), *tooltip],
+        )
+    )
+    return chart.properties(title=subtitled(f"Run {run}")) if run else chart
+
+
+def spread(values: list[int], most: int = CELLS) -> list[int]:
+    """Choose so many values, as far apart as they are: the first and the last among them."""
+    if len(values) <= most:
+        return values
+    last = len(values) - 1
+    return [values[round(at * last / (most - 1))] for at in range(most)]
+
+
+def filled(column: pd.Series[Any], word: str) -> pd.Series[Any]:
+    """Write a word where a text is missing; a column without any text has floats."""
+    texts: pd.Series[Any] = column.astype(object).where(column.notna(), word)
+    return texts

@@ -1,0 +1,65 @@
+-- One collective: in which order its ranks came, how long each waited, and when the data then moved.
+--
+-- Of each run the collective in which its ranks waited longest, summed over them, or the one that is asked for.
+-- Not chosen by itself: what some ranks lack, the first collective of a rank in the capture, and where ends do
+-- not agree, so that waits are none. Times are in the time that all ranks share.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs; all ranks of one collective
+-- Reference: TraceLens nccl_implicit_sync, of one collective
+-- Needs: GPU activity of two ranks that communicate
+CREATE OR REPLACE MACRO collective_arrivals_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- collective_id of the collective; NULL means the one with the longest waits.
+    chosen_id BIGINT := NULL
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   collective_id  BIGINT          Number of the collective, as in collectives.
+--   collective     VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   pg_desc        VARCHAR         Process group description.
+--   step           BIGINT          Profiler step; NULL outside of steps.
+--   place          BIGINT [1]      1 for the rank that came first.
+--   rank           INTEGER         Rank of the process.
+--   host_name      VARCHAR         Host; NULL where the trace does not name it.
+--   event_id       BIGINT          event_id of the kernel.
+--   start_ns       BIGINT [ns]     Start.
+--   end_ns         BIGINT [ns]     End.
+--   late_ns        BIGINT [ns]     How much later than the first rank it came.
+--   wait_ns        BIGINT [ns]     Until the last rank came, at most as long as it was there; NULL without a match.
+--   transfer_ns    BIGINT [ns]     From then to the first end; NULL without a match.
+--   is_last        BOOLEAN         The rank that came last.
+--   bytes          BIGINT [bytes]  Size of the message as nccl-tests counts it.
+WITH
+    longest AS (
+        SELECT m.run, m.collective_id
+        FROM matched_collectives AS m
+        WHERE
+            lib.wanted(runs, m.run)
+            AND CASE WHEN chosen_id IS NULL THEN m.is_complete AND NOT m.is_startup AND m.ends_agree ELSE m.collective_id = chosen_id END
+        GROUP BY m.run, m.collective_id
+        QUALIFY row_number() OVER (PARTITION BY m.run ORDER BY sum(m.wait_ns) DESC NULLS LAST, m.collective_id) = 1
+    )
+SELECT
+    m.run,
+    m.collective_id,
+    m.collective,
+    m.pg_desc,
+    m.step,
+    row_number() OVER (PARTITION BY m.run ORDER BY m.start_ns, m.rank) AS place,
+    m.rank,
+    k.host_name,
+    m.event_id,
+    m.start_ns,
+    m.end_ns,
+    m.start_ns - min(m.start_ns) OVER (PARTITION BY m.run) AS late_ns,
+    m.wait_ns,
+    m.transfer_ns,
+    m.is_last,
+    lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS bytes
+FROM matched_collectives AS m
+JOIN longest AS l ON l.run = m.run AND l.collective_id = m.collective_id
+JOIN ranks AS k ON k.run = m.run AND k.rank = m.rank
+ORDER BY m.run, place

@@ -1,0 +1,33 @@
+-- The device activity that an analysis looks at, each in the step that launched it.
+--
+-- What was launched before the capture began runs on into its first steps and belongs to none of them: it has no
+-- launch in the trace. Where a rank has no launches at all, the step is that of its own start.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.launched_gpu_ops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns: those of gpu_ops.
+WITH
+    _launching AS (
+        SELECT g.run, g.rank
+        FROM gpu_ops AS g
+        WHERE g.launch_id IS NOT NULL AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        GROUP BY g.run, g.rank
+    ),
+    _placed AS (
+        SELECT g.* REPLACE (CASE WHEN g.launch_id IS NOT NULL OR n.run IS NULL THEN g.step END AS step)
+        FROM lib.scoped_gpu_ops(runs, ranks, NULL, include_last_profiler_step) AS g
+        LEFT JOIN _launching AS n ON n.run = g.run AND n.rank = g.rank
+    )
+SELECT p.*
+FROM _placed AS p
+WHERE lib.wanted(steps, p.step)
