@@ -6,12 +6,14 @@
 --
 -- Status: stable
 -- Since: 0.1
--- Scope: runs; all ranks of one collective
+-- Scope: runs, ranks; one collective is of one step
 -- Reference: TraceLens nccl_implicit_sync, of one collective
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO collective_arrivals_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank.
+    ranks INTEGER[] := NULL,
     -- collective_id of the collective; NULL means the one with the longest waits.
     chosen_id BIGINT := NULL
 ) AS TABLE
@@ -41,25 +43,33 @@ WITH
             AND CASE WHEN chosen_id IS NULL THEN m.is_complete AND NOT m.is_startup AND m.ends_agree ELSE m.collective_id = chosen_id END
         GROUP BY m.run, m.collective_id
         QUALIFY row_number() OVER (PARTITION BY m.run ORDER BY sum(m.wait_ns) DESC NULLS LAST, m.collective_id) = 1
+    ),
+    arrived AS (
+        SELECT
+            m.*, k.host_name,
+            row_number() OVER (PARTITION BY m.run ORDER BY m.start_ns, m.rank) AS place,
+            m.start_ns - min(m.start_ns) OVER (PARTITION BY m.run) AS late_ns
+        FROM matched_collectives AS m
+        JOIN longest AS l ON l.run = m.run AND l.collective_id = m.collective_id
+        JOIN ranks AS k ON k.run = m.run AND k.rank = m.rank
     )
 SELECT
-    m.run,
-    m.collective_id,
-    m.collective,
-    m.pg_desc,
-    m.step,
-    row_number() OVER (PARTITION BY m.run ORDER BY m.start_ns, m.rank) AS place,
-    m.rank,
-    k.host_name,
-    m.event_id,
-    m.start_ns,
-    m.end_ns,
-    m.start_ns - min(m.start_ns) OVER (PARTITION BY m.run) AS late_ns,
-    m.wait_ns,
-    m.transfer_ns,
-    m.is_last,
-    lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS bytes
-FROM matched_collectives AS m
-JOIN longest AS l ON l.run = m.run AND l.collective_id = m.collective_id
-JOIN ranks AS k ON k.run = m.run AND k.rank = m.rank
-ORDER BY m.run, place
+    a.run,
+    a.collective_id,
+    a.collective,
+    a.pg_desc,
+    a.step,
+    a.place,
+    a.rank,
+    a.host_name,
+    a.event_id,
+    a.start_ns,
+    a.end_ns,
+    a.late_ns,
+    a.wait_ns,
+    a.transfer_ns,
+    a.is_last,
+    lib.message_bytes(a.collective, a.elem_type, a.in_elems, a.out_elems) AS bytes
+FROM arrived AS a
+WHERE lib.wanted(ranks, a.rank)
+ORDER BY a.run, a.place
