@@ -17,6 +17,9 @@ MATRIX = "ampere_sgemm_128x64_tn"
 ATTENTION = "flash_fwd_kernel"
 SMALL = "vectorized_elementwise_kernel"
 
+ELEMENTS = 1 << 20
+"""Size of a reduction."""
+
 TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US, "ep": 60 * US}
 
 
@@ -35,6 +38,8 @@ class Collective:
     transfer: int = 0
     is_last: bool = False
     name: str = ""
+    elements: int = ELEMENTS
+    elem_type: str = "Float"
     event: int | None = None
     """Position in the trace; None where the capture lost it."""
 
@@ -90,6 +95,9 @@ def simulate(job: PlantedJob) -> list[Rank]:
         if len(together) == len(came.group):
             _meet(job, together, link)
             ready += [(part.rank, part.end) for part in together]
+    # Nobody comes to what one rank runs more than the others.
+    for program in programs:
+        program.close()
     return [runner.did for runner in runners]
 
 
@@ -128,6 +136,8 @@ class _Runner:
             with self.span("user_annotation", f"ProfilerStep#{self.step}"):
                 with self.span("user_annotation", LOADER):
                     self.now += 60 * US + job.loading.get(self.rank, 0)
+                if job.extra_collective.get(self.rank) == self.step:
+                    yield from self.reduce(elements=1)
                 for _ in range(job.micro_batches):
                     yield from self.receive(-1)
                     for _ in range(job.layers):
@@ -158,17 +168,24 @@ class _Runner:
             self.operator("aten::scaled_dot_product_attention", [(ATTENTION, round(attention), 48)])
             self.operator("aten::add", [(SMALL, 20 * US, 32)])
         if job.tp > 1:
-            yield from self.collective("tp", job.tp_group(rank), TP_STREAM, "allreduce")
+            part = Collective("tp", job.tp_group(rank), 0, rank, 0)
+            yield from self.collective(part, TP_STREAM, "allreduce")
         if job.experts > 1:
-            yield from self.collective("ep", job.ep_group(rank), EP_STREAM, "all_to_allv")
+            part = Collective("ep", job.ep_group(rank), 0, rank, 0)
+            yield from self.collective(part, EP_STREAM, "all_to_allv")
             self.operator("aten::mm", [matrix])
-            yield from self.collective("ep", job.ep_group(rank), EP_STREAM, "all_to_allv")
+            part = Collective("ep", job.ep_group(rank), 0, rank, 0)
+            yield from self.collective(part, EP_STREAM, "all_to_allv")
 
     def gradients(self) -> Meeting:
-        group = self.job.dp_group(self.rank)
-        if len(group) > 1:
-            joins = not self.job.overlap
-            yield from self.collective("dp", group, DP_STREAM, "allreduce", joins=joins)
+        if len(self.job.dp_group(self.rank)) > 1:
+            is_other = self.job.other_type.get(self.rank) == self.step
+            yield from self.reduce(elem_type="BFloat16" if is_other else "Float")
+
+    def reduce(self, elements: int = ELEMENTS, elem_type: str = "Float") -> Meeting:
+        group, joins = self.job.dp_group(self.rank), not self.job.overlap
+        part = Collective("dp", group, 0, self.rank, 0, elements=elements, elem_type=elem_type)
+        yield from self.collective(part, DP_STREAM, "allreduce", joins=joins)
 
     def send(self, to: int) -> Meeting:
         yield from self.pass_on(to, "send")
@@ -184,7 +201,7 @@ class _Runner:
             return
         other = self.rank + direction * job.ranks // job.stages
         pair = (self.rank, other) if what == "send" else (other, self.rank)
-        yield from self.collective("pp", pair, PP_STREAM, what)
+        yield from self.collective(Collective("pp", pair, 0, self.rank, 0), PP_STREAM, what)
 
     def length(self, ns: int) -> int:
         job, rank = self.job, self.rank
@@ -204,11 +221,11 @@ class _Runner:
                 self.add(Event("kernel", kernel, start, end, COMPUTE, correlation, external, grid))
 
     def collective(
-        self, kind: str, group: tuple[int, ...], stream: int, name: str, *, joins: bool = True
+        self, part: Collective, stream: int, name: str, *, joins: bool = True
     ) -> Meeting:
-        number = self.numbers[kind, group]
-        self.numbers[kind, group] += 1
-        part = Collective(kind, group, number, self.rank, 0, name=name)
+        part.name = name
+        part.number = self.numbers[part.kind, part.group]
+        self.numbers[part.kind, part.group] += 1
         with self.span("cpu_op", "record_param_comms", part) as external:
             self.now += 4 * US
             correlation, launched = self.launch(external)
@@ -238,9 +255,11 @@ class _Runner:
         event = Event(category, name, self.now, 0, external=self.ids, collective=part)
         self.add(event)
         self.now += 1 * US
-        yield event.external
-        self.now += 1 * US
-        event.end = self.now
+        try:
+            yield event.external
+        finally:
+            self.now += 1 * US
+            event.end = self.now
 
     def add(self, event: Event) -> None:
         self.did.events.append(event)

@@ -73,6 +73,12 @@ class PlantedJob:
     slow_pair: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """Sender and receiver of a pipeline ─▶ factor on its transfers."""
 
+    # Ranks out of step: rank ─▶ the step in which.
+    extra_collective: Mapping[int, int] = field(default_factory=dict)
+    """It reduces one element that the others do not: each later one meets the next of theirs."""
+    other_type: Mapping[int, int] = field(default_factory=dict)
+    """It reduces halves where the others reduce floats."""
+
     # How it was captured.
     clocks: Mapping[int, Clock] = field(default_factory=dict)
     hosts: int = 1

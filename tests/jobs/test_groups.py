@@ -10,7 +10,8 @@ import pytest
 
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import KINDS
-from tests.jobs.traces import ELEMENTS, ROW, Trace, tokens_received, tokens_sent
+from tests.jobs.simulator import ELEMENTS
+from tests.jobs.traces import ROW, Trace, tokens_received, tokens_sent
 
 FLOAT = 4
 NANOSECONDS = 2_000

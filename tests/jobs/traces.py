@@ -10,7 +10,6 @@ from typing import Any
 from tests.jobs.simulator import Collective, Event, Rank, simulate
 from tests.jobs.spec import PlantedJob
 
-ELEMENTS = 1 << 20
 GROUP_NAMES = {"tp": 1, "dp": 2, "pp": 3, "ep": 4}
 ROW = 128
 """Elements of a token."""
@@ -113,10 +112,10 @@ def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
     is_cut = job.cut_lists and len(group) > 2
     args: dict[str, Any] = {
         "Collective name": part.name,
-        "In msg nelems": ELEMENTS,
-        "Out msg nelems": ELEMENTS,
+        "In msg nelems": part.elements,
+        "Out msg nelems": part.elements,
         "Group size": len(group),
-        "dtype": "Float",
+        "dtype": part.elem_type,
         "Process Group Name": str(GROUP_NAMES[part.kind]),
         "Process Group Description": part.kind,
         "Process Group Ranks": f"[{group[0]}, {group[1]}, ...]" if is_cut else json.dumps(group),

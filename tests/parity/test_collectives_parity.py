@@ -68,6 +68,11 @@ def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -
         assert methods.keys() <= {("none", False)}
 
 
+def test_the_ranks_of_the_public_jobs_run_the_same_collectives(jobs_store: TraceStore) -> None:
+    """And lack none of them, but where the capture opens or closes."""
+    assert jobs_store.run("collective_mismatches").rows() == []
+
+
 @pytest.mark.parametrize("job", ONE_GROUP)
 def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
     """It shifts each rank's kernels so that their ends lie closest to those of the longest one."""

@@ -51,6 +51,14 @@ WITH
         FROM health AS h
         GROUP BY h.run
     ),
+    mismatches AS (
+        SELECT
+            m.run, m.differs_in = 'missing' AS is_missing, count(DISTINCT m.collective_id) AS collective_count,
+            arg_min(m, (m.start_ns, m.collective_id, m.rank)) AS first
+        FROM lib.mismatched_collectives(runs) AS m
+        GROUP BY m.run, m.differs_in = 'missing'
+        HAVING bool_or(lib.wanted(ranks, m.rank))
+    ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
             format('{} spans could not be read; the first at byte {}: {}.', h.lost_count, h.first_loss_offset, h.first_loss) AS message,
@@ -217,6 +225,20 @@ WITH
             'Figures per step cover different ranks.', 'Use the same schedule on all ranks.'
         FROM run_facts AS r
         WHERE r.most_steps <> r.least_steps
+        UNION ALL
+        SELECT m.run, NULL, 'error', 'collectives_differ', m.collective_count,
+            format('Ranks of one group run different collectives, {} times; the first: rank {} {}, others {}.', m.collective_count, m.first.rank, m.first.value, m.first.usual_value),
+            'Results of the job may be wrong, or it hangs; waits in these collectives mean nothing.',
+            'FROM collective_mismatches; look for code that depends on the rank before the first one.'
+        FROM mismatches AS m
+        WHERE NOT m.is_missing
+        UNION ALL
+        SELECT m.run, NULL, 'warning', 'collectives_missing', m.collective_count,
+            format('{} collectives are not in the traces of all their ranks, though these were captured; the first: rank {} lacks {}.', m.collective_count, m.first.rank, m.first.usual_value),
+            'Their waits are left out.',
+            'FROM collective_mismatches; events were lost, or a rank did not take part.'
+        FROM mismatches AS m
+        WHERE m.is_missing
         UNION ALL
         SELECT h.run, NULL, 'warning', 'older_columns', count(*),
             format('An older version wrote {} of its ranks, without: {}.', count(*), h.missing_columns),

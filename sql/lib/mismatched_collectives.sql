@@ -1,0 +1,128 @@
+-- Where ranks that are matched as one collective do not run the same one, and where a rank lacks one.
+--
+-- What must be equal on all ranks: the collective, the type of the elements, and their number where the
+-- kind of collective says so (an all-to-all or a gather of uneven parts has other numbers on each rank, an
+-- all-gather is compared by what comes out of it, a reduce-scatter by what goes in). What most ranks say
+-- is usual; among as many, what the lowest rank says. What is not recorded is not compared, nor what a kernel's
+-- name alone says. What is matched by order is compared where its ends agree and the group is known: else
+-- it is the match that is wrong.
+--
+-- A rank lacks a collective that other ranks of its channel were in while it was between two others of its
+-- own: captures that open or close at other moments do not explain that.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.mismatched_collectives(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   channel_id     BIGINT          Number of the channel.
+--   collective_id  BIGINT          The same on all ranks of a collective.
+--   rank           INTEGER         Rank that differs from most, or lacks the collective.
+--   step           BIGINT          Profiler step; of other ranks where it lacks the collective.
+--   event_id       BIGINT          event_id of its kernel; NULL where it has none.
+--   op_id          BIGINT          event_id of the operator that launched it.
+--   collective     VARCHAR         What the others run.
+--   pg_name        VARCHAR         Process group name.
+--   pg_ranks       VARCHAR         Ranks of the group as JSON.
+--   differs_in     VARCHAR         What differs: collective, elem_type, in_elems, out_elems, several of them, or missing.
+--   value          VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
+--   usual_value    VARCHAR         What most run.
+--   usual_count    BIGINT [count]  Ranks that do.
+--   start_ns       BIGINT [ns]     First start of the collective, in the time that all ranks share.
+WITH
+    _parts AS (
+        SELECT
+            m.run, m.channel_id, m.collective_id, m.rank, m.step, m.event_id, m.op_id, m.collective, m.pg_name,
+            coalesce(m.member_ranks, m.pg_ranks) AS group_ranks, m.elem_type, m.in_elems, m.out_elems,
+            m.is_p2p, m.rank_count, m.found_count, m.match_method, m.start_ns, m.end_ns,
+            m.found_count > 1 AND (m.match_method = 'seq' OR (m.match_method <> 'stream' AND m.ends_agree AND NOT m.is_loose)) AS is_compared,
+            CASE WHEN NOT m.is_p2p AND m.told_by <> 'name' THEN m.collective END AS kind,
+            CASE WHEN m.collective IN ('all_reduce', 'reduce_scatter', 'broadcast', 'reduce', 'gather', 'send', 'recv') THEN m.in_elems END AS same_in,
+            CASE WHEN m.collective IN ('all_reduce', 'all_gather', 'broadcast', 'scatter') THEN m.out_elems END AS same_out
+        FROM matched_collectives AS m
+        WHERE m.rank_count > 1 AND lib.wanted(runs, m.run)
+    ),
+    _instances AS (
+        SELECT
+            p.run, p.channel_id, p.collective_id, any_value(p.rank_count) AS rank_count, any_value(p.found_count) AS found_count,
+            any_value(p.collective) AS collective, any_value(p.pg_name) AS pg_name, any_value(p.group_ranks) AS group_ranks,
+            any_value(p.step) AS step, min(p.start_ns) AS start_ns, max(p.end_ns) AS end_ns,
+            bool_or(p.is_compared)
+            AND coalesce(
+                min(p.kind) <> max(p.kind) OR min(p.elem_type) <> max(p.elem_type)
+                OR min(p.same_in) <> max(p.same_in) OR min(p.same_out) <> max(p.same_out),
+                false
+            ) AS differs
+        FROM _parts AS p
+        GROUP BY p.run, p.channel_id, p.collective_id
+    ),
+    _worded AS (
+        SELECT
+            p.*, i.start_ns AS first_start,
+            concat_ws(
+                ' ', p.collective,
+                CASE WHEN coalesce(p.same_in, p.same_out, p.in_elems) IS NOT NULL OR p.elem_type IS NOT NULL THEN 'of' END,
+                CASE WHEN p.same_out <> p.same_in THEN p.same_in || ' to ' || p.same_out ELSE coalesce(p.same_in, p.same_out, p.in_elems)::VARCHAR END,
+                p.elem_type
+            ) AS words
+        FROM _parts AS p
+        JOIN _instances AS i ON i.run = p.run AND i.collective_id = p.collective_id
+        WHERE i.differs
+    ),
+    _usual AS (
+        SELECT
+            w.run, w.collective_id, w.kind, w.elem_type, w.same_in, w.same_out,
+            any_value(w.collective) AS collective, any_value(w.words) AS words, count(*) AS n
+        FROM _worded AS w
+        GROUP BY w.run, w.collective_id, w.kind, w.elem_type, w.same_in, w.same_out
+        QUALIFY row_number() OVER (PARTITION BY w.run, w.collective_id ORDER BY count(*) DESC, min(w.rank)) = 1
+    ),
+    _differing AS (
+        SELECT
+            w.run, w.channel_id, w.collective_id, w.rank, w.step, w.event_id, w.op_id, u.collective, w.pg_name, w.group_ranks,
+            concat_ws(
+                ', ',
+                CASE WHEN w.kind <> u.kind THEN 'collective' END,
+                CASE WHEN w.elem_type <> u.elem_type THEN 'elem_type' END,
+                CASE WHEN w.same_in <> u.same_in THEN 'in_elems' END,
+                CASE WHEN w.same_out <> u.same_out THEN 'out_elems' END
+            ) AS differs_in,
+            w.words AS value, u.words AS usual_value, u.n AS usual_count, w.first_start AS start_ns
+        FROM _worded AS w
+        JOIN _usual AS u ON u.run = w.run AND u.collective_id = w.collective_id
+    ),
+    -- While a rank was in its capture for sure: from the end of its first collective to the start of its last.
+    _windows AS (
+        SELECT m.run, m.rank, min(m.end_ns) AS from_ns, max(m.start_ns) AS until_ns
+        FROM matched_collectives AS m
+        WHERE lib.wanted(runs, m.run)
+        GROUP BY m.run, m.rank
+    ),
+    _members AS (
+        SELECT p.run, p.channel_id, p.rank
+        FROM _parts AS p
+        GROUP BY p.run, p.channel_id, p.rank
+        -- Which group it is was guessed from the stream alone: what was not found says nothing.
+        HAVING NOT bool_or(p.match_method = 'stream')
+    ),
+    _missing AS (
+        SELECT i.run, i.channel_id, i.collective_id, s.rank, i.step, i.collective, i.pg_name, i.group_ranks, i.found_count, i.start_ns
+        FROM _instances AS i
+        JOIN _members AS s ON s.run = i.run AND s.channel_id = i.channel_id
+        JOIN _windows AS w ON w.run = i.run AND w.rank = s.rank AND w.from_ns < i.start_ns AND i.end_ns < w.until_ns
+        LEFT JOIN _parts AS p ON p.run = i.run AND p.collective_id = i.collective_id AND p.rank = s.rank
+        WHERE i.found_count < i.rank_count AND p.rank IS NULL
+    )
+SELECT
+    d.run, d.channel_id, d.collective_id, d.rank, d.step, d.event_id, d.op_id, d.collective, d.pg_name, d.group_ranks AS pg_ranks,
+    d.differs_in, d.value, d.usual_value, d.usual_count, d.start_ns
+FROM _differing AS d
+WHERE d.differs_in <> ''
+UNION ALL
+SELECT
+    m.run, m.channel_id, m.collective_id, m.rank, m.step, NULL, NULL, m.collective, m.pg_name, m.group_ranks,
+    'missing', NULL, m.collective, m.found_count, m.start_ns
+FROM _missing AS m

@@ -1,0 +1,91 @@
+"""Ranks that do not run the same collectives, in planted jobs: these are found, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.jobs.conftest import Jobs
+from tests.jobs.kinds import DP, KINDS, TP
+from tests.jobs.tables import database, derive, fill, rows_of
+from tests.jobs.traces import capture
+
+OUT_OF_STEP = {
+    "extra": replace(DP, extra_collective={1: 3}),
+    "extra, without seq": replace(DP, extra_collective={1: 3}, metadata="without seq"),
+    "extra, tp in dp": replace(TP, extra_collective={5: 3}, starts_late={0: 3_000_000}),
+    "other type": replace(DP, other_type={2: 3}),
+    "operators tell": replace(DP, other_type={2: 3}, metadata="operator"),
+}
+
+LOST = {"missing in the middle": (1, 1), "missing without seq": (1, 1)}
+"""Run ─▶ the rank of whose trace an event is missing, and how many."""
+
+
+def mismatches(con: duckdb.DuckDBPyConnection, run: str) -> list[dict[str, Any]]:
+    """The rows of a run."""
+    found = con.sql("FROM collective_mismatches(runs := [$run])", params={"run": run})
+    return list(found.to_arrow_table().to_pylist())
+
+
+def findings(con: duckdb.DuckDBPyConnection, run: str) -> list[tuple[Any, ...]]:
+    """The findings about collectives of a run."""
+    return con.execute(
+        "SELECT severity, finding, value FROM findings(runs := [$run]) "
+        "WHERE finding IN ('collectives_differ', 'collectives_missing') ORDER BY ALL",
+        {"run": run},
+    ).fetchall()
+
+
+@pytest.fixture(scope="module")
+def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Jobs with a rank that is out of step with the others."""
+    with database(tmp_path_factory.mktemp("desync")) as con:
+        fill(con, rows_of({run: (job, capture(job)) for run, job in OUT_OF_STEP.items()}))
+        derive(con)
+        yield con
+
+
+@pytest.mark.parametrize("run", KINDS)
+def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
+    """Late captures, doubled Seq, other clocks, pipelines: only an event that is lost is missing."""
+    found = mismatches(jobs.con, run)
+    rank, count = LOST.get(run, (None, 0))
+    assert [(row["rank"], row["differs_in"]) for row in found] == [(rank, "missing")] * count
+    assert findings(jobs.con, run) == [("warning", "collectives_missing", 1.0)] * count
+
+
+@pytest.mark.parametrize("run", [run for run, job in OUT_OF_STEP.items() if job.extra_collective])
+def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
+    out_of_step: duckdb.DuckDBPyConnection, run: str
+) -> None:
+    """Its all-reduce of one element meets the next one of the others, of a million."""
+    ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
+    (row,) = mismatches(out_of_step, run)
+    assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")
+    assert (row["value"], row["usual_value"]) == (
+        "all_reduce of 1 Float",
+        "all_reduce of 1048576 Float",
+    )
+    assert row["usual_count"] == 3
+    assert row["is_first"]
+    assert f"Rank {rank} runs all_reduce of 1 Float, where 3 of group" in row["message"]
+    assert findings(out_of_step, run) == [("error", "collectives_differ", 1.0)]
+
+
+@pytest.mark.parametrize("run", [run for run, job in OUT_OF_STEP.items() if job.other_type])
+def test_a_rank_with_elements_of_another_type(
+    out_of_step: duckdb.DuckDBPyConnection, run: str
+) -> None:
+    """Two reductions of one step, of halves; the first is marked."""
+    rows = mismatches(out_of_step, run)
+    assert [(r["rank"], r["step"], r["differs_in"], r["is_first"]) for r in rows] == [
+        (2, 3, "elem_type", True),
+        (2, 3, "elem_type", False),
+    ]
+    assert {row["value"] for row in rows} == {"all_reduce of 1048576 BFloat16"}
+    assert findings(out_of_step, run) == [("error", "collectives_differ", 2.0)]
