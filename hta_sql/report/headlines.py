@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.charts.style import CAUSE_COLOURS, PART_COLOURS
+from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
@@ -21,23 +22,29 @@ RUNS = 6
 """So many runs get statements of their own; the table has all."""
 SUBJECT_CHARACTERS = 120
 SMALL_PCT = 0.1
-"""A cost below this share of the GPU time is no statement."""
+"""A cost below this share of the time of the steps is no statement."""
 
 _NAMES = {
+    "idle_before": "Idle at the start of steps",
     "idle_host": "Waiting for the host",
     "idle_queued": "Idle with work in the queue",
     "idle_unknown": "Idle, cause not in the trace",
-    "exposed_communication": "Exposed communication",
+    "idle_after": "Idle at the end of steps",
+    "exposed_transfer": "Exposed transfers",
+    "exposed_wait": "Waiting for other ranks",
     "exposed_memory": "Exposed copies",
     "kernel": "Kernel",
 }
 
 _COLOURS = {
+    "idle_before": STEP_PARTS["idle_before_ns"][1],
     "idle_host": CAUSE_COLOURS["host_wait"],
     "idle_queued": PART_COLOURS["idle"],
     "idle_unknown": PART_COLOURS["idle"],
-    "exposed_communication": PART_COLOURS["exposed communication"],
-    "exposed_memory": PART_COLOURS["exposed memory"],
+    "idle_after": STEP_PARTS["idle_after_ns"][1],
+    "exposed_transfer": STEP_PARTS["exposed_transfer_ns"][1],
+    "exposed_wait": STEP_PARTS["exposed_wait_ns"][1],
+    "exposed_memory": STEP_PARTS["exposed_memory_ns"][1],
     "kernel": PART_COLOURS["computation"],
 }
 
@@ -77,9 +84,8 @@ def costs_markup(store: TraceStore, scope: Mapping[str, Any], rows: int) -> str:
         parts.append(missing(no_rows(analysis)))
     else:
         parts.append(
-            '<p class="quiet">Shares of GPU time: of each rank from the start of its first operation '
-            "to the end of its last, all ranks together. Idle and exposed times exclude each other; "
-            "kernels are what the rest is spent on.</p>"
+            '<p class="quiet">Shares of the time of the steps, all ranks together. Idle and exposed '
+            "times exclude each other; kernels are what the rest is spent on.</p>"
         )
         for number, (run, same) in enumerate(groupby(records(result), key=lambda r: r["run"])):
             if number < RUNS:
@@ -117,7 +123,8 @@ def _statement(row: dict[str, Any], longest: float) -> str:
         what = "launches" if row["cost"] == "kernel" else "gaps"
         number += f" in {row['event_count']:,} {what}"
     if row["worst_rank_ns"] != row["cost_ns"]:
-        number += f"; most on rank {row['worst_rank']}: {time_text(row['worst_rank_ns'])}"
+        where = "longest is rank" if row["cost"] == "exposed_wait" else "most on rank"
+        number += f"; {where} {row['worst_rank']}: {time_text(row['worst_rank_ns'])}"
         if row["worst_rank_pct"] is not None:
             number += f", {row['worst_rank_pct']:.1f} % of its time"
     width = 100 * (share or 0) / longest if longest else 0

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tests.properties.answers_device import PLACE, Row, grouped
 from tests.properties.answers_host import every_step, sequences
-from tests.properties.naive import as_json
+from tests.properties.naive import Scope, as_json
 
 if TYPE_CHECKING:
-    from tests.properties.naive import Item, Scope, World
+    from collections.abc import Iterable
+
+    from tests.properties.naive import Item, World
 
 
 def kernel_sequence_events(world: World, scope: Scope) -> list[Row]:
@@ -223,26 +225,24 @@ def channel(op: Item, peers: list[Item]) -> str:
     return f"stream {op.place[3]}"
 
 
-def top_costs(world: World, scope: Scope) -> list[Row]:
-    """The time between any two neighbouring bounds, each asked what ran in it."""
-    rows: dict[Any, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
-        bounds = sorted({ts for op in ops for ts in (op.ts, op.end)})
+def idle_causes(
+    world: World, windows: Iterable[tuple[str, int, int, int]]
+) -> dict[tuple[str, str], int]:
+    """Run and cost ─▶ idle time [ns] between operations in windows (run, rank, from, to)."""
+    found: dict[tuple[str, str], int] = defaultdict(int)
+    of_rank = grouped(world.ops(Scope(include_last_profiler_step=True)), lambda op: op.place[:2])
+    for run, rank, low, high in windows:
+        ops = of_rank.get((run, rank), [])
+        inside = [(max(op.ts, low), min(op.end, high)) for op in ops]
+        bounds = sorted({t for ts, end in inside if ts < end for t in (ts, end)})
         for ts, following in pairwise(bounds):
-            classes = {op.klass for op in ops if op.ts <= ts < op.end}
-            if "computation" in classes:
+            if any(op.ts <= ts < op.end for op in ops):
                 continue
-            if classes:
-                cost = "exposed_memory" if classes == {"memory"} else "exposed_communication"
-            else:
-                # Of those that start together, the order of a sweep: shorter ones first.
-                after = min((op for op in ops if op.ts > ts), key=lambda op: (op.ts, op.dur, op.id))
-                cost = "idle_unknown" if not after.launch else "idle_queued"
-                if after.launch and after.launch.ts > ts:
-                    cost = "idle_host"
-            rows[run, cost][rank] += following - ts
-    return [
-        {"run": run, "cost": cost, "cost_ns": sum(ns.values())}
-        | {"worst_rank": (worst := min(ns, key=lambda r: (-ns[r], r))), "worst_rank_ns": ns[worst]}
-        for (run, cost), ns in rows.items()
-    ]
+            # Of those that start together, the order of a sweep: shorter ones first.
+            later = (op for op in ops if op.ts > ts and op.dur)
+            after = min(later, key=lambda op: (op.ts, op.dur, op.id))
+            cost = "idle_unknown" if not after.launch else "idle_queued"
+            if after.launch and after.launch.ts > ts:
+                cost = "idle_host"
+            found[run, cost] += following - ts
+    return dict(found)

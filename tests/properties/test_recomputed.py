@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -73,7 +74,6 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
             ("idle_time_stats", time.idle_time_stats),
         )
     },
-    "top_costs": ("top_costs", {"num_kernels": 0}, tree.top_costs),
     "profiler_steps": ("profiler_steps", {}, host.profiler_steps),
     "aten_op_kernels_and_delay": (
         "aten_op_kernels_and_delay",
@@ -207,6 +207,41 @@ def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case
             continue
         columns = list(expected[0])
         assert comparable(found, columns) == comparable(expected, columns), scope
+
+
+def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> None:
+    """Each part of step_accounting is a cost; idle time between operations is told by its cause."""
+    seed, store = job
+    parts = ("idle_before", "idle_after", "exposed_transfer", "exposed_wait", "exposed_memory")
+    for scope in scopes(seed):
+        steps = found_rows(store, "step_accounting", {}, scope)
+        active = {
+            (row["run"], row["rank"])
+            for row in steps
+            if row["step_ns"]
+            > sum(row[f"idle_{where}_ns"] for where in ("before", "between", "after"))
+        }
+        steps = [row for row in steps if (row["run"], row["rank"]) in active]
+        expected: dict[tuple[str, str], int] = defaultdict(int)
+        for row in steps:
+            for part in parts:
+                expected[row["run"], part] += row[f"{part}_ns"]
+        known = {(row["run"], row["rank"], row["step"]) for row in steps}
+        windows = store.sql(
+            "SELECT run, rank, ts, ts + step_ns, step FROM step_parts WHERE NOT is_common"
+        )
+        chosen = [row[:4] for row in windows.rows() if (row[0], row[1], row[4]) in known]
+        for key, ns in tree.idle_causes(world(seed), chosen).items():
+            expected[key] += ns
+        found = found_rows(store, "top_costs", {"num_kernels": 0}, scope)
+        assert {(row["run"], row["cost"]): row["cost_ns"] for row in found} == {
+            key: ns for key, ns in expected.items() if ns
+        }
+        spans: dict[str, int] = defaultdict(int)
+        for row in steps:
+            spans[row["run"]] += row["step_ns"]
+        for row in found:
+            assert row["cost_pct"] == pytest.approx(100 * row["cost_ns"] / spans[row["run"]])
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:

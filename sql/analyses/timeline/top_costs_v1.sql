@@ -1,11 +1,12 @@
--- What GPU time goes to, longest first: idle time by cause, exposed communication and copies, kernels.
+-- What the time of the steps goes to, longest first: idle GPUs by cause, exposed transfers, waits for other
+-- ranks, exposed copies, kernels.
 --
--- GPU time of a run is the sum of its ranks' spans, from the first start to the last end. A GPU is
--- idle where nothing runs on any stream: idle_host where the host launched the operation that ends
--- the gap only after everything before it had ended, idle_queued where it was launched before,
--- idle_unknown where its launch is not in the trace. These and exposed_communication and
--- exposed_memory exclude each other. Kernels are the longest of the class computation by the sum of
--- their durations, so that kernels of two streams at once count twice. What costs nothing has no row.
+-- The time is that of the steps of the host, on all ranks; idle and exposed times are the parts of
+-- `step_accounting`, which exclude each other. Idle between operations is idle_host where the host launched
+-- the operation that ends the gap only after everything before it had ended, idle_queued where it was
+-- launched before, idle_unknown where its launch is not in the trace. Kernels are the longest of the class
+-- computation by the sum of their durations, so that kernels of two streams at once count twice. What costs
+-- nothing has no row.
 --
 -- Status: stable
 -- Since: 0.1
@@ -26,63 +27,89 @@ CREATE OR REPLACE MACRO top_costs_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   place           BIGINT [1]      1 for the highest cost of the run.
---   cost            VARCHAR         idle_host, idle_queued, idle_unknown, exposed_communication, exposed_memory or kernel.
+--   cost            VARCHAR         idle_before, idle_host, idle_queued, idle_unknown, idle_after, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   cost_ns         BIGINT [ns]     On all ranks.
---   cost_pct        DOUBLE [%]      Share of the GPU time of the run.
+--   cost_pct        DOUBLE [%]      Share of the time of the steps of the run.
 --   event_count     BIGINT [count]  Gaps, or launches of the kernel; NULL for other costs.
---   worst_rank      INTEGER         Rank with the highest cost; of equal ones the lowest.
+--   worst_rank      INTEGER         Rank with the highest cost; of equal ones the lowest. Of waits, who waits longest.
 --   worst_rank_ns   BIGINT [ns]     Its cost.
---   worst_rank_pct  DOUBLE [%]      Share of that rank's own span.
---   message         VARCHAR         What it means.
+--   worst_rank_pct  DOUBLE [%]      Share of that rank's own steps.
+--   message         VARCHAR         What it means; of waits, for whom.
 --   look_at         VARCHAR         Analysis that shows more.
 WITH
-    ops AS (
-        SELECT g.run, g.rank, g.class, g.name, g.ts, g.dur, g.launch_ts, g.event_id
-        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+    windows AS MATERIALIZED (
+        SELECT p.*, p.ts + p.step_ns AS end_ts
+        FROM step_parts AS p
+        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+        WHERE
+            NOT p.is_common
+            AND lib.wanted(runs, p.run)
+            AND lib.wanted(ranks, p.rank)
+            AND lib.wanted(steps, p.step)
+            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
     ),
-    spans AS (
-        SELECT {'run': o.run, 'rank': o.rank} AS lane, o.class, o.ts, o.dur
-        FROM ops AS o
-    ),
-    times AS (
+    -- A rank whose device does nothing has no idle GPU.
+    times AS MATERIALIZED (
         SELECT
-            c.lane,
-            sum(c.dur)::BIGINT AS span,
-            coalesce(sum(c.dur) FILTER (c.communicates AND NOT c.computes), 0)::BIGINT AS communication,
-            coalesce(sum(c.dur) FILTER (c.copies AND NOT c.computes AND NOT c.communicates), 0)::BIGINT AS memory
-        FROM lib.class_segments('spans') AS c
-        GROUP BY c.lane
+            w.run, w.rank, sum(w.step_ns)::BIGINT AS span,
+            sum(w.idle_before_ns)::BIGINT AS idle_before, sum(w.idle_after_ns)::BIGINT AS idle_after,
+            sum(w.exposed_transfer_ns)::BIGINT AS transfer, sum(w.exposed_wait_ns)::BIGINT AS wait, sum(w.exposed_memory_ns)::BIGINT AS memory
+        FROM windows AS w
+        GROUP BY w.run, w.rank
+        HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
     ),
-    followed AS (
+    swept AS (
         SELECT
-            o.*,
-            max(o.ts + o.dur) OVER (
-                PARTITION BY o.run, o.rank
-                ORDER BY o.ts, o.dur, o.event_id
+            g.run, g.rank, g.ts, g.launch_ts,
+            max(g.ts + g.dur) OVER (
+                PARTITION BY g.run, g.rank
+                ORDER BY g.ts, g.dur, g.event_id
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS ended
-        FROM ops AS o
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
     ),
-    idle AS (
+    -- Running sums over the gaps of a rank, which do not overlap.
+    gaps AS MATERIALIZED (
         SELECT
-            f.run,
-            f.rank,
-            CASE
-                WHEN f.launch_ts IS NULL THEN 'idle_unknown'
-                WHEN f.launch_ts > f.ended THEN 'idle_host'
-                ELSE 'idle_queued'
-            END AS cost,
-            count(*) AS events,
-            sum(f.ts - f.ended)::BIGINT AS ns
-        FROM followed AS f
-        WHERE f.ts > f.ended
-        GROUP BY ALL
+            s.run, s.rank, s.ended, s.ts,
+            sum(CASE WHEN s.launch_ts > s.ended THEN s.ts - s.ended ELSE 0 END) OVER so_far AS host,
+            sum(CASE WHEN s.launch_ts <= s.ended THEN s.ts - s.ended ELSE 0 END) OVER so_far AS queued,
+            sum(CASE WHEN s.launch_ts IS NULL THEN s.ts - s.ended ELSE 0 END) OVER so_far AS unlinked,
+            count_if(s.launch_ts > s.ended) OVER so_far AS host_count,
+            count_if(s.launch_ts <= s.ended) OVER so_far AS queued_count,
+            count_if(s.launch_ts IS NULL) OVER so_far AS unlinked_count
+        FROM swept AS s
+        WHERE s.ts > s.ended
+        WINDOW so_far AS (PARTITION BY s.run, s.rank ORDER BY s.ts ROWS UNBOUNDED PRECEDING)
+    ),
+    -- Gaps between two operations of a step lie strictly inside of it: up to the last that ends before it does, but for those
+    -- up to the last that begins before it does. A gap that is longer than the step would be taken off: none is.
+    inner_gaps AS (
+        SELECT
+            w.run, w.rank,
+            greatest(0, coalesce(b.host, 0) - coalesce(a.host, 0)) AS host,
+            greatest(0, coalesce(b.queued, 0) - coalesce(a.queued, 0)) AS queued,
+            greatest(0, coalesce(b.unlinked, 0) - coalesce(a.unlinked, 0)) AS unlinked,
+            greatest(0, coalesce(b.host_count, 0) - coalesce(a.host_count, 0)) AS host_count,
+            greatest(0, coalesce(b.queued_count, 0) - coalesce(a.queued_count, 0)) AS queued_count,
+            greatest(0, coalesce(b.unlinked_count, 0) - coalesce(a.unlinked_count, 0)) AS unlinked_count
+        FROM windows AS w
+        ASOF LEFT JOIN gaps AS b ON b.run = w.run AND b.rank = w.rank AND w.end_ts > b.ts
+        ASOF LEFT JOIN gaps AS a ON a.run = w.run AND a.rank = w.rank AND w.ts >= a.ended
+    ),
+    causes AS (
+        SELECT
+            i.run, i.rank, sum(i.host)::BIGINT AS host, sum(i.queued)::BIGINT AS queued, sum(i.unlinked)::BIGINT AS unlinked,
+            sum(i.host_count)::BIGINT AS host_count, sum(i.queued_count)::BIGINT AS queued_count, sum(i.unlinked_count)::BIGINT AS unlinked_count
+        FROM inner_gaps AS i
+        GROUP BY i.run, i.rank
     ),
     kernels AS (
-        SELECT o.run, o.rank, o.name, count(*) AS events, sum(o.dur)::BIGINT AS ns
-        FROM ops AS o
-        WHERE o.class = 'computation'
+        SELECT g.run, g.rank, g.name, count(*) AS events, sum(g.dur)::BIGINT AS ns
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.class = 'computation'
         GROUP BY ALL
     ),
     names AS (
@@ -96,23 +123,30 @@ WITH
         QUALIFY num_kernels IS NULL OR row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
     ),
     costs AS (
-        SELECT t.lane.run AS run, t.lane.rank AS rank, 'exposed_communication' AS cost, NULL::VARCHAR AS subject, t.communication AS ns, NULL::BIGINT AS events
-        FROM times AS t
+        SELECT t.run, t.rank, 'idle_before' AS cost, NULL::VARCHAR AS subject, t.idle_before AS ns, NULL::BIGINT AS events FROM times AS t
         UNION ALL
-        SELECT t.lane.run, t.lane.rank, 'exposed_memory', NULL, t.memory, NULL
-        FROM times AS t
+        SELECT t.run, t.rank, 'idle_after', NULL, t.idle_after, NULL FROM times AS t
         UNION ALL
-        SELECT i.run, i.rank, i.cost, NULL, i.ns, i.events
-        FROM idle AS i
+        SELECT t.run, t.rank, 'exposed_transfer', NULL, t.transfer, NULL FROM times AS t
+        UNION ALL
+        SELECT t.run, t.rank, 'exposed_wait', NULL, t.wait, NULL FROM times AS t
+        UNION ALL
+        SELECT t.run, t.rank, 'exposed_memory', NULL, t.memory, NULL FROM times AS t
+        UNION ALL
+        SELECT c.run, c.rank, 'idle_host', NULL, c.host, c.host_count FROM causes AS c
+        UNION ALL
+        SELECT c.run, c.rank, 'idle_queued', NULL, c.queued, c.queued_count FROM causes AS c
+        UNION ALL
+        SELECT c.run, c.rank, 'idle_unknown', NULL, c.unlinked, c.unlinked_count FROM causes AS c
         UNION ALL
         SELECT k.run, k.rank, 'kernel', k.name, k.ns, k.events
         FROM kernels AS k
         JOIN longest AS l ON l.run = k.run AND l.name = k.name
     ),
     run_spans AS (
-        SELECT t.lane.run AS run, sum(t.span) AS total
+        SELECT t.run, sum(t.span) AS total
         FROM times AS t
-        GROUP BY t.lane.run
+        GROUP BY t.run
     ),
     totals AS (
         SELECT
@@ -123,9 +157,15 @@ WITH
             sum(c.events)::BIGINT AS events,
             arg_min({'rank': c.rank, 'ns': c.ns, 'span': t.span}, {'ns': -c.ns, 'rank': c.rank}) AS worst
         FROM costs AS c
-        JOIN times AS t ON t.lane = {'run': c.run, 'rank': c.rank}
+        JOIN times AS t ON t.run = c.run AND t.rank = c.rank
         GROUP BY c.run, c.cost, c.subject
         HAVING sum(c.ns) > 0
+    ),
+    late AS (
+        SELECT j.run, string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) AS ranks, count(*) AS n
+        FROM lib.late_ranks(runs, 1.0) AS j
+        WHERE j.is_late
+        GROUP BY j.run
     )
 SELECT
     t.run,
@@ -139,19 +179,31 @@ SELECT
     t.worst.ns AS worst_rank_ns,
     100::DOUBLE * t.worst.ns / t.worst.span AS worst_rank_pct,
     CASE t.cost
+        WHEN 'idle_before' THEN 'GPUs have nothing to do yet: the host prepares the step, by loading data for instance.'
+        WHEN 'idle_after' THEN 'GPUs have done their part, and the step goes on on the host.'
         WHEN 'idle_host' THEN 'GPUs wait for the host: it launches the next operation only after everything before it has ended.'
         WHEN 'idle_queued' THEN 'GPUs wait although the next operation is in the queue: for another stream, an event, or the launch itself.'
         WHEN 'idle_unknown' THEN 'GPUs are idle, and the launch of the next operation is not in the trace.'
-        WHEN 'exposed_communication' THEN 'Communication that no computation hides.'
+        WHEN 'exposed_transfer' THEN 'Communication that no computation hides, after all its ranks have come.'
+        WHEN 'exposed_wait' THEN
+            CASE
+                WHEN l.n = 1 THEN 'GPUs wait in collectives for other ranks: rank ' || l.ranks || ' is late.'
+                WHEN l.n > 1 THEN 'GPUs wait in collectives for other ranks: ranks ' || l.ranks || ' are late.'
+                ELSE 'GPUs wait in collectives for whoever comes last; no rank is late by habit.'
+            END
         WHEN 'exposed_memory' THEN 'Copies and memsets that neither computation nor communication hides.'
         ELSE 'One of the longest kernels.'
     END AS message,
     CASE t.cost
-        WHEN 'exposed_communication' THEN 'comm_comp_overlap'
-        WHEN 'exposed_memory' THEN 'temporal_breakdown'
+        WHEN 'exposed_transfer' THEN 'collective_waits'
+        WHEN 'exposed_wait' THEN 'stragglers'
         WHEN 'kernel' THEN 'kernels_across_ranks'
-        ELSE 'idle_time_breakdown'
+        WHEN 'idle_host' THEN 'idle_time_breakdown'
+        WHEN 'idle_queued' THEN 'idle_time_breakdown'
+        WHEN 'idle_unknown' THEN 'idle_time_breakdown'
+        ELSE 'step_accounting'
     END AS look_at
 FROM totals AS t
 JOIN run_spans AS s ON s.run = t.run
+LEFT JOIN late AS l ON l.run = t.run
 ORDER BY t.run, place
