@@ -64,9 +64,6 @@ def demo(ranks: int, steps: int, folder: Path) -> None:
 
 
 def _show(opened: TraceStore, store: Path, run: str) -> None:
-    click.echo("\nWhere the time of each GPU goes (temporal_breakdown):\n")
-    breakdown = opened.run("temporal_breakdown", runs=[run])
-    breakdown.show()
     told = opened.run("stragglers", runs=[run])
     late = [row for row in told.arrow().to_pylist() if row["is_straggler"]]
     two = sorted({opened.ranks(run)[0], *(row["rank"] for row in late)})
@@ -77,10 +74,13 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
         click.echo(f"{row['message']}.")
     if not late:
         click.echo("Nobody.")
+    click.echo("\nWhat a step would take at best (what_if):\n")
+    opened.run("what_if", runs=[run]).show()
     click.echo("\nTry next:")
     program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
     for line in (
         "list",
+        f"run {store} temporal_breakdown",
         f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
         f"run {store} collective_waits --ranks 0",
         f"report {store} -o report.html",
