@@ -103,9 +103,11 @@ WITH
         SELECT
             m.run, m.rank, m.event_id,
             m.collective = 'recv' OR (m.collective = 'send_recv' AND m.dst_rank = m.rank AND m.src_rank <> m.rank) AS receives,
-            m.collective = 'send_recv' AND m.dst_rank IS DISTINCT FROM m.rank AND m.src_rank IS DISTINCT FROM m.rank AS is_untold
+            -- Several sends and receives in one kernel.
+            m.collective = 'coalesced'
+            OR (m.collective = 'send_recv' AND m.dst_rank IS DISTINCT FROM m.rank AND m.src_rank IS DISTINCT FROM m.rank) AS is_untold
         FROM matched_collectives AS m
-        WHERE m.collective IN ('send', 'recv', 'send_recv') AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        WHERE m.collective IN ('send', 'recv', 'send_recv', 'coalesced') AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
     ),
     _staged AS (
         SELECT r.run, r.rank, NOT bool_or(r.is_untold) AS is_told
