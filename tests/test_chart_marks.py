@@ -61,10 +61,16 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
         hta_sql.ingest(
             {0: str(TRACES / "three_passes.json")}, folder / "passes.store", run="run"
         ) as passes,
+        hta_sql.ingest({0: str(TRACES / "blocking.json")}, folder / "b.store", run="r") as blocks,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
-        of_traces |= {"pipeline": pipeline, "overview": overview, "passes": passes}
+        of_traces |= {
+            "pipeline": pipeline,
+            "overview": overview,
+            "passes": passes,
+            "blocking": blocks,
+        }
         yield {"job": of_job, **of_traces}
 
 
@@ -333,6 +339,13 @@ def expert_load(rows: Rows) -> Expected:
     return {"times_mean": column(rows, "times_mean")}, {"rect": len(rows)}
 
 
+def blocking_communication(rows: Rows) -> Expected:
+    """What blocks, what does not and what is not known, as shares and as times."""
+    parts = {"blocking": "blocking", "coincident": "coincident", "not known": "unknown"}
+    values = {drawn: column(rows, f"exposed_{part}_ns", US) for drawn, part in parts.items()}
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
 def communication_by_rank(rows: Rows) -> Expected:
     """What each rank moves and waits, as shares and as times."""
     values = {name: column(rows, f"{name}_ns", US) for name in ("communication", "wait")}
@@ -409,6 +422,7 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     links: ("sends", {}),
     expert_load: ("experts", {}),
     communication_by_rank: ("sends", {}),
+    blocking_communication: ("blocking", {}),
     process_group_costs: ("job", {}),
     step_accounting: ("job", {}),
     collective_waits: ("job", {}),

@@ -24,6 +24,7 @@ from hta_sql.charts.style import (
 
 __all__ = [
     "all_to_all_traffic",
+    "blocking_communication",
     "communication_by_rank",
     "expert_load",
     "links",
@@ -37,6 +38,13 @@ SIDE = 420
 """Pixels of a matrix along each axis."""
 
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
+
+BLOCKING_PARTS = {
+    "exposed_blocking_ns": ("blocking", CLASS_COLOURS["communication"]),
+    "exposed_coincident_ns": ("coincident", "#56B4E9"),
+    "exposed_unknown_ns": ("not known", "#B8C0C8"),
+}
+"""Column of ``blocking_communication`` ─▶ what people call it, and its colour."""
 
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLOURS["communication"]),
@@ -219,10 +227,9 @@ def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -
         table: Columns of the analysis ``communication_by_rank``.
         percent: Shares only, times only, or None for both.
     """
-    times = table[list(RANK_PARTS)].astype(float).fillna(0)
-    named = times.rename(columns={column: words for column, (words, _) in RANK_PARTS.items()})
+    named, palette = _parts(table, RANK_PARTS)
     stack = Stack(
-        palette={words: colour for words, colour in RANK_PARTS.values() if named[words].any()},
+        palette=palette,
         title="Communication and waiting",
         notes=("Sum over collectives. A rank that hardly waits makes the others wait.",),
         legend="Part",
@@ -235,6 +242,40 @@ def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -
     rows = named.assign(run=table["run"], lane=lane, place=range(len(table)))
     rows["lane"] = lane_names(rows, "lane")
     return stacked_bars(rows, stack, percent=percent)
+
+
+def blocking_communication(
+    table: pd.DataFrame, *, percent: bool | None = None
+) -> alt.TopLevelMixin:
+    """One stacked bar per rank: exposed communication that blocks, and that does not.
+
+    Args:
+        table: Columns of the analysis ``blocking_communication``.
+        percent: Shares only, times only, or None for both.
+    """
+    sums = table.groupby(["run", "rank"], as_index=False)[list(BLOCKING_PARTS)].sum()
+    named, palette = _parts(sums, BLOCKING_PARTS)
+    stack = Stack(
+        palette=palette,
+        title="Exposed communication: does it block?",
+        notes=(
+            "Blocking: on the rank's critical path. Coincident: the rank was held up elsewhere",
+            "meanwhile, so that a faster network gains nothing.",
+        ),
+        legend="Part",
+        whole="exposed communication",
+    )
+    rows = named.assign(run=sums["run"], lane=lane_names(sums, "rank"), place=sums["rank"])
+    return stacked_bars(rows, stack, percent=percent)
+
+
+def _parts(
+    table: pd.DataFrame, parts: dict[str, tuple[str, str]]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Name the columns of a stack, and colour those that have anything."""
+    times = table[list(parts)].astype(float).fillna(0)
+    named = times.rename(columns={column: words for column, (words, _) in parts.items()})
+    return named, {words: colour for words, colour in parts.values() if named[words].any()}
 
 
 def _reasons(table: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 import pytest
 
-from tests.jobs.kinds import KINDS, LINKS
+from tests.jobs.kinds import BOUND, KINDS, LINKS
 from tests.jobs.simulator import Collective
 from tests.jobs.spec import PlantedJob
 from tests.jobs.tables import database, derive, fill, rows_of
@@ -35,7 +35,7 @@ class Jobs:
 @pytest.fixture(scope="session")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     """Simulate and capture every kind, and compute the derived tables."""
-    runs = {run: (job, capture(job)) for run, job in (KINDS | LINKS).items()}
+    runs = {run: (job, capture(job)) for run, job in (KINDS | LINKS | BOUND).items()}
     with database(tmp_path_factory.mktemp("jobs")) as con:
         fill(con, rows_of(runs))
         derive(con)

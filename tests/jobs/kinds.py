@@ -80,5 +80,13 @@ LINKS = {
 }
 """Sends and receives between many pairs; who is late is not asked."""
 
+BOUND = {
+    "bound by devices": replace(DP, waits_in_calls=True),
+    "bound by hosts": replace(
+        DP, waits_in_calls=True, host_bound=dict.fromkeys(range(4), 200 * US)
+    ),
+}
+"""Who is late is not asked: the same on all ranks."""
+
 UNSURE = {"no metadata, tp in dp"}
 """Nothing tells the groups of one stream apart: the rows say how far they may be off."""

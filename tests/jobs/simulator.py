@@ -154,8 +154,21 @@ class _Runner:
                     self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
                 self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
                 with self.span("cpu_op", "aten::item"):
-                    self.now = max(self.now + 5 * US, self.free[COMPUTE] + 8 * US)
+                    self.wait_for_device()
             self.now += 20 * US
+
+    def stream_waits(self) -> None:
+        """Let what is launched next wait for another stream."""
+        if self.job.waits_in_calls:
+            with self.span("cuda_runtime", "cudaStreamWaitEvent"):
+                pass
+
+    def wait_for_device(self) -> None:
+        if not self.job.waits_in_calls:
+            self.now = max(self.now + 5 * US, self.free[COMPUTE] + 8 * US)
+            return
+        with self.span("cuda_runtime", "cudaStreamSynchronize"):
+            self.now = max(self.now + 5 * US, self.free[COMPUTE] + 8 * US)
 
     def layer(self, passes: int) -> Meeting:
         job, rank = self.job, self.rank
@@ -228,7 +241,10 @@ class _Runner:
         self.numbers[part.kind, part.group] += 1
         with self.span("cpu_op", "record_param_comms", part) as external:
             self.now += 4 * US
+            self.stream_waits()
             correlation, launched = self.launch(external)
+        if joins:
+            self.stream_waits()
         # It waits for what was queued on the compute stream so far.
         part.start = max(launched, self.free[stream], self.free[COMPUTE] + 2 * US)
         end = yield part

@@ -46,6 +46,8 @@ class PlantedJob:
     """Ranks among which the experts of a layer are spread; 1: none. Tokens go there and back."""
     overlap: bool = False
     """Gradients are reduced while the backward pass goes on."""
+    waits_in_calls: bool = False
+    """Host and streams wait in calls, which the trace has: at the end of a step, around collectives."""
     noise: float = 0.01
     """Standard deviation of the length of a kernel, as a share."""
     scatter_ns: int = 200

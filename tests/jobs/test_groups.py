@@ -100,6 +100,35 @@ def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, ru
     assert +found == +wanted
 
 
+@pytest.mark.parametrize("run", ["bound by devices", "bound by hosts", "experts", "late captures"])
+def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: str) -> None:
+    """Of each group, with what has no place on the path; to the nanosecond."""
+    wanted = {
+        (row["rank"], row["pg_name"]): row["exposed_transfer_ns"] + row["exposed_wait_ns"]
+        for row in asked(jobs, "process_group_costs_v1", run)
+    }
+    rows = asked(jobs, "blocking_communication_v1", run)
+    assert {(row["rank"], row["pg_name"]): row["exposed_ns"] for row in rows} == {
+        key: ns for key, ns in wanted.items() if ns
+    }
+    parts = ("exposed_blocking_ns", "exposed_coincident_ns", "exposed_unknown_ns")
+    for row in rows:
+        assert sum(row[part] for part in parts) == row["exposed_ns"]
+        assert min(row[part] for part in parts) >= 0
+
+
+def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts_are(
+    jobs: Jobs,
+) -> None:
+    """Hosts that need 200 us more for each operator leave the device idle behind a collective."""
+    shares = {
+        run: [row["blocking_pct"] for row in asked(jobs, "blocking_communication_v1", run)]
+        for run in ("bound by devices", "bound by hosts")
+    }
+    assert min(shares["bound by devices"]) > 90
+    assert max(shares["bound by hosts"]) < 30
+
+
 def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
     """The innermost dimension first: neighbours split layers, every second rank reduces gradients."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2, y=4")
@@ -198,6 +227,7 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
     [
         "process_group_costs_v1",
         "all_to_all_traffic_v1",
+        "blocking_communication_v1",
         "expert_load_v1",
         "links_v1",
         "communication_by_rank_v1",

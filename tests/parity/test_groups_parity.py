@@ -72,3 +72,48 @@ def test_ranks_wait_and_communicate_as_long_as_their_kernels_run(
     parts = ("communication_ns", "wait_ns", "unmatched_ns")
     found = {row["rank"]: sum(row[name] or 0 for name in parts) for row in rows.arrow().to_pylist()}
     assert found == lengths
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_what_blocks_and_what_does_not_is_what_is_exposed(job: str, jobs_store: TraceStore) -> None:
+    """With what is not known, to the nanosecond."""
+    wanted: Counter[int] = Counter()
+    found: Counter[int] = Counter()
+    for row in jobs_store.run("process_group_costs", runs=[job]).arrow().to_pylist():
+        wanted.update({row["rank"]: sum(row[name] for name in EXPOSED)})
+    for row in jobs_store.run("blocking_communication", runs=[job]).arrow().to_pylist():
+        parts = [row[f"exposed_{part}_ns"] for part in ("blocking", "coincident", "unknown")]
+        assert min(parts) >= 0
+        assert sum(parts) == row["exposed_ns"]
+        found.update({row["rank"]: row["exposed_ns"]})
+    assert +found == +wanted
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_the_path_is_that_of_a_walk(rank: int, jobs_store: TraceStore) -> None:
+    """Backwards from the last node, each time to the latest of those that it depends on."""
+    of = {"run": "nanogpt_8rank_h100", "rank": rank}
+    edges = jobs_store.sql(
+        "SELECT end_node_id, begin_node_id, event_id, weight_ns, bound_by FROM "
+        "critical_path_edges_v1(runs := [$run], ranks := [$rank], include_launch_edges := true)",
+        of,
+    ).rows()
+    before: dict[int, int] = {}
+    for end, begin, *_ in edges:
+        before[end] = max(begin, before.get(end, -1))
+    node: int | None = max(before)
+    path = set()
+    while node is not None:
+        path.add((node, before.get(node)))
+        node = before.get(node)
+    wanted: dict[int, int] = {}
+    for end, begin, event, weight, bound_by in edges:
+        if bound_by == "gpu_communication_bound" and (end, begin) in path:
+            wanted[event] = max(weight, wanted.get(event, 0))
+    found = jobs_store.sql(
+        "SELECT event_id, on_path_ns FROM lib.blocking_stretches([$run], [$rank], NULL, false) "
+        "WHERE on_path_ns IS NOT NULL",
+        of,
+    ).rows()
+    assert found
+    assert dict(found) == wanted

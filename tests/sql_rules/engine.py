@@ -83,6 +83,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
     columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "place", "ordinal"), "BIGINT")
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
+    columns |= {"unit": "DOUBLE", "window_unit": "INTEGER"}
     columns |= dict.fromkeys(("is_usable", "is_late"), "BOOLEAN")
     con.execute(sqltext.values_view(SPANS, columns, []))
     for macro in library.macros:

@@ -87,7 +87,7 @@ WITH
         SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
         FROM lib.merged_intervals('spans') AS m
     ),
-    -- Counters of 13 bits in one number: groups, computation, transfer, transfer without a match. A running sum of whole numbers below 2^53 is exact.
+    -- Counters: groups, computation, transfer, transfer without a match.
     pieces AS (
         SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
         UNION ALL
@@ -105,24 +105,8 @@ WITH
         UNION ALL
         SELECT w.run, w.rank, w.ts, w.end_ts, 0, 1 FROM windows AS w
     ),
-    bounds AS (
-        SELECT p.run, p.rank, p.ts AS at_ts, p.unit, p.window_unit FROM pieces AS p
-        UNION ALL
-        SELECT p.run, p.rank, p.end_ts, -p.unit, -p.window_unit FROM pieces AS p
-    ),
-    changes AS (
-        SELECT b.run, b.rank, b.at_ts, sum(b.unit) AS change, sum(b.window_unit)::DOUBLE AS window_change
-        FROM bounds AS b
-        GROUP BY b.run, b.rank, b.at_ts
-    ),
     segments AS (
-        SELECT
-            c.run, c.rank, c.at_ts,
-            (sum(c.change) OVER sweep)::BIGINT AS running,
-            -- Time in two steps counts in both, as their parts do.
-            coalesce(lead(c.at_ts) OVER sweep - c.at_ts, 0) * sum(c.window_change) OVER sweep AS ns
-        FROM changes AS c
-        WINDOW sweep AS (PARTITION BY c.run, c.rank ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
+        SELECT s.* FROM lib.counted_segments('pieces') AS s
     ),
     told AS (
         SELECT

@@ -1,0 +1,157 @@
+-- Exposed is not blocking: how much of the exposed communication of each process group something waited
+-- for, and how much merely happened while the rank was held up elsewhere.
+--
+-- Exposed as in process_group_costs: transfer and wait while nothing computes. Blocking is what lies on the
+-- rank's critical path: backwards from its last event, of all that an event depends on, what came last
+-- (edges of critical_path_edges, waits without a record inferred). While a collective is coincident the path is
+-- somewhere else, on the host mostly, and a faster network gains nothing. Kernels whose launch is not in the
+-- scope have no place on the path, and where no stream is seen to wait for another (cudaStreamWaitEvent, or a
+-- record of it) nothing can be said of any: what they alone expose is unknown. The three parts sum to the exposed transfer
+-- and wait of process_group_costs exactly. A path is of one rank: a wait for another rank may block and still have
+-- its cause there.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: Megatron-Bridge, exposed is not blocking
+-- Needs: GPU activity that communicates; host operators; calls that make streams wait
+CREATE OR REPLACE MACRO blocking_communication_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
+    layout VARCHAR := NULL
+) AS TABLE
+-- Columns:
+--   run                    VARCHAR      Run name.
+--   rank                   INTEGER      Rank of the process.
+--   part                   VARCHAR      group, or several groups: the time in which more than one is exposed.
+--   pg_name                VARCHAR      Process group name; NULL where none is recorded.
+--   pg_desc                VARCHAR      Process group description.
+--   pg_ranks               VARCHAR      Ranks of the group as JSON; NULL where nothing tells them.
+--   kind                   VARCHAR      dp, tp, pp, ep, cp, mp, as the layout says, or NULL.
+--   exposed_ns             BIGINT [ns]  Exposed transfer and wait: the sum of the next three.
+--   exposed_blocking_ns    BIGINT [ns]  The critical path runs in a collective.
+--   exposed_coincident_ns  BIGINT [ns]  It runs elsewhere.
+--   exposed_unknown_ns     BIGINT [ns]  Only kernels run whose place on the path is not known.
+--   blocking_pct           DOUBLE [%]   Blocking as a share of blocking and coincident; NULL where there is neither.
+WITH
+    windows AS MATERIALIZED (
+        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
+        FROM step_parts AS p
+        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+        WHERE
+            NOT p.is_common
+            AND lib.wanted(runs, p.run)
+            AND lib.wanted(ranks, p.rank)
+            AND lib.wanted(steps, p.step)
+            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+    ),
+    labels AS MATERIALIZED (
+        SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.wanted(ranks, l.rank)
+    ),
+    with_device AS (
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    placed AS MATERIALIZED (
+        SELECT s.* FROM lib.blocking_stretches(runs, ranks, steps, include_last_profiler_step) AS s
+    ),
+    parts AS MATERIALIZED (
+        SELECT
+            m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, s.event_id IS NOT NULL AS is_placed,
+            m.ts + least(m.dur, coalesce(s.on_path_ns, 0)) AS left_ts
+        FROM matched_collectives AS m
+        JOIN labels AS l
+            ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
+        LEFT JOIN placed AS s ON s.run = m.run AND s.rank = m.rank AND s.event_id = m.event_id
+        LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
+        WHERE m.device IS NOT NULL OR d.rank IS NULL
+    ),
+    spans AS (
+        SELECT {'run': p.run, 'rank': p.rank, 'group_id': p.group_id} AS lane, p.ts, p.dur FROM parts AS p
+    ),
+    stretches AS MATERIALIZED (
+        SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
+        FROM lib.merged_intervals('spans') AS m
+    ),
+    -- Counters: groups, computation, collectives with a place, those in which the path runs.
+    pieces AS (
+        SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
+        UNION ALL
+        SELECT g.run, g.rank, g.ts, g.ts + g.dur, (1 << 13)::DOUBLE, 0
+        FROM gpu_ops AS g
+        WHERE
+            g.class = 'computation' AND NOT g.is_suspect AND g.dur > 0
+            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        UNION ALL
+        SELECT p.run, p.rank, p.ts, p.end_ts, (1::BIGINT << 26)::DOUBLE, 0 FROM parts AS p WHERE p.is_placed AND p.dur > 0
+        UNION ALL
+        SELECT p.run, p.rank, p.ts, p.left_ts, (1::BIGINT << 39)::DOUBLE, 0 FROM parts AS p WHERE p.left_ts > p.ts
+        UNION ALL
+        SELECT w.run, w.rank, w.ts, w.end_ts, 0, 1 FROM windows AS w
+    ),
+    exposed AS MATERIALIZED (
+        SELECT
+            s.run, s.rank, s.at_ts, s.running & 8191 AS open_groups,
+            CASE WHEN s.running >> 39 > 0 THEN s.ns ELSE 0 END AS blocking_ns,
+            CASE WHEN s.running >> 39 = 0 AND (s.running >> 26) & 8191 > 0 THEN s.ns ELSE 0 END AS coincident_ns,
+            CASE WHEN s.running >> 26 = 0 THEN s.ns ELSE 0 END AS unknown_ns,
+            (s.running >> 13) & 8191 = 0 AS is_exposed
+        FROM lib.counted_segments('pieces') AS s
+    ),
+    -- Sums from the start of the trace: what lies in a stretch is the difference between its ends.
+    marks AS (
+        SELECT
+            e.run, e.rank, e.at_ts,
+            sum(CASE WHEN e.is_exposed AND e.open_groups = 1 THEN e.blocking_ns ELSE 0 END) OVER earlier AS blocking_ns,
+            sum(CASE WHEN e.is_exposed AND e.open_groups = 1 THEN e.coincident_ns ELSE 0 END) OVER earlier AS coincident_ns,
+            sum(CASE WHEN e.is_exposed AND e.open_groups = 1 THEN e.unknown_ns ELSE 0 END) OVER earlier AS unknown_ns
+        FROM exposed AS e
+        WINDOW earlier AS (PARTITION BY e.run, e.rank ORDER BY e.at_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    ),
+    groups AS (
+        SELECT
+            l.run, l.rank, l.group_id, any_value(l.group_name) AS pg_name, any_value(l.group_desc) AS pg_desc,
+            any_value(l.group_ranks) AS pg_ranks, any_value(l.group_kind) AS kind
+        FROM labels AS l
+        GROUP BY l.run, l.rank, l.group_id
+    ),
+    sums AS (
+        SELECT
+            s.run, s.rank, 'group' AS part, s.group_id,
+            sum(b.blocking_ns - coalesce(a.blocking_ns, 0))::BIGINT AS blocking_ns,
+            sum(b.coincident_ns - coalesce(a.coincident_ns, 0))::BIGINT AS coincident_ns,
+            sum(b.unknown_ns - coalesce(a.unknown_ns, 0))::BIGINT AS unknown_ns
+        FROM stretches AS s
+        JOIN marks AS a ON a.run = s.run AND a.rank = s.rank AND a.at_ts = s.ts
+        JOIN marks AS b ON b.run = s.run AND b.rank = s.rank AND b.at_ts = s.end_ts
+        WHERE s.end_ts > s.ts
+        GROUP BY s.run, s.rank, s.group_id
+        UNION ALL
+        SELECT
+            e.run, e.rank, 'several groups', NULL, sum(e.blocking_ns)::BIGINT, sum(e.coincident_ns)::BIGINT, sum(e.unknown_ns)::BIGINT
+        FROM exposed AS e
+        WHERE e.is_exposed AND e.open_groups > 1
+        GROUP BY e.run, e.rank
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.part,
+    g.pg_name,
+    g.pg_desc,
+    g.pg_ranks,
+    g.kind,
+    s.blocking_ns + s.coincident_ns + s.unknown_ns AS exposed_ns,
+    s.blocking_ns AS exposed_blocking_ns,
+    s.coincident_ns AS exposed_coincident_ns,
+    s.unknown_ns AS exposed_unknown_ns,
+    100 * (s.blocking_ns / nullif(s.blocking_ns + s.coincident_ns, 0)) AS blocking_pct
+FROM sums AS s
+LEFT JOIN groups AS g ON g.run = s.run AND g.rank = s.rank AND g.group_id = s.group_id
+WHERE s.blocking_ns + s.coincident_ns + s.unknown_ns > 0
+ORDER BY s.run, s.rank, s.part, s.group_id
