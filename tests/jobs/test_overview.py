@@ -13,6 +13,7 @@ import pytest
 
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import CAUSES, DP, KINDS, QUIET
+from tests.jobs.simulator import Collective
 from tests.jobs.tables import database, derive, fill, rows_of
 from tests.jobs.traces import capture
 
@@ -121,9 +122,32 @@ def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -
     assert max(max(of_one) - min(of_one) for of_one in starts.values()) < 500_000
 
 
+@pytest.mark.parametrize("run", ["slower clocks", "hosts 3 ms apart", "pipeline"])
+def test_the_ranks_of_the_longest_wait_come_as_simulated(jobs: Jobs, run: str) -> None:
+    """Of all collectives that can be judged none has longer waits; its ranks come in their order."""
+    found = rows(jobs.con, "collective_arrivals", run)
+    assert [row["place"] for row in found] == list(range(1, len(found) + 1))
+    parts = {(part.rank, part.event): part for part in jobs.collectives(run)}
+    together = [parts[row["rank"], row["event_id"]] for row in found]
+    assert len({part.key for part in together}) == 1
+    assert len(together) == len(together[0].group)
+    for row, part in zip(found, together, strict=True):
+        assert abs(row["wait_ns"] - part.wait) <= 2_000
+        assert row["is_last"] == part.is_last
+    judged: dict[object, list[Collective]] = defaultdict(list)
+    for part in parts.values():
+        if part.kind != "pp" and part.number > 0:
+            judged[part.key].append(part)
+    longest = max(sum(part.wait for part in of_one) for of_one in judged.values())
+    assert sum(part.wait for part in together) >= longest - 2_000 * len(together)
+
+
 @pytest.mark.parametrize(
     "name",
-    ["cluster_overview", "operator_across_ranks", "utilisation_over_time", "special_operators"],
+    [
+        *("cluster_overview", "operator_across_ranks", "utilisation_over_time"),
+        *("special_operators", "collective_arrivals"),
+    ],
 )
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
     """In the same order, medians and scores to the last digit."""

@@ -1,8 +1,9 @@
 -- One collective: in which order its ranks came, how long each waited, and when the data then moved.
 --
 -- Of each run the collective in which its ranks waited longest, summed over them, or the one that is asked for.
--- Not chosen by itself: what some ranks lack, the first collective of a rank in the capture, and where ends do
--- not agree, so that waits are none. Times are in the time that all ranks share.
+-- Not chosen by itself: messages between two ranks (p2p_pairs), what some ranks lack, the first collective of a
+-- rank in the capture, and where ends do not agree, so that waits are none. Times are in the time that all
+-- ranks share.
 --
 -- Status: stable
 -- Since: 0.1
@@ -40,7 +41,7 @@ WITH
         FROM matched_collectives AS m
         WHERE
             lib.wanted(runs, m.run)
-            AND CASE WHEN chosen_id IS NULL THEN m.is_complete AND NOT m.is_startup AND m.ends_agree ELSE m.collective_id = chosen_id END
+            AND CASE WHEN chosen_id IS NULL THEN m.is_complete AND NOT m.is_startup AND m.ends_agree AND NOT m.is_p2p ELSE m.collective_id = chosen_id END
         GROUP BY m.run, m.collective_id
         QUALIFY row_number() OVER (PARTITION BY m.run ORDER BY sum(m.wait_ns) DESC NULLS LAST, m.collective_id) = 1
     ),
