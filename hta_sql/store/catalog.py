@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -146,21 +146,27 @@ def _write(
 
 
 def private_catalog(
-    folder: StoreFolder, library: Library, identity: Identity, lost: frozenset[str] = frozenset()
+    folder: StoreFolder,
+    library: Library,
+    identity: Identity,
+    lost: frozenset[str] = frozenset(),
+    broken: frozenset[str] = frozenset(),
 ) -> Path:
     """Return a catalog in the user's cache, for a store whose own one cannot be used as it is.
 
     It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
-    were lost since it was built.
+    were lost since it was built, or files of derived tables that broke.
     """
     place = cache_folder("catalogs") / digest_of(folder.root.encode())[:16]
-    target = place / f"{digest_of(repr((*astuple(identity), *sorted(lost))).encode())[:24]}.duckdb"
+    parts = (*astuple(identity), *sorted(lost), *sorted(broken))
+    target = place / f"{digest_of(repr(parts).encode())[:24]}.duckdb"
     if target.exists():
         return target
     place.mkdir(parents=True, exist_ok=True)
     with replacing(target) as partial:
-        if lost or not _fetched(partial, folder, identity):
-            _build(partial, folder, manifest_bytes(folder), library, lost=lost)
+        if lost or broken or not _fetched(partial, folder, identity):
+            content = manifest_bytes(folder)
+            _build(partial, folder, content, library, lost=lost, broken=broken)
         for outdated in place.glob("*.duckdb"):
             outdated.unlink(missing_ok=True)
     return target
@@ -187,13 +193,16 @@ def _build(
     *,
     relative: bool = False,
     lost: Iterable[str] = (),
+    broken: Collection[str] = (),
 ) -> None:
     """Build a catalog of those runs of a manifest that can be read, and are not known to be lost.
+
+    Derived tables whose files are known to be broken are computed by each question.
 
     Raises:
         StoreError: There are runs, but none of them can.
     """
-    manifest = parse_manifest(content, folder)
+    manifest = parse_manifest(content, folder).without_kept(broken)
     identity = Identity(
         "" if relative else folder.root, digest_of(content), library_digest(library)
     )

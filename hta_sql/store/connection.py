@@ -24,10 +24,10 @@ from hta_sql.store.derived import missing_tables
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, read_manifest
-from hta_sql.store.materialize import keep_derived
+from hta_sql.store.materialize import forget, keep_derived
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.template import Config
-from hta_sql.store.unreadable import unreadable_runs
+from hta_sql.store.unreadable import unreadable_kept, unreadable_runs
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ class Connection(Closing):
         self._lock = threading.RLock()
         self._asking: set[duckdb.DuckDBPyConnection] = set()
         self._lost: frozenset[str] = frozenset()
+        self._broken: frozenset[str] = frozenset()
         self._kept: set[str] = set()
         self._replaced: list[duckdb.DuckDBPyConnection] = []
         _LIVING.add(self)
@@ -116,7 +117,8 @@ class Connection(Closing):
             wanted = set(runs) - self._kept
             self._kept |= wanted
             opened = self.opened()
-            if not wanted or self._safe or self._lost or not self._folder.local:
+            local = self._folder.local and not self._lost and not self._broken
+            if not wanted or self._safe or not local:
                 return
             library = load_library()
             if not missing_tables(read_manifest(self._folder), library, wanted):
@@ -133,7 +135,9 @@ class Connection(Closing):
             self._opened = self._open()
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
-        """Open the store without the runs whose files an error shows to be lost; if any are.
+        """Open the store without the files that an error shows to be lost; if any are.
+
+        Their runs are left out; what is of derived tables is computed again.
 
         Raises:
             StoreError: It was closed meanwhile, or nothing is left of it.
@@ -146,11 +150,32 @@ class Connection(Closing):
             manifest = read_manifest(self._folder).without(self._lost)
             lost = unreadable_runs(error, manifest, self._folder)
             self._lost |= lost
-            if lost:
+            broken = unreadable_kept(error, manifest, self._folder)
+            if broken:
+                self._forget(broken)
+            if lost or broken:
                 # Other threads may be reading the others through it still.
                 self._replaced.append(opened.con)
                 self._opened = self._open()
-            return bool(lost)
+            return bool(lost or broken)
+
+    def _forget(self, broken: set[str]) -> None:
+        """Have the store name broken files of derived tables no longer, or else do so ourselves."""
+        log.warning(
+            "%s: cannot read what was computed before; it is computed again: %s.",
+            self._folder.root,
+            ", ".join(sorted(broken)),
+        )
+        try:
+            if self._safe or self._lost or not self._folder.local:
+                self._broken |= broken
+                return
+            with store_lock(self._folder, 0):
+                forget(self._folder, broken)
+            self._kept.clear()  # may be computed and kept again
+        except (OSError, duckdb.Error, StoreError) as error:
+            log.info("The manifest of %s still names them: %s.", self._folder.root, error)
+            self._broken |= broken
 
     def interrupt(self) -> None:
         """Stop the questions that other threads are asking."""
@@ -182,14 +207,14 @@ class Connection(Closing):
         library = load_library()
         for _ in range(ATTEMPTS):
             identity = identity_of(self._folder, library)
-            if self._folder.local and not self._lost:
+            if self._folder.local and not self._lost and not self._broken:
                 own = self._folder.local / CATALOG
                 opened = self._connected(own, identity)
                 if opened is None and self._refreshed(library, identity):
                     opened = self._connected(own, identity)
                 if opened:
                     return opened
-            catalog = private_catalog(self._folder, library, identity, self._lost)
+            catalog = private_catalog(self._folder, library, identity, self._lost, self._broken)
             if opened := self._connected(catalog, identity):
                 return opened
         raise StoreError(

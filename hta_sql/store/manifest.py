@@ -116,6 +116,10 @@ class Manifest:
         """Leave runs out."""
         return replace(self, entries=[entry for entry in self.entries if entry.run not in runs])
 
+    def without_kept(self, paths: Collection[str]) -> Manifest:
+        """Leave derived tables out: those with these files."""
+        return replace(self, kept=[one for one in self.kept if one.path not in paths])
+
     def runs(self) -> list[str]:
         """List the runs."""
         return sorted({entry.run for entry in self.entries})

@@ -87,6 +87,15 @@ def keep_derived(
     return [kept for kept in now.kept if kept not in manifest.kept]
 
 
+def forget(folder: StoreFolder, paths: Collection[str]) -> None:
+    """Keep derived tables no longer whose files are broken: the next question computes them.
+
+    Under the store's lock.
+    """
+    manifest = parse_manifest(manifest_bytes(folder), folder)
+    publish_manifest(folder, manifest.without_kept(paths))
+
+
 def materialize(store: Store, runs: Collection[str] | None = None) -> list[KeptTable]:
     """Compute the derived tables that a store does not keep yet; returns them.
 

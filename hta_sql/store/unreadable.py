@@ -1,4 +1,4 @@
-"""Runs whose Parquet is gone or broken: found out where the engine stumbles over a file."""
+"""Parquet that is gone or broken: found out where the engine stumbles over a file."""
 
 from __future__ import annotations
 
@@ -25,22 +25,34 @@ def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
         manifest: What the store holds.
         folder: Where it is.
     """
-    message = str(error)
-    is_unnamed = type(error) is duckdb.Error
     return {
         entry.run
         for entry in manifest.entries
-        if any(
-            (is_unnamed or file["path"] in message) and not _is_whole(folder, file["path"])
-            for file in entry.files.values()
-        )
+        if any(_is_broken(error, folder, file["path"]) for file in entry.files.values())
     }
 
 
-def _is_whole(folder: StoreFolder, name: str) -> bool:
-    """Look at the end of a Parquet file, where its columns are described."""
+def unreadable_kept(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
+    """Find the files of derived tables that cannot be read to their end.
+
+    The arguments are those of :func:`unreadable_runs`.
+    """
+    paths = (one.path for one in manifest.kept if one.path)
+    return {path for path in paths if _is_broken(error, folder, path, pages=True)}
+
+
+def _is_broken(error: duckdb.Error, folder: StoreFolder, path: str, *, pages: bool = False) -> bool:
+    may_be_meant = type(error) is duckdb.Error or path in str(error)
+    return may_be_meant and not _is_whole(folder, path, pages=pages)
+
+
+def _is_whole(folder: StoreFolder, name: str, *, pages: bool) -> bool:
+    """Look at the end of a Parquet file, where its columns are described; and read all pages."""
     try:
-        pq.read_metadata(folder.local / name if folder.local else io.BytesIO(folder.read(name)))
+        source = folder.local / name if folder.local else io.BytesIO(folder.read(name))
+        with pq.ParquetFile(source) as file:
+            for _ in file.iter_batches() if pages else ():
+                pass
     except pa.ArrowInvalid:
         return False
     except OSError as error:

@@ -1,0 +1,114 @@
+"""A derived table that is kept in a broken file is computed again, and kept anew where it may be."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import fsspec
+import pytest
+
+import hta_sql
+from hta_sql.library.objects import load_library
+from hta_sql.store.derived import missing_tables
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import read_manifest
+from hta_sql.store.materialize import materialize
+from tests.jobs.spec import PlantedJob
+from tests.jobs.traces import write_job
+
+JOB = PlantedJob(ranks=2, steps=3)
+
+Answer = list[tuple[object, ...]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
+    """A store of two runs whose derived tables are kept, and an answer that stands on them."""
+    folder = tmp_path_factory.mktemp("kept")
+    for run in ("first", "second"):
+        paths, _ = write_job(folder / run, JOB)
+        hta_sql.ingest(paths, folder / "job.store", run=run).close()
+    materialize(folder / "job.store")
+    with hta_sql.open(folder / "job.store") as opened:
+        return folder / "job.store", opened.run("collective_waits").rows()
+
+
+@pytest.fixture
+def store(whole: tuple[Path, Answer], tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(whole[0], tmp_path / "job.store")
+    hta_sql.open(tmp_path / "job.store").close()
+    return tmp_path / "job.store"
+
+
+def kept_of(store: Path, run: str) -> Path:
+    """The file of the matched collectives of a run."""
+    kept = read_manifest(store).kept
+    (path,) = (one.path for one in kept if (one.table, one.run) == ("matched_collectives", run))
+    assert path
+    return store / path
+
+
+def damage(path: Path, how: str) -> None:
+    """Cut it off, empty it, overwrite its end or its pages, or delete it."""
+    content = path.read_bytes()
+    broken = {
+        "cut off": content[:99],
+        "empty": b"",
+        "footer": bytes(len(content) - 8) + content[-8:],
+        "pages": content[:4] + bytes(200) + content[204:],
+    }
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(broken[how])
+
+
+@pytest.mark.parametrize("run", ["first", "second"])
+@pytest.mark.parametrize("how", ["cut off", "empty", "footer", "pages", "gone"])
+def test_it_is_computed_again(
+    store: Path,
+    whole: tuple[Path, Answer],
+    how: str,
+    run: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """With a warning that names the file, and kept anew: the next one that opens reads that."""
+    path = kept_of(store, run)
+    damage(path, how)
+    with hta_sql.open(store) as opened:
+        assert opened.run("collective_waits").rows() == whole[1]
+        assert opened.run("collective_waits").rows() == whole[1]
+        assert opened.runs() == ["first", "second"]
+    assert caplog.text.count("it is computed again") == 1
+    assert path.name in caplog.text
+    with hta_sql.open(store) as opened:
+        assert opened.run("collective_waits").rows() == whole[1]
+    assert not missing_tables(read_manifest(store), load_library())
+    assert kept_of(store, run) != path
+
+
+def test_it_is_computed_by_each_question_where_nothing_may_be_written(
+    store: Path, whole: tuple[Path, Answer], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody else writes the store, or it is at a URL: the manifest stays as it is."""
+    damage(kept_of(store, "first"), "cut off")
+    before = read_manifest(store)
+    with store_lock(store_folder(store)), hta_sql.open(store) as opened:
+        assert opened.run("collective_waits").rows() == whole[1]
+        assert opened.run("collective_waits").rows() == whole[1]
+    assert read_manifest(store) == before
+    assert caplog.text.count("it is computed again") == 1
+
+
+def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
+    """The same where a catalog is built without a look at the files."""
+    memory = fsspec.filesystem("memory")
+    damage(kept_of(store, "second"), "cut off")
+    for path in store.rglob("*"):
+        if path.is_file():
+            memory.pipe_file(f"/kept/{path.relative_to(store).as_posix()}", path.read_bytes())
+    with hta_sql.open("memory://kept") as opened:
+        assert opened.run("collective_waits").rows() == whole[1]
