@@ -100,6 +100,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
     from hta_sql.words import printable  # noqa: PLC0415
 
+    match = store.run("collective_match").arrow().to_pylist()
     health = store.run("rank_health")
     columns = dict(zip(health.columns, zip(*health.rows(), strict=True), strict=True))
     for run, rows in groupby(enumerate(columns.get("run", ())), key=lambda item: item[1]):
@@ -109,11 +110,27 @@ def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
         click.echo(
             f"{run}: {counted(len(at), 'rank')}, {events:,} events, {ops:,} device operations"
         )
+        if len(at) > 1 and (groups := [group for group in match if group["run"] == run]):
+            click.echo(f"  {_match_of(groups)}")
         own = [finding for finding in findings if finding["run"] == run]
         if not own:
             click.echo("  nothing to report")
         for _, group in groupby(own, key=lambda f: (f["severity"], f["finding"])):
             _print_finding(list(group), printable)
+
+
+def _match_of(groups: list[dict[str, Any]]) -> str:
+    """Say how much of a run's communication is matched across ranks, and how."""
+    kernels, matched, judged = (
+        sum(group[name] for group in groups)
+        for name in ("kernel_count", "matched_count", "judged_count")
+    )
+    methods = {name for group in groups for name in group["match_method"].split(", ")} - {"none"}
+    text = f"collectives: {matched:,} of {counted(kernels, 'kernel')} matched across ranks"
+    if judged:
+        trusted = sum((group["trusted_pct"] or 0) * group["judged_count"] for group in groups)
+        text += f" by {', '.join(sorted(methods))}; the ends of {trusted / judged:.0f} % agree"
+    return text
 
 
 def _print_finding(same: list[dict[str, Any]], printable: Callable[[str], str]) -> None:

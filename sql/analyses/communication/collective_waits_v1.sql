@@ -6,7 +6,8 @@
 -- correct_clocks := false as recorded, apart from the base time of each trace. end_spread_ns, from the
 -- first end to the last, is how far a wait may be off: all ranks leave a collective together.
 -- Left out by default, as nothing can be said of them: kernels without a match, and the first collective
--- of a rank in the capture (is_startup).
+-- of a rank in the capture (is_startup). How many that are, and how the others were matched, is
+-- in collective_match.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,0 +1,78 @@
+-- How much of the communication is matched across ranks, how, and how sure that is: a row for each group.
+--
+-- What collective_waits, stragglers and step_accounting stand on. A kernel is matched where the same collective
+-- was found on another rank, complete where on all ranks whose traces have the group; it is trusted where the ends
+-- agree besides and it is not the first one of a rank in the capture, and on these waits are judged. What is matched
+-- by order has a margin: how much worse the next place would fit, as a logarithm; below 0.5 the order
+-- of as many is all that speaks for it. A run of one rank has nothing to be matched with.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; sequences are matched as a whole
+-- Reference: none
+-- Needs: GPU activity of two ranks that communicate
+CREATE OR REPLACE MACRO collective_match_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks whose kernels to count; NULL means every rank.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run                  VARCHAR         Run name.
+--   channel              VARCHAR         Ranks of the group, the pair of sends and receives, the group's name or the stream.
+--   pg_name              VARCHAR         Process group name; one of them where ranks call it otherwise.
+--   rank_count           BIGINT [count]  Ranks whose traces have the group.
+--   kernel_count         BIGINT [count]  Communication kernels; of gloo, calls.
+--   matched_count        BIGINT [count]  Those that were found on another rank too.
+--   matched_pct          DOUBLE [%]      The same as a share.
+--   complete_pct         DOUBLE [%]      Share found on all ranks.
+--   judged_count         BIGINT [count]  Kernels found on all ranks, without the first ones of a capture: waits can be judged.
+--   trusted_pct          DOUBLE [%]      Share of these whose ends agree; NULL without any.
+--   startup_count        BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.
+--   match_method         VARCHAR         seq, ordinal, time, stream or none; several with commas.
+--   match_margin         DOUBLE [1]      The smallest margin of a rank; NULL: nothing to choose from.
+--   median_end_spread_ns BIGINT [ns]     From the first end to the last, in the usual collective.
+--   message              VARCHAR         The same in a sentence.
+WITH
+    groups AS (
+        SELECT
+            m.run, m.channel_id,
+            any_value(m.channel) AS channel, max(m.pg_name) AS pg_name, max(m.rank_count) AS rank_count,
+            count(*) AS n,
+            count_if(m.found_count > 1) AS matched,
+            count_if(m.is_complete) AS complete,
+            count_if(m.is_complete AND NOT m.is_startup) AS judged,
+            count_if(m.is_complete AND NOT m.is_startup AND m.ends_agree) AS trusted,
+            count_if(m.is_startup) AS startup,
+            string_agg(DISTINCT m.match_method, ', ' ORDER BY m.match_method) AS method,
+            min(m.match_margin) AS margin,
+            (median(m.end_spread_ns) FILTER (m.is_complete AND NOT m.is_startup))::BIGINT AS end_spread
+        FROM matched_collectives AS m
+        WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        GROUP BY m.run, m.channel_id
+    )
+SELECT
+    g.run,
+    g.channel,
+    g.pg_name,
+    g.rank_count,
+    g.n AS kernel_count,
+    g.matched::BIGINT AS matched_count,
+    100 * g.matched / g.n AS matched_pct,
+    100 * g.complete / g.n AS complete_pct,
+    g.judged::BIGINT AS judged_count,
+    100 * g.trusted / nullif(g.judged, 0) AS trusted_pct,
+    g.startup::BIGINT AS startup_count,
+    g.method AS match_method,
+    g.margin AS match_margin,
+    g.end_spread AS median_end_spread_ns,
+    CASE
+        WHEN g.matched = 0 THEN format('None of {} kernels of {} are matched.', g.n, g.channel)
+        ELSE format(
+            '{} of {} kernels of {} are matched by {}; {}.',
+            g.matched, g.n, g.channel, g.method,
+            coalesce(format('the ends of {:.0f} % agree', 100 * g.trusted / nullif(g.judged, 0)), 'of none the waits can be judged')
+        )
+    END AS message
+FROM groups AS g
+ORDER BY g.run, g.n DESC, g.channel_id
