@@ -25,7 +25,10 @@ OF_NO_RUN = {"trace_diff"}
 OF_SEVERAL_RANKS = {"gpu_timeline", "straggler_metric", "potential_stragglers"}
 """Analyses whose rows of a rank depend on the other ranks."""
 
-WITHOUT_ROWS = {"collective_mismatches", "p2p_pairs", "pipeline_stages", "special_operators"}
+WITHOUT_ROWS = {
+    *("collective_mismatches", "p2p_pairs", "pipeline_stages", "special_operators"),
+    *("all_to_all_traffic", "expert_load", "links"),
+}
 """Analyses of what these jobs do not do: send to another rank, step an optimizer, …"""
 
 NUMBERED = ("tree_id", "thread_id")
