@@ -1,20 +1,14 @@
-"""Collectives across ranks on the public jobs, against a brute force and against TraceLens."""
+"""Collectives across ranks on the public jobs, against a brute force."""
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from statistics import median
-from typing import Any
 
 import pytest
 
 from hta_sql import TraceStore
-from tests.parity.jobs import JOBS, SHARED
-
-TRACELENS = SHARED / "expected" / "tracelens"
-
-pytestmark = pytest.mark.skipif(not TRACELENS.is_dir(), reason="TraceLens's tables are not here")
+from tests.parity.jobs import JOBS
 
 MATCHED = {
     "ascend_level0_2rank": {("stream", True): 8},
@@ -118,43 +112,6 @@ def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, in
         if 2 * len(pairs) >= len(listed):
             tried[shift] = median(abs(end - other) for end, other in pairs)
     return min(tried, key=lambda shift: (tried[shift], abs(shift)))
-
-
-@pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
-def test_waits_and_sizes_are_tracelenss(job: str, jobs_store: TraceStore) -> None:
-    """Its times are doubles of microseconds since the epoch: right to a quarter of one.
-
-    Its latency is the shortest duration, ours the time from the last start to the first end;
-    its gigabyte is 1024 cubed. It matches kernels with metadata only.
-    """
-    rows = jobs_store.run(
-        "collective_waits",
-        runs=[job],
-        include_last_profiler_step=True,
-        include_unsure=True,
-        correct_clocks=False,
-    ).arrow()
-    parts: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
-    for row in rows.to_pylist():
-        parts[row["collective_id"]][row["rank"]] = row
-    by_length = {tuple(p[r]["dur_ns"] for r in sorted(p)): p for p in parts.values()}
-    with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
-        theirs = list(csv.DictReader(file))
-    assert len(theirs) == {"megatron_tp2_v100": 13, "nanogpt_8rank_h100": 56}[job]
-    for their in theirs:
-        size = int(float(their["Group size"]))
-        lengths = tuple(round(float(their[f"rank_{rank}_dur"]) * 1000) for rank in range(size))
-        # All ranks of their collective are one of ours.
-        ours = by_length[lengths]
-        for rank in range(size):
-            wait = float(their[f"rank_{rank}_wait_time"]) * 1000
-            assert ours[rank]["wait_ns"] == pytest.approx(wait, abs=300)
-        latency = float(their["comm_latency"]) * 1000
-        assert min(lengths) == pytest.approx(latency, abs=1)
-        assert ours[0]["bytes"] == round(float(their["Full msg size (MB)"]) * 1024**2)
-        bandwidth = float(their["bus bw (GB/s)"]) * 1024**3 / 1e9
-        scaled = ours[0]["busbw_gbps"] * ours[0]["transfer_ns"] / latency
-        assert scaled == pytest.approx(bandwidth, rel=1e-4)
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -9,7 +9,7 @@ import pytest
 
 from hta_sql import TraceStore
 from tests.parity.jobs import JOBS
-from tests.parity.test_collectives_parity import TRACELENS
+from tests.parity.test_tracelens_collectives import TRACELENS
 
 pytestmark = pytest.mark.skipif(not TRACELENS.is_dir(), reason="TraceLens's tables are not here")
 
