@@ -52,6 +52,20 @@ def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
     return st.lists(span, max_size=12)
 
 
+@pytest.mark.parametrize("extent", [4095, 4096, 4097, 9000])
+def test_each_instant_encloses_itself(extent: int) -> None:
+    """Whatever part of a cell it takes."""
+    instants: list[Span] = [
+        (1, ts, 0) for ts in (*range(0, extent - 2, 97), extent - 2, extent - 1)
+    ]
+    con = connection()
+    con.register("validation_inner", relation(instants))
+    con.register("validation_outer", relation(instants))
+    query = "FROM lib.enclosing_intervals('validation_inner', 'validation_outer')"
+    pairs = con.execute(f"SELECT inner_id, outer_id {query} ORDER BY ALL").fetchall()
+    assert pairs == [(place, place) for place in range(len(instants))]
+
+
 @pytest.mark.parametrize("last", [12, 100_000], ids=["cells of one", "cells of many"])
 @settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
@@ -117,6 +131,8 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
         ("dma read (a)", "dma read (a)"),
         ("hipMemcpy HtoD (Host -> Device)", "hipMemcpy HtoD (Host -> Device)"),
         ("hipMemset (Device)", "hipMemset (Device)"),
+        ("void my::Memcpy<int>(a)", "my::Memcpy"),
+        ("f(x(y)", "f(x"),
     ],
 )
 def test_short_names_of_kernels(name: str, short: str) -> None:
