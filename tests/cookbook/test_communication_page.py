@@ -1,0 +1,58 @@
+"""docs/communication.md: its queries run, and what it names is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.library.objects import load_library
+from tests.jobs.kinds import LATE
+from tests.jobs.traces import write_job
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "communication.md").read_text("utf-8")
+QUERIES = [
+    line.partition(";")[0]
+    for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The catalog of a job in which rank 2 is late."""
+    folder = tmp_path_factory.mktemp("page")
+    paths, _ = write_job(folder / "traces", LATE)
+    hta_sql.ingest(paths, folder / "job.store").close()
+    with duckdb.connect(str(folder / "job.store" / "catalog.duckdb"), read_only=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_answers(con: duckdb.DuckDBPyConnection, query: str) -> None:
+    """With rows; ranks in step have no mismatches."""
+    assert bool(con.sql(query).fetchall()) != ("mismatches" in query)
+
+
+def test_the_late_rank_is_named(con: duckdb.DuckDBPyConnection) -> None:
+    """By the first query."""
+    ((rank, message),) = con.sql(QUERIES[0]).fetchall()
+    assert rank == 2
+    assert message.startswith("Rank 2 is late")
+
+
+def test_names_are_those_of_analyses_and_columns(con: duckdb.DuckDBPyConnection) -> None:
+    """What stands in backticks without blanks is something that there is."""
+    library = load_library()
+    known = {analysis.base_name for analysis in library.newest()}
+    known |= {column.name for analysis in library.newest() for column in analysis.columns}
+    known |= {p.name for analysis in library.newest() for p in analysis.parameters}
+    known |= {"matched_collectives", "record_param_comms", "Seq", "doctor"}
+    text = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
+    words = set(re.findall(r"`(\w+)`", text))
+    assert words <= known
+    assert con
