@@ -11,7 +11,7 @@
 -- Since: 0.1
 -- Scope: runs, ranks; ranks that are out of step are so in the last step too
 -- Reference: PyTorch Flight Recorder analyzer, mismatches
--- Needs: GPU activity of two ranks that communicate
+-- Needs: ranks that disagree about a collective; where all agree there is nothing to report
 CREATE OR REPLACE MACRO collective_mismatches_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
