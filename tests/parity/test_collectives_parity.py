@@ -44,10 +44,16 @@ def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -> None:
-    """Once, with how it was matched."""
+    """Once, with how it was matched; and what gloo ran on the host."""
     found = jobs_store.run("collectives", runs=[job], include_last_profiler_step=True).arrow()
     rows = found.to_pylist()
     wanted = {(rank, e) for rank, listed in kernels(jobs_store, job).items() for e, _, _ in listed}
+    wanted |= set(
+        jobs_store.sql(
+            "SELECT rank, event_id FROM annotations WHERE run = $run AND name LIKE 'gloo:%'",
+            {"run": job},
+        ).rows()
+    )
     assert len(rows) == len(wanted)
     assert {(row["rank"], row["event_id"]) for row in rows} == wanted
     assert all(row["collective"] for row in rows)
