@@ -219,6 +219,17 @@ def ops_by_name(rows: Rows) -> Expected:
     return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
 
 
+def operator_table(rows: Rows) -> Expected:
+    """A bar for each of the 15 operators that cost most, on either side."""
+    values = {}
+    for side in ("device", "host"):
+        name = f"{side}_self_ns"
+        costs = [{name: total(own, name)} for own in by(rows, "name").values()]
+        most = longest([cost for cost in costs if cost[name]], name, 15)
+        values[side] = column(most, name, MS if most[0][name] >= MS else US)
+    return values, {"rect": sum(map(len, values.values()))}
+
+
 def user_annotation_breakdown(rows: Rows) -> Expected:
     """A bar for the mean of the ranks, a line from lowest to highest, its ends."""
     sums = [column(own, "sum_ns", MS) for own in by(rows, "name").values()]
@@ -449,6 +460,7 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     launch_histograms: ("job", {}),
     aten_op_kernels_and_delay: ("job", {}),
     frequent_kernel_sequences: ("sequences", {"operator_name": "cuda", "min_pattern_len": 1}),
+    operator_table: ("job", {}),
     ops_by_name: ("job", {}),
     user_annotation_breakdown: ("job", {}),
     cupti_counters_by_operator: ("cupti", {}),

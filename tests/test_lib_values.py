@@ -9,7 +9,17 @@ import pytest
 
 from hta_sql.library.objects import load_library
 
-MACROS = ("busbw_factor", "elem_bytes", "link_peak", "message_bytes")
+MACROS = (
+    *("busbw_factor", "elem_bytes", "link_peak", "message_bytes"),
+    *(
+        "conv2d_flops",
+        "counted_shapes",
+        "matmul_flops",
+        "op_base_name",
+        "operator_flops",
+        "shape_of",
+    ),
+)
 
 SIZES = {
     1: "Byte Char Bool QInt8 QUInt8 INT8 UINT8 Float8_e4m3fn Float8_e5m2",
@@ -116,3 +126,76 @@ def test_bytes_of_a_message(
 def test_a_message_of_unknown_type() -> None:
     """It has no size."""
     assert value("lib.message_bytes('all_reduce', 'Nothing', 1, 1)") is None
+
+
+IMAGE = "[[2,6,9,8],[4,3,3,2],[4],[],[],[],[]]"
+"""Two images of six channels; four filters over the three channels of a group."""
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "scalars", "flops"),
+    [
+        ("aten::mm", "[[2,3],[3,4]]", None, 2 * 2 * 3 * 4),
+        ("aten::bmm", "[[5,2,3],[5,3,4]]", None, 2 * 5 * 2 * 3 * 4),
+        ("aten::addmm", "[[4],[2,3],[3,4],[],[]]", None, 2 * 2 * 3 * 4),
+        ("aten::baddbmm", "[[4],[5,2,3],[5,3,4],[],[]]", None, 2 * 5 * 2 * 3 * 4),
+        ("aten::mm", "[[3],[3,4]]", None, None),
+        ("aten::mm", None, None, None),
+        ("aten::add", "[[2,3],[2,3],[]]", None, 6),
+        ("aten::mul", "[[],[2,3]]", None, 1),
+        ("aten::add", None, None, None),
+        ("aten::sub", "[[2,3],[2,3],[]]", None, None),
+        # The image of 9 x 8 becomes 9 x 7: 2 x 2 images x 4 filters x 3 x 3 x 2 x 63 places.
+        (
+            "aten::conv2d",
+            IMAGE,
+            '["","","","[1, 1]","[1, 0]","[1, 1]","2"]',
+            2 * 2 * 4 * 3 * 3 * 2 * 9 * 7,
+        ),
+        # Strides of 2 and 3, padding 1, dilation 2 and 1: 4 x 3 places.
+        (
+            "aten::conv2d",
+            IMAGE,
+            '["","","","[2, 3]","[1]","[2, 1]","2"]',
+            2 * 2 * 4 * 3 * 3 * 2 * 4 * 3,
+        ),
+        ("aten::conv2d", IMAGE, None, None),
+        ("aten::conv2d", "[[6,9,8],[4,3,3,2]]", '["","","","[1]","[0]","[1]","2"]', None),
+    ],
+)
+def test_operations_of_an_operator(
+    operator: str, shapes: str | None, scalars: str | None, flops: int | None
+) -> None:
+    """By torch's formulas; without inputs, or for other operators, not known."""
+    assert value("lib.operator_flops(?, ?, ?)", operator, shapes, scalars) == flops
+
+
+@pytest.mark.parametrize(
+    ("recorded", "name"),
+    [
+        ("aten::add.Tensor", "aten::add"),
+        ("aten::add", "aten::add"),
+        ("ProfilerStep#12", "ProfilerStep*"),
+        ("train.py(3): step", "train.py(3): step"),
+        ("aten::add.Tensor.more", "aten::add.Tensor.more"),
+        ("nn.Module: Linear_0", "nn.Module: Linear_0"),
+    ],
+)
+def test_names_without_overload(recorded: str, name: str) -> None:
+    """Only what has the form of an operator has an overload."""
+    assert value("lib.op_base_name(?)", recorded) == name
+
+
+@pytest.mark.parametrize(
+    ("shapes", "types", "shown"),
+    [
+        ("[[2],[3,4]]", '["float","float"]', "[[2],[3,4]]"),
+        ("[[[2],[3]],[4]]", '["TensorList","float"]', "[[],[4]]"),
+        (None, None, "[]"),
+        (None, '["TensorList"]', "[]"),
+        ("[[2]]", None, "[[2]]"),
+    ],
+)
+def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown: str) -> None:
+    """A list of tensors has none; what was not recorded is empty."""
+    assert value("lib.counted_shapes(?, ?)", shapes, types) == shown

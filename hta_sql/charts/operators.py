@@ -16,6 +16,7 @@ from hta_sql.charts.style import (
     labels,
     lane_names,
     mean_and_span,
+    nothing,
     of_ranks,
     subtitled,
     zoom,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "aten_op_kernels_and_delay",
     "frequent_kernel_sequences",
+    "operator_table",
     "ops_by_name",
     "user_annotation_breakdown",
 ]
@@ -213,6 +215,49 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
             "The longest operations", "On the host a call contains what was called inside."
         ),
     )
+    return chart
+
+
+def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The operators that cost most of themselves, one panel for the device and one for the host.
+
+    Args:
+        table: Columns of the analysis ``operator_table``; ranks are added up.
+        top: Operators per panel.
+    """
+    lanes = lane_names(table, "name")
+    sums = table.assign(lane=lanes).groupby("lane", as_index=False)
+    costs = sums[["device_self_ns", "host_self_ns", "call_count"]].sum()
+    panels: list[alt.Chart] = []
+    for side in ("device", "host"):
+        own = costs[costs[f"{side}_self_ns"] > 0]
+        rows = own.nlargest(top, f"{side}_self_ns")
+        if not len(rows):
+            continue
+        size, unit = duration_unit(float(rows[f"{side}_self_ns"].max()))
+        rows = rows.assign(
+            short=labels(_distinct(list(rows["lane"]))), **{side: rows[f"{side}_self_ns"] / size}
+        )
+        panels.append(
+            alt.Chart(data(rows[["lane", "short", side, "call_count"]]))
+            .mark_bar(color=SIDE_COLOURS[side])
+            .encode(
+                y=by_name(rows),
+                x=alt.X(f"{side}:Q", title=f"Self time [{unit}]"),
+                tooltip=[
+                    alt.Tooltip("lane:N", title="Operator"),
+                    alt.Tooltip(f"{side}:Q", title=f"Self time [{unit}]", format=",.3f"),
+                    alt.Tooltip("call_count:Q", title="Calls", format=","),
+                ],
+            )
+            .properties(width=WIDTH, title=subtitled(side))
+            .add_params(zoom(f"operators_{side}"))
+        )
+    title = "The operators that cost most"
+    if not panels:
+        return nothing(title, "No operator took any time.")
+    note = "Of themselves: without what they call. Device: what they launch."
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
     return chart
 
 

@@ -1,0 +1,359 @@
+-- What each operator costs: calls, time on the host and on the device, memory and floating-point operations, of
+-- itself and with all that it called. The numbers of torch's key_averages.
+--
+-- The rules are torch's. Self time on the host is the time in which the thread was in nothing that the operator
+-- called: no operator, annotation, Python frame or runtime call. Device time belongs to the innermost operator or
+-- annotation around the launch, and is added up, also of kernels that ran side by side. Memory is what was
+-- allocated less what was freed on any thread while the operator ran; what changed outside of all of them is [memory].
+-- An operator that calls nothing but itself once, as overloads do, counts once. Operators of the backward pass have
+-- the stack of their forward operator. Two things cannot be told from a trace: operators that end on another thread
+-- (only those of gloo are known to), and when operators ended that were still running when the recording ended.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
+-- Reference: torch.profiler key_averages
+-- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack and verbose for stacks
+CREATE OR REPLACE MACRO operator_table_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether calls with other input shapes are a row of their own.
+    by_shapes BOOLEAN := false,
+    -- Whether calls with other input types are.
+    by_dtype BOOLEAN := false,
+    -- How many of the innermost Python frames tell calls apart; 0: none.
+    stack_frames BIGINT := 0,
+    -- Whether overloads, as Tensor of aten::add.Tensor, are told apart.
+    by_overload BOOLEAN := false,
+    -- Whether calls in other nn.Modules are.
+    by_module BOOLEAN := false,
+    -- Whether calls on other threads are.
+    by_thread BOOLEAN := false,
+    -- Whether calls in other profiler steps are.
+    by_step BOOLEAN := false,
+    -- Whether Python frames, runtime calls and what runs on the device have rows too, all in torch's order.
+    like_torch BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                 VARCHAR          Run name.
+--   rank                INTEGER          Rank of the process.
+--   name                VARCHAR          Operator without its overload, annotation, or [memory]; all steps are ProfilerStep*.
+--   side                VARCHAR          host or device: where the call itself is.
+--   is_user_annotation  BOOLEAN          A range of record_function.
+--   overload_name       VARCHAR          Overload, empty without one; NULL where they are not told apart, as all keys that follow.
+--   input_shapes        VARCHAR          Input shapes as JSON; [] for a list of tensors.
+--   input_types         VARCHAR          Input types as JSON.
+--   stack               VARCHAR          Python frames as JSON, the innermost first.
+--   module              VARCHAR          Nearest nn.Module call around it; not known of annotations.
+--   pid                 BIGINT           Process id.
+--   tid                 BIGINT           Thread id.
+--   step                BIGINT           Profiler step.
+--   call_count          BIGINT [count]   Calls.
+--   host_self_ns        BIGINT [ns]      Time on the host in nothing that it called.
+--   host_total_ns       BIGINT [ns]      Time on the host.
+--   device_self_ns      BIGINT [ns]      Time of the device operations that it launched itself; of its own for a row of the device.
+--   device_total_ns     BIGINT [ns]      With those that what it called launched.
+--   host_self_bytes     BIGINT [bytes]   Memory of the host allocated less freed, in nothing that it called; NULL where no memory was recorded.
+--   host_total_bytes    BIGINT [bytes]   The same while it ran.
+--   device_self_bytes   BIGINT [bytes]   Memory of devices, in nothing that it called.
+--   device_total_bytes  BIGINT [bytes]   The same while it ran.
+--   flops               BIGINT [1]       Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
+--   host_self_pct       DOUBLE [%]       host_self_ns of all that was called on the host, Python frames and runtime calls counted in.
+--   host_total_pct      DOUBLE [%]       host_total_ns of that; calls inside calls count again.
+--   device_self_pct     DOUBLE [%]       device_self_ns of all time of device operations, whoever launched them.
+--   device_total_pct    DOUBLE [%]       device_total_ns of that.
+--   place               BIGINT [1]       Where torch lists the row: in the order of first calls; NULL where not asked for.
+WITH RECURSIVE
+    -- An event_id plus the lane is one number for an event of any run and rank.
+    known AS (
+        SELECT k.run, k.rank, bool_or(k.profile_memory) AS profile_memory
+        FROM ranks AS k
+        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        GROUP BY k.run, k.rank
+    ),
+    lanes AS MATERIALIZED (
+        SELECT
+            k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) << 40 AS lane,
+            coalesce(k.profile_memory, false)
+            OR EXISTS (FROM memory_events AS m WHERE m.run = k.run AND m.rank = k.rank) AS remembers
+        FROM known AS k
+    ),
+    -- What needs the tree works on narrow rows; names, shapes and stacks are read once, at the end.
+    calls AS MATERIALIZED (
+        SELECT
+            l.lane, l.lane + c.event_id AS call_id, l.lane + c.parent_id AS parent_id, c.ts, c.dur,
+            hash(lib.op_base_name(c.name)) AS name_hash,
+            c.kind IN ('operator', 'annotation') AS is_owner,
+            c.kind = 'operator' AND c.name IN (
+                'profiler::_record_function_enter', 'profiler::_record_function_enter_new', 'profiler::_record_function_exit',
+                'aten::is_leaf', 'aten::output_nr', 'aten::_version'
+            ) AS is_dropped,
+            c.kind = 'annotation' AND starts_with(c.name, 'gloo:') AS is_async,
+            stack_frames > 0 AND c.kind = 'operator' AND (
+                coalesce(c.fwd_thread_id, 0) > 0 AND NOT starts_with(c.name, 'autograd::engine::')
+                OR c.name = 'torch::autograd::AccumulateGrad'
+            ) AS is_backward
+        FROM lib.called_events(runs, ranks, false, false) AS c
+        JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
+    ),
+    -- What is in no tree, and who is the parent of its children.
+    left_out AS MATERIALIZED (
+        SELECT c.call_id, c.parent_id FROM calls AS c WHERE c.is_dropped OR c.is_async
+    ),
+    lifted AS (
+        SELECT o.call_id, o.parent_id FROM left_out AS o
+        UNION ALL
+        SELECT l.call_id, o.parent_id FROM lifted AS l JOIN left_out AS o ON o.call_id = l.parent_id
+    ),
+    above AS MATERIALIZED (
+        SELECT l.call_id, l.parent_id FROM lifted AS l ANTI JOIN left_out AS o ON o.call_id = l.parent_id
+    ),
+    edges AS NOT MATERIALIZED (
+        SELECT c.call_id, CASE WHEN v.call_id IS NULL THEN c.parent_id ELSE v.parent_id END AS parent_id, c.dur, c.name_hash
+        FROM calls AS c
+        LEFT JOIN above AS v ON v.call_id = c.parent_id
+        WHERE NOT c.is_dropped AND NOT c.is_async AND c.parent_id IS NOT NULL
+    ),
+    seen AS NOT MATERIALIZED (
+        SELECT c.call_id, c.lane, c.ts, c.dur FROM calls AS c WHERE NOT c.is_dropped
+    ),
+    allocating AS MATERIALIZED (
+        SELECT m.call_id, m.host_bytes, m.device_bytes FROM lib.memory_inside('seen', 'lanes') AS m
+    ),
+    launching AS MATERIALIZED (
+        SELECT d.call_id, d.self_ns, d.total_ns FROM lib.device_time_inside('calls', 'lanes') AS d
+    ),
+    children AS MATERIALIZED (
+        SELECT
+            e.parent_id, count(*) AS child_count, min(e.call_id) AS first_id, min(e.name_hash) AS first_name_hash, sum(e.dur)::BIGINT AS dur,
+            sum(m.host_bytes)::BIGINT AS host_bytes, sum(m.device_bytes)::BIGINT AS device_bytes
+        FROM edges AS e
+        LEFT JOIN allocating AS m ON m.call_id = e.call_id
+        WHERE e.parent_id IS NOT NULL
+        GROUP BY e.parent_id
+    ),
+    -- An only child with its parent's name is part of the parent, as the tree was before any were merged.
+    merged AS MATERIALIZED (
+        SELECT h.first_id AS call_id, h.parent_id
+        FROM children AS h
+        JOIN calls AS p ON p.call_id = h.parent_id AND p.name_hash = h.first_name_hash
+        WHERE h.child_count = 1
+    ),
+    merging AS (
+        SELECT m.call_id, m.parent_id FROM merged AS m
+        UNION ALL
+        SELECT g.call_id, m.parent_id FROM merging AS g JOIN merged AS m ON m.call_id = g.parent_id
+    ),
+    kept AS MATERIALIZED (
+        SELECT g.call_id, g.parent_id AS kept_id FROM merging AS g ANTI JOIN merged AS m ON m.call_id = g.parent_id
+    ),
+    backward AS (
+        SELECT c.call_id, c.call_id AS root_id FROM calls AS c WHERE c.is_backward
+        UNION ALL
+        SELECT e.call_id, b.root_id
+        FROM backward AS b
+        JOIN edges AS e ON e.parent_id = b.call_id
+        ANTI JOIN (SELECT c.call_id FROM calls AS c WHERE c.is_backward) AS o ON o.call_id = e.call_id
+    ),
+    keyed AS NOT MATERIALIZED (
+        SELECT
+            c.run, c.rank, l.lane, l.remembers, l.lane + c.event_id AS call_id, c.kind, c.ts, c.dur, c.step, c.in_last_step,
+            c.pid, c.tid, c.module_id, c.sequence_number, c.fwd_thread_id,
+            lib.op_base_name(c.name) AS name,
+            CASE
+                WHEN NOT by_overload THEN NULL
+                WHEN c.kind = 'operator' AND contains(c.name, '.') THEN regexp_extract(c.name, '^\w+::\w+\.(\w+)$', 1)
+                ELSE ''
+            END AS overload_name,
+            CASE WHEN by_shapes THEN lib.counted_shapes(c.input_dims, c.input_types) END AS input_shapes,
+            CASE WHEN by_dtype THEN c.input_types END AS input_types,
+            CASE WHEN stack_frames > 0 THEN lib.counted_stack(c.call_stack)[:stack_frames] END AS stack,
+            CASE WHEN c.kind = 'operator' THEN lib.operator_flops(lib.op_base_name(c.name), c.input_dims, c.concrete_inputs) END AS flops
+        FROM lib.called_events(runs, ranks, true, stack_frames > 0) AS c
+        JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
+        ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id
+    ),
+    -- The first call outside of the backward pass with a sequence number gives its stack to those inside.
+    forward_stacks AS MATERIALIZED (
+        SELECT k.lane, k.sequence_number, arg_min(k.stack, (k.ts, -k.dur, k.call_id)) AS stack
+        FROM keyed AS k
+        ANTI JOIN backward AS b ON b.call_id = k.call_id
+        ANTI JOIN kept AS m ON m.call_id = k.call_id
+        WHERE stack_frames > 0 AND k.sequence_number >= 0
+        GROUP BY k.lane, k.sequence_number
+    ),
+    backward_stacks AS MATERIALIZED (
+        SELECT b.call_id, CASE WHEN k.fwd_thread_id > 0 THEN coalesce(f.stack, []) ELSE [] END AS stack
+        FROM backward AS b
+        JOIN keyed AS k ON k.call_id = b.root_id
+        LEFT JOIN forward_stacks AS f ON f.lane = k.lane AND f.sequence_number = k.sequence_number
+        WHERE stack_frames > 0
+    ),
+    -- The keys of the few calls that others were merged into.
+    heirs AS MATERIALIZED (
+        SELECT k.call_id, k.overload_name, k.input_shapes, k.input_types, coalesce(b.stack, k.stack) AS stack
+        FROM keyed AS k
+        SEMI JOIN kept AS m ON m.kept_id = k.call_id
+        LEFT JOIN backward_stacks AS b ON b.call_id = k.call_id
+    ),
+    modules AS (
+        SELECT p.run, p.rank, p.event_id, p.name FROM python_calls AS p WHERE by_module AND starts_with(p.name, 'nn.Module: ')
+    ),
+    host_rows AS NOT MATERIALIZED (
+        SELECT
+            k.run, k.rank, k.name, 'host' AS side, k.kind = 'annotation' AS is_user_annotation,
+            like_torch OR k.kind IN ('operator', 'annotation') AS is_shown, true AS is_counted,
+            CASE WHEN m.call_id IS NULL THEN k.overload_name ELSE h.overload_name END AS overload_name,
+            CASE WHEN m.call_id IS NULL THEN k.input_shapes ELSE h.input_shapes END AS input_shapes,
+            CASE WHEN m.call_id IS NULL THEN k.input_types ELSE h.input_types END AS input_types,
+            CASE WHEN m.call_id IS NULL THEN coalesce(b.stack, k.stack) ELSE h.stack END AS stack,
+            o.name AS module, k.pid, k.tid, k.step, k.in_last_step, k.ts, k.dur AS length, k.call_id,
+            m.call_id IS NULL AS is_kept,
+            k.dur - CASE WHEN k.kind = 'annotation' AND starts_with(k.name, 'gloo:') THEN k.dur ELSE coalesce(c.dur, 0) END AS host_self_ns,
+            k.dur AS host_total_ns,
+            coalesce(d.self_ns, 0) AS device_self_ns,
+            coalesce(d.total_ns, 0) AS device_total_ns,
+            CASE WHEN k.remembers THEN coalesce(a.host_bytes, 0) END AS host_total_bytes,
+            CASE WHEN k.remembers THEN coalesce(a.device_bytes, 0) END AS device_total_bytes,
+            CASE
+                WHEN k.kind = 'annotation' AND starts_with(k.name, 'gloo:') THEN host_total_bytes
+                ELSE coalesce(c.host_bytes, 0)
+            END AS host_inner_bytes,
+            CASE
+                WHEN k.kind = 'annotation' AND starts_with(k.name, 'gloo:') THEN device_total_bytes
+                ELSE coalesce(c.device_bytes, 0)
+            END AS device_inner_bytes,
+            k.flops
+        FROM keyed AS k
+        LEFT JOIN children AS c ON c.parent_id = k.call_id
+        LEFT JOIN allocating AS a ON a.call_id = k.call_id
+        LEFT JOIN launching AS d ON d.call_id = k.call_id
+        LEFT JOIN kept AS m ON m.call_id = k.call_id
+        LEFT JOIN heirs AS h ON h.call_id = m.kept_id
+        LEFT JOIN backward_stacks AS b ON b.call_id = k.call_id
+        LEFT JOIN modules AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.module_id
+    ),
+    -- Until when calls of any thread last that have begun so far.
+    covered AS (
+        SELECT s.lane, s.ts, max(max(s.ts + s.dur)) OVER (PARTITION BY s.lane ORDER BY s.ts) AS until_ts
+        FROM seen AS s
+        SEMI JOIN (SELECT l.lane FROM lanes AS l WHERE l.remembers) AS r ON r.lane = s.lane
+        GROUP BY s.lane, s.ts
+    ),
+    memory_rows AS (
+        SELECT
+            l.run, l.rank, '[memory]' AS name, 'host' AS side, false AS is_user_annotation, true AS is_shown, true AS is_counted,
+            CASE WHEN by_overload THEN '' END AS overload_name,
+            CASE WHEN by_shapes THEN '[]' END AS input_shapes,
+            CASE WHEN stack_frames > 0 THEN []::VARCHAR[] END AS stack,
+            m.pid, m.tid, m.step, m.in_last_step, m.ts, 0::BIGINT AS length, l.lane + m.event_id AS call_id, true AS is_kept,
+            0::BIGINT AS host_self_ns, 0::BIGINT AS host_total_ns, 0::BIGINT AS device_self_ns, 0::BIGINT AS device_total_ns,
+            CASE WHEN m.device_type = 0 THEN m.bytes ELSE 0 END AS host_total_bytes,
+            CASE WHEN m.device_type <> 0 THEN m.bytes ELSE 0 END AS device_total_bytes,
+            0::BIGINT AS host_inner_bytes, 0::BIGINT AS device_inner_bytes
+        FROM memory_events AS m
+        JOIN lanes AS l ON l.run = m.run AND l.rank = m.rank
+        ASOF LEFT JOIN covered AS v ON v.lane = l.lane AND m.ts >= v.ts
+        WHERE m.ts > coalesce(v.until_ts, m.ts - 1)
+    ),
+    on_device AS (
+        SELECT g.run, g.rank, g.event_id, g.name, false AS is_user_annotation, g.ts, g.dur, g.step, g.in_last_step
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND NOT g.is_suspect
+        UNION ALL
+        SELECT a.run, a.rank, a.event_id, lib.op_base_name(a.name), true, a.ts, a.dur, a.step, a.in_last_step
+        FROM annotations AS a
+        WHERE a.on_gpu AND like_torch
+    ),
+    device_rows AS (
+        SELECT
+            l.run, l.rank, g.name, 'device' AS side, g.is_user_annotation, like_torch AS is_shown, NOT g.is_user_annotation AS is_counted,
+            CASE WHEN by_overload THEN '' END AS overload_name,
+            CASE WHEN by_shapes THEN '[]' END AS input_shapes,
+            CASE WHEN stack_frames > 0 THEN []::VARCHAR[] END AS stack,
+            g.step, g.in_last_step, g.ts, g.dur AS length, l.lane + g.event_id AS call_id, true AS is_kept,
+            0::BIGINT AS host_self_ns, 0::BIGINT AS host_total_ns, g.dur AS device_self_ns, g.dur AS device_total_ns,
+            CASE WHEN l.remembers THEN 0 END::BIGINT AS host_total_bytes,
+            CASE WHEN l.remembers THEN 0 END::BIGINT AS device_total_bytes,
+            0::BIGINT AS host_inner_bytes, 0::BIGINT AS device_inner_bytes
+        FROM on_device AS g
+        JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
+    ),
+    rows AS NOT MATERIALIZED (
+        SELECT h.* FROM host_rows AS h
+        UNION ALL BY NAME
+        SELECT m.* FROM memory_rows AS m
+        UNION ALL BY NAME
+        SELECT d.* FROM device_rows AS d
+    ),
+    summed AS (
+        SELECT
+            r.run, r.rank, r.name, r.side, r.is_user_annotation, r.is_shown, r.is_counted,
+            r.overload_name, r.input_shapes, r.input_types, r.stack,
+            CASE WHEN by_module THEN r.module END AS module,
+            CASE WHEN by_thread THEN r.pid END AS pid,
+            CASE WHEN by_thread THEN r.tid END AS tid,
+            CASE WHEN by_step THEN r.step END AS step,
+            count_if(r.is_kept)::BIGINT AS call_count,
+            sum(r.host_self_ns)::BIGINT AS host_self_ns,
+            coalesce(sum(r.host_total_ns) FILTER (r.is_kept), 0)::BIGINT AS host_total_ns,
+            sum(r.device_self_ns)::BIGINT AS device_self_ns,
+            coalesce(sum(r.device_total_ns) FILTER (r.is_kept), 0)::BIGINT AS device_total_ns,
+            sum(r.host_total_bytes - r.host_inner_bytes)::BIGINT AS host_self_bytes,
+            (sum(r.host_total_bytes) FILTER (r.is_kept))::BIGINT AS host_total_bytes,
+            sum(r.device_total_bytes - r.device_inner_bytes)::BIGINT AS device_self_bytes,
+            (sum(r.device_total_bytes) FILTER (r.is_kept))::BIGINT AS device_total_bytes,
+            (sum(r.flops) FILTER (r.is_kept))::BIGINT AS flops,
+            min(CASE WHEN like_torch THEN (r.ts, -r.length, r.call_id) END) AS first_call
+        FROM rows AS r
+        WHERE lib.wanted(steps, r.step) AND (include_last_profiler_step OR NOT coalesce(r.in_last_step, false))
+        GROUP BY ALL
+    ),
+    shares AS (
+        SELECT
+            s.*,
+            sum(s.host_self_ns) OVER of_rank AS host_ns,
+            sum(CASE WHEN s.side = 'device' AND s.is_counted THEN s.device_self_ns ELSE 0 END) OVER of_rank AS device_ns
+        FROM summed AS s
+        WINDOW of_rank AS (PARTITION BY s.run, s.rank)
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.name,
+    s.side,
+    s.is_user_annotation,
+    s.overload_name,
+    s.input_shapes,
+    s.input_types,
+    CASE WHEN stack_frames > 0 THEN to_json(s.stack)::VARCHAR END AS stack,
+    s.module,
+    s.pid,
+    s.tid,
+    s.step,
+    s.call_count,
+    s.host_self_ns,
+    s.host_total_ns,
+    s.device_self_ns,
+    s.device_total_ns,
+    s.host_self_bytes,
+    s.host_total_bytes,
+    s.device_self_bytes,
+    s.device_total_bytes,
+    s.flops,
+    100 * (s.host_self_ns / nullif(s.host_ns, 0)) AS host_self_pct,
+    100 * (s.host_total_ns / nullif(s.host_ns, 0)) AS host_total_pct,
+    100 * (s.device_self_ns / nullif(s.device_ns, 0)) AS device_self_pct,
+    100 * (s.device_total_ns / nullif(s.device_ns, 0)) AS device_total_pct,
+    CASE WHEN like_torch THEN row_number() OVER (PARTITION BY s.run, s.rank ORDER BY s.first_call) END AS place
+FROM shares AS s
+WHERE s.is_shown
+ORDER BY
+    s.run, s.rank, place, s.device_self_ns DESC, s.host_self_ns DESC, s.name, s.is_user_annotation, s.overload_name,
+    s.input_shapes, s.input_types, s.stack, s.module, s.pid, s.tid, s.step

@@ -1,0 +1,22 @@
+-- The frames of a recorded call stack that torch's profiler shows.
+--
+-- It leaves out the frames of autograd that start the backward pass, and those of its own tests.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: torch/autograd/profiler.py, _filter_stack_entry
+CREATE OR REPLACE MACRO lib.counted_stack(
+    -- Frames as recorded, with semicolons between them; NULL: none.
+    recorded
+) AS
+-- Returns: VARCHAR[]  Frames, the innermost first.
+list_filter(
+    string_split(coalesce(recorded, ''), ';'),
+    lambda f: f <> ''
+        AND NOT (contains(f, 'autograd/__init__') AND (contains(f, '_make_grads') OR contains(f, 'backward')))
+        AND NOT (contains(f, 'torch/tensor') AND contains(f, 'backward'))
+        AND NOT (
+            contains(f, '_internal/common_utils')
+            AND (contains(f, 'prof_callable') OR contains(f, 'prof_func_call') OR contains(f, 'prof_meth_call'))
+        )
+)

@@ -1,0 +1,52 @@
+-- Device time that was launched during each call, by the call itself and by what it called.
+--
+-- A kernel belongs to the innermost operator or annotation around its launch, as with torch; what was launched in
+-- none belongs to nobody. Times are added up, also of kernels that ran side by side.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.device_time_inside(
+    -- Name of a relation with call_id, parent_id, is_owner: calls; is_owner: an operator or annotation.
+    called_spans,
+    -- Name of a relation with run, rank, lane: lane is what is added to an event_id to make a call_id.
+    lane_spans
+) AS TABLE
+-- Columns:
+--   call_id   BIGINT       Call; those that launched nothing are left out.
+--   self_ns   BIGINT [ns]  Launched by itself.
+--   total_ns  BIGINT [ns]  That, and what was launched by what it called.
+WITH RECURSIVE
+    _calls AS MATERIALIZED (
+        SELECT c.call_id, c.parent_id, c.is_owner FROM query_table(called_spans) AS c
+    ),
+    _launched AS (
+        SELECT l.lane + g.launch_id AS call_id, sum(g.dur)::BIGINT AS device_ns
+        FROM gpu_ops AS g
+        JOIN query_table(lane_spans) AS l ON l.run = g.run AND l.rank = g.rank
+        WHERE g.launch_id IS NOT NULL AND g.class <> 'sync' AND NOT g.is_suspect
+        GROUP BY ALL
+    ),
+    -- One row for each call and level that it is reached on: sums are added up on the way.
+    _climbing(call_id, owned_ns, free_ns) AS (
+        SELECT c.parent_id, 0::BIGINT, sum(n.device_ns)::BIGINT
+        FROM _launched AS n
+        JOIN _calls AS c ON c.call_id = n.call_id
+        WHERE c.parent_id IS NOT NULL
+        GROUP BY c.parent_id
+        UNION ALL
+        SELECT
+            c.parent_id,
+            sum(n.owned_ns + CASE WHEN c.is_owner THEN n.free_ns ELSE 0 END)::BIGINT,
+            sum(CASE WHEN c.is_owner THEN 0 ELSE n.free_ns END)::BIGINT
+        FROM _climbing AS n
+        JOIN _calls AS c ON c.call_id = n.call_id
+        WHERE c.parent_id IS NOT NULL
+        GROUP BY c.parent_id
+    )
+SELECT
+    n.call_id AS call_id,
+    sum(CASE WHEN c.is_owner THEN n.free_ns ELSE 0 END)::BIGINT AS self_ns,
+    sum(n.owned_ns + CASE WHEN c.is_owner THEN n.free_ns ELSE 0 END)::BIGINT AS total_ns
+FROM _climbing AS n
+JOIN _calls AS c ON c.call_id = n.call_id
+GROUP BY n.call_id

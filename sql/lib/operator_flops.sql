@@ -1,0 +1,28 @@
+-- Floating-point operations of one call of an operator, as torch counts them (with_flops=True).
+--
+-- torch has a formula for convolutions, products of matrices, additions and multiplications.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: torch/csrc/profiler/util.cpp, computeFlops
+CREATE OR REPLACE MACRO lib.operator_flops(
+    -- Name without the overload.
+    op_name,
+    -- Input shapes as JSON.
+    shapes,
+    -- Scalar inputs as JSON.
+    scalars
+) AS
+-- Returns: BIGINT [count]  Operations; NULL for other operators and where inputs were not recorded.
+CASE
+    WHEN op_name = 'aten::conv2d' THEN lib.conv2d_flops(
+        lib.shape_of(shapes, '$[0]'),
+        lib.shape_of(shapes, '$[1]'),
+        from_json(json_extract_string(scalars::VARCHAR, '$[3]'), '["BIGINT"]'),
+        from_json(json_extract_string(scalars::VARCHAR, '$[4]'), '["BIGINT"]'),
+        from_json(json_extract_string(scalars::VARCHAR, '$[5]'), '["BIGINT"]')
+    )
+    WHEN op_name IN ('aten::mm', 'aten::bmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[0]'), lib.shape_of(shapes, '$[1]'))
+    WHEN op_name IN ('aten::addmm', 'aten::baddbmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[1]'), lib.shape_of(shapes, '$[2]'))
+    WHEN op_name IN ('aten::mul', 'aten::add') AND shapes IS NOT NULL THEN coalesce(list_product(lib.shape_of(shapes, '$[0]'))::BIGINT, 1)
+END

@@ -1,0 +1,12 @@
+-- One shape of a list of input shapes.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.shape_of(
+    -- Input shapes as JSON: a list with a list of sizes for each input.
+    shapes,
+    -- Which of them, as a JSON path: '$[0]' is the first.
+    place
+) AS
+-- Returns: BIGINT[]  Its sizes; NULL where there is none.
+from_json(json_extract(shapes::VARCHAR, place::VARCHAR), '["BIGINT"]')::BIGINT[]

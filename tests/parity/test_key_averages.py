@@ -1,0 +1,143 @@
+"""What torch's own key_averages said about its traces, against operator_table: every row, to the ns and byte."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql import TraceStore
+from tests.parity.jobs import TRACES
+from tests.shared_stores import made_once
+
+CASES = TRACES / "torch_cpu"
+EXPECTED = TRACES.parent / "expected" / "torch_key_averages"
+
+Keys = tuple[Any, ...]
+Rows = list[tuple[Keys, dict[str, int]]]
+
+GROUPINGS: dict[str, dict[str, Any]] = {
+    "key_averages": {},
+    "key_averages_shapes": {"by_shapes": True},
+    "key_averages_stack5": {"stack_frames": 5},
+    "key_averages_shapes_stack5": {"by_shapes": True, "stack_frames": 5},
+    "key_averages_overload": {"by_overload": True},
+}
+
+
+def captures() -> list[tuple[str, Path, int, Path, dict[str, Any]]]:
+    """Run, trace, rank, torch's rows, how they are grouped: one for each list of rows."""
+    found: list[tuple[str, Path, int, Path, dict[str, Any]]] = []
+    for trace in sorted(CASES.glob("*/*.json.gz")):
+        case, name = trace.parent.name, trace.name.removesuffix(".json.gz")
+        if name.startswith("rank"):
+            theirs = EXPECTED / case / f"oracle_{name}_key_averages.json.gz"
+            found.append((case, trace, int(name[4:]), theirs, {}))
+            continue
+        part = name.removeprefix("trace")
+        for grouping, options in GROUPINGS.items():
+            theirs = EXPECTED / case / f"{grouping}{part}.json.gz"
+            found.append((f"{case}{part}", trace, 0, theirs, options))
+    return found
+
+
+CAPTURES = captures()
+
+
+def ingest_cases(folder: Path) -> None:
+    """One run for each case and capture."""
+    runs: dict[str, dict[int, str]] = {}
+    for run, trace, rank, _, _ in CAPTURES:
+        runs.setdefault(run, {})[rank] = str(trace)
+    for run, traces in runs.items():
+        hta_sql.ingest(traces, folder, run=run).close()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """All cases in one store."""
+    with TraceStore(made_once(tmp_path_factory, "key_averages", ingest_cases)) as opened:
+        yield opened
+
+
+def nanoseconds(microseconds: float) -> int:
+    """Torch adds floats up: to the nanosecond they are exact."""
+    return int((Decimal(microseconds) * 1000).to_integral_value())
+
+
+def torch_rows(path: Path, options: dict[str, Any]) -> Rows:
+    """What torch answered, in its order."""
+    rows = json.loads(gzip.decompress(path.read_bytes()))
+    return [
+        (
+            (
+                row["key"],
+                row["is_user_annotation"],
+                row["overload_name"] if options.get("by_overload") else None,
+                row["input_shapes"] if options.get("by_shapes") else None,
+                row["stack"] if options.get("stack_frames") else None,
+            ),
+            {
+                "call_count": row["count"],
+                "host_total_ns": nanoseconds(row["cpu_time_total"]),
+                "host_self_ns": nanoseconds(row["self_cpu_time_total"]),
+                "host_total_bytes": row["cpu_memory_usage"],
+                "host_self_bytes": row["self_cpu_memory_usage"],
+                "device_total_bytes": row["device_memory_usage"],
+                "device_self_bytes": row["self_device_memory_usage"],
+                "flops": row["flops"],
+            },
+        )
+        for row in rows
+    ]
+
+
+def our_rows(
+    store: TraceStore, run: str, rank: int, options: dict[str, Any], columns: dict[str, int]
+) -> Rows:
+    """What the analysis answers, in torch's order; torch counts nothing where nothing is known."""
+    result = store.run(
+        "operator_table",
+        runs=[run],
+        ranks=[rank],
+        include_last_profiler_step=True,
+        like_torch=True,
+        **options,
+    )
+    ((with_flops,),) = store.sql(
+        "SELECT with_flops FROM ranks WHERE run = $run AND rank = $rank",
+        {"run": run, "rank": rank},
+    ).rows()
+    rows: Rows = []
+    for row in result.arrow().to_pylist():
+        keys = (
+            row["name"],
+            row["is_user_annotation"],
+            row["overload_name"],
+            *(row[name] and json.loads(row[name]) for name in ("input_shapes", "stack")),
+        )
+        values = {name: row[name] or 0 for name in columns}
+        rows.append((keys, values if with_flops else values | {"flops": 0}))
+    return rows
+
+
+@pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
+@pytest.mark.parametrize(
+    ("run", "rank", "theirs", "options"),
+    [(run, rank, theirs, options) for run, _, rank, theirs, options in CAPTURES],
+    ids=[f"{run}-{rank}-{'-'.join(options) or 'name'}" for run, _, rank, _, options in CAPTURES],
+)
+def test_rows_are_those_of_torch(
+    run: str, rank: int, theirs: Path, options: dict[str, Any], store: TraceStore
+) -> None:
+    """Keys, order and integers."""
+    wanted = torch_rows(theirs, options)
+    found = our_rows(store, run, rank, options, wanted[0][1])
+    assert [keys for keys, _ in found] == [keys for keys, _ in wanted]
+    assert found == wanted
