@@ -83,13 +83,9 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
     columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "place", "ordinal"), "BIGINT")
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
-<<<<<<< HEAD
     columns |= {"unit": "DOUBLE", "window_unit": "INTEGER"}
-    columns |= dict.fromkeys(("is_usable", "is_late"), "BOOLEAN")
-=======
     columns |= dict.fromkeys(("call_id", "parent_id"), "BIGINT")
     columns |= dict.fromkeys(("is_usable", "is_late", "is_owner"), "BOOLEAN")
->>>>>>> 59d5dfe (operator_table: what each operator costs, by torch's rules)
     con.execute(sqltext.values_view(SPANS, columns, []))
     for macro in library.macros:
         if macro.columns and all(column.type != "ANY" for column in macro.columns):
