@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO collective_match_v1(
 --   judged_count         BIGINT [count]  Kernels found on all ranks, without the first ones of a capture: waits can be judged.
 --   trusted_pct          DOUBLE [%]      Share of these whose ends agree; NULL without any.
 --   startup_count        BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.
---   match_method         VARCHAR         seq, ordinal, time, stream or none; several with commas.
+--   match_method         VARCHAR         seq, ordinal, time or stream, several with commas; none where nothing is matched.
 --   match_margin         DOUBLE [1]      The smallest margin of a rank; NULL: nothing to choose from.
 --   median_end_spread_ns BIGINT [ns]     From the first end to the last, in the usual collective.
 --   message              VARCHAR         The same in a sentence.
@@ -44,7 +44,7 @@ WITH
             count_if(m.is_complete AND NOT m.is_startup) AS judged,
             count_if(m.is_complete AND NOT m.is_startup AND m.ends_agree) AS trusted,
             count_if(m.is_startup) AS startup,
-            string_agg(DISTINCT m.match_method, ', ' ORDER BY m.match_method) AS method,
+            coalesce(string_agg(DISTINCT m.match_method, ', ' ORDER BY m.match_method) FILTER (m.match_method <> 'none'), 'none') AS method,
             min(m.match_margin) AS margin,
             (median(m.end_spread_ns) FILTER (m.is_complete AND NOT m.is_startup))::BIGINT AS end_spread
         FROM matched_collectives AS m
