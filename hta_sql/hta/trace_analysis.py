@@ -14,13 +14,14 @@ from hta_sql.hta.methods.breakdowns import Breakdowns
 from hta_sql.hta.methods.counters import Counters, TimeSeriesTypes
 from hta_sql.hta.methods.critical_path import CriticalPath
 from hta_sql.hta.methods.cupti import Cupti
+from hta_sql.hta.methods.key_averages import KeyAverages
 from hta_sql.hta.methods.operators import Operators
 from hta_sql.hta.methods.stragglers import Stragglers
 
 __all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
-class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti):
+class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, KeyAverages):
     """The traces of one job, analysed as HTA's class of that name does.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is

@@ -1,9 +1,11 @@
-"""What torch's own key_averages said about its traces, against operator_table: every row, to the ns and byte."""
+"""What torch's own key_averages said about its traces: every row, to the ns and byte, and its table."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 import hta_sql
-from hta_sql import TraceStore
+from hta_sql import TraceAnalysis, TraceStore
 from tests.parity.jobs import TRACES
 from tests.shared_stores import made_once
 
@@ -110,10 +112,6 @@ def our_rows(
         like_torch=True,
         **options,
     )
-    ((with_flops,),) = store.sql(
-        "SELECT with_flops FROM ranks WHERE run = $run AND rank = $rank",
-        {"run": run, "rank": rank},
-    ).rows()
     rows: Rows = []
     for row in result.arrow().to_pylist():
         keys = (
@@ -123,7 +121,7 @@ def our_rows(
             *(row[name] and json.loads(row[name]) for name in ("input_shapes", "stack")),
         )
         values = {name: row[name] or 0 for name in columns}
-        rows.append((keys, values if with_flops else values | {"flops": 0}))
+        rows.append((keys, values))
     return rows
 
 
@@ -141,3 +139,87 @@ def test_rows_are_those_of_torch(
     found = our_rows(store, run, rank, options, wanted[0][1])
     assert [keys for keys, _ in found] == [keys for keys, _ in wanted]
     assert found == wanted
+
+
+TABLES: list[tuple[tuple[bool, int], dict[str, Any]]] = [
+    (
+        (False, 0),
+        {"sort_by": "self_cpu_time_total", "row_limit": -1, "max_name_column_width": None},
+    ),
+    ((True, 0), {"sort_by": "cpu_time_total", "row_limit": -1, "max_name_column_width": None}),
+    ((False, 5), {"sort_by": "self_cpu_time_total", "row_limit": 50}),
+    ((False, 0), {"sort_by": "cpu_memory_usage", "row_limit": 30}),
+]
+"""What torch was asked for, in the order of the tables in its files."""
+
+PRINTED = [
+    (
+        run,
+        EXPECTED
+        / trace.parent.name
+        / trace.name.replace("trace", "table").replace(".json.gz", ".txt"),
+    )
+    for run, trace, _, _, options in CAPTURES
+    if not options and trace.name.startswith("trace")
+]
+
+
+def tables(text: str) -> list[str]:
+    """The tables of a file, each up to its last sum."""
+    parts = text.split("Self CPU time total: ")
+    starts = [parts[0], *(part.split("\n", 1)[1].lstrip("\n") for part in parts[1:])]
+    sums = [part.split("\n", 1)[0] for part in parts[1:]]
+    return [f"{start}Self CPU time total: {of}\n" for start, of in zip(starts, sums, strict=False)]
+
+
+SORTED_BY = {
+    "self_cpu_time_total": "Self CPU",
+    "cpu_time_total": "CPU total",
+    "cpu_memory_usage": "CPU Mem",
+}
+"""Attribute ─▶ title of its column."""
+
+
+def cells(table: str) -> list[dict[str, str]]:
+    """The lines of a table, each with its cells by title; the line of the sum as it is."""
+    rule, header, *lines = table.splitlines()
+    spans = [found.span() for found in re.finditer("-+", rule)]
+    titles = [header[slice(*span)].strip() for span in spans]
+    *body, total = lines
+    rows = [
+        {title: line[slice(*span)] for title, span in zip(titles, spans, strict=True)}
+        for line in body
+    ]
+    return [{"rule": rule, "header": header}, *rows, {"sum": total}]
+
+
+def means(rows: list[dict[str, str]]) -> dict[tuple[str, ...], Decimal]:
+    """What a line says beside the mean ─▶ the mean, in the unit that is written."""
+    return {
+        (*(text for title, text in row.items() if title != "CPU time avg"), unit[0]): Decimal(mean)
+        for row in rows
+        for mean, unit in re.findall(r"([\d.]+)([a-z]+)", row.get("CPU time avg", ""))
+    }
+
+
+@pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
+@pytest.mark.parametrize(("run", "file"), PRINTED, ids=[run for run, _ in PRINTED])
+def test_the_printed_table_is_that_of_torch(run: str, file: Path, store: TraceStore) -> None:
+    """To the letter, but for what the errors of torch's floats decide.
+
+    Rows of equal times stand in any order, and a mean in the middle of two digits is rounded
+    either way.
+    """
+    printed = tables(file.read_text(encoding="utf-8"))
+    with TraceAnalysis(store=str(store.path), run=run) as analysis:
+        for (grouping, layout), text in zip(TABLES, printed, strict=False):
+            ours = cells(analysis.key_averages(*grouping).table(**layout))
+            theirs = cells(text)
+            column = SORTED_BY[layout["sort_by"]]
+            assert [row.get(column) for row in ours] == [row.get(column) for row in theirs]
+            assert (ours[0], ours[-1]) == (theirs[0], theirs[-1])
+            found, wanted = means(ours), means(theirs)
+            assert found.keys() == wanted.keys()
+            assert all(abs(found[key] - wanted[key]) <= Decimal("0.001") for key in wanted)
+            stacks = [Counter(row.get("Source Location") for row in of) for of in (ours, theirs)]
+            assert stacks[0] == stacks[1]

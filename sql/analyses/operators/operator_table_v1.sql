@@ -37,7 +37,8 @@ CREATE OR REPLACE MACRO operator_table_v1(
     by_thread BOOLEAN := false,
     -- Whether calls in other profiler steps are.
     by_step BOOLEAN := false,
-    -- Whether Python frames, runtime calls and what runs on the device have rows too, all in torch's order.
+    -- Whether Python frames, runtime calls and what runs on the device have rows too, all in torch's order, and FLOPs
+    -- are counted with with_flops only.
     like_torch BOOLEAN := false
 ) AS TABLE
 -- Columns:
@@ -72,7 +73,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 WITH RECURSIVE
     -- An event_id plus the lane is one number for an event of any run and rank.
     known AS (
-        SELECT k.run, k.rank, bool_or(k.profile_memory) AS profile_memory
+        SELECT k.run, k.rank, bool_or(k.profile_memory) AS profile_memory, bool_or(k.with_flops) AS with_flops
         FROM ranks AS k
         WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
         GROUP BY k.run, k.rank
@@ -81,7 +82,8 @@ WITH RECURSIVE
         SELECT
             k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) << 40 AS lane,
             coalesce(k.profile_memory, false)
-            OR EXISTS (FROM memory_events AS m WHERE m.run = k.run AND m.rank = k.rank) AS remembers
+            OR EXISTS (FROM memory_events AS m WHERE m.run = k.run AND m.rank = k.rank) AS remembers,
+            NOT like_torch OR coalesce(k.with_flops, false) AS counts_flops
         FROM known AS k
     ),
     -- What needs the tree works on narrow rows; names, shapes and stacks are read once, at the end.
@@ -174,7 +176,10 @@ WITH RECURSIVE
             CASE WHEN by_shapes THEN lib.counted_shapes(c.input_dims, c.input_types) END AS input_shapes,
             CASE WHEN by_dtype THEN c.input_types END AS input_types,
             CASE WHEN stack_frames > 0 THEN lib.counted_stack(c.call_stack)[:stack_frames] END AS stack,
-            CASE WHEN c.kind = 'operator' THEN lib.operator_flops(lib.op_base_name(c.name), c.input_dims, c.concrete_inputs) END AS flops
+            CASE
+                WHEN c.kind = 'operator' AND l.counts_flops THEN
+                    lib.operator_flops(lib.op_base_name(c.name), c.input_dims, c.concrete_inputs)
+            END AS flops
         FROM lib.called_events(runs, ranks, true, stack_frames > 0) AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
         ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id
