@@ -1,12 +1,12 @@
 -- Device time that was launched during each call, by the call itself and by what it called.
 --
--- A kernel belongs to the innermost operator or annotation around its launch, as with torch; what was launched in
--- none belongs to nobody. Times are added up, also of kernels that ran side by side.
+-- A kernel belongs to the innermost operator around its launch, as with torch; what was launched in none belongs
+-- to nobody. Times are added up, also of kernels that ran side by side.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.device_time_inside(
-    -- Name of a relation with call_id, parent_id, is_owner: calls; is_owner: an operator or annotation.
+    -- Name of a relation with call_id, parent_id, is_owner: calls; is_owner: an operator.
     called_spans,
     -- Name of a relation with run, rank, lane: lane is what is added to an event_id to make a call_id.
     lane_spans

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import re
@@ -15,7 +16,7 @@ import pytest
 
 import hta_sql
 from hta_sql import TraceAnalysis, TraceStore
-from tests.parity.jobs import TRACES
+from tests.parity.jobs import TRACES, files_of
 from tests.shared_stores import made_once
 
 CASES = TRACES / "torch_cpu"
@@ -31,6 +32,10 @@ GROUPINGS: dict[str, dict[str, Any]] = {
     "key_averages_shapes_stack5": {"by_shapes": True, "stack_frames": 5},
     "key_averages_overload": {"by_overload": True},
 }
+
+
+DEVICE_JOB = "hta_nccl_parser_config"
+"""A job with a device whose operators others have added up."""
 
 
 def captures() -> list[tuple[str, Path, int, Path, dict[str, Any]]]:
@@ -57,6 +62,7 @@ def ingest_cases(folder: Path) -> None:
     runs: dict[str, dict[int, str]] = {}
     for run, trace, rank, _, _ in CAPTURES:
         runs.setdefault(run, {})[rank] = str(trace)
+    runs[DEVICE_JOB] = {0: str(files_of(DEVICE_JOB)[0])}
     for run, traces in runs.items():
         hta_sql.ingest(traces, folder, run=run).close()
 
@@ -223,3 +229,39 @@ def test_the_printed_table_is_that_of_torch(run: str, file: Path, store: TraceSt
             assert all(abs(found[key] - wanted[key]) <= Decimal("0.001") for key in wanted)
             stacks = [Counter(row.get("Source Location") for row in of) for of in (ours, theirs)]
             assert stacks[0] == stacks[1]
+
+
+@pytest.mark.skipif(not CAPTURES, reason="public traces are not beside the repository")
+def test_device_time_is_that_of_tracelens(store: TraceStore) -> None:
+    """What each operator launched itself, in floats of microseconds; collectives are none of its operators."""
+    ours = by_name(store)
+    file = EXPECTED.parent / "tracelens" / f"{DEVICE_JOB}_ops_summary.csv"
+    theirs = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+    assert len(theirs) == 23
+    for row in theirs:
+        found = ours[row["name"]]["device_self_ns"] / 1000
+        assert abs(found - float(row["total_direct_kernel_time_sum"])) <= 0.5, row["name"]
+
+
+@pytest.mark.skipif(not CAPTURES, reason="public traces are not beside the repository")
+def test_operators_are_those_of_the_tensorboard_plugin(store: TraceStore) -> None:
+    """Calls, device time, time on the host: all 89 operators, in whole microseconds."""
+    ours = by_name(store)
+    file = EXPECTED.parent / "tb_plugin" / f"{DEVICE_JOB}.json"
+    theirs = json.loads(file.read_text(encoding="utf-8"))["op_table"]["data"]
+    assert len(theirs) == 89
+    for row in theirs:
+        found = ours[row["name"]]
+        assert found["call_count"] == row["calls"]
+        for mine, other in (
+            ("device_self_ns", "device_self_duration"),
+            ("device_total_ns", "device_total_duration"),
+            ("host_total_ns", "host_total_duration"),
+        ):
+            assert abs(found[mine] / 1000 - row[other]) <= 1, (row["name"], mine)
+
+
+def by_name(store: TraceStore) -> dict[str, dict[str, Any]]:
+    """The rows of the job with a device."""
+    result = store.run("operator_table", runs=[DEVICE_JOB], include_last_profiler_step=True)
+    return {row["name"]: row for row in result.arrow().to_pylist()}

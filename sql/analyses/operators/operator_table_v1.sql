@@ -2,8 +2,8 @@
 -- itself and with all that it called. The numbers of torch's key_averages.
 --
 -- The rules are torch's. Self time on the host is the time in which the thread was in nothing that the operator
--- called: no operator, annotation, Python frame or runtime call. Device time belongs to the innermost operator or
--- annotation around the launch, and is added up, also of kernels that ran side by side. Memory is what was
+-- called: no operator, annotation, Python frame or runtime call. Device time belongs to the innermost operator around
+-- the launch, never to an annotation itself, and is added up, also of kernels that ran side by side. Memory is what was
 -- allocated less what was freed on any thread while the operator ran; what changed outside of all of them is [memory].
 -- An operator that calls nothing but itself once, as overloads do, counts once. Operators of the backward pass have
 -- the stack of their forward operator. Two things cannot be told from a trace: operators that end on another thread
@@ -91,7 +91,7 @@ WITH RECURSIVE
         SELECT
             l.lane, l.lane + c.event_id AS call_id, l.lane + c.parent_id AS parent_id, c.ts, c.dur,
             hash(lib.op_base_name(c.name)) AS name_hash,
-            c.kind IN ('operator', 'annotation') AS is_owner,
+            c.kind = 'operator' AS is_owner,
             c.kind = 'operator' AND c.name IN (
                 'profiler::_record_function_enter', 'profiler::_record_function_enter_new', 'profiler::_record_function_exit',
                 'aten::is_leaf', 'aten::output_nr', 'aten::_version'
