@@ -42,6 +42,7 @@ MAX_RANKS = {
     "gpu_kernels_by_name": 64,
     "aten_op_kernels_and_delay": 64,
     "frequent_kernel_sequences": 64,
+    "operator_table": 64,
     "memory_bandwidth_series": 8,
     "queue_length_series": 8,
 }
