@@ -213,6 +213,13 @@ def frequent_kernel_sequences(rows: Rows) -> Expected:
     return values | {"time": column(rows, "device_sum_ns", US)}, {"rect": len(rows)}
 
 
+def idle_causes(rows: Rows) -> Expected:
+    """A bar a cause, name and call, on all ranks: the twenty longest."""
+    times = [total(own, "idle_ns") for own in by(rows, "cause", "role", "name", "call").values()]
+    times = sorted(times)[-20:]
+    return {"time": [ns / MS for ns in times]}, {"rect": len(times)}
+
+
 def ops_by_name(rows: Rows) -> Expected:
     """The fifteen longest of host and device."""
     drawn = [row for side in by(rows, "side").values() for row in longest(side, "sum_ns", 15)]
@@ -468,6 +475,7 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     profiler_steps: ("job", {}),
     straggler_metric: ("job", {}),
     gpu_timeline: ("job", {}),
+    idle_causes: ("job", {}),
     idle_time_breakdown: ("job", {}),
     temporal_breakdown: ("job", {}),
 }

@@ -244,6 +244,35 @@ def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> No
             assert row["cost_pct"] == pytest.approx(100 * row["cost_ns"] / spans[row["run"]])
 
 
+@pytest.mark.parametrize(
+    "level", ["operator", "outermost operator", "module", "frame", "annotation"]
+)
+def test_idle_causes_sum_to_the_idle_time_of_the_steps(
+    job: tuple[int, TraceStore], level: str
+) -> None:
+    """Each rank with device activity, in each scope, to the nanosecond; no part is below zero."""
+    seed, store = job
+    active = set(
+        store.sql(
+            "SELECT DISTINCT run, rank FROM gpu_ops WHERE class <> 'sync' AND NOT is_suspect "
+            "AND dur > 0 AND (class <> 'communication' OR device IS NOT NULL)"
+        ).rows()
+    )
+    for scope in scopes(seed):
+        expected: dict[tuple[str, int], int] = defaultdict(int)
+        for row in found_rows(store, "step_accounting", {}, scope):
+            if (row["run"], row["rank"]) in active:
+                expected[row["run"], row["rank"]] += sum(
+                    row[f"idle_{where}_ns"] for where in ("before", "between", "after")
+                )
+        found: dict[tuple[str, int], int] = defaultdict(int)
+        for row in found_rows(store, "idle_causes", {"level": level}, scope):
+            assert 0 < row["longest_ns"] <= row["idle_ns"]
+            assert row["gap_count"] > 0
+            found[row["run"], row["rank"]] += row["idle_ns"]
+        assert found == {key: ns for key, ns in expected.items() if ns}, scope
+
+
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
     """Runs, ranks and steps of each side, and a run against itself."""
     seed, store = job

@@ -198,10 +198,8 @@ SELECT
         WHEN 'exposed_transfer' THEN 'collective_waits'
         WHEN 'exposed_wait' THEN 'stragglers'
         WHEN 'kernel' THEN 'kernels_across_ranks'
-        WHEN 'idle_host' THEN 'idle_time_breakdown'
-        WHEN 'idle_queued' THEN 'idle_time_breakdown'
-        WHEN 'idle_unknown' THEN 'idle_time_breakdown'
-        ELSE 'step_accounting'
+        WHEN 'exposed_memory' THEN 'step_accounting'
+        ELSE 'idle_causes'
     END AS look_at
 FROM totals AS t
 JOIN run_spans AS s ON s.run = t.run

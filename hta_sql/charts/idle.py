@@ -1,0 +1,105 @@
+"""What the host does while the GPUs wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.style import (
+    NEUTRAL_COLOUR,
+    WIDTH,
+    by_name,
+    by_run,
+    colours,
+    data,
+    duration_unit,
+    headed,
+    labels,
+    subtitled,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["idle_causes"]
+
+COLOURS = {
+    "data loading": "#D55E00",
+    "synchronisation": "#CC79A7",
+    "runtime call": "#56B4E9",
+    "host operator": "#E69F00",
+    "module": "#F0E442",
+    "python": "#009E73",
+    "annotation": "#0072B2",
+    "device queue": NEUTRAL_COLOUR,
+    "no event": "#BBBBBB",
+    "unknown": "#DDDDDD",
+}
+"""Cause ─▶ its colour, in the order of the legend."""
+
+
+def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """One bar per cause: the time for which devices wait, on all ranks, longest first.
+
+    Args:
+        table: Columns of the analysis ``idle_causes``; modules are summed up.
+        top: Bars to show of each run.
+    """
+    keys = ["run", "cause", "role", "name", "call"]
+    rows = table.groupby(keys, as_index=False, dropna=False).agg(
+        idle_ns=("idle_ns", "sum"), gaps=("gap_count", "sum"), ranks=("rank", "nunique")
+    )
+    rows = rows.sort_values(["idle_ns", *keys], ascending=[False] + [True] * 5)
+    rows["share"] = rows["idle_ns"] / rows.groupby("run")["idle_ns"].transform("sum")
+    rows = rows.groupby("run", sort=False).head(top)
+    size, unit = duration_unit(float(rows["idle_ns"].max()) if len(rows) else 0)
+    rows["time"] = rows["idle_ns"] / size
+    rows["lane"] = [
+        _title(*of)
+        for of in zip(rows["cause"], rows["role"], rows["name"], rows["call"], strict=True)
+    ]
+    runs, more = by_run(rows)
+    panels = [_bars(own, unit, run) for run, own in runs]
+    notes = (
+        "Idle time of the GPUs in steps, on all ranks, by what the host does on the thread that launches next.",
+        f"The {top} longest. After a wait: the queue had run dry in a synchronisation before.",
+        *more,
+    )
+    return alt.vconcat(*panels, title=headed("Why GPUs idle", *notes))
+
+
+def _title(cause: str, role: str, name: object, call: object) -> str:
+    words = [word for word in (name, call) if isinstance(word, str)]
+    return (": ".join(words) or cause) + (" (after a wait)" if role == "effect" else "")
+
+
+def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
+    # One name can be of two causes: each has a bar of its own.
+    several = rows["lane"].duplicated(keep=False)
+    rows = rows.assign(
+        lane=rows["lane"].where(~several, rows["lane"] + ", " + rows["cause"]), part=rows["cause"]
+    )
+    rows = rows.assign(short=labels(rows["lane"]))
+    tooltip = [
+        alt.Tooltip("lane:N", title="The host is in"),
+        alt.Tooltip("part:N", title="Cause"),
+        alt.Tooltip("time:Q", title=f"Idle [{unit}]", format=",.3f"),
+        alt.Tooltip("share:Q", title="of the idle time", format=".1%"),
+        alt.Tooltip("gaps:Q", title="Gaps", format=","),
+        alt.Tooltip("ranks:Q", title="Ranks", format=","),
+    ]
+    columns = ["lane", "short", "part", "time", "share", "gaps", "ranks"]
+    palette = {part: colour for part, colour in COLOURS.items() if (rows["part"] == part).any()}
+    chart: alt.Chart = (
+        alt.Chart(data(rows[columns]))
+        .mark_bar()
+        .encode(
+            y=by_name(rows),
+            x=alt.X("time:Q", title=f"Idle time [{unit}]"),
+            color=colours(palette, "Cause"),
+            tooltip=tooltip,
+        )
+        .properties(title=subtitled(f"run {run}" if run else ""), width=WIDTH, height=alt.Step(20))
+    )
+    return chart

@@ -1,0 +1,153 @@
+-- The idle time of the devices of each rank in steps, in parts: while the host has not launched what comes
+-- next, from the launch on, and where that launch is not in the trace.
+--
+-- A gap is a time in which no operation runs on any stream of the rank. It is cut where a step starts or
+-- ends, and at the end of the call that launches the operation behind it: what lies before is the host's,
+-- what lies behind is the device's. Behind the last operation of a trace all is the host's. The parts of a
+-- step sum to the three idle times of `step_parts`. A rank without device activity has none.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.idle_parts(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run         VARCHAR      Run name.
+--   rank        INTEGER      Rank of the process.
+--   part        BIGINT [1]   Number of the part, the same at any thread count; no two parts overlap.
+--   waits_for   VARCHAR      host, device or unknown.
+--   ts          BIGINT [ns]  Start of the part.
+--   dur         BIGINT [ns]  Its length, above 0.
+--   gap_ts      BIGINT [ns]  Start of the gap that it is of: end of all before; NULL before the first operation.
+--   next_id     BIGINT       event_id of the operation that ends the gap; NULL behind the last.
+--   pid         BIGINT       Process of the thread that launches that operation, or behind the last launched the last one.
+--   tid         BIGINT       That thread; NULL if unknown.
+--   drain_id    BIGINT       event_id of the blocking call of that thread under which the gap began; else NULL.
+--   drain_name  VARCHAR      Name of that call.
+--   in_steps    BIGINT[]     Steps that hold the part, which overlap at times; [NULL] in a trace without steps.
+WITH
+    _windows AS MATERIALIZED (
+        SELECT p.run, p.rank, p.step, p.ts, p.ts + p.step_ns AS end_ts
+        FROM step_parts AS p
+        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+        WHERE
+            NOT p.is_common
+            AND lib.wanted(runs, p.run)
+            AND lib.wanted(ranks, p.rank)
+            AND lib.wanted(steps, p.step)
+            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+    ),
+    _cuts AS MATERIALIZED (
+        SELECT w.run, w.rank, w.ts FROM _windows AS w
+        UNION
+        SELECT w.run, w.rank, w.end_ts FROM _windows AS w
+    ),
+    -- What lies between two cuts is in the same steps.
+    _places AS (
+        SELECT c.run, c.rank, c.ts, list(w.step ORDER BY w.ts, w.step) AS steps
+        FROM _cuts AS c
+        JOIN _windows AS w ON w.run = c.run AND w.rank = c.rank AND w.ts <= c.ts AND w.end_ts > c.ts
+        GROUP BY c.run, c.rank, c.ts
+    ),
+    _ops AS MATERIALIZED (
+        SELECT g.run, g.rank, g.ts, g.ts + g.dur AS end_ts, g.event_id, g.launch_id, g.launch_ts + g.launch_dur AS launch_end
+        FROM gpu_ops AS g
+        WHERE
+            -- Communication without a device is the host's, as in step_parts.
+            (g.class IN ('computation', 'memory') OR g.class = 'communication' AND g.device IS NOT NULL)
+            AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    -- Of operations that start at once the first of the sweep.
+    _behind AS (
+        SELECT
+            c.run, c.rank, c.ts,
+            arg_min({'id': o.event_id, 'launch_id': o.launch_id, 'launch_end': o.launch_end}, (o.end_ts, o.event_id)) AS next_op
+        FROM _cuts AS c
+        ASOF JOIN _ops AS n ON n.run = c.run AND n.rank = c.rank AND c.ts <= n.ts
+        JOIN _ops AS o ON o.run = n.run AND o.rank = n.rank AND o.ts = n.ts
+        GROUP BY c.run, c.rank, c.ts
+    ),
+    _latest AS (
+        SELECT o.run, o.rank, arg_max(o.launch_id, (o.ts, o.event_id)) AS launch_id
+        FROM _ops AS o
+        GROUP BY o.run, o.rank
+    ),
+    -- A cut has the launch of the operation behind it; behind the last, the thread that launched last.
+    _marks AS (
+        SELECT o.run, o.rank, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end FROM _ops AS o
+        UNION ALL
+        SELECT
+            c.run, c.rank, c.ts, c.ts, NULL, -1, n.next_op.id,
+            CASE WHEN n.ts IS NULL THEN l.launch_id ELSE n.next_op.launch_id END,
+            CASE WHEN n.ts IS NOT NULL THEN n.next_op.launch_end WHEN l.launch_id IS NOT NULL THEN c.ts END
+        FROM _cuts AS c
+        JOIN _latest AS l ON l.run = c.run AND l.rank = c.rank
+        LEFT JOIN _behind AS n ON n.run = c.run AND n.rank = c.rank AND n.ts = c.ts
+    ),
+    _swept AS (
+        SELECT m.*, max(m.end_ts) OVER earlier AS ended, max(m.own_end) OVER earlier AS gap_ts
+        FROM _marks AS m
+        WINDOW earlier AS (
+            PARTITION BY m.run, m.rank
+            ORDER BY m.ts, m.end_ts, m.event_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )
+    ),
+    _gaps AS (
+        SELECT s.run, s.rank, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end, p.steps
+        FROM _swept AS s
+        ASOF JOIN _cuts AS c ON c.run = s.run AND c.rank = s.rank AND s.ended >= c.ts
+        JOIN _places AS p ON p.run = c.run AND p.rank = c.rank AND p.ts = c.ts
+        WHERE s.ts > s.ended
+    ),
+    _pieces AS (
+        SELECT
+            g.run, g.rank, 'host' AS waits_for, g.ts, least(g.launch_end, g.end_ts) AS end_ts,
+            g.gap_ts, g.next_id, g.launch_id, g.steps
+        FROM _gaps AS g
+        WHERE g.launch_end > g.ts
+        UNION ALL
+        SELECT
+            g.run, g.rank, CASE WHEN g.launch_end IS NULL THEN 'unknown' ELSE 'device' END,
+            greatest(g.ts, g.launch_end), g.end_ts, g.gap_ts, g.next_id, g.launch_id, g.steps
+        FROM _gaps AS g
+        WHERE g.launch_end IS NULL OR g.launch_end < g.end_ts
+    ),
+    _threaded AS (
+        SELECT p.*, r.pid, r.tid
+        FROM _pieces AS p
+        LEFT JOIN runtime_calls AS r ON r.run = p.run AND r.rank = p.rank AND r.event_id = p.launch_id
+    ),
+    -- Calls that hold the thread until the device is through; of a copy, what is left when it has ended.
+    _blocking AS (
+        SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, r.ts, r.ts + r.dur AS end_ts
+        FROM runtime_calls AS r
+        WHERE contains(r.name, 'Synchronize') AND r.dur > 0 AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+        UNION ALL
+        SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, g.ts, r.ts + r.dur
+        FROM gpu_ops AS g
+        JOIN runtime_calls AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
+        WHERE
+            g.class = 'memory' AND regexp_matches(g.name, 'DtoH|Pageable|Device -> Host|DeviceToHost')
+            AND NOT g.is_suspect AND r.ts + r.dur > g.ts + g.dur AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    _drains AS (
+        SELECT b.run, b.rank, b.pid, b.tid, b.ts, arg_max({'id': b.event_id, 'name': b.name, 'end_ts': b.end_ts}, (b.end_ts, b.event_id)) AS call
+        FROM _blocking AS b
+        GROUP BY b.run, b.rank, b.pid, b.tid, b.ts
+    )
+SELECT
+    t.run, t.rank, row_number() OVER (ORDER BY t.run, t.rank, t.ts) AS part, t.waits_for, t.ts, t.end_ts - t.ts AS dur,
+    t.gap_ts, t.next_id, t.pid, t.tid,
+    CASE WHEN d.call.end_ts > t.gap_ts THEN d.call.id END AS drain_id,
+    CASE WHEN d.call.end_ts > t.gap_ts THEN d.call.name END AS drain_name,
+    t.steps AS in_steps
+FROM _threaded AS t
+ASOF LEFT JOIN _drains AS d ON d.run = t.run AND d.rank = t.rank AND d.pid = t.pid AND d.tid = t.tid AND t.gap_ts >= d.ts

@@ -1,0 +1,53 @@
+"""Why devices of planted jobs idle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jobs.conftest import Jobs
+from tests.jobs.kinds import KINDS
+
+
+@pytest.mark.parametrize("run", KINDS)
+def test_causes_sum_to_the_idle_time_of_each_rank(jobs: Jobs, run: str) -> None:
+    """To the nanosecond, whatever the traces lack."""
+    found = jobs.con.execute(
+        "SELECT rank, sum(idle_ns) FROM idle_causes_v1(runs := [$run]) GROUP BY rank ORDER BY rank",
+        {"run": run},
+    ).fetchall()
+    expected = jobs.con.execute(
+        "SELECT rank, sum(idle_before_ns + idle_between_ns + idle_after_ns) "
+        "FROM step_accounting_v1(runs := [$run]) GROUP BY rank ORDER BY rank",
+        {"run": run},
+    ).fetchall()
+    assert found == expected
+    assert found
+
+
+def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
+    """Rank 3 loads 1 ms longer in each of the 11 steps that count; its device waits for nearly all of that."""
+    rows = jobs.con.execute(
+        "SELECT rank, cause, name, idle_ns, gap_count "
+        "FROM idle_causes_v1(runs := ['data loading']) WHERE place = 1"
+    ).fetchall()
+    by_rank = {rank: rest for rank, *rest in rows}
+    cause, name, idle_ns, gaps = by_rank[3]
+    assert (cause, gaps) == ("data loading", 11)
+    assert name.startswith("enumerate(DataLoader)")
+    ((loading_ns,),) = jobs.con.execute(
+        "SELECT sum(dur) FROM annotations WHERE run = 'data loading' AND rank = 3 "
+        "AND starts_with(name, 'enumerate') AND NOT in_last_step"
+    ).fetchall()
+    assert 0.95 * loading_ns < idle_ns <= loading_ns
+
+
+def test_the_host_bound_rank_waits_for_its_operators(jobs: Jobs) -> None:
+    """Each operator of rank 1 takes 60 us longer. Its device waits for the first of each of 11 steps; the others it hides."""
+    rows = jobs.con.execute(
+        "SELECT rank, cause, role, sum(idle_ns) FROM idle_causes_v1(runs := ['host-bound']) GROUP BY ALL"
+    ).fetchall()
+    waits = {(rank, cause): ns for rank, cause, role, ns in rows if role == "cause"}
+    first = max((key for key in waits if key[0] == 1), key=waits.__getitem__)
+    assert first == (1, "host operator"), waits
+    others = [waits.get((rank, "host operator"), 0) for rank in (0, 2, 3)]
+    assert {waits[first] - ns for ns in others} == {11 * 60_000}
