@@ -3,8 +3,9 @@
 -- Seq is consistent in a channel if every item has it, it never falls on a rank, a number stands equally
 -- often on all ranks that have it and on kernels of one function, and it agrees with 98 % of the matches
 -- by place, or else the ends lie closer under it than by place (in the mean: in a regular sequence a Seq
--- that is off by one misses by microseconds only, which a median does not show). A number that stands
--- twice on all ranks is told apart by its place.
+-- that is off by one misses by microseconds only, which a median does not show). Matches by place are no
+-- argument where they are fewer than nine in ten of those by Seq: a large shift leaves a few that fit by chance.
+-- A number that stands twice on all ranks is told apart by its place.
 --
 -- Status: stable
 -- Since: 0.1
@@ -90,6 +91,7 @@ WITH
     _misfits AS (
         SELECT
             b.lane_id,
+            10 * count_if(b.method = 'ordinal') < 9 * count_if(b.method = 'seq') AS is_poor,
             avg(least(1000000, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'seq') AS by_seq,
             avg(least(1000000, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'ordinal') AS by_order
         FROM _both_ways AS b
@@ -101,7 +103,7 @@ WITH
         FROM _usable AS u
         LEFT JOIN _agreement AS a ON a.lane_id = u.lane_id
         LEFT JOIN _misfits AS m ON m.lane_id = u.lane_id
-        WHERE coalesce(a.agreement >= 0.98 OR m.by_seq <= m.by_order, true)
+        WHERE coalesce(a.agreement >= 0.98 OR m.is_poor OR m.by_seq <= m.by_order, true)
     )
 SELECT
     n.lane_id, n.rank, n.place,

@@ -1,0 +1,55 @@
+"""By number or by place: which one tells what is one collective."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from tests.jobs.tables import database
+
+REGULAR = [1_000_000 * n for n in range(6)]
+"""Ends of six collectives, a millisecond apart [ns]."""
+
+
+@pytest.fixture
+def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A catalog, and no place that was repaired."""
+    with database(tmp_path_factory.mktemp("items")) as opened:
+        opened.execute(
+            "CREATE TABLE repaired (lane_id BIGINT, rank INTEGER, place BIGINT, ordinal BIGINT, nth BIGINT)"
+        )
+        opened.execute(
+            "CREATE TABLE shifted (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, place BIGINT, "
+            "ordinal BIGINT, end_ts BIGINT, seq BIGINT, shape_id INTEGER)"
+        )
+        yield opened
+
+
+def methods(
+    con: duckdb.DuckDBPyConnection, ends: list[int], shift: int, seq: list[int]
+) -> set[str]:
+    """How rank 1 is matched with rank 0, which has the regular ends and numbers from 1."""
+    for place, end in enumerate(REGULAR):
+        con.execute(
+            "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7)", {"p": place, "e": end}
+        )
+    for place, (end, number) in enumerate(zip(ends, seq, strict=True)):
+        values = {"p": place, "o": place + shift, "e": end, "s": number}
+        con.execute("INSERT INTO shifted VALUES (1, 1, 0, $p, $o, $e, $s, 7)", values)
+    found = con.execute("SELECT DISTINCT method FROM lib.matched_items('shifted', 'repaired')")
+    return {method for (method,) in found.fetchall()}
+
+
+def test_one_late_end_does_not_refuse_numbers(con: duckdb.DuckDBPyConnection) -> None:
+    """Shifted by three places the three that are left fit better; they are too few to say so."""
+    ends = [*REGULAR[:5], REGULAR[5] + 500_000]
+    assert methods(con, ends, 3, [1, 2, 3, 4, 5, 6]) == {"seq"}
+
+
+def test_numbers_that_are_off_by_one_are_refused(con: duckdb.DuckDBPyConnection) -> None:
+    """One end is 40 us late: by place it alone does not agree, by number its neighbours do not either."""
+    ends = [end + 40_000 * (place == 3) for place, end in enumerate(REGULAR)]
+    ends[2] += 300
+    assert methods(con, ends, 0, [2, 3, 4, 5, 6, 7]) == {"ordinal"}
