@@ -171,7 +171,11 @@ SELECT
                 WHEN regexp_matches(coalesce(c.call, c.name), '(Module|Library)Load|ModuleGetFunction|FuncGetAttributes') THEN 'The driver brings code to the GPU, as the first time a kernel is used. Try to warm up before what counts.'
                 ELSE 'The host is in a call to the driver. Level frame says from where.'
             END
-        WHEN 'host operator' THEN 'The host takes longer in this operator to launch than the GPU to work. Try larger batches, fused operators, torch.compile or CUDA graphs.'
+        WHEN 'host operator' THEN
+            CASE
+                WHEN regexp_matches(c.name, '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN 'The host takes longer in compiled code to launch than the GPU to work. Try mode="reduce-overhead", which makes CUDA graphs, or larger batches.'
+                ELSE 'The host takes longer in this operator to launch than the GPU to work. Try larger batches, fused operators, torch.compile or CUDA graphs.'
+            END
         WHEN 'module' THEN 'The host takes longer in this module to launch than the GPU to work. Level operator says in which operators.'
         WHEN 'python' THEN 'Python runs outside of operators, and the GPU waits. Look at this function: can it run before, later, on a thread, or on the GPU?'
         WHEN 'annotation' THEN 'The host is in this range and in no operator. Record with_stack=True to see which Python code.'
