@@ -133,7 +133,7 @@ SELECT
     c.run, c.rank, c.event_id, c.collective_id,
     a.collective, a.told_by, a.pg_name, a.pg_desc, a.pg_ranks, a.group_size, a.elem_type, a.in_elems, a.out_elems,
     a.in_split_sizes, a.out_split_sizes, a.seq, a.src_rank, a.dst_rank,
-    a.device, a.stream, a.step, a.in_last_step, a.op_id, a.module_id, a.ts, a.dur,
+    a.on_host, a.device, a.stream, a.step, a.in_last_step, a.op_id, a.module_id, a.ts, a.dur,
     n.channel_id, n.channel_text AS channel, to_json(n.member_ranks)::VARCHAR AS member_ranks, n.is_p2p,
     c.rank_count, c.found_count,
     CASE WHEN c.found_count < 2 THEN 'none' WHEN c.method = 'ordinal' AND NOT n.is_known THEN 'stream' ELSE c.method END AS match_method,

@@ -26,7 +26,7 @@ WITH
         FROM matched_collectives AS m
         LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
         -- What gloo runs on the host beside a device does not keep that from working.
-        WHERE lib.wanted(runs, m.run) AND (m.device IS NOT NULL OR d.rank IS NULL)
+        WHERE lib.wanted(runs, m.run) AND (NOT m.on_host OR d.rank IS NULL)
     ),
     known AS MATERIALIZED (
         SELECT k.run, k.rank, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts

@@ -60,8 +60,7 @@ WITH
         SELECT g.run, g.rank, g.ts, g.ts + g.dur AS end_ts, g.event_id, g.launch_id, g.launch_ts + g.launch_dur AS launch_end
         FROM gpu_ops AS g
         WHERE
-            -- Communication without a device is the host's, as in step_parts.
-            (g.class IN ('computation', 'memory') OR g.class = 'communication' AND g.device IS NOT NULL)
+            g.class IN ('computation', 'communication', 'memory')
             AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
     ),
     -- Of operations that start at once the first of the sweep.

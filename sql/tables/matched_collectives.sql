@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
 --   run                VARCHAR         Run: one capture of one job.
 --   rank               INTEGER         Rank of the process.
---   event_id           BIGINT          event_id of the kernel in gpu_ops.
+--   event_id           BIGINT          event_id of the kernel in gpu_ops; of what gloo ran, in annotations.
 --   collective_id      BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
 --   collective         VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   told_by            VARCHAR         What told that: metadata of the kernel, operator that launched it, or name of the kernel.
@@ -23,6 +23,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   seq                BIGINT          Sequence number of the collective in its process group.
 --   src_rank           BIGINT          Sending rank of a point-to-point operation, as recorded.
 --   dst_rank           BIGINT          Receiving rank of a point-to-point operation, as recorded.
+--   on_host            BOOLEAN         Gloo ran it on the host: event_id is that of an annotation.
 --   device             BIGINT          Device number.
 --   stream             BIGINT          Device stream.
 --   step               BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.

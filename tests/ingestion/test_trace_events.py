@@ -16,7 +16,14 @@ from hta_sql.traces.chunks import TraceReader
 from hta_sql.traces.whole_files import trace_events
 from tests.ingestion.test_whole_files import JOINED, file_of, texts
 
-TRACES = sorted(Path(__file__).parent.parent.joinpath("traces").glob("*.json"))
+BROKEN = {"flaws_0", "flaws_1"}
+"""No JSON on purpose: no other parser reads them."""
+
+TRACES = sorted(
+    path
+    for path in Path(__file__).parent.parent.joinpath("traces").glob("*.json")
+    if path.stem not in BROKEN
+)
 NESTED = [
     json.dumps({"ph": "X", "name": "n", "args": {"list": [json.loads(text)] * count}}).encode()
     for count, text in enumerate(texts("n"), start=1)

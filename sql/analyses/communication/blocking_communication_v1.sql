@@ -69,7 +69,7 @@ WITH
             ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
         LEFT JOIN placed AS s ON s.run = m.run AND s.rank = m.rank AND s.event_id = m.event_id
         LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
-        WHERE m.device IS NOT NULL OR d.rank IS NULL
+        WHERE NOT m.on_host OR d.rank IS NULL
     ),
     spans AS (
         SELECT {'run': p.run, 'rank': p.rank, 'group_id': p.group_id} AS lane, p.ts, p.dur FROM parts AS p

@@ -89,7 +89,7 @@ SELECT
     c.rank_count
 FROM lib.scoped_collectives(runs, ranks, steps, include_last_profiler_step) AS c
 LEFT JOIN gpu_ops AS g ON g.run = c.run AND g.rank = c.rank AND g.event_id = c.event_id
-LEFT JOIN annotations AS a ON c.device IS NULL AND a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
+LEFT JOIN annotations AS a ON c.on_host AND a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
 LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.op_id
 LEFT JOIN python_calls AS p ON p.run = c.run AND p.rank = c.rank AND p.event_id = c.module_id
 ORDER BY c.run, c.collective_id, c.rank

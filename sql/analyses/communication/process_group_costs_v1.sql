@@ -70,7 +70,7 @@ WITH
     ),
     parts AS MATERIALIZED (
         SELECT
-            m.device IS NOT NULL OR d.rank IS NULL AS is_swept,
+            NOT m.on_host OR d.rank IS NULL AS is_swept,
             m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, m.found_count > 1 AS is_matched, m.wait_ns, m.transfer_ns,
             lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
             l.group_count, lib.busbw_factor(m.collective, l.group_count) * l.group_count AS factor,

@@ -69,7 +69,7 @@ WITH
     communicating AS (
         SELECT
             m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup AND NOT m.is_p2p) AS is_matched,
-            bool_and(m.device IS NULL) AS on_host
+            bool_and(m.on_host) AS on_host
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run)
         GROUP BY m.run, m.rank
