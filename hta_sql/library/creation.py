@@ -29,9 +29,6 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     for derived in library.derived:
         con.execute(derived.text)
         _comment(con, "MACRO TABLE", f"derived.{derived.name}", derived)
-    for derived in library.derived:  # computed by each question, until a store keeps it
-        columns = library.derived_columns()[derived.base_name]
-        con.execute(sqltext.derived_view(derived.base_name, columns, (), derived.name))
     for analysis in library.analyses:
         con.execute(analysis.text)
         _comment(con, "MACRO TABLE", analysis.name, analysis)
@@ -42,6 +39,11 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         _comment(con, "VIEW", analysis.base_name, analysis)
     _create_list_of_analyses(con, library)
     _create_microsecond_views(con, library)
+    # Computed by each question, until a store keeps it. Last: what reads a derived table is bound
+    # five times, each with all that computes it where that is there already (12 s instead of 4).
+    for derived in library.derived:
+        columns = library.derived_columns()[derived.base_name]
+        con.execute(sqltext.derived_view(derived.base_name, columns, (), derived.name))
     con.execute("COMMIT")
 
 
