@@ -99,6 +99,7 @@ def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[
     return version, answers
 
 
+@pytest.mark.slow
 def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
     """Each gives the same rows there as here, of a synthetic job with every kind of event."""
     write_job(tmp_path / "traces", JobSpec(ranks=2, steps=3, layers=2))

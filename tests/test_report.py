@@ -305,6 +305,7 @@ def many_page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -
     return write_report(ManyRanks(job_store), path)  # type: ignore[arg-type]  # what a report needs of a store
 
 
+@pytest.mark.slow
 def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
     """Rows are left out and say so; every chart is there."""
     text = many_page.read_text(encoding="utf-8")
@@ -316,6 +317,7 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
     assert "4,096 ranks are too many" in section_of(text, "gpu_kernels_by_name")
 
 
+@pytest.mark.slow
 def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
     """Readable at once, all charts drawn within 20 s of a slow machine."""
     chromium.complaints()

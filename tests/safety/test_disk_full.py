@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of eight megabytes, where this user may mount one."""
+    """A file system of sixteen megabytes, where this user may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(place)]
     try:
         subprocess.run(mount, check=True, capture_output=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
