@@ -35,14 +35,7 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 WITH
     _windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.step, p.ts, p.ts + p.step_ns AS end_ts
-        FROM step_parts AS p
-        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
-        WHERE
-            NOT p.is_common
-            AND lib.wanted(runs, p.run)
-            AND lib.wanted(ranks, p.rank)
-            AND lib.wanted(steps, p.step)
-            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     _cuts AS MATERIALIZED (
         SELECT w.run, w.rank, w.ts FROM _windows AS w

@@ -171,9 +171,7 @@ WITH RECURSIVE
     ),
     step_means AS (
         SELECT p.run, round(avg(p.step_ns))::BIGINT AS step_ns
-        FROM step_parts AS p
-        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
-        WHERE NOT p.is_common AND NOT (p.is_last AND k.drops_last_step) AND lib.wanted(runs, p.run)
+        FROM lib.scoped_steps(runs, NULL, NULL, false) AS p
         GROUP BY p.run
     ),
     told_runs AS (

@@ -55,13 +55,10 @@ WITH
         SELECT
             p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
             p.step_ns - p.exposed_wait_ns AS own
-        FROM step_parts AS p
+        -- All ranks and steps, of which some are shown: slow is what differs from the others.
+        FROM lib.scoped_steps(runs, NULL, NULL, include_last_profiler_step) AS p
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
         LEFT JOIN lib.pipeline_ranks(runs) AS r ON r.run = p.run AND r.rank = p.rank
-        WHERE
-            NOT p.is_common
-            AND lib.wanted(runs, p.run)
-            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
     ),
     centred AS (
         SELECT

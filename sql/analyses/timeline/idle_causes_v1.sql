@@ -126,14 +126,7 @@ WITH
     ),
     spans AS (
         SELECT p.run, p.rank, sum(p.step_ns)::BIGINT AS step_ns
-        FROM step_parts AS p
-        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
-        WHERE
-            NOT p.is_common
-            AND lib.wanted(runs, p.run)
-            AND lib.wanted(ranks, p.rank)
-            AND lib.wanted(steps, p.step)
-            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
         GROUP BY p.run, p.rank
     ),
     causes AS (

@@ -52,12 +52,5 @@ SELECT
     p.exposed_unmatched_ns,
     100 * ((p.idle_before_ns + p.idle_between_ns + p.idle_after_ns) / nullif(p.step_ns, 0)) AS idle_pct,
     100 * (p.compute_ns / nullif(p.step_ns, 0)) AS compute_pct
-FROM step_parts AS p
-JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
-WHERE
-    NOT p.is_common
-    AND lib.wanted(runs, p.run)
-    AND lib.wanted(ranks, p.rank)
-    AND lib.wanted(steps, p.step)
-    AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
 ORDER BY p.run, p.rank, p.step

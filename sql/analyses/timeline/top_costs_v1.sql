@@ -40,14 +40,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 WITH
     windows AS MATERIALIZED (
         SELECT p.*, p.ts + p.step_ns AS end_ts
-        FROM step_parts AS p
-        JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
-        WHERE
-            NOT p.is_common
-            AND lib.wanted(runs, p.run)
-            AND lib.wanted(ranks, p.rank)
-            AND lib.wanted(steps, p.step)
-            AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     -- A rank whose device does nothing has no idle GPU.
     times AS MATERIALIZED (

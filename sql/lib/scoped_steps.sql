@@ -1,0 +1,24 @@
+-- The steps that an analysis looks at, with their parts: wanted runs, ranks and steps.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.scoped_steps(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns: those of step_parts.
+SELECT p.*
+FROM step_parts AS p
+JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+WHERE
+    NOT p.is_common
+    AND lib.wanted(runs, p.run)
+    AND lib.wanted(ranks, p.rank)
+    AND lib.wanted(steps, p.step)
+    AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
