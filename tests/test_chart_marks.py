@@ -237,6 +237,20 @@ def operator_table(rows: Rows) -> Expected:
     return values, {"rect": sum(map(len, values.values()))}
 
 
+def operator_categories(rows: Rows) -> Expected:
+    """The phases of each category on the mean of the ranks."""
+    ranks = len(by(rows, "rank"))
+    categories = by(rows, "category").values()
+    means = {
+        phase: sorted(
+            total(own, "device_ns") / ranks / MS
+            for own in ([row for row in all_ if row["phase"] == phase] for all_ in categories)
+        )
+        for phase in {row["phase"] for row in rows}
+    }
+    return means, {"rect": sum(value > 0 for own in means.values() for value in own)}
+
+
 def user_annotation_breakdown(rows: Rows) -> Expected:
     """A bar for the mean of the ranks, a line from lowest to highest, its ends."""
     sums = [column(own, "sum_ns", MS) for own in by(rows, "name").values()]
@@ -468,6 +482,7 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     aten_op_kernels_and_delay: ("job", {}),
     frequent_kernel_sequences: ("sequences", {"operator_name": "cuda", "min_pattern_len": 1}),
     operator_table: ("job", {}),
+    operator_categories: ("job", {}),
     ops_by_name: ("job", {}),
     user_annotation_breakdown: ("job", {}),
     cupti_counters_by_operator: ("cupti", {}),

@@ -28,6 +28,7 @@ try:
         timeline,
         waits,
         what_if,
+        work,
     )
     from hta_sql.charts.compare import side_by_side as grouped
     from hta_sql.charts.files import save
@@ -64,6 +65,7 @@ FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
         timeline,
         waits,
         what_if,
+        work,
     )
     for name in topic.__all__
 }

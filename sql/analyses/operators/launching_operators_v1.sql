@@ -1,0 +1,69 @@
+-- What keeps the device busy, by the operators that launched it: each kernel counts once, under the innermost operator
+-- around its launch.
+--
+-- The rows of a rank add up to the time of its device operations. Times are added up, also of kernels that ran side by
+-- side. What was launched in no operator, or before the trace began, has a row without a name for each category.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens ops_summary (leaf kernel launchers)
+-- Needs: GPU activity; operators and runtime calls for names and phases
+CREATE OR REPLACE MACRO launching_operators_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether each kernel of an operator is a row of its own.
+    by_kernel BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run             VARCHAR         Run name.
+--   rank            INTEGER         Rank of the process.
+--   name            VARCHAR         Operator without its overload; NULL: none.
+--   kernel          VARCHAR         Kernel, or kind and direction of a copy; NULL where they are not told apart.
+--   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other where no rule knows it.
+--   phase           VARCHAR         forward, backward or optimizer; NULL where the launch is not in the trace.
+--   call_count      BIGINT [count]  Calls of the operator that launched something of the row; NULL without an operator.
+--   kernel_count    BIGINT [count]  Device operations.
+--   device_ns       BIGINT [ns]     Sum of their durations.
+--   mean_ns         DOUBLE [ns]     Mean duration.
+--   device_pct      DOUBLE [%]      Share of all time of device operations of the rank.
+--   cumulative_pct  DOUBLE [%]      That share of the row and all before it.
+WITH
+    launched AS (
+        SELECT
+            g.run, g.rank, g.operator_name AS name, CASE WHEN by_kernel THEN g.name END AS kernel, g.category, p.phase,
+            g.op_id, g.dur
+        FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        LEFT JOIN lib.launch_phases(runs, ranks) AS p ON p.run = g.run AND p.rank = g.rank AND p.launch_id = g.launch_id
+    ),
+    summed AS (
+        SELECT
+            l.run, l.rank, l.name, l.kernel, l.category, l.phase,
+            CASE WHEN l.name IS NOT NULL THEN count(DISTINCT l.op_id) END AS call_count,
+            count(*) AS kernel_count,
+            sum(l.dur)::BIGINT AS device_ns
+        FROM launched AS l
+        GROUP BY l.run, l.rank, l.name, l.kernel, l.category, l.phase
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.name,
+    s.kernel,
+    s.category,
+    s.phase,
+    s.call_count,
+    s.kernel_count,
+    s.device_ns,
+    s.device_ns / s.kernel_count AS mean_ns,
+    100 * (s.device_ns / nullif(sum(s.device_ns) OVER of_rank, 0)) AS device_pct,
+    100 * (sum(s.device_ns) OVER (of_rank ORDER BY s.device_ns DESC, s.name, s.category, s.phase, s.kernel ROWS UNBOUNDED PRECEDING)
+        / nullif(sum(s.device_ns) OVER of_rank, 0)) AS cumulative_pct
+FROM summed AS s
+WINDOW of_rank AS (PARTITION BY s.run, s.rank)
+ORDER BY s.run, s.rank, s.device_ns DESC, s.name, s.category, s.phase, s.kernel

@@ -1,0 +1,59 @@
+-- What kind of work the device does: time by category (gemm, attention, norm, …) and phase (forward, backward,
+-- optimizer).
+--
+-- The operator that launched a kernel says what it is for; where it does not, as in compiled regions and CUDA graphs,
+-- the kernel's name does. Rules are a list (lib.operation_categories). The rows of a rank add up to the time of its
+-- device operations; what no rule knows is other.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens ops_by_category
+-- Needs: GPU activity; operators and runtime calls for phases
+CREATE OR REPLACE MACRO operator_categories_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                VARCHAR         Run name.
+--   rank               INTEGER         Rank of the process.
+--   category           VARCHAR         Kind of work; other where no rule knows it.
+--   phase              VARCHAR         forward, backward or optimizer; NULL where the launch is not in the trace.
+--   operator_count     BIGINT [count]  Operators by name that launched it.
+--   kernel_count       BIGINT [count]  Device operations.
+--   device_ns          BIGINT [ns]     Sum of their durations.
+--   device_pct         DOUBLE [%]      Share of all time of device operations of the rank.
+--   by_kernel_name_ns  BIGINT [ns]     The part of device_ns of which the kernel's name alone told the category.
+WITH
+    launched AS (
+        SELECT g.run, g.rank, g.category, g.category_source, p.phase, g.operator_name, g.dur
+        FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        LEFT JOIN lib.launch_phases(runs, ranks) AS p ON p.run = g.run AND p.rank = g.rank AND p.launch_id = g.launch_id
+    ),
+    summed AS (
+        SELECT
+            l.run, l.rank, l.category, l.phase,
+            count(DISTINCT l.operator_name) AS operator_count,
+            count(*) AS kernel_count,
+            sum(l.dur)::BIGINT AS device_ns,
+            sum(CASE WHEN l.category_source = 'kernel' THEN l.dur ELSE 0 END)::BIGINT AS by_kernel_name_ns
+        FROM launched AS l
+        GROUP BY l.run, l.rank, l.category, l.phase
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.category,
+    s.phase,
+    s.operator_count,
+    s.kernel_count,
+    s.device_ns,
+    100 * (s.device_ns / nullif(sum(s.device_ns) OVER (PARTITION BY s.run, s.rank), 0)) AS device_pct,
+    s.by_kernel_name_ns
+FROM summed AS s
+ORDER BY s.run, s.rank, s.device_ns DESC, s.category, s.phase

@@ -1,0 +1,128 @@
+-- Each operator with each set of arguments that it was called with: shapes, types, strides and scalars, with the times
+-- and the kernels that these arguments cost.
+--
+-- Device time belongs to the innermost operator around the launch: an operator that only calls others has none, and the
+-- rows of a rank add up to what was launched in operators. Statistics are those of single calls that launched
+-- something. What was not recorded is NULL, and calls without it are one row.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens ops_unique_args
+-- Needs: host operators; record_shapes for arguments
+CREATE OR REPLACE MACRO operator_unique_args_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Operators to look at start so; empty means every operator.
+    operator_prefix VARCHAR := ''
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   name              VARCHAR         Operator, with its overload where it is recorded.
+--   input_shapes      VARCHAR         Input shapes as JSON.
+--   input_types       VARCHAR         Input types as JSON.
+--   input_strides     VARCHAR         Input strides as JSON.
+--   concrete_inputs   VARCHAR         Scalar inputs as JSON.
+--   call_count        BIGINT [count]  Calls.
+--   host_total_ns     BIGINT [ns]     Time on the host, with what they called.
+--   launching_count   BIGINT [count]  Calls that launched something themselves.
+--   kernel_count      BIGINT [count]  Device operations that they launched themselves.
+--   device_self_ns    BIGINT [ns]     Sum of their durations.
+--   mean_call_ns      DOUBLE [ns]     Device time of a call that launched something: mean; NULL where none did.
+--   median_call_ns    DOUBLE [ns]     Median.
+--   std_call_ns       DOUBLE [ns]     Sample standard deviation; NULL for a single one.
+--   min_call_ns       BIGINT [ns]     Shortest.
+--   max_call_ns       BIGINT [ns]     Longest.
+--   kernels           VARCHAR         Kernels as JSON, those that took longest first: name, count, sum_ns.
+--   example_event_id  BIGINT          event_id of the call that took longest on the device, else on the host.
+WITH
+    calls AS (
+        SELECT
+            c.run, c.rank, c.event_id, c.name, c.input_dims AS input_shapes, c.input_types, c.input_strides, c.concrete_inputs, c.dur,
+            hash(c.name, c.input_dims, c.input_types, c.input_strides, c.concrete_inputs) AS arguments
+        FROM cpu_ops AS c
+        WHERE
+            starts_with(c.name, operator_prefix)
+            AND lib.wanted(runs, c.run)
+            AND lib.wanted(ranks, c.rank)
+            AND lib.wanted(steps, c.step)
+            AND (include_last_profiler_step OR NOT c.in_last_step)
+    ),
+    launched AS MATERIALIZED (
+        SELECT g.run, g.rank, g.op_id, g.name, count(*) AS kernel_count, sum(g.dur)::BIGINT AS device_ns
+        FROM gpu_ops AS g
+        WHERE g.op_id IS NOT NULL AND g.class <> 'sync' AND NOT g.is_suspect AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        GROUP BY g.run, g.rank, g.op_id, g.name
+    ),
+    costs AS (
+        SELECT l.run, l.rank, l.op_id, sum(l.kernel_count)::BIGINT AS kernel_count, sum(l.device_ns)::BIGINT AS device_ns
+        FROM launched AS l
+        GROUP BY l.run, l.rank, l.op_id
+    ),
+    costed AS (
+        SELECT c.*, o.kernel_count, o.device_ns
+        FROM calls AS c
+        LEFT JOIN costs AS o ON o.run = c.run AND o.rank = c.rank AND o.op_id = c.event_id
+    ),
+    summed AS (
+        SELECT
+            c.run, c.rank, c.arguments, c.name, c.input_shapes, c.input_types, c.input_strides, c.concrete_inputs,
+            count(*) AS call_count,
+            sum(c.dur)::BIGINT AS host_total_ns,
+            count(c.device_ns) AS launching_count,
+            coalesce(sum(c.kernel_count), 0)::BIGINT AS kernel_count,
+            coalesce(sum(c.device_ns), 0)::BIGINT AS device_self_ns,
+            sum(c.device_ns) / count(c.device_ns) AS mean_call_ns,
+            quantile_cont(c.device_ns, 0.5) AS median_call_ns,
+            lib.exact_std(c.device_ns) AS std_call_ns,
+            min(c.device_ns) AS min_call_ns,
+            max(c.device_ns) AS max_call_ns,
+            arg_min(c.event_id, (-coalesce(c.device_ns, 0), -c.dur, c.event_id)) AS example_event_id
+        FROM costed AS c
+        GROUP BY c.run, c.rank, c.arguments, c.name, c.input_shapes, c.input_types, c.input_strides, c.concrete_inputs
+    ),
+    kernel_sums AS (
+        SELECT
+            c.run, c.rank, c.arguments, l.name, sum(l.kernel_count)::BIGINT AS kernel_count, sum(l.device_ns)::BIGINT AS device_ns
+        FROM launched AS l
+        JOIN calls AS c ON c.run = l.run AND c.rank = l.rank AND c.event_id = l.op_id
+        GROUP BY c.run, c.rank, c.arguments, l.name
+    ),
+    kernel_lists AS (
+        SELECT
+            k.run, k.rank, k.arguments,
+            to_json(list({'name': k.name, 'count': k.kernel_count, 'sum_ns': k.device_ns} ORDER BY k.device_ns DESC, k.name))::VARCHAR AS kernels
+        FROM kernel_sums AS k
+        GROUP BY k.run, k.rank, k.arguments
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.name,
+    s.input_shapes,
+    s.input_types,
+    s.input_strides,
+    s.concrete_inputs,
+    s.call_count,
+    s.host_total_ns,
+    s.launching_count,
+    s.kernel_count,
+    s.device_self_ns,
+    s.mean_call_ns,
+    s.median_call_ns,
+    s.std_call_ns,
+    s.min_call_ns,
+    s.max_call_ns,
+    k.kernels,
+    s.example_event_id
+FROM summed AS s
+LEFT JOIN kernel_lists AS k ON k.run = s.run AND k.rank = s.rank AND k.arguments = s.arguments
+ORDER BY
+    s.run, s.rank, s.device_self_ns DESC, s.host_total_ns DESC, s.name, s.input_shapes, s.input_types, s.input_strides,
+    s.concrete_inputs

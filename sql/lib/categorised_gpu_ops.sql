@@ -1,0 +1,63 @@
+-- The device activity that an analysis looks at, each under the operator that launched it, with the kind of its work.
+--
+-- The operator says what the work is; where it does not, the kernel's name does. Communication is what its class says.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.categorised_gpu_ops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run              VARCHAR      Run name.
+--   rank             INTEGER      Rank of the process.
+--   event_id         BIGINT       Position of the event in traceEvents.
+--   step             BIGINT       Profiler step that launched it; NULL outside of steps.
+--   kind             VARCHAR      kernel, memcpy or memset.
+--   class            VARCHAR      computation, communication or memory.
+--   name             VARCHAR      Kernel name, or kind and direction of a copy.
+--   device           BIGINT       Device number.
+--   launch_id        BIGINT       event_id of the host call that launched it; NULL if that is not in the trace.
+--   op_id            BIGINT       event_id of the innermost operator around the launch; NULL: none.
+--   operator_name    VARCHAR      Its name, without overload.
+--   category         VARCHAR      gemm, convolution, attention, …; other where no rule knows it.
+--   category_source  VARCHAR      What told it: class, operator, kernel (its name), or none.
+--   kernel_category  VARCHAR      What the kernel's own name says; NULL where no rule knows it.
+--   ts               BIGINT [ns]  Start since the run's first event.
+--   dur              BIGINT [ns]  Duration.
+WITH
+    _launched AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.event_id, g.step, g.kind, g.class, g.name, g.device, g.launch_id, g.op_id,
+            lib.op_base_name(c.name) AS operator_name, g.ts, g.dur
+        FROM lib.launched_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        LEFT JOIN cpu_ops AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.op_id
+    ),
+    _named AS (
+        SELECT DISTINCT 'operator' AS side, l.operator_name AS name FROM _launched AS l
+        UNION ALL
+        SELECT DISTINCT 'kernel' AS side, l.name FROM _launched AS l
+    ),
+    _categories AS MATERIALIZED (
+        SELECT k.side, k.name, k.category FROM lib.operation_categories('_named') AS k
+    )
+SELECT
+    l.run AS run, l.rank AS rank, l.event_id AS event_id, l.step AS step, l.kind AS kind, l.class AS class, l.name AS name,
+    l.device AS device, l.launch_id AS launch_id, l.op_id AS op_id, l.operator_name AS operator_name,
+    CASE WHEN l.class = 'communication' THEN 'communication' ELSE coalesce(o.category, k.category, 'other') END AS category,
+    CASE
+        WHEN l.class = 'communication' THEN 'class'
+        WHEN o.category IS NOT NULL THEN 'operator'
+        WHEN k.category IS NOT NULL THEN 'kernel'
+        ELSE 'none'
+    END AS category_source,
+    k.category AS kernel_category, l.ts AS ts, l.dur AS dur
+FROM _launched AS l
+LEFT JOIN _categories AS o ON o.side = 'operator' AND o.name = l.operator_name
+LEFT JOIN _categories AS k ON k.side = 'kernel' AND k.name = l.name

@@ -1,0 +1,63 @@
+-- In which part of training each launch is: the forward pass, the backward pass, or the optimizer.
+--
+-- Backward is what runs inside operators that autograd runs for forward ones, or that are called so (AddmmBackward0), on
+-- the same thread: what is computed anew for it, as by checkpointing, too. The optimizer is what runs inside
+-- Optimizer.step and zero_grad, and goes first. All else is forward.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.launch_phases(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run        VARCHAR  Run name.
+--   rank       INTEGER  Rank of the process.
+--   launch_id  BIGINT   event_id of the host call.
+--   phase      VARCHAR  forward, backward or optimizer.
+WITH
+    _points AS (
+        SELECT
+            c.run, c.rank, c.pid, c.tid, c.ts, NULL::BIGINT AS launch_id, c.ts + c.dur AS backward_until,
+            NULL::BIGINT AS optimizer_until
+        FROM cpu_ops AS c
+        WHERE
+            (
+                c.fwd_op_id IS NOT NULL
+                OR contains(c.name, 'Backward')
+                OR starts_with(c.name, 'autograd::engine::evaluate_function: ')
+                OR c.name = 'torch::autograd::AccumulateGrad'
+            )
+            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        UNION ALL
+        SELECT a.run, a.rank, a.pid, a.tid, a.ts, NULL, NULL, a.ts + a.dur
+        FROM annotations AS a
+        WHERE
+            NOT a.on_gpu AND (starts_with(a.name, 'Optimizer.step#') OR starts_with(a.name, 'Optimizer.zero_grad#'))
+            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+        UNION ALL
+        SELECT r.run, r.rank, r.pid, r.tid, r.ts, r.event_id, NULL, NULL
+        FROM runtime_calls AS r
+        SEMI JOIN gpu_ops AS g ON g.run = r.run AND g.rank = r.rank AND g.launch_id = r.event_id
+        WHERE lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+    ),
+    -- Until when spans last that have begun so far: a launch before that is inside one of them.
+    _covered AS (
+        SELECT
+            p.run, p.rank, p.launch_id, p.ts,
+            max(p.backward_until) OVER so_far AS backward_until,
+            max(p.optimizer_until) OVER so_far AS optimizer_until
+        FROM _points AS p
+        WINDOW so_far AS (PARTITION BY p.run, p.rank, p.pid, p.tid ORDER BY p.ts, p.launch_id NULLS FIRST ROWS UNBOUNDED PRECEDING)
+    )
+SELECT
+    c.run AS run, c.rank AS rank, c.launch_id AS launch_id,
+    CASE
+        WHEN c.optimizer_until >= c.ts THEN 'optimizer'
+        WHEN c.backward_until >= c.ts THEN 'backward'
+        ELSE 'forward'
+    END AS phase
+FROM _covered AS c
+WHERE c.launch_id IS NOT NULL
