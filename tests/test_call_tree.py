@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from hta_sql.ingestion.call_tree import (
     ANNOTATION,
+    FRAME,
+    KNOWN_STACKS,
     MEMORY_EVENT,
     MODULE_CALL,
     OPERATOR,
@@ -23,6 +25,7 @@ from hta_sql.ingestion.call_tree import (
     depths,
     enclosing_events,
     nearest_ancestor,
+    path_hashes,
 )
 from tests.examples import examples
 
@@ -36,6 +39,8 @@ class Event(NamedTuple):
     ts: int
     dur: int
     kind: int = OPERATOR
+    name: int = 0
+    is_backward: bool = False
 
     @property
     def end(self) -> int:
@@ -103,16 +108,13 @@ def tree_of(events: list[Event]) -> tuple[list[int], list[int]]:
 spans = st.lists(
     st.builds(Event, st.integers(1, 2), st.integers(0, 12), st.integers(0, 10)), max_size=14
 )
+numbers, times, lengths = st.integers(1, 2), st.integers(0, 12), st.integers(0, 10)
+names, others = st.integers(0, 2), st.sampled_from([RUNTIME_CALL, ANNOTATION, MODULE_CALL, FRAME])
 with_kinds = st.lists(
     st.one_of(
-        st.builds(
-            Event,
-            st.integers(1, 2),
-            st.integers(0, 12),
-            st.integers(0, 10),
-            st.sampled_from([OPERATOR, RUNTIME_CALL, ANNOTATION, MODULE_CALL]),
-        ),
-        st.builds(Event, st.integers(1, 2), st.integers(0, 12), st.just(0), st.just(MEMORY_EVENT)),
+        st.builds(Event, numbers, times, lengths, others, names, st.just(value=False)),
+        st.builds(Event, numbers, times, lengths, st.just(OPERATOR), names, st.booleans()),
+        st.builds(Event, numbers, times, *map(st.just, (0, MEMORY_EVENT, 0, False))),
     ),
     max_size=14,
 )
@@ -151,8 +153,14 @@ def test_depth_and_ancestors_follow_from_the_parents(
     assert nearest_ancestor(parent, np.array(wanted, dtype=np.bool_)).tolist() == nearest
 
 
+NAME_HASHES = (0x5851F42D4C957F2D, 0xD1342543DE82EF95, 0x2545F4914F6CDD1D)
+
+
 def rows_of(
-    ordered: list[tuple[int, Event]], cuts: list[int], steps: Sequence[Step] = ()
+    ordered: list[tuple[int, Event]],
+    cuts: list[int],
+    steps: Sequence[Step] = (),
+    known_stacks: int = KNOWN_STACKS,
 ) -> list[dict[str, Any]]:
     """The rows of the table, from batches that end at the cuts."""
     thread, ts, end = columns(ordered)
@@ -163,11 +171,14 @@ def rows_of(
             "end_ts": end,
             "event_id": pa.array([100 + number for number, _ in ordered], pa.int64()),
             "kind": pa.array([event.kind for _, event in ordered], pa.int8()),
+            "is_backward": pa.array([int(event.is_backward) for _, event in ordered], pa.int8()),
+            "name_hash": pa.array([NAME_HASHES[event.name] for _, event in ordered], pa.uint64()),
         }
     )
     edges = pairwise(sorted({0, len(ordered), *cuts}))
     batches = [events.slice(start, end - start) for start, end in edges]
-    return [row for batch in call_tree(batches, steps) for row in batch.to_pylist()]
+    tree = call_tree(batches, steps, known_stacks=known_stacks)
+    return [row for batch in tree for row in batch.to_pylist()]
 
 
 @given(with_kinds, st.data())
@@ -179,35 +190,75 @@ def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObjec
     assert rows_of(ordered, cuts) == rows_of(ordered, [])
 
 
+def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
+    """What encloses an event, the nearest first: memory events enclose nothing."""
+    path: list[int] = []
+    end_of = ordered[position][1].end
+    for earlier in reversed(range(position)):
+        event = ordered[earlier][1]
+        is_solid = event.kind != MEMORY_EVENT and event.thread == ordered[position][1].thread
+        if is_solid and event.end >= end_of:
+            path.append(earlier)
+            end_of = event.end
+    return path
+
+
 @given(with_kinds)
 @settings(max_examples=examples(300), deadline=None)
-def test_the_table_names_parent_operator_annotation_and_module(events: list[Event]) -> None:
+def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
     """The ids of the nearest ancestors of each kind; a memory event is never one of them."""
     ordered = opening_order(events)
     table = rows_of(ordered, [])
     assert [row["event_id"] for row in table] == [100 + number for number, _ in ordered]
     for position, row in enumerate(table):
-        solid = [
-            earlier
-            for earlier in range(position)
-            if ordered[earlier][1].kind != MEMORY_EVENT
-            and ordered[earlier][1].thread == ordered[position][1].thread
-        ]
-        path: list[int] = []
-        end_of = ordered[position][1].end
-        for earlier in reversed(solid):
-            if ordered[earlier][1].end >= end_of:
-                path.append(earlier)
-                end_of = ordered[earlier][1].end
+        path = ancestors(ordered, position)
         ids = {
             "parent_id": path[:1],
             "op_id": [p for p in path if ordered[p][1].kind == OPERATOR],
             "annotation_id": [p for p in path if ordered[p][1].kind == ANNOTATION],
             "module_id": [p for p in path if ordered[p][1].kind == MODULE_CALL],
+            "frame_id": [p for p in path if ordered[p][1].kind in (MODULE_CALL, FRAME)],
+            "bwd_op_id": [p for p in (position, *path) if ordered[p][1].is_backward],
         }
         for name, found in ids.items():
             assert row[name] == (100 + ordered[found[0]][0] if found else None)
         assert row["depth"] == len(path)
+
+
+def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int, int]]:
+    """The stack of an event: kinds and names, its own last; of a memory event what is around it."""
+    is_memory = ordered[position][1].kind == MEMORY_EVENT
+    chain = [*([] if is_memory else [position]), *ancestors(ordered, position)]
+    return [(ordered[p][1].kind, ordered[p][1].name) for p in reversed(chain)]
+
+
+@given(with_kinds)
+@settings(max_examples=examples(100), deadline=None)
+def test_one_stack_one_id(events: list[Event]) -> None:
+    """The id is that of the first event with these names, in the order in which events open."""
+    ordered = opening_order(events)
+    first: dict[tuple[tuple[int, int], ...], int] = {}
+    for position, row in enumerate(rows_of(ordered, [])):
+        names = tuple(names_of(ordered, position))
+        if names:
+            assert row["stack_id"] == first.setdefault(names, row["event_id"])
+        else:  # a memory event in nothing
+            assert row["stack_id"] is None
+
+
+@given(with_kinds, st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> None:
+    """A stack may get a second id then; an id still stands for one stack, that of its event."""
+    ordered = opening_order(events)
+    cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
+    rows = rows_of(ordered, cuts, known_stacks=0)
+    stacks = {row["event_id"]: names_of(ordered, position) for position, row in enumerate(rows)}
+    own = {row["event_id"]: row["stack_id"] for row in rows}
+    for event_id, stack_id in own.items():
+        if stack_id is not None:
+            assert stacks[event_id] == stacks[stack_id]
+            assert own[stack_id] == stack_id
 
 
 @given(with_kinds, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4))
@@ -313,5 +364,6 @@ def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
     parent, _ = enclosing_events(*arrays)
     depth = depths(parent)
     nearest_ancestor(parent, depth == 0)
+    path_hashes(parent, np.ones(len(parent), dtype=np.uint64))
     assert time.perf_counter() - started < 2
     assert depth.max() == {"deep": SIZE - 1, "flat": 1}.get(shape, depth.max())

@@ -1,4 +1,4 @@
-"""Who called whom on a host thread: parents, depths and nearest ancestors, exactly.
+"""Who called whom on a host thread: parents, depths, nearest ancestors and stacks, exactly.
 
 The parent of an event is the latest started event of its thread that encloses
 it. With events ordered by start (longer first on ties) that is the nearest
@@ -18,10 +18,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 IntArray = npt.NDArray[np.int64]
+HashArray = npt.NDArray[np.uint64]
 BoolArray = npt.NDArray[np.bool_]
 
-OPERATOR, ANNOTATION, MODULE_CALL, MEMORY_EVENT = 0, 2, 4, 6
+OPERATOR, ANNOTATION, MODULE_CALL, FRAME, MEMORY_EVENT = 0, 2, 4, 5, 6
 """The kinds of sql/ingest/link/host_events.sql that ancestors are looked up by."""
+
+KNOWN_STACKS = 1 << 18
+"""So many stacks are known at once, 50 MB of them; a rank with more may have a stack twice."""
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""What a hash is multiplied by on its way down a level: odd, so that nothing is lost."""
 
 
 def enclosing_events(
@@ -73,6 +80,24 @@ def depths(parent: IntArray) -> IntArray:
     return depth
 
 
+def path_hashes(parent: IntArray, own: HashArray) -> HashArray:
+    """Hash the names from the outermost ancestor down to each event, in rounds like :func:`depths`.
+
+    Args:
+        parent: Position of each event's parent (-1: none).
+        own: Hash of each event's own name.
+    """
+    hashed, factor, above = own.copy(), np.full_like(own, _STEP), parent.copy()
+    rows = np.flatnonzero(above >= 0)
+    while len(rows):
+        hop, weight = above[rows], factor[rows]
+        # Read before write, as above: a path is joined to the path that ends where it begins.
+        hashed[rows] += weight * hashed[hop]
+        factor[rows], above[rows] = weight * factor[hop], above[hop]
+        rows = rows[above[rows] >= 0]
+    return hashed
+
+
 def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
     """Find the nearest proper ancestor that is wanted (-1: none)."""
     found = parent.copy()
@@ -93,6 +118,9 @@ CALL_TREE_SCHEMA = pa.schema(
         ("op_id", pa.int64()),
         ("annotation_id", pa.int64()),
         ("module_id", pa.int64()),
+        ("frame_id", pa.int64()),
+        ("bwd_op_id", pa.int64()),
+        ("stack_id", pa.int64()),
         ("step", pa.int64()),
     ]
 )
@@ -102,50 +130,83 @@ Step = tuple[int, int, int]
 
 
 def call_tree(
-    host_events: Iterable[pa.RecordBatch], steps: Sequence[Step] = ()
+    host_events: Iterable[pa.RecordBatch],
+    steps: Sequence[Step] = (),
+    *,
+    known_stacks: int = KNOWN_STACKS,
 ) -> Iterator[pa.RecordBatch]:
     """Build the call tree of one rank, batch by batch.
 
-    Memory is that of one batch: all that later events can lie inside are the
-    events around the last one, so those few go along as the start of the next
-    batch.
+    Memory is that of one batch and of the known stacks: all that later events can lie inside are
+    the events around the last one, so those few go along as the start of the next batch.
 
     Args:
-        host_events: thread, ts, end_ts, event_id, kind in the order of
+        host_events: thread, ts, end_ts, event_id, kind, is_backward, name_hash in the order of
             sql/ingest/link/host_events.sql.
         steps: Those of sql/ingest/link/steps_in_order.sql: they do not overlap.
+        known_stacks: Stacks to remember.
 
     Yields:
         One row per host event: event_id, kind, parent_id, depth, overlaps, the
-        nearest enclosing op_id, annotation_id and module_id, and the step that
-        it starts in (NULL: none).
+        nearest enclosing op_id, annotation_id, module_id and frame_id, the backward operator that
+        it is or runs in, the first event with the same names around it and of its own (of a memory
+        event: of what encloses it), and the step that it starts in (NULL: none).
     """
     windows = np.array(steps, dtype=np.int64).reshape(-1, 3)
     still_open: dict[str, npt.NDArray[Any]] = {}
+    stacks: dict[int, int] = {}
     for batch in host_events:
         column = {name: _numpy(batch.column(name)) for name in batch.schema.names}
         if still_open:
             column = {n: np.concatenate((still_open[n], values)) for n, values in column.items()}
         carried = len(column["ts"]) - batch.num_rows
         parent, overlaps = enclosing_events(column["thread"], column["ts"], column["end_ts"])
-        yield _rows(column, parent, overlaps, windows).slice(carried)
         chain = [len(parent) - 1]
         while (above := int(parent[chain[-1]])) >= 0:
             chain.append(above)
+        is_memory = column["kind"] == MEMORY_EVENT
+        # Memory events are leaves; two at one instant do not enclose each other.
+        parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
+        path, stack = _stacks(column, parent, is_memory, stacks)
+        yield _rows(column, parent, overlaps, stack, windows).slice(carried)
         still_open = {name: values[chain[::-1]] for name, values in column.items()}
+        if len(stacks) > known_stacks:
+            stacks = dict(zip(path[chain].tolist(), stack[chain].tolist(), strict=True))
+
+
+def _stacks(
+    column: dict[str, npt.NDArray[Any]],
+    parent: IntArray,
+    is_memory: BoolArray,
+    known: dict[int, int],
+) -> tuple[HashArray, IntArray]:
+    """Find the first event with the stack of each, and the hash that stands for the stack."""
+    # An operator and an annotation of one name are two things.
+    own: HashArray = np.bitwise_xor(column["name_hash"], column["kind"].astype(np.uint64))
+    path = path_hashes(parent, own)
+    path = np.where(is_memory & (parent >= 0), path[parent], path)
+    # Half as dear as asking for each event.
+    distinct, place = np.unique(path, return_inverse=True)
+    first = np.empty(len(distinct), dtype=np.int64)
+    first[place[::-1]] = column["event_id"][::-1]
+    stack = map(known.setdefault, distinct.tolist(), first.tolist())
+    return path, np.fromiter(stack, np.int64, len(distinct))[place]
 
 
 def _rows(
-    column: dict[str, npt.NDArray[Any]], parent: IntArray, overlaps: BoolArray, windows: IntArray
+    column: dict[str, npt.NDArray[Any]],
+    parent: IntArray,
+    overlaps: BoolArray,
+    stack: IntArray,
+    windows: IntArray,
 ) -> pa.RecordBatch:
     kind, event_id = column["kind"], column["event_id"]
-    is_memory = kind == MEMORY_EVENT
-    # Memory events are leaves; two at one instant do not enclose each other.
-    parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
 
     def ids(position: IntArray) -> pa.Array:
         return _arrow(event_id[position], pa.int64(), position >= 0)
 
+    is_backward = column["is_backward"] != 0
+    backward = np.where(is_backward, np.arange(len(kind)), nearest_ancestor(parent, is_backward))
     columns = [
         _arrow(event_id, pa.int64()),
         _arrow(kind, pa.int8()),
@@ -155,6 +216,9 @@ def _rows(
         ids(nearest_ancestor(parent, kind == OPERATOR)),
         ids(nearest_ancestor(parent, kind == ANNOTATION)),
         ids(nearest_ancestor(parent, kind == MODULE_CALL)),
+        ids(nearest_ancestor(parent, (kind == FRAME) | (kind == MODULE_CALL))),
+        ids(backward),
+        _arrow(stack, pa.int64(), (kind != MEMORY_EVENT) | (parent >= 0)),
         _steps(column["ts"], windows),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=CALL_TREE_SCHEMA)

@@ -25,7 +25,7 @@ from hta_sql.traces.writing import PARTIAL, sync
 STORED = (
     *("ranks", "devices", "process_groups", "steps"),
     *EXTRACTED,
-    *("event_args", "quarantine"),
+    *("stacks", "event_args", "quarantine"),
     *CLUSTER_TABLES,
 )
 """The tables of a store, each one file sql/ingest/store/<table>.sql."""

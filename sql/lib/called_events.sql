@@ -1,8 +1,7 @@
 -- Everything that torch's profiler counts as a call on the host, with what calls are told apart by:
 -- operators, annotations, Python frames and calls of the runtime.
 --
--- What is not asked for is NULL and not read. Shapes and stacks of annotations and Python frames stand only in
--- event_args.
+-- What is not asked for is NULL and not read.
 --
 -- Status: stable
 -- Since: 0.1
@@ -46,17 +45,14 @@ WITH
         UNION ALL BY NAME
         SELECT
             a.run, a.rank, a.event_id, a.parent_id, 'annotation' AS kind, a.name, a.ts, a.dur, a.pid, a.tid, a.step, a.in_last_step,
-            CASE WHEN with_shapes THEN x.args ->> '$."Input Dims"' END AS input_dims,
-            CASE WHEN with_stacks THEN x.args ->> '$."Call stack"' END AS call_stack
+            CASE WHEN with_shapes THEN a.input_dims END AS input_dims, CASE WHEN with_stacks THEN a.call_stack END AS call_stack
         FROM annotations AS a
-        LEFT JOIN event_args AS x ON (with_shapes OR with_stacks) AND x.run = a.run AND x.rank = a.rank AND x.event_id = a.event_id
         WHERE NOT a.on_gpu
         UNION ALL BY NAME
         SELECT
             p.run, p.rank, p.event_id, p.parent_id, 'frame' AS kind, p.name, p.ts, p.dur, p.pid, p.tid, p.step, p.in_last_step,
-            p.parent_module_id AS module_id, CASE WHEN with_stacks THEN x.args ->> '$."Call stack"' END AS call_stack
+            p.parent_module_id AS module_id, CASE WHEN with_stacks THEN p.call_stack END AS call_stack
         FROM python_calls AS p
-        LEFT JOIN event_args AS x ON with_stacks AND x.run = p.run AND x.rank = p.rank AND x.event_id = p.event_id
         UNION ALL BY NAME
         SELECT
             r.run, r.rank, r.event_id, r.parent_id, 'runtime' AS kind, r.name, r.ts, r.dur, r.pid, r.tid, r.step, r.in_last_step,

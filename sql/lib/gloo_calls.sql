@@ -33,7 +33,8 @@ CREATE OR REPLACE MACRO lib.gloo_calls(
 --   dst_rank      BIGINT          Receiving rank of a point-to-point operation.
 WITH
     _calls AS MATERIALIZED (
-        SELECT a.run, a.rank, a.event_id, a.ts, a.dur, a.tid, a.step, a.in_last_step, a.parent_id, substr(a.name, 6) AS collective
+        SELECT a.run, a.rank, a.event_id, a.ts, a.dur, a.tid, a.step, a.in_last_step, a.parent_id, substr(a.name, 6) AS collective,
+            a.input_dims ->> '$[0]' AS dims, nullif(a.input_types ->> '$[0]', '') AS elem_type
         FROM annotations AS a
         WHERE starts_with(a.name, 'gloo:') AND NOT a.on_gpu AND lib.wanted(runs, a.run)
     ),
@@ -51,27 +52,18 @@ WITH
             row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.tid) AS place,
             count(*) OVER (PARTITION BY t.run, t.rank) AS n
         FROM (SELECT DISTINCT c.run, c.rank, c.tid FROM _calls AS c WHERE c.parent_id IS NULL) AS t
-    ),
-    _said AS (
-        SELECT
-            e.run, e.rank, e.event_id,
-            e.args ->> '$."Input Dims"[0]' AS dims,
-            nullif(e.args ->> '$."Input type"[0]', '') AS elem_type
-        FROM event_args AS e
-        JOIN _calls AS c ON c.run = e.run AND c.rank = e.rank AND c.event_id = e.event_id
     )
 SELECT
     c.run, c.rank, c.event_id, c.ts, c.dur, c.step, c.in_last_step, o.event_id AS op_id,
-    'gloo:' || c.collective || ' ' || coalesce(translate(s.dims, '0123456789', 'abcdefghij'), '') AS name,
+    'gloo:' || c.collective || ' ' || coalesce(translate(c.dims, '0123456789', 'abcdefghij'), '') AS name,
     c.collective,
     g.pg_name, g.pg_desc, g.pg_ranks, g.pg_size AS group_size,
-    s.elem_type,
-    CASE WHEN s.dims IS NOT NULL THEN list_product(list_transform(regexp_extract_all(s.dims, '\d+'), lambda d: d::BIGINT))::BIGINT END
+    c.elem_type,
+    CASE WHEN c.dims IS NOT NULL THEN list_product(list_transform(regexp_extract_all(c.dims, '\d+'), lambda d: d::BIGINT))::BIGINT END
         AS in_elems,
     CASE WHEN g.n = 1 AND c.collective = 'recv' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS src_rank,
     CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS dst_rank
 FROM _calls AS c
-LEFT JOIN _said AS s ON s.run = c.run AND s.rank = c.rank AND s.event_id = c.event_id
 LEFT JOIN _threads AS t ON t.run = c.run AND t.rank = c.rank AND t.tid = c.tid
 LEFT JOIN _groups AS g ON g.run = c.run AND g.rank = c.rank AND (g.n = 1 OR (t.n = 2 * g.n AND (t.place - 1) // 2 + 1 = g.place))
 LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.parent_id

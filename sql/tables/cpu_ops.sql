@@ -9,15 +9,20 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   pid                   BIGINT           Process id; NULL where the trace has text (see event_args).
 --   tid                   BIGINT           Thread id; NULL where the trace has text (see event_args).
 --   name                  VARCHAR          Operator name.
+--   overload_name         VARCHAR          What stands behind the point in aten::add.Tensor; NULL where the name has none.
 --   parent_id             BIGINT           event_id of the latest started event of the thread that encloses this one.
 --   depth                 INTEGER [count]  Number of events that enclose this one.
 --   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
 --   parent_op_id          BIGINT           event_id of the nearest operator around it.
 --   annotation_id         BIGINT           event_id of the nearest user annotation around it (steps not counted).
 --   module_id             BIGINT           event_id of the nearest nn.Module call around it.
+--   frame_id              BIGINT           event_id of the nearest Python frame or nn.Module call around it.
 --   fwd_op_id             BIGINT           event_id of the forward operator that this backward operator belongs to.
+--   bwd_op_id             BIGINT           event_id of the innermost operator of autograd's backward pass that this one is or runs in.
+--   stack_id              BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
 --   in_last_step          BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   is_truncated          BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
 --   external_id           BIGINT           External id: joins host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
 --   profiler_event_index  BIGINT           Order of the event inside the profiler (Ev Idx).
@@ -47,15 +52,20 @@ SELECT
     x.pid,
     x.tid,
     x.name,
+    CASE WHEN contains(x.name, '.') THEN nullif(regexp_extract(x.name, '^\w+::\w+\.(\w+)$', 1), '') END AS overload_name,
     x.parent_id,
     x.depth,
     x.overlaps,
     x.parent_op_id,
     x.annotation_id,
     x.module_id,
+    x.frame_id,
     x.fwd_op_id,
+    x.bwd_op_id,
+    x.stack_id,
     x.step,
     x.in_tail AND r.drops_last_step AS in_last_step,
+    x.is_truncated,
     x.external_id,
     x.record_function_id,
     x.profiler_event_index,

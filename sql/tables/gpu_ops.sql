@@ -19,9 +19,13 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   launch_id                   BIGINT          event_id of the host call that launched it; NULL if that is not in the trace.
 --   launch_ts                   BIGINT [ns]     Start of that call.
 --   launch_dur                  BIGINT [ns]     Duration of that call.
+--   launch_pid                  BIGINT          Process id of that call.
+--   launch_tid                  BIGINT          Thread id of that call.
 --   op_id                       BIGINT          event_id of the nearest operator around the launch.
 --   annotation_id               BIGINT          event_id of the nearest user annotation around the launch (steps not counted).
 --   module_id                   BIGINT          event_id of the nearest nn.Module call around the launch.
+--   bwd_op_id                   BIGINT          event_id of the innermost operator of autograd's backward pass around the launch.
+--   stack_id                    BIGINT          The names around that call and its own, as a row of stacks.
 --   step                        BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
 --   in_last_step                BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
 --   grid_x                      BIGINT [count]  Blocks in x.
@@ -78,9 +82,13 @@ SELECT
     x.launch_id,
     x.launch_ts + r.offset_ns AS launch_ts,
     x.launch_dur,
+    x.launch_pid,
+    x.launch_tid,
     x.op_id,
     x.annotation_id,
     x.module_id,
+    x.bwd_op_id,
+    x.stack_id,
     x.step,
     x.in_tail AND r.drops_last_step AS in_last_step,
     x.grid_x,

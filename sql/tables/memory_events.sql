@@ -17,6 +17,8 @@ CREATE OR REPLACE VIEW memory_events AS
 --   op_id                  BIGINT          event_id of the nearest operator around it.
 --   annotation_id          BIGINT          event_id of the nearest user annotation around it (steps not counted).
 --   module_id              BIGINT          event_id of the nearest nn.Module call around it.
+--   frame_id               BIGINT          event_id of the nearest Python frame or nn.Module call around it.
+--   stack_id               BIGINT          Names of all during which it happened, as a row of stacks.
 --   step                   BIGINT          Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
 --   in_last_step           BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
 --   profiler_event_index   BIGINT          Order of the event inside the profiler (Ev Idx).
@@ -37,6 +39,8 @@ SELECT
     x.op_id,
     x.annotation_id,
     x.module_id,
+    x.frame_id,
+    x.stack_id,
     x.step,
     x.in_tail AND r.drops_last_step AS in_last_step,
     x.profiler_event_index

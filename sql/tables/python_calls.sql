@@ -13,12 +13,19 @@ CREATE OR REPLACE VIEW python_calls AS
 --   depth                 INTEGER [count]  Number of events that enclose this one.
 --   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
 --   parent_module_id      BIGINT           event_id of the nearest nn.Module call around it.
+--   parent_frame_id       BIGINT           event_id of the nearest Python frame or nn.Module call around it.
+--   op_id                 BIGINT           event_id of the nearest operator around it.
+--   annotation_id         BIGINT           event_id of the nearest user annotation around it (steps not counted).
+--   stack_id              BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
 --   in_last_step          BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   is_truncated          BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
 --   python_id             BIGINT           Python id.
 --   python_parent_id      BIGINT           Python parent id, as recorded.
 --   python_module_id      BIGINT           Number of the module instance.
+--   python_thread         BIGINT           Number of the Python thread.
 --   profiler_event_index  BIGINT           Order of the event inside the profiler (Ev Idx).
+--   call_stack            VARCHAR          Python call stack as recorded on the frame (verbose with_stack).
 SELECT
     x.run,
     x.rank,
@@ -32,11 +39,18 @@ SELECT
     x.depth,
     x.overlaps,
     x.parent_module_id,
+    x.parent_frame_id,
+    x.op_id,
+    x.annotation_id,
+    x.stack_id,
     x.step,
     x.in_tail AND r.drops_last_step AS in_last_step,
+    x.is_truncated,
     x.python_id,
     x.python_parent_id,
     x.python_module_id,
-    x.profiler_event_index
+    x.python_thread,
+    x.profiler_event_index,
+    x.call_stack
 FROM stored.python_calls AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank

@@ -17,8 +17,11 @@ CREATE OR REPLACE VIEW runtime_calls AS
 --   op_id          BIGINT           event_id of the nearest operator around it.
 --   annotation_id  BIGINT           event_id of the nearest user annotation around it (steps not counted).
 --   module_id      BIGINT           event_id of the nearest nn.Module call around it.
+--   frame_id       BIGINT           event_id of the nearest Python frame or nn.Module call around it.
+--   stack_id       BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
 --   step           BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
 --   in_last_step   BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   is_truncated   BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
 --   external_id    BIGINT           External id: joins host operators and device activity.
 --   cbid           BIGINT           CUPTI callback id.
 SELECT
@@ -38,8 +41,11 @@ SELECT
     x.op_id,
     x.annotation_id,
     x.module_id,
+    x.frame_id,
+    x.stack_id,
     x.step,
     x.in_tail AND r.drops_last_step AS in_last_step,
+    x.is_truncated,
     x.external_id,
     x.cbid
 FROM stored.runtime_calls AS x

@@ -48,6 +48,7 @@ IDENTIFIERS = frozenset(
         *("pipeline", "stage", "src_stage", "dst_stage", "slowest_stage", "layer"),
         # Numbers that the profiler gave to tell or to join things.
         *("correlation", "cbid", "seq", "sequence_number", "profiler_event_index", "addr"),
+        "python_thread",
         # What a device-side wait waits for: a stream, a call, an event.
         *("wait_on_stream", "wait_on_event", "wait_on_record_correlation"),
         # A version in two parts.

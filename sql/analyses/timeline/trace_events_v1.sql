@@ -68,17 +68,13 @@ WITH
         WHERE s.is_last AND r.drops_last_step
         GROUP BY s.run, s.rank
     ),
-    -- Their shapes stand with the arguments that no column holds.
     ranges AS (
         SELECT
             a.run, a.rank, a.event_id, 'annotations' AS table_name,
             CASE WHEN a.on_gpu THEN 'gpu_user_annotation' ELSE 'user_annotation' END AS category,
             a.name, a.pid, a.tid, a.ts, a.dur, a.step, a.in_last_step, a.external_id,
-            (x.args -> '$."Input Dims"')::VARCHAR AS input_dims,
-            (x.args -> '$."Input type"')::VARCHAR AS input_types,
-            (x.args -> '$."Input Strides"')::VARCHAR AS input_strides
+            a.input_dims, a.input_types, a.input_strides
         FROM annotations AS a
-        LEFT JOIN event_args AS x ON x.run = a.run AND x.rank = a.rank AND x.event_id = a.event_id
     ),
     unknown_events AS (
         SELECT

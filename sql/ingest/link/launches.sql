@@ -12,11 +12,16 @@ WITH
         WHERE g.correlation IS NOT NULL
     ),
     calls AS (
-        SELECT r.correlation, arg_min({'id': r.event_id, 'ts': r.ts, 'dur': r.dur}, (r.ts, -r.dur, r.event_id)) AS call
+        SELECT
+            r.correlation,
+            arg_min(
+                {'id': r.event_id, 'ts': r.ts, 'dur': r.dur, 'pid': TRY_CAST(r.pid AS BIGINT), 'tid': TRY_CAST(r.tid AS BIGINT)},
+                (r.ts, -r.dur, r.event_id)
+            ) AS call
         FROM staged_runtime_calls AS r
         JOIN wanted AS w ON w.correlation = r.correlation
         GROUP BY r.correlation
     )
-SELECT c.correlation, c.call, t.op_id, t.annotation_id, t.module_id, t.step
+SELECT c.correlation, c.call, t.op_id, t.annotation_id, t.module_id, t.bwd_op_id, t.stack_id, t.step
 FROM calls AS c
 LEFT JOIN call_tree AS t ON t.event_id = c.call.id AND t.kind = 1

@@ -1,7 +1,7 @@
 -- First and last instant of the rank in the clock of its file [ns], and the end of the recording.
 --
 -- Complete events decide (the profiler's own span among them); a trace without any falls back to
--- its other events; NULL without any. The recording ends with the profiler's span or the last
+-- its other events; NULL without any. What had not ended with the window was given its end. The recording ends with the profiler's span or the last
 -- start of anything, whichever is later; NULL where the trace has no such span.
 CREATE OR REPLACE TABLE rank_clock AS
 WITH
@@ -26,12 +26,14 @@ WITH
         ) AS e
     ),
     recording AS (
-        SELECT max(o.ts + o.dur) AS span_end_ts
+        SELECT
+            max(o.ts + o.dur) FILTER (o.phase = 'X' AND o.cat = 'Trace') AS span_end_ts,
+            max(o.ts) FILTER (o.name = 'Record Window End') AS window_end_ts
         FROM staged_other_events AS o
-        WHERE o.phase = 'X' AND o.cat = 'Trace'
     )
 SELECT
     coalesce(c.first_ts, p.first_ts) AS first_ts,
     coalesce(c.last_ts, p.last_ts) AS last_ts,
-    CASE WHEN r.span_end_ts IS NOT NULL THEN greatest(r.span_end_ts, c.last_start_ts, p.last_ts) END AS recording_end_ts
+    CASE WHEN r.span_end_ts IS NOT NULL THEN greatest(r.span_end_ts, c.last_start_ts, p.last_ts) END AS recording_end_ts,
+    r.window_end_ts
 FROM complete_events AS c, point_events AS p, recording AS r

@@ -18,6 +18,7 @@ SELECT
     k.first_ts,
     k.last_ts,
     k.recording_end_ts,
+    k.window_end_ts,
     b.base_time_ns,
     coalesce(b.base_time_ns, 0) + k.first_ts AS start_ns,
     s.last_step_ts

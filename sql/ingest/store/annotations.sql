@@ -13,8 +13,13 @@ SELECT
     t.depth,
     t.overlaps,
     t.annotation_id AS parent_annotation_id,
+    t.op_id,
+    t.module_id,
+    t.frame_id,
+    t.stack_id,
     coalesce(t.step, d.step) AS step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
+    x.ts + x.dur = j.window_end_ts AS is_truncated,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args)
 FROM staged_annotations AS x
 CROSS JOIN rank_frame AS j

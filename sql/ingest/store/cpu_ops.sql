@@ -14,9 +14,13 @@ SELECT
     t.op_id AS parent_op_id,
     t.annotation_id,
     t.module_id,
+    t.frame_id,
     f.fwd_op_id,
+    t.bwd_op_id,
+    t.stack_id,
     t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
+    x.ts + x.dur = j.window_end_ts AS is_truncated,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)
 FROM staged_cpu_ops AS x
 CROSS JOIN rank_frame AS j

@@ -10,6 +10,8 @@ SELECT
     t.op_id,
     t.annotation_id,
     t.module_id,
+    t.frame_id,
+    t.stack_id,
     t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)

@@ -12,8 +12,13 @@ SELECT
     t.depth,
     t.overlaps,
     t.module_id AS parent_module_id,
+    t.frame_id AS parent_frame_id,
+    t.op_id,
+    t.annotation_id,
+    t.stack_id,
     t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
+    x.ts + x.dur = j.window_end_ts AS is_truncated,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)
 FROM staged_python_calls AS x
 CROSS JOIN rank_frame AS j

@@ -15,8 +15,11 @@ SELECT
     t.op_id,
     t.annotation_id,
     t.module_id,
+    t.frame_id,
+    t.stack_id,
     t.step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
+    x.ts + x.dur = j.window_end_ts AS is_truncated,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args)
 FROM staged_runtime_calls AS x
 CROSS JOIN rank_frame AS j
