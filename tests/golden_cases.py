@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hta_sql
-from hta_sql.store.materialize import materialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,17 +94,17 @@ def traces_of(traces: str) -> dict[str, dict[int, str]]:
     return runs
 
 
-def ingest_case(traces: str, store: Path, *, keeps_derived: bool = False) -> TraceStore:
-    """Make the store of a ``traces`` line; with derived tables, or without, to compute them in SQL."""
+def read_traces(traces: str, store: Path) -> None:
+    """Read the traces of a ``traces`` line, without a catalog for them."""
     for run, ranks in traces_of(traces).items():
         traces_of_run = list(ranks.values()) if min(ranks) < 0 else ranks
         hta_sql.ingest_shard(traces_of_run, store, run=run, jobs=1, shard=(1, 1))
-    opened = hta_sql.publish(store)  # one catalog for all runs
-    if not keeps_derived:
-        return opened
-    opened.close()
-    materialize(store)
-    return hta_sql.open(store)
+
+
+def ingest_case(traces: str, store: Path) -> TraceStore:
+    """Make the store of a ``traces`` line."""
+    read_traces(traces, store)
+    return hta_sql.publish(store)  # one catalog for all runs
 
 
 def cell(value: Any) -> str:

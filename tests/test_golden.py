@@ -5,45 +5,36 @@ The files are tests/golden/<topic>/<analysis>.test; :mod:`tests.golden_cases` sa
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hta_sql.library.objects import load_library
-from tests.golden_cases import Case, all_cases, difference, ingest_case, parse_cases, table
+from tests.golden_cases import Case, all_cases, difference, parse_cases, table
+from tests.golden_engine import GoldenEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from hta_sql.store.trace_store import TraceStore
+    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")
-def store_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Case], TraceStore]]:
-    """Stores by their ``traces`` line, each ingested once; what many cases read is computed once."""
-    stores: dict[tuple[str, bool], TraceStore] = {}
-    library = load_library()
-    with ExitStack() as opened:
-
-        def store(case: Case) -> TraceStore:
-            keeps = library.reads_derived(library.find(case.path.stem))
-            if (case.traces, keeps) not in stores:
-                path = tmp_path_factory.mktemp("golden") / "job.store"
-                made = ingest_case(case.traces, path, keeps_derived=keeps)
-                stores[case.traces, keeps] = opened.enter_context(made)
-            return stores[case.traces, keeps]
-
-        yield store
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
+    """The engine that all cases are asked in."""
+    with closing(GoldenEngine(tmp_path_factory.mktemp("golden"))) as engine:
+        yield engine
 
 
-@pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.id)
-def test_golden(case: Case, store_of: Callable[[Case], TraceStore]) -> None:
+# Those of one ``traces`` line in a row: its tables are put in place once.
+CASES = sorted(all_cases(), key=lambda case: case.traces)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_golden(case: Case, engine: GoldenEngine) -> None:
     """An analysis gives the rows that follow from its trace."""
     assert f"{case.path.stem}(" in case.call, f"{case.id} does not call {case.path.stem}"
-    result = store_of(case).sql(case.call)
-    if found := difference(case, result.columns, result.rows()):
+    columns, rows = engine.ask(case)
+    if found := difference(case, columns, rows):
         where = f"{case.path}:{case.line}"
         pytest.fail(f"{where}\n{case.truth}\n{case.call}\n\n{found}", pytrace=False)
 

@@ -92,9 +92,10 @@ def microsecond_column(column: Column) -> Column:
 
 
 def _unversioned_macro(analysis: SqlObject) -> str:
-    """The newest version under the plain name: the same statement, so the same plan."""
-    head, _, rest = analysis.text.partition(f"CREATE OR REPLACE MACRO {analysis.name}(")
-    return f"{head}CREATE OR REPLACE MACRO {analysis.base_name}({rest}"
+    """The newest version under the plain name; a second copy of its text would double what is opened."""
+    declared = [f"{p.name} {p.type} := {p.default}" for p in analysis.parameters]
+    same = sqltext.call(analysis.name, {p.name: p.name for p in analysis.parameters})
+    return sqltext.table_macro(analysis.base_name, declared, same)
 
 
 def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:

@@ -165,6 +165,11 @@ def call(name: str, arguments: Mapping[str, str]) -> str:
     return f"FROM {name}({given})"
 
 
+def table_macro(name: str, parameters: Iterable[str], select: str) -> str:
+    """Build the statement that defines a table macro; all trusted."""
+    return f"CREATE OR REPLACE MACRO {name}({', '.join(parameters)}) AS TABLE\n{select}"
+
+
 def describe(relation: str) -> str:
     """Build the question which columns a relation has.
 

@@ -236,30 +236,50 @@ def _build_of(
 ) -> None:
     """Copy the template and put the tables of a store below its views."""
     relative = not identity.location
-    tables = {name: files.parts(name) for name in stored_columns()}
     shutil.copyfile(template(library), target)
     # The engine looks for the files while it creates a view.
     found_from = {"file_search_path": str(folder.local)} if relative else {}
     with duckdb.connect(str(target), config=CONFIG | found_from) as con:
-        if filesystem := folder.filesystem():
-            kept = kept_parts(files.manifest, library)
-            con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
         con.execute("BEGIN")
-        for name, parts in tables.items():
-            located = [
-                (part.columns, part.paths if relative else map(folder.path, part.paths))
-                for part in parts
-            ]
-            if located:
-                con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
-        # A table: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
-        for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
-            con.execute(statement)
-        above = "" if relative else f"{folder.root}/"
-        for view in derived_views(files.manifest, library, above):
-            con.execute(view)
+        put_tables(con, folder, files, library, relative=relative)
         con.execute(_store_info(identity, files))
         con.execute("COMMIT")
+
+
+def put_tables(
+    con: duckdb.DuckDBPyConnection,
+    folder: StoreFolder,
+    files: StoredFiles,
+    library: Library,
+    *,
+    relative: bool = False,
+) -> None:
+    """Put the tables of a store below the views of a template.
+
+    Args:
+        con: A copy of the template, in a transaction.
+        folder: Store.
+        files: What of the store can be read.
+        library: Tables, macros and analyses.
+        relative: Whether the files are named from the folder on, or by their whole paths.
+    """
+    tables = {name: files.parts(name) for name in stored_columns()}
+    if filesystem := folder.filesystem():
+        kept = kept_parts(files.manifest, library)
+        con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
+    for name, parts in tables.items():
+        located = [
+            (part.columns, part.paths if relative else map(folder.path, part.paths))
+            for part in parts
+        ]
+        if located:
+            con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
+    # A table: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
+    for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
+        con.execute(statement)
+    above = "" if relative else f"{folder.root}/"
+    for view in derived_views(files.manifest, library, above):
+        con.execute(view)
 
 
 def build_for_computing(

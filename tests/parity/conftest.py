@@ -1,6 +1,8 @@
 """One store with every public job, ingested once per session, and what others say about the jobs.
 
-The jobs and the numbers lie beside the repository; where they are not there, these tests skip.
+The jobs and the numbers lie beside the repository; where they are not there, these tests skip. They
+are slow ones (``make test-all``): reading the jobs takes a minute. What HTA says of the project's
+own traces, in the folder ``own``, is compared in every run.
 """
 
 from __future__ import annotations
@@ -14,6 +16,13 @@ from hta_sql import TraceStore
 from hta_sql.hta.common.trace import Trace
 from tests.parity.jobs import EXACT, TRACES, files_of, ingest_jobs
 from tests.shared_stores import made_once
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what reads the public jobs as slow: all but the names of HTA."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name != "test_hta_names.py":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

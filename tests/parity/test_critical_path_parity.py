@@ -113,7 +113,6 @@ def check(graph: CPGraph) -> None:
         assert graph.critical_path_length_ns <= ts[path[-1]] - ts[path[0]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_every_rank_of_every_job_has_an_answer(job: str, jobs_store: TraceStore) -> None:
     """With and without inferred waits; where HTA crashes, too."""

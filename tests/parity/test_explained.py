@@ -46,14 +46,6 @@ def differing(ledger: list[Line]) -> dict[tuple[str, str], list[Line]]:
 
 DIFFERING = differing(read_ledger())
 
-LARGE = {"nanogpt_8rank_h100", "sam_fast_a100", "xdit_sd35_mi300x"}
-"""Jobs that take plain Python more than a few seconds."""
-
-CASES = [
-    pytest.param(job, frame, marks=[pytest.mark.slow] if job in LARGE else [])
-    for job, frame in DIFFERING
-]
-
 
 def causes_of(lines: list[Line]) -> Causes:
     """All causes of a frame."""
@@ -86,7 +78,7 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 
 
 @needs_numbers
-@pytest.mark.parametrize(("job", "frame"), CASES)
+@pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
     """All of them give HTA's numbers, none of them ours, and one less neither."""
     check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))

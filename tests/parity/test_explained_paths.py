@@ -111,7 +111,6 @@ def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, 
 
 
 @needs_numbers
-@pytest.mark.slow
 @pytest.mark.parametrize(("job", "name"), CASES)
 def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceStore) -> None:
     """All of them give HTA's length, none of them ours, and one less neither."""

@@ -22,18 +22,8 @@ from tests.parity.reasons import is_bare_list
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
 
-LARGE = {
-    *("dlrm_8rank_v100", "hta_df_index_resolver", "hta_trace_diff_control", "hta_trace_diff_test"),
-    *("nanogpt_8rank_h100", "sam_fast_a100", "xdit_sd35_mi300x"),
-    *("torchrec_a2a_5_run0", "torchrec_a2a_5_qcomm_run0"),
-}
-"""Jobs whose frames take many seconds each."""
-
-
 @needs_numbers
-@pytest.mark.parametrize(
-    "job", [pytest.param(job, marks=pytest.mark.slow if job in LARGE else ()) for job in JOBS]
-)
+@pytest.mark.parametrize("job", JOBS)
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, jobs_store: TraceStore
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 import hta_sql
 from hta_sql.errors import QueryError
 from hta_sql.library.objects import load_library
+from hta_sql.store.materialize import materialize
 from hta_sql.store.sandbox import Sandbox, reading_functions
 from hta_sql.store.trace_store import TraceStore
 from tests.cookbook.job import ingest_cookbook
@@ -274,6 +275,7 @@ ORDINARY = [
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     """The job of the cookbook, opened as ``hta-sql sql`` does."""
     path = ingest_cookbook(tmp_path_factory.mktemp("sandboxed"))
+    materialize(path)
     (path.parent / "secret.csv").write_text("secret\n42\n")
     with hta_sql.TraceStore(path, safe=True) as opened:
         yield opened

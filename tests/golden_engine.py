@@ -1,0 +1,80 @@
+"""One engine for all golden cases: a template whose tables are those of one ``traces`` line at a time.
+
+To build and open a catalog costs three times what a tiny trace costs to read. The tables of a case
+are put below the template's views in a transaction, and rolled back for those of the next one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from hta_sql.ingestion.shard_files import read_shards
+from hta_sql.library import sqltext
+from hta_sql.library.objects import Library, load_library
+from hta_sql.store.catalog import put_tables
+from hta_sql.store.columns import stored_files
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import Manifest, digest_of
+from hta_sql.store.template import CONFIG, template
+from tests.golden_cases import Case, all_cases, read_traces
+
+
+class GoldenEngine:
+    """Asks golden cases, best those of one ``traces`` line after each other."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._library = load_library()
+        self._shown: str | None = None
+        self._derived = {case.traces for case in all_cases() if self._reads_derived(case)}
+        catalog = folder / "golden.duckdb"
+        shutil.copyfile(template(self._library), catalog)
+        self._con = duckdb.connect(str(catalog), config=CONFIG)
+
+    def close(self) -> None:
+        """Leave the template as it was."""
+        self._con.close()
+
+    def ask(self, case: Case) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return names of columns, and rows."""
+        if self._shown != case.traces:
+            self._take_away()
+            self._show(case.traces)
+        try:
+            result = self._con.execute(case.call)
+        except duckdb.Error:
+            self._take_away()  # the engine takes nothing more in a transaction that had an error
+            raise
+        return [column[0] for column in result.description or ()], result.fetchall()
+
+    def _take_away(self) -> None:
+        if self._shown is not None:
+            self._con.execute("ROLLBACK")
+            self._shown = None
+
+    def _show(self, traces: str) -> None:
+        """Put the tables of a line in place; with the derived ones, where some case reads them."""
+        folder = store_folder(self._folder / digest_of(traces.encode())[:16] / "job.store")
+        read_traces(traces, Path(folder.root))
+        entries = [entry for shard in read_shards(folder) for entry in shard.entries]
+        manifest = Manifest().with_entries(entries)
+        self._con.execute("BEGIN")
+        self._shown = traces
+        put_tables(self._con, folder, stored_files(manifest, folder), self._library)
+        if traces in self._derived:
+            keep_derived(self._con, self._library)
+
+    def _reads_derived(self, case: Case) -> bool:
+        return self._library.reads_derived(self._library.find(case.path.stem))
+
+
+def keep_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Compute derived tables once in a catalog that may be written: many questions read them."""
+    for about in library.derived:
+        name, kept = sqltext.identifier(about.base_name), f"kept_{about.base_name}"
+        con.execute(sqltext.create_table(kept, f"FROM derived.{name}"))
+        con.execute(f"CREATE OR REPLACE VIEW derived.{name} AS FROM {kept}")
