@@ -90,12 +90,12 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
         x = {"x": alt.X("step:O", title="Step", sort=columns, axis=axis)}
         base = matrix(cells[named], x, colour, tooltip, run=run)
-        slow = alt.FieldOneOfPredicate("verdict", ["slow rank", "slow host"])
+        slow = alt.FieldOneOfPredicate("verdict", ["slow rank", "slow host", "slow stage"])
         dots = base.transform_filter(slow).mark_point(filled=True, size=16, opacity=1)
         panels.append(alt.layer(base, dots.encode(color=alt.value("black"))))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"The {CELLS} of {ranks:,} ranks that are slow most often.")
-    how = "Step without the waits for other ranks, beside the median of the ranks. Dot: slow rank or host."
+    how = "Step without the waits for other ranks, beside the median of the ranks. Dot: slow rank, host or stage."
     return alt.vconcat(*panels, title=headed("Which rank is slow, in which step", how, *notes))
 
 

@@ -19,6 +19,8 @@ from tests.jobs.traces import capture
 
 SLOW_HOST = replace(DP, ranks=8, hosts=2, slower_clock=dict.fromkeys(range(4, 8), 1.2))
 
+SLOW_STAGE = replace(DP, ranks=8, stages=4, slower_clock=dict.fromkeys((2, 3), 1.5))
+
 
 def rows(con: duckdb.DuckDBPyConnection, name: str, run: str) -> list[dict[str, Any]]:
     """The rows of an analysis of one run."""
@@ -27,10 +29,11 @@ def rows(con: duckdb.DuckDBPyConnection, name: str, run: str) -> list[dict[str, 
 
 
 @pytest.fixture(scope="module")
-def slow_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A job of two hosts, the second of which has slower clocks."""
-    with database(tmp_path_factory.mktemp("host")) as con:
-        fill(con, rows_of({"host": (SLOW_HOST, capture(SLOW_HOST))}))
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A job of two hosts, the second of which has slower clocks; a pipeline whose second stage has."""
+    made = {"host": SLOW_HOST, "stage": SLOW_STAGE}
+    with database(tmp_path_factory.mktemp("slow")) as con:
+        fill(con, rows_of({run: (job, capture(job)) for run, job in made.items()}))
         derive(con)
         yield con
 
@@ -59,9 +62,18 @@ def test_noise_names_nobody(jobs: Jobs, run: str) -> None:
     assert verdicts <= {"as usual", None}
 
 
-def test_a_slow_host_is_named_instead_of_its_ranks(slow_host: duckdb.DuckDBPyConnection) -> None:
+def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
+    """Both ranks of it, in every step, and no other stage."""
+    found = rows(slow, "cluster_overview", "stage")
+    assert len(found) == 8 * (SLOW_STAGE.steps - 1)
+    for row in found:
+        assert row["is_slow_stage"] == (row["rank"] in {2, 3})
+        assert row["verdict"] == ("slow stage" if row["rank"] in {2, 3} else "as usual")
+
+
+def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnection) -> None:
     """All four ranks of it, in every step."""
-    found = rows(slow_host, "cluster_overview", "host")
+    found = rows(slow, "cluster_overview", "host")
     assert len(found) == 8 * (SLOW_HOST.steps - 1)
     for row in found:
         assert row["host_name"] == SLOW_HOST.host_of(row["rank"])

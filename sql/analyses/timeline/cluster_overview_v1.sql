@@ -1,11 +1,12 @@
--- All ranks in all steps, and where it is slow: on one rank, on one host, or everywhere.
+-- All ranks in all steps, and where it is slow: on one rank, on one host, in one stage, or everywhere.
 --
 -- What a rank is to blame for is its step without the waits for others (own_ns). It is compared with that of the
 -- other ranks of the step (of its stage, where there is a pipeline), of the other hosts, and of the other steps,
 -- as the distance from the median in median absolute deviations, scaled as standard deviations are, none of
 -- them taken for less than 1 % of the median, so that nothing is slow by less than 3.5 %. Fewer than three ranks, three steps, or two hosts of two ranks
 -- each tell nothing. A host is slow where the median of its ranks is; a rank of a slow host is slow
--- where it is so beside its neighbours. compute_ns, transfer_ns, wait_ns, memory_ns and idle_ns sum to step_ns.
+-- where it is so beside its neighbours. A stage of a pipeline is slow where the rank in its middle computes longer
+-- than those of the other stages do on the mean, by a ratio (a stage's step is as long as that of all others). compute_ns, transfer_ns, wait_ns, memory_ns and idle_ns sum to step_ns.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,7 +22,9 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- How far from the median is slow, in standard deviations.
-    slow_z DOUBLE := 3.5
+    slow_z DOUBLE := 3.5,
+    -- From which stage_ratio on a stage of a pipeline is slow.
+    slow_stage_ratio DOUBLE := 1.2
 ) AS TABLE
 -- Columns:
 --   run                   VARCHAR         Run name.
@@ -40,10 +43,12 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   rank_z                DOUBLE [1]      Distance from the other ranks of the step; NULL for fewer than three.
 --   host_z                DOUBLE [1]      Distance of the host from the others; NULL for fewer than two of two ranks.
 --   step_z                DOUBLE [1]      Distance of the step from the others, median over the ranks; NULL for fewer than three steps.
+--   stage_ratio           DOUBLE [1]      Computation of the stage, as a multiple of the mean of the other stages in the step; NULL without two stages.
 --   is_slow_rank          BOOLEAN         The rank is slow in this step; NULL where that cannot be told.
 --   is_slow_host          BOOLEAN         Its host is.
 --   is_slow_step          BOOLEAN         The step is slow on the rank in the middle: everywhere.
---   verdict               VARCHAR         slow host, slow rank, slow everywhere, as usual; NULL where ranks cannot be compared.
+--   is_slow_stage         BOOLEAN         The stage is; NULL without two stages.
+--   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere, as usual; NULL where nothing can be compared.
 --   slow_count            BIGINT [count]  Steps in which the rank or its host is slow.
 --   step_count            BIGINT [count]  Steps of the rank that were looked at.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest total that the allocator reports in the step, on the device with most; NULL without memory events.
@@ -105,6 +110,19 @@ WITH
         FROM spread AS s
         LEFT JOIN compared_hosts AS h ON h.run = s.run AND h.step IS NOT DISTINCT FROM s.step AND h.stage IS NOT DISTINCT FROM s.stage
     ),
+    stages AS (
+        SELECT k.run, k.step, k.stage, median(k.compute_ns) AS compute
+        FROM known AS k
+        WHERE k.stage IS NOT NULL
+        GROUP BY k.run, k.step, k.stage
+    ),
+    compared_stages AS (
+        SELECT
+            t.run, t.step, t.stage,
+            t.compute / nullif((sum(t.compute) OVER job - t.compute) / nullif(count(*) OVER job - 1, 0), 0) AS ratio
+        FROM stages AS t
+        WINDOW job AS (PARTITION BY t.run, t.step)
+    ),
     judged AS (
         SELECT
             d.*,
@@ -149,14 +167,17 @@ SELECT
     c.rank_distance AS rank_z,
     c.host_distance AS host_z,
     c.step_middle AS step_z,
+    t.ratio AS stage_ratio,
     c.rank_is_slow AS is_slow_rank,
     c.host_is_slow AS is_slow_host,
     c.step_middle >= slow_z AS is_slow_step,
+    t.ratio >= slow_stage_ratio AS is_slow_stage,
     CASE
         WHEN c.host_is_slow AND NOT coalesce(c.rank_is_slow, false) THEN 'slow host'
         WHEN c.rank_is_slow THEN 'slow rank'
+        WHEN t.ratio >= slow_stage_ratio THEN 'slow stage'
         WHEN c.step_middle >= slow_z THEN 'slow everywhere'
-        WHEN coalesce(c.rank_distance, c.host_distance) IS NOT NULL THEN 'as usual'
+        WHEN coalesce(c.rank_distance, c.host_distance, t.ratio) IS NOT NULL THEN 'as usual'
     END AS verdict,
     c.slow_steps::BIGINT AS slow_count,
     c.step_count,
@@ -166,5 +187,6 @@ SELECT
     100 * (greatest(p.allocated, p.reserved) / nullif(p.capacity, 0)) AS peak_pct
 FROM counted AS c
 LEFT JOIN peaks AS p ON p.run = c.run AND p.rank = c.rank AND p.step IS NOT DISTINCT FROM c.step
+LEFT JOIN compared_stages AS t ON t.run = c.run AND t.step IS NOT DISTINCT FROM c.step AND t.stage = c.stage
 WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
 ORDER BY c.run, c.step, c.rank
