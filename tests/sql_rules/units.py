@@ -42,8 +42,9 @@ IDENTIFIERS = frozenset(
         *("ref_rank", "root_rank", "clock_root_rank"),
         # The rank that has the extreme.
         *("min_rank", "max_rank", "worst_rank", "last_rank", "late_rank"),
-        # The step that has the extreme.
+        # The step that has the extreme, or began it.
         "longest_step",
+        "first_step",
         # Parts of a pipeline, and of which several things the lowest counts.
         *("pipeline", "stage", "src_stage", "dst_stage", "slowest_stage", "layer"),
         # Numbers that the profiler gave to tell or to join things.

@@ -124,7 +124,8 @@ WITH
         WHERE h.cpu_op_count > 0 AND h.python_call_count = 0 AND h.cpu_op_with_stack_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_memory_events', 0, 'No allocator events.',
-            'No memory analyses.', 'Profile with profile_memory=True.'
+            'No answer of memory_peaks, memory_curve, live_at_peak, memory_by_operator, memory_allocations, memory_leaks.',
+            'Profile with profile_memory=True.'
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.memory_event_count = 0
         UNION ALL

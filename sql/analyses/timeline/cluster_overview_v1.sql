@@ -137,18 +137,11 @@ WITH
             count_if(coalesce(j.host_is_slow, false) OR coalesce(j.rank_is_slow, false)) OVER (PARTITION BY j.run, j.rank) AS slow_steps
         FROM judged AS j
     ),
-    device_peaks AS (
-        SELECT
-            m.run, m.rank, m.step, m.device, max(m.total_allocated_bytes) AS allocated, max(m.total_reserved_bytes) AS reserved
-        FROM memory_events AS m
-        WHERE m.device_type = 1 AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
-        GROUP BY m.run, m.rank, m.step, m.device
-    ),
     peaks AS (
-        SELECT d.run, d.rank, d.step, d.allocated, d.reserved, v.total_memory_bytes AS capacity
-        FROM device_peaks AS d
-        LEFT JOIN devices AS v ON v.run = d.run AND v.rank = d.rank AND v.device = d.device
-        QUALIFY row_number() OVER (PARTITION BY d.run, d.rank, d.step ORDER BY greatest(d.allocated, d.reserved) DESC NULLS LAST, d.device) = 1
+        SELECT d.run, d.rank, d.step, d.peak_allocated_bytes AS allocated, d.peak_reserved_bytes AS reserved, d.capacity_bytes AS capacity
+        FROM lib.memory_peaks(runs, ranks, NULL, true) AS d
+        WHERE d.device_type <> 0
+        QUALIFY row_number() OVER (PARTITION BY d.run, d.rank, d.step ORDER BY greatest(d.peak_allocated_bytes, d.peak_reserved_bytes) DESC NULLS LAST, d.device) = 1
     )
 SELECT
     c.run,

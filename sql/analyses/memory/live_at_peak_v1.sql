@@ -1,0 +1,127 @@
+-- What was in use when memory was at its peak: by the operator and module that allocated it, and what it is.
+--
+-- The bytes of a device sum to its peak_allocated_bytes of memory_peaks, exactly. What was allocated before the
+-- recording is seen only by its free; the rest, never freed, is one row: parameters and optimizer states as a rule. If the
+-- profiler lost events, what is missing is a row too (lost). How categories are told: memory_allocations.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks, steps; bytes are true in the last step too
+-- Reference: torch memory snapshot at the peak
+-- Needs: memory events (profile_memory=True); modules need with_stack
+CREATE OR REPLACE MACRO live_at_peak_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps whose peak is meant; NULL means every step, the last one too, and what lies outside of steps.
+    steps BIGINT[] := NULL
+) AS TABLE
+-- Columns:
+--   run            VARCHAR          Run name.
+--   rank           INTEGER          Rank of the process.
+--   device_type    INTEGER          0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device         BIGINT           Device number; -1: CPU.
+--   state          VARCHAR          freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect: other events of its address were lost; lost: what the allocator counts beyond all of these.
+--   category       VARCHAR          temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
+--   operator_name  VARCHAR          Nearest operator around the allocation that does more than make room; NULL outside of operators, or if it was not seen.
+--   module         VARCHAR          nn.Module call around the allocation, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   block_count    BIGINT [count]   Blocks; NULL for what was never freed or lost.
+--   bytes          BIGINT [bytes]   In use; below 0 only of what was lost.
+--   peak_pct       DOUBLE [%]       Share of the peak.
+--   oldest_ns      BIGINT [ns]      Age of the oldest block at the peak; NULL if its allocation was not seen.
+--   event_id       BIGINT           Memory event of the largest block: its allocation, else its free; NULL without blocks.
+--   peak_ts        BIGINT [ns]      When the peak was, since the run's first event.
+WITH
+    peaks AS MATERIALIZED (
+        SELECT p.run, p.rank, p.device_type, p.device, p.peak_allocated_bytes AS peak, p.peak_ts, p.peak_place, p.peak_id
+        FROM lib.memory_peaks(runs, ranks, steps, false) AS p
+        WHERE p.peak_allocated_bytes IS NOT NULL
+    ),
+    blocks AS MATERIALIZED (
+        FROM lib.memory_blocks(runs, ranks)
+    ),
+    live AS MATERIALIZED (
+        SELECT b.*, p.peak_ts
+        FROM blocks AS b
+        JOIN peaks AS p
+            ON p.run = b.run AND p.rank = b.rank AND p.device_type IS NOT DISTINCT FROM b.device_type
+            AND p.device IS NOT DISTINCT FROM b.device
+        WHERE
+            b.allocation_id IS NOT NULL
+            AND (b.allocated_ts, b.place, b.allocation_id) <= (p.peak_ts, p.peak_place, p.peak_id)
+            AND (b.gone_id IS NULL OR (b.gone_ts, b.gone_place, b.gone_id) > (p.peak_ts, p.peak_place, p.peak_id))
+            OR b.state = 'held before' AND (b.freed_ts, b.place, b.free_id) > (p.peak_ts, p.peak_place, p.peak_id)
+    ),
+    described AS (
+        FROM lib.described_blocks('live')
+    ),
+    known AS MATERIALIZED (
+        SELECT
+            v.run, v.rank, v.device_type, v.device, CASE v.state WHEN 'freed' THEN 'freed later' ELSE v.state END AS state,
+            d.category, d.operator_name, d.module, count(*) AS block_count, sum(v.bytes)::BIGINT AS bytes,
+            max(v.peak_ts - v.allocated_ts) AS oldest_ns,
+            arg_max(coalesce(v.allocation_id, v.free_id), (v.bytes, -coalesce(v.allocation_id, v.free_id))) AS event_id
+        FROM live AS v
+        LEFT JOIN described AS d ON d.run = v.run AND d.rank = v.rank AND d.allocation_id = v.allocation_id
+        GROUP BY ALL
+    ),
+    summed AS (
+        SELECT k.run, k.rank, k.device_type, k.device, sum(k.bytes)::BIGINT AS bytes
+        FROM known AS k
+        GROUP BY k.run, k.rank, k.device_type, k.device
+    ),
+    freed_before AS (
+        SELECT b.run, b.rank, b.device_type, b.device, sum(b.bytes)::BIGINT AS bytes
+        FROM blocks AS b
+        WHERE b.state = 'held before'
+        GROUP BY b.run, b.rank, b.device_type, b.device
+    ),
+    rests AS (
+        SELECT
+            p.*,
+            -- Never freed: what was there at the beginning less what was freed of it.
+            greatest(0, w.before_bytes - coalesce(f.bytes, 0)) AS never_freed,
+            p.peak - coalesce(s.bytes, 0) AS unseen
+        FROM peaks AS p
+        JOIN lib.memory_peaks(runs, ranks, NULL, false) AS w
+            ON w.run = p.run AND w.rank = p.rank AND w.device_type IS NOT DISTINCT FROM p.device_type
+            AND w.device IS NOT DISTINCT FROM p.device
+        LEFT JOIN freed_before AS f
+            ON f.run = p.run AND f.rank = p.rank AND f.device_type IS NOT DISTINCT FROM p.device_type
+            AND f.device IS NOT DISTINCT FROM p.device
+        LEFT JOIN summed AS s
+            ON s.run = p.run AND s.rank = p.rank AND s.device_type IS NOT DISTINCT FROM p.device_type
+            AND s.device IS NOT DISTINCT FROM p.device
+    ),
+    rows AS (
+        FROM known
+        UNION ALL BY NAME
+        SELECT r.run, r.rank, r.device_type, r.device, 'held before and never freed' AS state, r.never_freed AS bytes
+        FROM rests AS r
+        WHERE r.never_freed > 0
+        UNION ALL BY NAME
+        SELECT r.run, r.rank, r.device_type, r.device, 'lost' AS state, r.unseen - r.never_freed AS bytes
+        FROM rests AS r
+        WHERE r.unseen <> r.never_freed
+    )
+SELECT
+    r.run,
+    r.rank,
+    r.device_type,
+    r.device,
+    r.state,
+    r.category,
+    r.operator_name,
+    r.module,
+    r.block_count,
+    r.bytes,
+    100 * (r.bytes / nullif(p.peak, 0)) AS peak_pct,
+    r.oldest_ns,
+    r.event_id,
+    p.peak_ts
+FROM rows AS r
+JOIN peaks AS p
+    ON p.run = r.run AND p.rank = r.rank AND p.device_type IS NOT DISTINCT FROM r.device_type
+    AND p.device IS NOT DISTINCT FROM r.device
+ORDER BY r.run, r.rank, r.device_type, r.device, r.bytes DESC, r.state, r.category, r.operator_name, r.module

@@ -1,0 +1,144 @@
+-- What operators allocate on each device: how often and how much, and how much more was in use after them than before.
+--
+-- Self is what happened while the operator ran on its thread and none that it called did; total is that and what the
+-- operators did that it called. An operator that calls one of its name counts both totals. What happened
+-- outside of operators, such as Python giving up a tensor, has a row without a name; with it and all steps the
+-- self increases of a device sum to end_bytes - before_bytes of memory_peaks. An operator without memory
+-- of a device has no row there.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
+-- Reference: TensorBoard profiler plugin, memory statistics
+-- Needs: memory events (profile_memory=True); modules need with_stack
+CREATE OR REPLACE MACRO memory_by_operator_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether calls in other nn.Modules are a row of their own.
+    by_module BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                    VARCHAR          Run name.
+--   rank                   INTEGER          Rank of the process.
+--   device_type            INTEGER          0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device                 BIGINT           Device number; -1: CPU.
+--   operator_name          VARCHAR          Operator as recorded; NULL: outside of operators.
+--   module                 VARCHAR          nn.Module call around it, of the forward operator in the backward pass; NULL where modules are not told apart, or it is not known.
+--   call_count             BIGINT [count]   Calls, also those that did nothing to memory; NULL outside of operators.
+--   self_increase_bytes    BIGINT [bytes]   Allocated less freed, by itself.
+--   self_allocated_bytes   BIGINT [bytes]   Allocated by itself.
+--   self_allocation_count  BIGINT [count]   Allocations of its own.
+--   increase_bytes         BIGINT [bytes]   Allocated less freed, with what it called.
+--   allocated_bytes        BIGINT [bytes]   Allocated, with what it called.
+--   allocation_count       BIGINT [count]   Allocations, with what it called.
+WITH RECURSIVE
+    -- An event_id plus the lane is one number for an operator of any run and rank.
+    lanes AS MATERIALIZED (
+        SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
+        FROM (SELECT DISTINCT m.run, m.rank FROM memory_events AS m WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)) AS d
+    ),
+    own AS MATERIALIZED (
+        SELECT
+            l.run, l.rank, m.device_type, m.device, l.lane + m.op_id AS id,
+            CASE WHEN m.op_id IS NULL THEN m.step END AS step, m.op_id IS NULL AND m.in_last_step AS in_last_step,
+            sum(m.bytes)::BIGINT AS increase,
+            coalesce(sum(m.bytes) FILTER (m.bytes > 0), 0)::BIGINT AS allocated,
+            count_if(m.bytes > 0)::BIGINT AS allocations
+        FROM memory_events AS m
+        JOIN lanes AS l ON l.run = m.run AND l.rank = m.rank
+        GROUP BY ALL
+    ),
+    parents AS MATERIALIZED (
+        SELECT l.lane + c.event_id AS id, l.lane + c.parent_op_id AS parent_id
+        FROM cpu_ops AS c
+        JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
+        WHERE c.parent_op_id IS NOT NULL
+    ),
+    -- One row for each operator and level that it is reached on: sums are added up on the way.
+    climbing(device_type, device, id, increase, allocated, allocations) AS (
+        SELECT o.device_type, o.device, o.id, o.increase, o.allocated, o.allocations
+        FROM own AS o
+        WHERE o.id IS NOT NULL
+        UNION ALL
+        SELECT n.device_type, n.device, p.parent_id, sum(n.increase)::BIGINT, sum(n.allocated)::BIGINT, sum(n.allocations)::BIGINT
+        FROM climbing AS n
+        JOIN parents AS p ON p.id = n.id
+        GROUP BY n.device_type, n.device, p.parent_id
+    ),
+    totals AS MATERIALIZED (
+        SELECT
+            n.device_type, n.device, n.id, sum(n.increase)::BIGINT AS increase, sum(n.allocated)::BIGINT AS allocated,
+            sum(n.allocations)::BIGINT AS allocations
+        FROM climbing AS n
+        GROUP BY n.device_type, n.device, n.id
+    ),
+    ops AS NOT MATERIALIZED (
+        SELECT l.run, l.rank, l.lane + c.event_id AS id, c.event_id AS op_id, c.name, c.module_id
+        FROM cpu_ops AS c
+        JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
+        WHERE lib.wanted(steps, c.step) AND (include_last_profiler_step OR NOT c.in_last_step)
+    ),
+    placed AS MATERIALIZED (
+        SELECT o.run, o.rank, o.op_id, o.module_id FROM ops AS o WHERE by_module
+    ),
+    modules AS MATERIALIZED (
+        SELECT l.lane + p.op_id AS id, regexp_replace(m.name, '^nn\.Module: ', '') AS module
+        FROM placed AS p
+        JOIN lanes AS l ON l.run = p.run AND l.rank = p.rank
+        JOIN lib.operators_around('placed') AS a ON a.run = p.run AND a.rank = p.rank AND a.op_id = p.op_id
+        JOIN python_calls AS m ON m.run = p.run AND m.rank = p.rank AND m.event_id = coalesce(p.module_id, a.forward_module_id)
+    ),
+    calls AS (
+        SELECT o.run, o.rank, o.name, m.module, count(*) AS call_count
+        FROM ops AS o
+        LEFT JOIN modules AS m ON m.id = o.id
+        GROUP BY o.run, o.rank, o.name, m.module
+    ),
+    summed AS (
+        SELECT
+            o.run, o.rank, t.device_type, t.device, o.name, m.module,
+            coalesce(sum(w.increase), 0)::BIGINT AS self_increase,
+            coalesce(sum(w.allocated), 0)::BIGINT AS self_allocated,
+            coalesce(sum(w.allocations), 0)::BIGINT AS self_allocations,
+            sum(t.increase)::BIGINT AS increase, sum(t.allocated)::BIGINT AS allocated, sum(t.allocations)::BIGINT AS allocations
+        FROM totals AS t
+        JOIN ops AS o ON o.id = t.id
+        LEFT JOIN own AS w ON w.id = t.id AND w.device_type IS NOT DISTINCT FROM t.device_type AND w.device IS NOT DISTINCT FROM t.device
+        LEFT JOIN modules AS m ON m.id = o.id
+        GROUP BY ALL
+    ),
+    rows AS (
+        SELECT s.*, c.call_count
+        FROM summed AS s
+        JOIN calls AS c ON c.run = s.run AND c.rank = s.rank AND c.name = s.name AND c.module IS NOT DISTINCT FROM s.module
+        UNION ALL BY NAME
+        SELECT
+            o.run, o.rank, o.device_type, o.device, sum(o.increase)::BIGINT AS self_increase, sum(o.allocated)::BIGINT AS self_allocated,
+            sum(o.allocations)::BIGINT AS self_allocations, sum(o.increase)::BIGINT AS increase, sum(o.allocated)::BIGINT AS allocated,
+            sum(o.allocations)::BIGINT AS allocations
+        FROM own AS o
+        WHERE o.id IS NULL AND lib.wanted(steps, o.step) AND (include_last_profiler_step OR NOT o.in_last_step)
+        GROUP BY o.run, o.rank, o.device_type, o.device
+    )
+SELECT
+    r.run,
+    r.rank,
+    r.device_type,
+    r.device,
+    r.name AS operator_name,
+    r.module,
+    r.call_count,
+    r.self_increase AS self_increase_bytes,
+    r.self_allocated AS self_allocated_bytes,
+    r.self_allocations AS self_allocation_count,
+    r.increase AS increase_bytes,
+    r.allocated AS allocated_bytes,
+    r.allocations AS allocation_count
+FROM rows AS r
+ORDER BY r.run, r.rank, r.device_type, r.device, r.self_allocated DESC, r.allocated DESC, r.name, r.module

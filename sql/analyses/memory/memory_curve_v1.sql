@@ -1,0 +1,79 @@
+-- Memory in use over time on each device, with few points and none of the peaks lost.
+--
+-- Each point is an event as it was recorded; the totals hold until the next one. Of many events those are kept that
+-- a curve shows: of each slice of time the first, the last, the lowest and the highest allocated total and the highest
+-- reserved one, so that the peak of memory_peaks is always among them.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks, steps; bytes are true in the last step too
+-- Reference: TensorBoard profiler plugin, memory curve
+-- Needs: memory events (profile_memory=True)
+CREATE OR REPLACE MACRO memory_curve_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step, the last one too, and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Points of a device, at most; NULL: every event. Fewer than 5 count as 5.
+    max_points BIGINT := 2000
+) AS TABLE
+-- Columns:
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   device_type      INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device           BIGINT          Device number; -1: CPU.
+--   ts               BIGINT [ns]     Time since the run's first event.
+--   event_id         BIGINT          The memory event.
+--   step             BIGINT          Profiler step; NULL outside of steps.
+--   allocated_bytes  BIGINT [bytes]  Allocated total from then on; NULL where totals are not recorded.
+--   reserved_bytes   BIGINT [bytes]  Reserved total from then on; NULL where nothing is reserved, as on the host.
+--   is_peak          BOOLEAN         Here the allocated total is first as high as it ever is.
+--   capacity_bytes   BIGINT [bytes]  Memory of the device; NULL if unknown.
+WITH
+    peaks AS MATERIALIZED (
+        SELECT
+            p.run, p.rank, p.device_type, p.device, p.peak_id, p.peak_reserved_bytes, p.capacity_bytes,
+            row_number() OVER (ORDER BY p.run, p.rank, p.device_type, p.device) AS lane
+        FROM lib.memory_peaks(runs, ranks, steps, false) AS p
+    ),
+    points AS NOT MATERIALIZED (
+        SELECT
+            p.lane, p.run, p.rank, p.device_type, p.device, m.ts, m.event_id, m.step, m.total_allocated_bytes AS allocated,
+            CASE WHEN p.peak_reserved_bytes IS NOT NULL THEN m.total_reserved_bytes END AS reserved,
+            coalesce(m.profiler_event_index, 0) AS place, m.event_id = p.peak_id AS is_top, p.capacity_bytes AS capacity
+        FROM memory_events AS m
+        JOIN peaks AS p
+            ON p.run = m.run AND p.rank = m.rank AND p.device_type IS NOT DISTINCT FROM m.device_type
+            AND p.device IS NOT DISTINCT FROM m.device
+        WHERE lib.wanted(steps, m.step)
+    ),
+    extents AS (
+        SELECT p.lane, min(p.ts) AS first_ts, max(p.ts) - min(p.ts) + 1 AS extent, count(*) AS point_count
+        FROM points AS p
+        GROUP BY p.lane
+    ),
+    chosen AS (
+        SELECT
+            p.lane,
+            unnest([
+                arg_min(p.event_id, (p.ts, p.place, p.event_id)),
+                arg_max(p.event_id, (p.ts, p.place, p.event_id)),
+                arg_min(p.event_id, (p.allocated, p.ts, p.place, p.event_id)),
+                arg_max(p.event_id, (p.allocated, -p.ts, -p.place, -p.event_id)),
+                arg_max(p.event_id, (p.reserved, -p.ts, -p.place, -p.event_id))
+            ]) AS event_id
+        FROM points AS p
+        JOIN extents AS x ON x.lane = p.lane
+        WHERE x.point_count > max_points
+        GROUP BY p.lane, (p.ts - x.first_ts)::HUGEINT * greatest(1, max_points // 5) // x.extent
+    )
+SELECT
+    p.run, p.rank, p.device_type, p.device, p.ts, p.event_id, p.step, p.allocated AS allocated_bytes, p.reserved AS reserved_bytes,
+    coalesce(p.is_top, false) AS is_peak, p.capacity AS capacity_bytes
+FROM points AS p
+JOIN extents AS x ON x.lane = p.lane
+LEFT JOIN (SELECT DISTINCT c.lane, c.event_id FROM chosen AS c) AS k ON k.lane = p.lane AND k.event_id = p.event_id
+WHERE max_points IS NULL OR x.point_count <= max_points OR k.event_id IS NOT NULL
+ORDER BY p.lane, p.ts, p.place, p.event_id

@@ -1,0 +1,67 @@
+-- What allocated blocks of memory, and what they are, as far as their surroundings tell.
+--
+-- Categories have torch's words. They follow from where a block was allocated and freed, not from the tensors in it:
+-- temporary - freed before the outermost operator around the allocation ended, in the backward pass before the one
+-- that names it did, or in the optimizer's step that allocated it; input - allocated by a data loader; optimizer state - allocated in the optimizer's step and outlives it;
+-- autograd - allocated and freed in the backward pass; gradient - allocated in it and not freed in it; activation -
+-- allocated before it and freed in it, or allocated in an nn.Module call and freed by nobody's operator. All else is NULL.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.described_blocks(
+    -- Name of a relation with the columns of lib.memory_blocks.
+    some_blocks
+) AS TABLE
+-- Columns:
+--   run            VARCHAR  Run name.
+--   rank           INTEGER  Rank of the process.
+--   allocation_id  BIGINT   Memory event that allocated the block; blocks whose allocation was not seen are left out.
+--   operator_name  VARCHAR  Nearest operator around it that does more than make room; NULL outside of operators.
+--   module         VARCHAR  nn.Module call around it, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   category       VARCHAR  temporary, input, optimizer state, autograd, gradient or activation; NULL if that cannot be told.
+WITH
+    _seen AS MATERIALIZED (
+        SELECT
+            b.run, b.rank, b.allocation_id, b.state, b.freed_ts, b.op_id, b.free_op_id, b.annotation_id, b.module_id
+        FROM query_table(some_blocks) AS b
+        WHERE b.allocation_id IS NOT NULL
+    ),
+    _op_refs AS MATERIALIZED (
+        SELECT s.run, s.rank, s.op_id FROM _seen AS s
+        UNION
+        SELECT s.run, s.rank, s.free_op_id FROM _seen AS s
+    ),
+    _called AS MATERIALIZED (
+        FROM lib.operators_around('_op_refs')
+    ),
+    _annotated AS (
+        SELECT a.run, a.rank, a.event_id, a.name, a.ts + a.dur AS end_ts
+        FROM annotations AS a
+        SEMI JOIN _seen AS s ON s.run = a.run AND s.rank = a.rank AND s.annotation_id = a.event_id
+    ),
+    _modules AS (
+        SELECT p.run, p.rank, p.event_id, regexp_replace(p.name, '^nn\.Module: ', '') AS name
+        FROM python_calls AS p
+        WHERE starts_with(p.name, 'nn.Module: ')
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.allocation_id,
+    c.operator_name,
+    m.name AS module,
+    CASE
+        WHEN s.state = 'suspect' THEN NULL
+        WHEN s.freed_ts <= CASE WHEN c.is_backward THEN c.operator_end_ts ELSE c.outer_end_ts END THEN 'temporary'
+        WHEN starts_with(a.name, 'enumerate(DataLoader)') THEN 'input'
+        WHEN starts_with(a.name, 'Optimizer.step#') AND s.freed_ts <= a.end_ts THEN 'temporary'
+        WHEN starts_with(a.name, 'Optimizer.step#') THEN 'optimizer state'
+        -- A module that is called in the backward pass computes its activations once more.
+        WHEN c.is_backward AND s.module_id IS NULL THEN CASE WHEN f.is_backward THEN 'autograd' ELSE 'gradient' END
+        WHEN f.is_backward OR s.module_id IS NOT NULL AND s.state = 'freed' THEN 'activation'
+    END AS category
+FROM _seen AS s
+LEFT JOIN _called AS c ON c.run = s.run AND c.rank = s.rank AND c.op_id = s.op_id
+LEFT JOIN _called AS f ON f.run = s.run AND f.rank = s.rank AND f.op_id = s.free_op_id
+LEFT JOIN _annotated AS a ON a.run = s.run AND a.rank = s.rank AND a.event_id = s.annotation_id
+LEFT JOIN _modules AS m ON m.run = s.run AND m.rank = s.rank AND m.event_id = coalesce(s.module_id, c.forward_module_id)

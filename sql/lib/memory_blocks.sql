@@ -1,0 +1,100 @@
+-- Blocks of memory: each allocation with the free that ended it, as far as the recording saw both.
+--
+-- Addresses are used again, so that a free belongs to the allocation just before it at its address. What does not fit
+-- - two allocations or two frees in a row, a free of another size - is two blocks of which one end is lost; nothing is
+-- guessed. Each event is in exactly one block.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.memory_blocks(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   device_type    INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device         BIGINT          Device number; -1: CPU.
+--   addr           BIGINT          Address; NULL where it is not recorded.
+--   bytes          BIGINT [bytes]  Size.
+--   state          VARCHAR         freed; held to the end; held before: allocated before the recording, freed in it; suspect: its other end was lost, or there is no address.
+--   allocation_id  BIGINT          Memory event that allocated it; NULL if it was not seen.
+--   allocated_ts   BIGINT [ns]     When; since the run's first event.
+--   free_id        BIGINT          Memory event that freed it; NULL if it was not seen.
+--   freed_ts       BIGINT [ns]     When.
+--   op_id          BIGINT          Nearest operator around the allocation; NULL if none is, or it was not seen, like what follows.
+--   annotation_id  BIGINT          Nearest user annotation around it.
+--   module_id      BIGINT          Nearest nn.Module call around it.
+--   step           BIGINT          Profiler step in which it was allocated.
+--   free_op_id     BIGINT          Nearest operator around the free.
+--   place          BIGINT [1]      Place of the allocation, or of the free if it was not seen, among memory events of one time.
+--   gone_ts        BIGINT [ns]     The next event at its address, after which it is gone for certain; NULL if there is none.
+--   gone_place     BIGINT [1]      Place of that among memory events of one time.
+--   gone_id        BIGINT          Memory event of that.
+WITH
+    -- One small number for four keys: a window over text keys costs twice as much.
+    _lanes AS MATERIALIZED (
+        SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS lane
+        FROM (
+            SELECT DISTINCT m.run, m.rank, m.device_type, m.device
+            FROM memory_events AS m
+            WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        ) AS d
+    ),
+    _ordered AS (
+        SELECT
+            l.lane, m.addr, m.event_id, m.ts, m.bytes, m.op_id, m.annotation_id, m.module_id, m.step,
+            coalesce(m.profiler_event_index, 0) AS place,
+            lag(m.bytes) OVER of_address AS previous_bytes,
+            lead(m.bytes) OVER of_address AS next_bytes,
+            lead(m.event_id) OVER of_address AS next_id,
+            lead(m.ts) OVER of_address AS next_ts,
+            lead(coalesce(m.profiler_event_index, 0)) OVER of_address AS next_place,
+            lead(m.op_id) OVER of_address AS next_op_id
+        FROM memory_events AS m
+        JOIN _lanes AS l
+            ON l.run = m.run AND l.rank = m.rank AND l.device_type IS NOT DISTINCT FROM m.device_type
+            AND l.device IS NOT DISTINCT FROM m.device
+        WHERE m.bytes <> 0
+        WINDOW of_address AS (PARTITION BY l.lane, m.addr ORDER BY m.ts, coalesce(m.profiler_event_index, 0), m.event_id)
+    ),
+    _judged AS (
+        SELECT
+            o.*,
+            o.bytes > 0 AS is_allocation,
+            o.addr IS NOT NULL AND o.bytes > 0 AND coalesce(o.next_bytes = -o.bytes, false) AS is_freed,
+            o.addr IS NOT NULL AND coalesce(o.bytes = -o.previous_bytes AND o.bytes < 0, false) AS is_of_pair
+        FROM _ordered AS o
+    )
+SELECT
+    l.run,
+    l.rank,
+    l.device_type,
+    l.device,
+    j.addr,
+    abs(j.bytes) AS bytes,
+    CASE
+        WHEN j.is_freed THEN 'freed'
+        WHEN j.addr IS NULL THEN 'suspect'
+        WHEN j.is_allocation AND j.next_bytes IS NULL THEN 'held to the end'
+        WHEN NOT j.is_allocation AND j.previous_bytes IS NULL THEN 'held before'
+        ELSE 'suspect'
+    END AS state,
+    CASE WHEN j.is_allocation THEN j.event_id END AS allocation_id,
+    CASE WHEN j.is_allocation THEN j.ts END AS allocated_ts,
+    CASE WHEN j.is_freed THEN j.next_id WHEN NOT j.is_allocation THEN j.event_id END AS free_id,
+    CASE WHEN j.is_freed THEN j.next_ts WHEN NOT j.is_allocation THEN j.ts END AS freed_ts,
+    CASE WHEN j.is_allocation THEN j.op_id END AS op_id,
+    CASE WHEN j.is_allocation THEN j.annotation_id END AS annotation_id,
+    CASE WHEN j.is_allocation THEN j.module_id END AS module_id,
+    CASE WHEN j.is_allocation THEN j.step END AS step,
+    CASE WHEN j.is_freed THEN j.next_op_id WHEN NOT j.is_allocation THEN j.op_id END AS free_op_id,
+    j.place,
+    CASE WHEN j.addr IS NOT NULL THEN j.next_ts END AS gone_ts,
+    CASE WHEN j.addr IS NOT NULL THEN j.next_place END AS gone_place,
+    CASE WHEN j.addr IS NOT NULL THEN j.next_id END AS gone_id
+FROM _judged AS j
+JOIN _lanes AS l ON l.lane = j.lane
+WHERE NOT j.is_of_pair

@@ -1,0 +1,74 @@
+-- The highest totals that the allocator of each device reports, and the event at which they were first reached.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.memory_peaks(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether each profiler step has a row of its own.
+    by_step
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   device_type           INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device                BIGINT          Device number; -1: CPU.
+--   step                  BIGINT          Profiler step; NULL where steps are not told apart, and outside of steps.
+--   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL where totals are not recorded.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL where nothing is reserved, as on the host.
+--   peak_ts               BIGINT [ns]     When the allocated total was first that high.
+--   peak_id               BIGINT          event_id of the memory event of that moment.
+--   peak_place            BIGINT [1]      Its place among memory events of one time, by profiler_event_index.
+--   before_bytes          BIGINT [bytes]  Allocated total before the first of the events.
+--   end_bytes             BIGINT [bytes]  Allocated total after the last.
+--   grown_unused_bytes    BIGINT [bytes]  Reserved less allocated when the reserved total first grew to its peak; NULL if it was there from the beginning.
+--   capacity_bytes        BIGINT [bytes]  Memory of the device; NULL if unknown.
+WITH
+    _peaks AS (
+        SELECT
+            m.run, m.rank, m.device_type, m.device, CASE WHEN by_step THEN m.step END AS step,
+            max(m.total_allocated_bytes) AS allocated,
+            nullif(max(m.total_reserved_bytes), 0) AS reserved,
+            arg_max(
+                {'ts': m.ts, 'id': m.event_id, 'place': coalesce(m.profiler_event_index, 0)},
+                (m.total_allocated_bytes, -m.ts, -coalesce(m.profiler_event_index, 0), -m.event_id)
+            ) AS top,
+            arg_max(
+                m.total_reserved_bytes - m.total_allocated_bytes,
+                (m.total_reserved_bytes, -m.ts, -coalesce(m.profiler_event_index, 0), -m.event_id)
+            ) AS unused,
+            arg_min(
+                {'before': m.total_allocated_bytes - m.bytes, 'reserved': m.total_reserved_bytes},
+                (m.ts, coalesce(m.profiler_event_index, 0), m.event_id)
+            ) AS first,
+            arg_max(m.total_allocated_bytes, (m.ts, coalesce(m.profiler_event_index, 0), m.event_id)) AS last
+        FROM memory_events AS m
+        WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND lib.wanted(steps, m.step)
+        GROUP BY ALL
+    ),
+    _capacities AS (
+        SELECT d.run, d.rank, d.device, any_value(d.total_memory_bytes) AS capacity
+        FROM devices AS d
+        GROUP BY d.run, d.rank, d.device
+    )
+SELECT
+    p.run,
+    p.rank,
+    p.device_type,
+    p.device,
+    p.step,
+    p.allocated AS peak_allocated_bytes,
+    p.reserved AS peak_reserved_bytes,
+    CASE WHEN p.allocated IS NOT NULL THEN p.top.ts END AS peak_ts,
+    CASE WHEN p.allocated IS NOT NULL THEN p.top.id END AS peak_id,
+    CASE WHEN p.allocated IS NOT NULL THEN p.top.place END AS peak_place,
+    p.first.before AS before_bytes,
+    p.last AS end_bytes,
+    CASE WHEN p.first.reserved < p.reserved THEN p.unused END AS grown_unused_bytes,
+    c.capacity AS capacity_bytes
+FROM _peaks AS p
+LEFT JOIN _capacities AS c ON p.device_type <> 0 AND c.run = p.run AND c.rank = p.rank AND c.device = p.device

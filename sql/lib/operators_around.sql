@@ -1,0 +1,82 @@
+-- What operators are called in: by what they are known, the outermost around them, whether it is the backward pass.
+--
+-- An operator that only makes room, such as aten::empty, says nothing: what is known is the nearest one around it that
+-- does more.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.operators_around(
+    -- Name of a relation with run, rank, op_id: operators; NULL and copies are left out.
+    named_ops
+) AS TABLE
+-- Columns:
+--   run               VARCHAR      Run name.
+--   rank              INTEGER      Rank of the process.
+--   op_id             BIGINT       Operator.
+--   operator_name     VARCHAR      What it is known by: itself, or where it makes room only, what called it.
+--   operator_end_ts   BIGINT [ns]  End of that.
+--   outer_end_ts      BIGINT [ns]  End of the outermost operator around it, or of itself.
+--   is_backward       BOOLEAN      It runs in the backward pass.
+--   forward_module_id BIGINT       nn.Module call of the forward operator of that; NULL if unknown.
+WITH RECURSIVE
+    _lanes AS MATERIALIZED (
+        SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
+        FROM (SELECT DISTINCT r.run, r.rank FROM query_table(named_ops) AS r WHERE r.op_id IS NOT NULL) AS d
+    ),
+    _wanted AS MATERIALIZED (
+        SELECT DISTINCT l.lane + r.op_id AS id
+        FROM query_table(named_ops) AS r
+        JOIN _lanes AS l ON l.run = r.run AND l.rank = r.rank
+        WHERE r.op_id IS NOT NULL
+    ),
+    _parents AS MATERIALIZED (
+        SELECT l.lane + c.event_id AS id, l.lane + c.parent_op_id AS parent_id
+        FROM cpu_ops AS c
+        JOIN _lanes AS l ON l.run = c.run AND l.rank = c.rank
+        WHERE c.parent_op_id IS NOT NULL
+    ),
+    _climbing(id, at_id, height) AS (
+        SELECT w.id, w.id, 0 FROM _wanted AS w
+        UNION ALL
+        SELECT n.id, p.parent_id, n.height + 1
+        FROM _climbing AS n
+        JOIN _parents AS p ON p.id = n.at_id
+    ),
+    _named AS (
+        SELECT
+            l.run, l.rank, l.lane, l.lane + c.event_id AS at_id, c.ts + c.dur AS end_ts, c.fwd_op_id,
+            lib.op_base_name(c.name) AS name,
+            starts_with(c.name, 'autograd::engine::evaluate_function') OR c.name = 'torch::autograd::AccumulateGrad'
+            OR c.fwd_op_id IS NOT NULL AS is_backward
+        FROM cpu_ops AS c
+        JOIN _lanes AS l ON l.run = c.run AND l.rank = c.rank
+        SEMI JOIN _climbing AS n ON n.at_id = l.lane + c.event_id
+    ),
+    _around AS (
+        SELECT
+            n.id,
+            any_value(m.lane) AS lane,
+            any_value(m.run) AS run,
+            any_value(m.rank) AS rank,
+            arg_min(
+                {'name': m.name, 'end_ts': m.end_ts},
+                (regexp_full_match(m.name, 'aten::((new_)?empty.*|resize_.*)'), n.height)
+            ) AS known,
+            arg_max(m.end_ts, n.height) AS outer_end_ts,
+            bool_or(m.is_backward) AS is_backward,
+            arg_min(m.fwd_op_id, n.height) FILTER (m.fwd_op_id IS NOT NULL) AS fwd_op_id
+        FROM _climbing AS n
+        JOIN _named AS m ON m.at_id = n.at_id
+        GROUP BY n.id
+    )
+SELECT
+    a.run,
+    a.rank,
+    a.id - a.lane AS op_id,
+    a.known.name AS operator_name,
+    a.known.end_ts AS operator_end_ts,
+    a.outer_end_ts,
+    a.is_backward,
+    f.module_id AS forward_module_id
+FROM _around AS a
+LEFT JOIN cpu_ops AS f ON f.run = a.run AND f.rank = a.rank AND f.event_id = a.fwd_op_id
