@@ -122,9 +122,11 @@ class World:
         self.items: list[Item] = []
         self.host: list[Item] = []
         self.gpu: list[Item] = []
+        self.memory: list[Item] = []
         self.with_steps: set[str] = set()
         for run, ranks in job.items():
-            zero = min((e["ts"] for events in ranks.values() for e in events), default=0)
+            lasting = [e for events in ranks.values() for e in events if e["ph"] == "X"]
+            zero = min((e["ts"] for e in lasting), default=0)
             steps = {
                 e["name"]
                 for events in ranks.values()
@@ -137,19 +139,27 @@ class World:
                 items = [_item(run, rank, number, e, zero) for number, e in enumerate(events)]
                 self._link(items, len(steps) >= 2)
 
-    def _link(self, items: list[Item], drops_last: bool) -> None:
+    def _link(self, events: list[Item], drops_last: bool) -> None:
+        items = [item for item in events if item.name != "[memory]"]
+        memory = [item for item in events if item.name == "[memory]"]
         self.items += items
+        self.memory += memory
         host = [item for item in items if item.cat in HOST]
         gpu = [item for item in items if item.cat in DEVICE]
         self.host += host
         self.gpu += gpu
         _call_tree(host)
         _launches(host, gpu)
+        for event in memory:
+            around = [
+                h for h in host if h.raw_thread == event.raw_thread and h.ts <= event.ts <= h.end
+            ]
+            event.parent = max(around, key=lambda h: (h.ts, -h.dur, h.id), default=None)
         windows = _step_windows([item for item in host if item.is_step])
         last = max((item.ts for item in host if item.is_step), default=None)
         ends = [item.end for item in items if item.cat == "Trace"]
         recorded = max([*ends, *(item.ts for item in items)]) if ends else None
-        for item in items:
+        for item in events:
             ts = item.launch.ts if item.launch else item.ts
             item.step = next((n for low, high, n in windows if low <= ts < high), None)
             item.in_last = drops_last and last is not None and ts >= last
@@ -166,7 +176,7 @@ class World:
 
 def _item(run: str, rank: int, number: int, event: dict[str, Any], zero: float) -> Item:
     where = event["pid"], event["tid"]
-    ts, dur = round((event["ts"] - zero) * 1000), round(event["dur"] * 1000)
+    ts, dur = round((event["ts"] - zero) * 1000), round(event.get("dur", 0) * 1000)
     return Item(run, rank, number, event["cat"], event["name"], where, ts, dur, event["args"])
 
 

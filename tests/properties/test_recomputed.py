@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
+from hta_sql.library.objects import load_library
 from tests.properties import answers_device as device
 from tests.properties import answers_host as host
+from tests.properties import answers_memory as memory
 from tests.properties import answers_time as time
 from tests.properties import answers_tree as tree
 from tests.properties.naive import Scope, World
@@ -130,6 +132,9 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
     ),
     "straggler_metric": ("straggler_metric", {}, tree.straggler_metric),
     "trace_events": ("trace_events", {}, host.trace_events),
+    "memory_peaks": ("memory_peaks", {}, memory.memory_peaks),
+    "memory_allocations": ("memory_allocations", {}, memory.memory_allocations),
+    "memory_by_operator": ("memory_by_operator", {}, memory.memory_by_operator),
 }
 
 
@@ -189,7 +194,8 @@ def found_rows(
     store: TraceStore, name: str, options: dict[str, Any], scope: Scope
 ) -> list[dict[str, Any]]:
     """What the analysis says."""
-    wanted = {key: value for key, value in vars(scope).items() if value is not None}
+    taken = {parameter.name for parameter in load_library().find(name).parameters}
+    wanted = {k: value for k, value in vars(scope).items() if value is not None and k in taken}
     table = store.run(name, **options, **wanted).arrow()
     return list(table.to_pylist())
 
@@ -207,6 +213,35 @@ def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case
             continue
         columns = list(expected[0])
         assert comparable(found, columns) == comparable(expected, columns), scope
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "sums", "recompute"),
+    [
+        ("live_at_peak", ["state", "operator_name"], ["block_count", "bytes"], memory.live_at_peak),
+        ("memory_leaks", ["operator_name"], ["held_count", "held_bytes"], memory.memory_leaks),
+    ],
+)
+def test_memory_in_use_is_what_a_recomputation_says(
+    job: tuple[int, TraceStore],
+    name: str,
+    keys: list[str],
+    sums: list[str],
+    recompute: Callable[[World, Scope], list[dict[str, Any]]],
+) -> None:
+    """By operator; modules and categories are parts of that."""
+    seed, store = job
+    keys = ["run", "rank", "device_type", "device", *keys]
+    for scope in scopes(seed):
+        found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for row in found_rows(store, name, {}, scope):
+            own = found[repr([row[key] for key in keys])]
+            own[:] = [n + (row[column] or 0) for n, column in zip(own, sums, strict=True)]
+        expected = {
+            repr([row[key] for key in keys]): [row[column] or 0 for column in sums]
+            for row in recompute(world(seed), scope)
+        }
+        assert found == expected, scope
 
 
 def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> None:

@@ -59,6 +59,7 @@ class RankTrace:
             self._add("Trace", "PyTorch Profiler (0)", ("Spans", "x"), 0, 200, {})
         self._add("overhead", "Overhead", ("x", 0), self._ts(), self._dur(), {})
         rng.shuffle(self.events)
+        self._memory(Random(len(self.events)))
 
     def _twins_and_nests(self) -> None:
         """Events of one extent; backward operators of one forward one, below each other."""
@@ -78,6 +79,26 @@ class RankTrace:
             if rng.random() < 0.7:
                 counters["correlation"] = rng.randrange(1, 25)
             self._add("cuda_profiler_range", "k", (0, 0), self._ts(), 5, counters)
+
+    def _memory(self, rng: Random) -> None:
+        """Allocations and frees at few addresses and instants, of which the profiler loses some."""
+        for device in rng.sample((-1, 0, 1), rng.randrange(4)):
+            held = {addr: rng.choice((100, 200)) for addr in range(6) if rng.random() < 0.3}
+            total, reserved = sum(held.values()), 500
+            for number, ts in enumerate(sorted(rng.randrange(240) / 4 for _ in range(30))):
+                addr = rng.randrange(8)
+                change = -held.pop(addr) if addr in held else rng.choice((100, 200, 300))
+                if change > 0:
+                    held[addr] = change
+                total, reserved = total + change, max(reserved, total + change)
+                args = {"Device Type": int(device >= 0), "Device Id": device, "Addr": addr}
+                args |= {"Bytes": change, "Total Allocated": total, "Ev Idx": number}
+                args["Total Reserved"] = reserved if device >= 0 else 0
+                pid, tid = rng.choice(THREADS)
+                event: Event = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]"}
+                event |= {"pid": pid, "tid": tid, "ts": ts, "args": args}
+                if rng.random() < 0.9:
+                    self.events.insert(rng.randrange(len(self.events) + 1), event)
 
     def _ts(self) -> float:
         return self.rng.randrange(120) / 2
