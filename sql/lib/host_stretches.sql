@@ -90,7 +90,7 @@ WITH
         SELECT
             k.lane, k.from_ns, k.to_ns, k.ts, k.end_ts, k.n, k.kind, coalesce(p.n, 0) AS parent_n,
             CASE
-                WHEN k.kind = 'annotation' AND regexp_matches(k.name, 'data_?(loader|pipe|load)|## ?data', 'i') THEN 1
+                WHEN k.kind = 'annotation' AND lib.loads_data(k.name) THEN 1
                 WHEN k.kind = 'frame' AND contains(k.name, 'torch/utils/data/') THEN 1
                 ELSE 0
             END AS loads

@@ -1,9 +1,7 @@
 -- The steps of each rank as its device sees them, from traces of events: getting data, forward and backward
 -- pass, tail; computing, communicating and receiving alone.
 --
--- A step begins with the host's, or where the device is not yet done with the one before, there; it ends with
--- the host's, or where the last operation that was launched in it ends. So steps of a rank follow each other,
--- and have all that runs in their time, whatever launched it. The forward pass begins with the first computation
+-- Steps are those of lib.device_steps. The forward pass begins with the first computation
 -- that was launched in the step neither by the backward pass nor by the optimizer; the backward pass ends with
 -- the last computation that was launched under autograd's engine, a backward operator or an annotation that
 -- says so.
@@ -36,27 +34,10 @@ WITH
         FROM lib.launched_gpu_ops(runs, ranks, NULL, true) AS g
         WHERE g.class IN ('computation', 'communication')
     ),
-    _launched AS (
-        SELECT o.run, o.rank, o.step, max(o.ts + o.dur) AS end_ts
-        FROM _ops AS o
-        GROUP BY o.run, o.rank, o.step
-    ),
-    _bounds AS (
-        SELECT s.run, s.rank, s.step, s.is_last, s.ts, greatest(s.ts + s.dur, coalesce(o.end_ts, s.ts)) AS end_ts
-        FROM steps AS s
-        LEFT JOIN _launched AS o ON o.run = s.run AND o.rank = s.rank AND o.step = s.step
-        WHERE lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank) AND EXISTS (FROM _launched AS d WHERE d.run = s.run AND d.rank = s.rank)
-    ),
-    _followed AS (
-        SELECT
-            b.run, b.rank, b.step, b.is_last,
-            greatest(b.ts, coalesce(max(b.end_ts) OVER earlier, b.ts)) AS from_ts,
-            greatest(b.end_ts, coalesce(max(b.end_ts) OVER earlier, b.ts)) AS to_ts
-        FROM _bounds AS b
-        WINDOW earlier AS (PARTITION BY b.run, b.rank ORDER BY b.ts, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-    ),
     _windows AS MATERIALIZED (
-        SELECT f.* FROM _followed AS f
+        SELECT d.*
+        FROM lib.device_steps(runs, ranks, NULL, true) AS d
+        WHERE d.step IS NOT NULL AND EXISTS (FROM _ops AS o WHERE o.run = d.run AND o.rank = d.rank)
     ),
     -- On the host, one lane a thread: what belongs to the backward pass or the optimizer, and the launches.
     _passes AS (
@@ -116,39 +97,18 @@ WITH
     ),
     _spans AS (
         SELECT
-            {'run': o.run, 'rank': o.rank} AS lane, o.ts, o.dur,
+            o.run, o.rank, o.ts, o.dur,
             CASE WHEN o.class = 'computation' THEN 1 WHEN r.receives THEN 3 ELSE 2 END AS layer
         FROM _ops AS o
         LEFT JOIN _receiving AS r ON r.run = o.run AND r.rank = o.rank AND r.event_id = o.event_id
-        UNION ALL
-        SELECT {'run': w.run, 'rank': w.rank}, w.from_ts, w.to_ts - w.from_ts, 0
-        FROM _windows AS w
-    ),
-    _segments AS (
-        SELECT g.lane.run AS run, g.lane.rank AS rank, g.ts, g.dur, g.layer, NULL::BIGINT AS step, NULL::BIGINT AS to_ts
-        FROM lib.layer_segments('_spans') AS g
-        WHERE g.layer > 0
-        UNION ALL
-        SELECT w.run, w.rank, w.from_ts, 0, NULL, w.step, w.to_ts
-        FROM _windows AS w
-        WHERE w.to_ts > w.from_ts
-    ),
-    _placed AS (
-        SELECT
-            s.run, s.rank, s.ts, s.dur, s.layer,
-            last_value(s.step IGNORE NULLS) OVER so_far AS step,
-            last_value(s.to_ts IGNORE NULLS) OVER so_far AS to_ts
-        FROM _segments AS s
-        WINDOW so_far AS (PARTITION BY s.run, s.rank ORDER BY s.ts, s.layer NULLS FIRST ROWS UNBOUNDED PRECEDING)
     ),
     _parts AS (
         SELECT
             p.run, p.rank, p.step,
-            sum(CASE WHEN p.layer = 1 THEN p.dur ELSE 0 END)::BIGINT AS computed,
-            sum(CASE WHEN p.layer = 2 THEN p.dur ELSE 0 END)::BIGINT AS collective,
-            sum(CASE WHEN p.layer = 3 THEN p.dur ELSE 0 END)::BIGINT AS received
-        FROM _placed AS p
-        WHERE p.ts < p.to_ts
+            sum(CASE WHEN p.layer = 1 THEN p.ns ELSE 0 END)::BIGINT AS computed,
+            sum(CASE WHEN p.layer = 2 THEN p.ns ELSE 0 END)::BIGINT AS collective,
+            sum(CASE WHEN p.layer = 3 THEN p.ns ELSE 0 END)::BIGINT AS received
+        FROM lib.layers_in_steps('_windows', '_spans') AS p
         GROUP BY p.run, p.rank, p.step
     ),
     _anchored AS (

@@ -55,7 +55,7 @@ def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore)
         {"run": job, "rank": rank},
     ).rows()
     for step, start, end in steps:
-        launched = [b for _, b, of in (*computing, *talking) if of == step]
+        launched = [b for of_class in ops.values() for _, b, of in of_class if of == step]
         begins = max(start, ends) if ends else start
         ends = max(begins, end, *launched)
         row = found[rank, step]

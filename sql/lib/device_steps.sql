@@ -1,0 +1,49 @@
+-- The steps of each rank as its device sees them: one follows the other, with all that runs meanwhile.
+--
+-- A step begins with the host's, or where the device is not yet done with the one before, there; it ends with
+-- the host's, or where the last operation that was launched in it ends. So steps of a rank do not overlap, and
+-- have all that runs in their time, whatever launched it. A trace without steps is one.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TensorBoard profiler plugin, steps of its overview
+CREATE OR REPLACE MACRO lib.device_steps(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run      VARCHAR      Run name.
+--   rank     INTEGER      Rank of the process.
+--   step     BIGINT       Profiler step; NULL for the whole of a trace without steps.
+--   is_last  BOOLEAN      The rank's last step.
+--   from_ts  BIGINT [ns]  Start.
+--   to_ts    BIGINT [ns]  End; not before the start.
+WITH
+    _launched AS (
+        SELECT o.run, o.rank, o.step, max(o.ts + o.dur) AS end_ts
+        FROM lib.launched_gpu_ops(runs, ranks, NULL, true) AS o
+        GROUP BY o.run, o.rank, o.step
+    ),
+    _bounds AS (
+        SELECT p.run, p.rank, p.step, p.is_last, p.ts, greatest(p.ts + p.step_ns, coalesce(o.end_ts, p.ts)) AS end_ts
+        FROM lib.scoped_steps(runs, ranks, NULL, true) AS p
+        LEFT JOIN _launched AS o ON o.run = p.run AND o.rank = p.rank AND o.step = p.step
+    ),
+    _followed AS (
+        SELECT
+            b.run, b.rank, b.step, b.is_last,
+            greatest(b.ts, coalesce(max(b.end_ts) OVER earlier, b.ts)) AS from_ts,
+            greatest(b.end_ts, coalesce(max(b.end_ts) OVER earlier, b.ts)) AS to_ts
+        FROM _bounds AS b
+        WINDOW earlier AS (PARTITION BY b.run, b.rank ORDER BY b.ts, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    )
+SELECT f.run, f.rank, f.step, f.is_last, f.from_ts, f.to_ts
+FROM _followed AS f
+JOIN ranks AS k ON k.run = f.run AND k.rank = f.rank
+WHERE lib.wanted(steps, f.step) AND (include_last_profiler_step OR NOT (f.is_last AND k.drops_last_step))

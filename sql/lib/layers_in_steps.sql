@@ -1,0 +1,52 @@
+-- How long each of several layers of activity counts in each step: of those that run, the lowest.
+--
+-- Layers are those of lib.layer_segments. Time of a step in which none runs has no row.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.layers_in_steps(
+    -- Name of a relation with the columns of lib.device_steps: steps of a rank do not overlap.
+    step_rows,
+    -- Name of a relation with run, rank, layer (1 to 8), ts, dur.
+    span_rows
+) AS TABLE
+-- Columns:
+--   run    VARCHAR      Run name.
+--   rank   INTEGER      Rank of the process.
+--   step   BIGINT       Step.
+--   layer  INTEGER      Layer.
+--   ns     BIGINT [ns]  How long it is the lowest that runs.
+WITH
+    _numbered AS MATERIALIZED (
+        SELECT w.*, row_number() OVER (PARTITION BY w.run, w.rank ORDER BY w.from_ts, w.step) AS n
+        FROM query_table(step_rows) AS w
+        WHERE w.to_ts > w.from_ts
+    ),
+    _bounded AS (
+        SELECT {'run': s.run, 'rank': s.rank} AS lane, s.layer, s.ts, s.dur FROM query_table(span_rows) AS s
+        UNION ALL
+        SELECT {'run': w.run, 'rank': w.rank}, 0, w.from_ts, w.to_ts - w.from_ts FROM _numbered AS w
+    ),
+    _pieces AS (
+        SELECT g.lane.run AS run, g.lane.rank AS rank, g.ts, g.dur, g.layer, NULL::BIGINT AS n, NULL::BIGINT AS to_ts
+        FROM lib.layer_segments('_bounded') AS g
+        WHERE g.layer > 0
+        UNION ALL
+        SELECT w.run, w.rank, w.from_ts, 0, 0, w.n, w.to_ts
+        FROM _numbered AS w
+    ),
+    -- The latest step that has begun: numbers and ends of steps grow. last_value takes five times as long.
+    _placed AS (
+        SELECT p.run, p.rank, p.ts, p.dur, p.layer, max(p.n) OVER so_far AS n, max(p.to_ts) OVER so_far AS to_ts
+        FROM _pieces AS p
+        WINDOW so_far AS (PARTITION BY p.run, p.rank ORDER BY p.ts, p.layer ROWS UNBOUNDED PRECEDING)
+    ),
+    _summed AS (
+        SELECT d.run, d.rank, d.n, d.layer, sum(d.dur)::BIGINT AS ns
+        FROM _placed AS d
+        WHERE d.layer > 0 AND d.ts < d.to_ts
+        GROUP BY d.run, d.rank, d.n, d.layer
+    )
+SELECT s.run, s.rank, w.step, s.layer, s.ns
+FROM _summed AS s
+JOIN _numbered AS w ON w.run = s.run AND w.rank = s.rank AND w.n = s.n
