@@ -8,6 +8,7 @@ import duckdb
 
 from hta_sql.library import sqltext
 from hta_sql.library.arguments import argument_columns
+from hta_sql.library.data_tables import data_views
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Column, Library, SqlObject
 
@@ -55,6 +56,8 @@ def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> Non
         for name, kinds in columns.items():
             con.execute(sqltext.values_view(f"{schema}.{sqltext.identifier(name)}", kinds, []))
     con.execute(argument_columns())
+    for statement in data_views(library.tables):
+        con.execute(statement)
     con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
 
 

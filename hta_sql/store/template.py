@@ -15,6 +15,7 @@ import duckdb
 from hta_sql._version import __version__
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.creation import create_objects
+from hta_sql.library.data_tables import data_views
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library
 from hta_sql.machine import cache_folder
@@ -33,7 +34,7 @@ _FORMAT = 9
 def library_digest(library: Library) -> str:
     """Name a state of the library, of the table definitions and of what writes catalogs."""
     digest = hashlib.sha256(f"{_FORMAT} {STORAGE_VERSION} {__version__}".encode())
-    digest.update(f"{stored_columns()} {argument_columns()}".encode())
+    digest.update(f"{stored_columns()} {argument_columns()} {data_views(library.tables)}".encode())
     for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
         digest.update(f"{about.path.name}\0{about.text}\0".encode())
     return digest.hexdigest()

@@ -1,0 +1,156 @@
+-- Each GPU: how much of the steps it works, on how much of its multiprocessors, on tensor cores, in how much memory.
+--
+-- All shares are of the time in steps as the device sees them: the host's, until what was launched in a step has
+-- ended; the whole of a trace without steps. Utilisation is the time in which a kernel runs, copies apart.
+-- Estimated SM efficiency counts a moment as full where the kernels that run have one block or more for each
+-- multiprocessor, else as their sum of blocks per multiprocessor; it is a lower bound where launches lack that
+-- number (sm_known_pct). Occupancy is a mean over kernel time. Tensor cores, or AMD's matrix cores, are told
+-- from names of kernels (table tensor_core_kernels): known ones and unknown ones are shares of kernel time.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TensorBoard profiler plugin, GPU summary
+-- Needs: GPU activity; blocks and occupancy are recorded on CUDA, memory with profile_memory=True
+CREATE OR REPLACE MACRO gpu_summary_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                      VARCHAR         Run name.
+--   rank                     INTEGER         Rank of the process.
+--   device                   BIGINT          Device number.
+--   device_name              VARCHAR         Model; NULL where the trace does not describe the device, likewise what follows.
+--   compute_capability       VARCHAR         Compute capability: 9.0.
+--   multiprocessor_count     BIGINT [count]  Multiprocessors.
+--   observed_ns              BIGINT [ns]     Time in the steps.
+--   kernel_ns                BIGINT [ns]     A kernel runs.
+--   utilisation_pct          DOUBLE [%]      That as a share of the steps.
+--   busy_pct                 DOUBLE [%]      A kernel, copy or memset runs.
+--   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency; NULL where no launch has its number of blocks.
+--   sm_known_pct             DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
+--   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels; NULL where none is recorded.
+--   occupancy_known_pct      DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
+--   tensor_core_pct          DOUBLE [%]      Share of the summed kernel time that runs on tensor cores; NULL where no name tells.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of that time whose names do not tell; NULL without kernels.
+--   peak_allocated_bytes     BIGINT [bytes]  Highest total that the allocator reports; NULL without memory events.
+--   peak_reserved_bytes      BIGINT [bytes]  Highest reserved total; likewise.
+--   capacity_bytes           BIGINT [bytes]  Memory of the device.
+--   peak_pct                 DOUBLE [%]      The higher of both peaks as a share of it.
+WITH
+    windows AS MATERIALIZED (
+        SELECT d.run, d.rank, d.from_ts, d.to_ts
+        FROM lib.device_steps(runs, ranks, steps, include_last_profiler_step) AS d
+    ),
+    named AS MATERIALIZED (
+        SELECT DISTINCT g.name
+        FROM gpu_ops AS g
+        WHERE g.kind = 'kernel' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    tensor AS (
+        SELECT t.* FROM lib.tensor_core_names('named') AS t
+    ),
+    -- Counters of ten bits in one number: kernels; of these with blocks, with occupancy, on tensor cores, not known.
+    ops AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.device, g.ts, g.ts + g.dur AS end_ts,
+            CASE WHEN g.kind = 'kernel' THEN 1 ELSE 0 END
+            + CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN 1::BIGINT << 10 ELSE 0 END
+            + CASE WHEN g.kind = 'kernel' AND g.occupancy_pct >= 0 THEN 1::BIGINT << 20 ELSE 0 END
+            + CASE WHEN t.uses_tensor_cores THEN 1::BIGINT << 30 ELSE 0 END
+            + CASE WHEN g.kind = 'kernel' AND t.uses_tensor_cores IS NULL THEN 1::BIGINT << 40 ELSE 0 END AS unit,
+            -- In millionths: running sums of whole numbers below 2^53 are exact.
+            CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN round(1000000 * g.blocks_per_sm) ELSE 0 END AS blocks,
+            CASE WHEN g.kind = 'kernel' AND g.occupancy_pct >= 0 THEN round(1000000 * g.occupancy_pct) ELSE 0 END AS occupancy,
+            CASE WHEN g.kind = 'kernel' THEN 0 ELSE 1 END AS copies
+        FROM gpu_ops AS g
+        LEFT JOIN tensor AS t ON t.name = g.name AND g.kind = 'kernel'
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    active AS (
+        SELECT DISTINCT o.run, o.rank, o.device FROM ops AS o
+    ),
+    bounds AS (
+        SELECT o.run, o.rank, o.device, o.ts AS at_ts, o.unit, o.blocks, o.occupancy, o.copies, 0 AS in_step FROM ops AS o
+        UNION ALL
+        SELECT o.run, o.rank, o.device, o.end_ts, -o.unit, -o.blocks, -o.occupancy, -o.copies, 0 FROM ops AS o
+        UNION ALL
+        SELECT a.run, a.rank, a.device, w.from_ts, 0, 0, 0, 0, 1 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
+        UNION ALL
+        SELECT a.run, a.rank, a.device, w.to_ts, 0, 0, 0, 0, -1 FROM windows AS w JOIN active AS a ON a.run = w.run AND a.rank = w.rank
+    ),
+    changes AS (
+        SELECT
+            b.run, b.rank, b.device, b.at_ts,
+            sum(b.unit)::DOUBLE AS unit, sum(b.blocks) AS blocks, sum(b.occupancy) AS occupancy,
+            sum(b.copies)::DOUBLE AS copies, sum(b.in_step)::DOUBLE AS in_step
+        FROM bounds AS b
+        GROUP BY b.run, b.rank, b.device, b.at_ts
+    ),
+    swept AS (
+        SELECT
+            c.run, c.rank, c.device,
+            lead(c.at_ts) OVER so_far - c.at_ts AS ns,
+            (sum(c.unit) OVER so_far)::BIGINT AS running,
+            (sum(c.blocks) OVER so_far)::BIGINT AS blocks,
+            (sum(c.occupancy) OVER so_far)::BIGINT AS occupancy,
+            sum(c.copies) OVER so_far > 0 AS copies,
+            sum(c.in_step) OVER so_far > 0 AS in_step
+        FROM changes AS c
+        WINDOW so_far AS (PARTITION BY c.run, c.rank, c.device ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
+    ),
+    summed AS (
+        SELECT
+            s.run, s.rank, s.device,
+            sum(s.ns)::BIGINT AS observed_ns,
+            sum(CASE WHEN s.running & 1023 > 0 THEN s.ns ELSE 0 END)::BIGINT AS kernel_ns,
+            sum(CASE WHEN s.running & 1023 > 0 OR s.copies THEN s.ns ELSE 0 END)::BIGINT AS busy_ns,
+            sum((s.running & 1023) * s.ns) AS kernel_sum,
+            sum((s.running >> 10 & 1023) * s.ns) AS sm_known,
+            sum((s.running >> 20 & 1023) * s.ns) AS occupancy_known,
+            sum((s.running >> 30 & 1023) * s.ns) AS on_tensor_cores,
+            sum((s.running >> 40 & 1023) * s.ns) AS tensor_unknown,
+            sum(least(s.blocks, 1000000)::HUGEINT * s.ns) AS blocks,
+            sum(s.occupancy::HUGEINT * s.ns) AS occupancy
+        FROM swept AS s
+        WHERE s.in_step
+        GROUP BY s.run, s.rank, s.device
+    ),
+    peaks AS (
+        SELECT m.run, m.rank, m.device, max(m.total_allocated_bytes) AS allocated, max(m.total_reserved_bytes) AS reserved
+        FROM memory_events AS m
+        WHERE
+            m.device_type = 1 AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND lib.wanted(steps, m.step)
+            AND (include_last_profiler_step OR NOT m.in_last_step)
+        GROUP BY m.run, m.rank, m.device
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.device,
+    v.name AS device_name,
+    v.compute_major || '.' || v.compute_minor AS compute_capability,
+    v.multiprocessor_count::BIGINT AS multiprocessor_count,
+    s.observed_ns,
+    s.kernel_ns,
+    100 * (s.kernel_ns / nullif(s.observed_ns, 0)) AS utilisation_pct,
+    100 * (s.busy_ns / nullif(s.observed_ns, 0)) AS busy_pct,
+    CASE WHEN s.sm_known > 0 THEN s.blocks / nullif(s.observed_ns, 0) / 10000 END AS sm_efficiency_pct,
+    100 * (s.sm_known / nullif(s.kernel_sum, 0)) AS sm_known_pct,
+    s.occupancy / nullif(s.occupancy_known, 0) / 1000000 AS occupancy_pct,
+    100 * (s.occupancy_known / nullif(s.kernel_sum, 0)) AS occupancy_known_pct,
+    CASE WHEN s.tensor_unknown < s.kernel_sum THEN 100 * (s.on_tensor_cores / s.kernel_sum) END AS tensor_core_pct,
+    100 * (s.tensor_unknown / nullif(s.kernel_sum, 0)) AS tensor_core_unknown_pct,
+    p.allocated AS peak_allocated_bytes,
+    p.reserved AS peak_reserved_bytes,
+    v.total_memory_bytes AS capacity_bytes,
+    100 * (greatest(p.allocated, p.reserved) / nullif(v.total_memory_bytes, 0)) AS peak_pct
+FROM summed AS s
+LEFT JOIN devices AS v ON v.run = s.run AND v.rank = s.rank AND v.device = s.device
+LEFT JOIN peaks AS p ON p.run = s.run AND p.rank = s.rank AND p.device = s.device
+ORDER BY s.run, s.rank, s.device

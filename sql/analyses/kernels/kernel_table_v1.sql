@@ -1,0 +1,137 @@
+-- Every kernel by name: launches, time, blocks per multiprocessor, occupancy, tensor cores, how durations spread.
+--
+-- With by_operator, by_grid, by_block, by_registers and by_shared_memory a row is one kernel in one of these:
+-- which operator launches it, with how many blocks of which size. Means are weighted by duration, over the
+-- launches that the recorder has a value of (occupancy_known_pct). Tensor cores, or AMD's matrix cores, are
+-- told from the name (table tensor_core_kernels). Kernels only, communication included; no copies or memsets.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TensorBoard profiler plugin, kernel view
+-- Needs: GPU activity
+CREATE OR REPLACE MACRO kernel_table_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- One row per operator that launches it.
+    by_operator BOOLEAN := false,
+    -- One row per size of the grid.
+    by_grid BOOLEAN := false,
+    -- One row per size of a block.
+    by_block BOOLEAN := false,
+    -- One row per number of registers.
+    by_registers BOOLEAN := false,
+    -- One row per amount of shared memory.
+    by_shared_memory BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                         VARCHAR         Run name.
+--   rank                        INTEGER         Rank of the process.
+--   short_name                  VARCHAR         Name in the source, without template arguments, parameters and return type.
+--   name                        VARCHAR         Kernel name.
+--   class                       VARCHAR         computation or communication; memory for copies that are kernels.
+--   op_name                     VARCHAR         Nearest operator around the launch; NULL if there is none, or without by_operator.
+--   grid                        VARCHAR         Blocks in x, y and z; NULL if not recorded, or without by_grid.
+--   block                       VARCHAR         Threads of a block in x, y and z; likewise.
+--   registers_per_thread_count  BIGINT [count]  Registers of a thread; likewise.
+--   shared_memory_bytes         BIGINT [bytes]  Shared memory of a block; likewise.
+--   uses_tensor_cores           BOOLEAN         Whether it runs on tensor cores; NULL where the name does not tell.
+--   kernel_count                BIGINT [count]  Launches.
+--   sum_ns                      BIGINT [ns]     Total duration.
+--   mean_ns                     DOUBLE [ns]     Mean.
+--   min_ns                      BIGINT [ns]     Shortest.
+--   max_ns                      BIGINT [ns]     Longest.
+--   std_ns                      DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
+--   kernel_pct                  DOUBLE [%]      Share of the rank's total duration of kernels; NULL if that is 0.
+--   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
+--   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy; NULL if not recorded.
+--   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.
+--   under_1us_count             BIGINT [count]  Launches that last less than 1 us. The six counts sum to kernel_count.
+--   from_1us_count              BIGINT [count]  At least 1 us, less than 10.
+--   from_10us_count             BIGINT [count]  At least 10 us, less than 100.
+--   from_100us_count            BIGINT [count]  At least 100 us, less than 1 ms.
+--   from_1ms_count              BIGINT [count]  At least 1 ms, less than 10.
+--   from_10ms_count             BIGINT [count]  At least 10 ms.
+WITH
+    kernels AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.name, g.class, g.op_id, g.dur, g.blocks_per_sm, g.occupancy_pct,
+            CASE WHEN by_grid AND g.grid_x IS NOT NULL THEN format('[{}, {}, {}]', g.grid_x, g.grid_y, g.grid_z) END AS grid,
+            CASE WHEN by_block AND g.block_x IS NOT NULL THEN format('[{}, {}, {}]', g.block_x, g.block_y, g.block_z) END AS block,
+            CASE WHEN by_registers THEN g.registers_per_thread END AS registers_per_thread,
+            CASE WHEN by_shared_memory THEN g.shared_memory_bytes END AS shared_memory_bytes
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.kind = 'kernel'
+    ),
+    operators AS (
+        SELECT c.run, c.rank, c.event_id, c.name
+        FROM cpu_ops AS c
+        WHERE by_operator AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+    ),
+    summed AS (
+        SELECT
+            k.run, k.rank, k.name, k.class, o.name AS op_name, k.grid, k.block, k.registers_per_thread, k.shared_memory_bytes,
+            count(*) AS kernel_count,
+            sum(k.dur)::BIGINT AS sum_ns,
+            avg(k.dur) AS mean_ns,
+            min(k.dur) AS min_ns,
+            max(k.dur) AS max_ns,
+            lib.exact_std(k.dur) AS std_ns,
+            lib.weighted_mean(k.blocks_per_sm, k.dur) AS blocks_per_sm,
+            lib.weighted_mean(k.occupancy_pct, k.dur) AS occupancy_pct,
+            coalesce(sum(k.dur) FILTER (k.occupancy_pct IS NOT NULL), 0) AS known_ns,
+            count_if(k.dur < 1000)::BIGINT AS under_1us_count,
+            count_if(k.dur >= 1000 AND k.dur < 10000)::BIGINT AS from_1us_count,
+            count_if(k.dur >= 10000 AND k.dur < 100000)::BIGINT AS from_10us_count,
+            count_if(k.dur >= 100000 AND k.dur < 1000000)::BIGINT AS from_100us_count,
+            count_if(k.dur >= 1000000 AND k.dur < 10000000)::BIGINT AS from_1ms_count,
+            count_if(k.dur >= 10000000)::BIGINT AS from_10ms_count
+        FROM kernels AS k
+        LEFT JOIN operators AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.op_id
+        GROUP BY ALL
+    ),
+    short AS (
+        SELECT n.name, CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE n.short_name END AS short_name
+        FROM lib.short_names('kernels') AS n
+    ),
+    tensor AS (
+        SELECT t.* FROM lib.tensor_core_names('kernels') AS t
+    )
+SELECT
+    s.run,
+    s.rank,
+    n.short_name,
+    s.name,
+    s.class,
+    s.op_name,
+    s.grid,
+    s.block,
+    s.registers_per_thread AS registers_per_thread_count,
+    s.shared_memory_bytes,
+    t.uses_tensor_cores,
+    s.kernel_count,
+    s.sum_ns,
+    s.mean_ns,
+    s.min_ns,
+    s.max_ns,
+    s.std_ns,
+    100 * (s.sum_ns / nullif(sum(s.sum_ns) OVER (PARTITION BY s.run, s.rank), 0)) AS kernel_pct,
+    s.blocks_per_sm AS blocks_per_sm_count,
+    s.occupancy_pct,
+    100 * (s.known_ns / nullif(s.sum_ns, 0)) AS occupancy_known_pct,
+    s.under_1us_count,
+    s.from_1us_count,
+    s.from_10us_count,
+    s.from_100us_count,
+    s.from_1ms_count,
+    s.from_10ms_count
+FROM summed AS s
+JOIN short AS n ON n.name = s.name
+JOIN tensor AS t ON t.name = s.name
+ORDER BY
+    s.run, s.rank, s.sum_ns DESC, s.name, s.class, s.op_name, s.grid, s.block, s.registers_per_thread, s.shared_memory_bytes

@@ -1,0 +1,121 @@
+-- One row for each run, of what people quote: step time, utilisation, exposed communication, waiting, memory.
+--
+-- Shares are of the time in steps of all ranks together, as in step_accounting, of which they are sums. Utilisation
+-- is the time in which a kernel runs. Launch-bound is what devices idle because the host has not launched what
+-- comes next, for whatever reason: idle_causes tells which.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: msprof-analyze overall metrics, TensorBoard profiler plugin overview
+-- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
+CREATE OR REPLACE MACRO kpis_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                        VARCHAR         Run name.
+--   rank_count                 BIGINT [count]  Ranks.
+--   step_count                 BIGINT [count]  Different steps; NULL for traces without steps.
+--   device_name                VARCHAR         Model of most devices; NULL where no trace says so.
+--   step_ns                    DOUBLE [ns]     Mean duration of a step, over ranks and steps; of a whole trace without steps.
+--   utilisation_pct            DOUBLE [%]      A kernel runs; NULL without a device, likewise the idle shares.
+--   compute_pct                DOUBLE [%]      A computation kernel runs; likewise.
+--   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
+--   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
+--   idle_pct                   DOUBLE [%]      Nothing runs on the device.
+--   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
+--   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
+--   mfu_pct                    DOUBLE [%]      Model FLOPs utilisation; NULL as long as FLOPs are not counted.
+--   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, allocated where that is higher; NULL without memory events.
+--   peak_memory_pct            DOUBLE [%]      The highest share of a device's memory; NULL where no trace says how much there is.
+WITH
+    parts AS MATERIALIZED (
+        SELECT p.* FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+    ),
+    with_device AS (
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    summed AS (
+        SELECT
+            p.run,
+            count(DISTINCT p.rank) AS rank_count,
+            count(DISTINCT p.step) AS step_count,
+            avg(p.step_ns) AS step_ns,
+            sum(p.step_ns) AS total,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.step_ns END) AS on_device,
+            sum(p.compute_ns) AS computed,
+            sum(p.exposed_transfer_ns + p.exposed_wait_ns) AS communicated,
+            sum(p.exposed_wait_ns) AS waited,
+            sum(p.exposed_unmatched_ns) AS unmatched,
+            sum(p.exposed_transfer_ns) AS transferred,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.compute_ns + p.exposed_transfer_ns + p.exposed_wait_ns END) AS in_kernels,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.idle_before_ns + p.idle_between_ns + p.idle_after_ns END) AS idled
+        FROM parts AS p
+        LEFT JOIN with_device AS d ON d.run = p.run AND d.rank = p.rank
+        GROUP BY p.run
+    ),
+    waiting AS (
+        SELECT
+            i.run,
+            sum(CASE WHEN i.waits_for = 'host' THEN i.dur * len(i.in_steps) ELSE 0 END) AS not_launched,
+            sum(CASE WHEN i.waits_for = 'unknown' THEN i.dur * len(i.in_steps) ELSE 0 END) AS not_told
+        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i
+        GROUP BY i.run
+    ),
+    peaks AS (
+        SELECT
+            m.run, m.rank, m.device,
+            greatest(max(m.total_allocated_bytes), max(m.total_reserved_bytes)) AS peak
+        FROM memory_events AS m
+        WHERE
+            m.device_type = 1 AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND lib.wanted(steps, m.step)
+            AND (include_last_profiler_step OR NOT m.in_last_step)
+        GROUP BY m.run, m.rank, m.device
+    ),
+    highest AS (
+        SELECT p.run, max(p.peak) AS peak, max(100 * (p.peak / nullif(v.total_memory_bytes, 0))) AS share
+        FROM peaks AS p
+        LEFT JOIN devices AS v ON v.run = p.run AND v.rank = p.rank AND v.device = p.device
+        GROUP BY p.run
+    ),
+    used AS (
+        SELECT DISTINCT g.run, g.rank, g.device
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    models AS (
+        SELECT v.run, v.name, count(*) AS device_count
+        FROM used AS u
+        JOIN devices AS v ON v.run = u.run AND v.rank = u.rank AND v.device = u.device
+        GROUP BY v.run, v.name
+    ),
+    most AS (
+        SELECT m.run, arg_min(m.name, (-m.device_count, m.name)) AS name FROM models AS m GROUP BY m.run
+    )
+SELECT
+    s.run,
+    s.rank_count,
+    nullif(s.step_count, 0) AS step_count,
+    o.name AS device_name,
+    s.step_ns,
+    100 * (s.in_kernels / nullif(s.on_device, 0)) AS utilisation_pct,
+    100 * (s.computed / nullif(s.on_device, 0)) AS compute_pct,
+    100 * (s.communicated / nullif(s.total, 0)) AS exposed_communication_pct,
+    CASE WHEN s.waited > 0 OR s.unmatched < s.transferred OR s.communicated = 0 THEN 100 * (s.waited / nullif(s.total, 0)) END AS wait_pct,
+    100 * (s.idled / nullif(s.on_device, 0)) AS idle_pct,
+    CASE WHEN s.idled = 0 OR w.not_told < s.idled THEN 100 * (coalesce(w.not_launched, 0) / nullif(s.on_device, 0)) END AS launch_bound_pct,
+    CASE WHEN s.on_device > 0 THEN 100 * (coalesce(w.not_told, 0) / s.on_device) END AS launch_unknown_pct,
+    NULL::DOUBLE AS mfu_pct,
+    h.peak AS peak_memory_bytes,
+    h.share AS peak_memory_pct
+FROM summed AS s
+LEFT JOIN waiting AS w ON w.run = s.run
+LEFT JOIN highest AS h ON h.run = s.run
+LEFT JOIN most AS o ON o.run = s.run
+ORDER BY s.run

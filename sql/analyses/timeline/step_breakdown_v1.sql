@@ -1,0 +1,109 @@
+-- What each step is spent on, in eight roles that exclude each other and sum to the step.
+--
+-- A moment has the first role that fits: a computation kernel runs; a copy; a memset; communication; a
+-- runtime or driver call; a data loader; an operator or annotation on the host; nothing of it. So runtime calls
+-- and what comes behind are what is not hidden by the device. All threads of the host count. The step is as the
+-- device sees it: the host's, until what was launched in it has ended. Communication is that of the device; what gloo
+-- runs on the host is where the rank has no device. A data loader is one of torch, or an annotation that says so.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TensorBoard profiler plugin, step time breakdown
+-- Needs: nothing; steps need the profiler's schedule
+CREATE OR REPLACE MACRO step_breakdown_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run               VARCHAR      Run name.
+--   rank              INTEGER      Rank of the process.
+--   step              BIGINT       Profiler step; NULL for the whole of a trace without steps.
+--   step_ns           BIGINT [ns]  Duration of the step as the device sees it: the sum of the eight roles.
+--   kernel_ns         BIGINT [ns]  A computation kernel runs.
+--   memcpy_ns         BIGINT [ns]  A copy runs, and no such kernel.
+--   memset_ns         BIGINT [ns]  A memset runs, and nothing of the above.
+--   communication_ns  BIGINT [ns]  Communication runs, and nothing of the above.
+--   runtime_ns        BIGINT [ns]  The host is in a call of the runtime or the driver, and the device idle.
+--   data_loader_ns    BIGINT [ns]  A data loader is open, and nothing of the above.
+--   cpu_exec_ns       BIGINT [ns]  An operator or annotation is open on the host, and nothing of the above.
+--   other_ns          BIGINT [ns]  Nothing of it: Python outside of both, waiting.
+WITH
+    windows AS MATERIALIZED (
+        SELECT d.*
+        FROM lib.device_steps(runs, ranks, steps, include_last_profiler_step) AS d
+    ),
+    with_device AS (
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run)
+    ),
+    spans AS (
+        SELECT
+            g.run, g.rank, g.ts, g.dur,
+            CASE
+                WHEN g.class = 'computation' THEN 1
+                WHEN g.class = 'communication' THEN 4
+                WHEN g.kind = 'memset' OR regexp_matches(g.name, 'memset|fillbuffer', 'i') THEN 3
+                ELSE 2
+            END AS layer
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        UNION ALL
+        SELECT m.run, m.rank, m.ts, m.dur, 4
+        FROM matched_collectives AS m
+        ANTI JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
+        WHERE m.on_host AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        UNION ALL
+        SELECT r.run, r.rank, r.ts, r.dur, 5
+        FROM runtime_calls AS r
+        WHERE r.dur > 0 AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+        UNION ALL
+        SELECT a.run, a.rank, a.ts, a.dur, CASE WHEN lib.loads_data(a.name) THEN 6 ELSE 7 END
+        FROM annotations AS a
+        WHERE
+            NOT a.on_gpu AND NOT starts_with(a.name, 'ProfilerStep#') AND a.dur > 0
+            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+        UNION ALL
+        SELECT p.run, p.rank, p.ts, p.dur, 6
+        FROM python_calls AS p
+        WHERE contains(p.name, 'torch/utils/data/') AND lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+        UNION ALL
+        -- What is inside of an operator is within its time.
+        SELECT c.run, c.rank, c.ts, c.dur, CASE WHEN starts_with(c.name, 'enumerate(Data') THEN 6 ELSE 7 END
+        FROM cpu_ops AS c
+        WHERE c.parent_op_id IS NULL AND c.dur > 0 AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+    ),
+    roles AS (
+        SELECT
+            p.run, p.rank, p.step,
+            sum(CASE WHEN p.layer = 1 THEN p.ns ELSE 0 END)::BIGINT AS kernel_ns,
+            sum(CASE WHEN p.layer = 2 THEN p.ns ELSE 0 END)::BIGINT AS memcpy_ns,
+            sum(CASE WHEN p.layer = 3 THEN p.ns ELSE 0 END)::BIGINT AS memset_ns,
+            sum(CASE WHEN p.layer = 4 THEN p.ns ELSE 0 END)::BIGINT AS communication_ns,
+            sum(CASE WHEN p.layer = 5 THEN p.ns ELSE 0 END)::BIGINT AS runtime_ns,
+            sum(CASE WHEN p.layer = 6 THEN p.ns ELSE 0 END)::BIGINT AS data_loader_ns,
+            sum(CASE WHEN p.layer = 7 THEN p.ns ELSE 0 END)::BIGINT AS cpu_exec_ns,
+            sum(p.ns)::BIGINT AS known_ns
+        FROM lib.layers_in_steps('windows', 'spans') AS p
+        GROUP BY p.run, p.rank, p.step
+    )
+SELECT
+    w.run,
+    w.rank,
+    w.step,
+    w.to_ts - w.from_ts AS step_ns,
+    coalesce(r.kernel_ns, 0) AS kernel_ns,
+    coalesce(r.memcpy_ns, 0) AS memcpy_ns,
+    coalesce(r.memset_ns, 0) AS memset_ns,
+    coalesce(r.communication_ns, 0) AS communication_ns,
+    coalesce(r.runtime_ns, 0) AS runtime_ns,
+    coalesce(r.data_loader_ns, 0) AS data_loader_ns,
+    coalesce(r.cpu_exec_ns, 0) AS cpu_exec_ns,
+    w.to_ts - w.from_ts - coalesce(r.known_ns, 0) AS other_ns
+FROM windows AS w
+LEFT JOIN roles AS r ON r.run = w.run AND r.rank = w.rank AND r.step IS NOT DISTINCT FROM w.step
+ORDER BY w.run, w.rank, w.from_ts, w.step

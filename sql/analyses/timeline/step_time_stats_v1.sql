@@ -1,0 +1,73 @@
+-- How long the steps of each rank last: mean, spread, percentiles, the slowest one, and how evenly they follow.
+--
+-- Durations are those of the host's profiler steps. Slow steps are slow_z scaled median absolute deviations above
+-- the rank's median, a deviation never taken for less than 1 % of the median. The interval is from the
+-- start of a step to that of the next one: where steps do not follow each other at once, it is longer.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: Nsight Systems pace recipes
+-- Needs: profiler steps (prof.step())
+CREATE OR REPLACE MACRO step_time_stats_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- How far above the median is slow, in standard deviations.
+    slow_z DOUBLE := 3.5
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   step_count        BIGINT [count]  Steps.
+--   mean_ns           DOUBLE [ns]     Mean duration.
+--   std_ns            DOUBLE [ns]     Sample standard deviation; NULL for a single step.
+--   min_ns            BIGINT [ns]     Shortest.
+--   median_ns         DOUBLE [ns]     Median.
+--   p90_ns            DOUBLE [ns]     90th percentile.
+--   p99_ns            DOUBLE [ns]     99th percentile.
+--   max_ns            BIGINT [ns]     Longest.
+--   longest_step      BIGINT          The longest step; of equal ones the first.
+--   slow_count        BIGINT [count]  Steps that are slow; NULL for fewer than three steps.
+--   mean_interval_ns  DOUBLE [ns]     Mean time from the start of a step to that of the next; NULL for a single step.
+--   interval_std_ns   DOUBLE [ns]     Sample standard deviation of it; NULL for fewer than three steps.
+WITH
+    timed AS (
+        SELECT
+            p.run, p.rank, p.step, p.step_ns,
+            lead(p.ts) OVER in_order - p.ts AS interval_ns,
+            median(p.step_ns) OVER of_rank AS middle
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+        WHERE p.step IS NOT NULL
+        WINDOW
+            in_order AS (PARTITION BY p.run, p.rank ORDER BY p.ts, p.step),
+            of_rank AS (PARTITION BY p.run, p.rank)
+    ),
+    spread AS (
+        SELECT
+            t.*,
+            greatest(1.4826 * median(abs(t.step_ns - t.middle)) OVER (PARTITION BY t.run, t.rank), 0.01 * t.middle) AS scale
+        FROM timed AS t
+    )
+SELECT
+    s.run,
+    s.rank,
+    count(*) AS step_count,
+    avg(s.step_ns) AS mean_ns,
+    lib.exact_std(s.step_ns) AS std_ns,
+    min(s.step_ns) AS min_ns,
+    median(s.step_ns)::DOUBLE AS median_ns,
+    quantile_cont(s.step_ns, 0.9)::DOUBLE AS p90_ns,
+    quantile_cont(s.step_ns, 0.99)::DOUBLE AS p99_ns,
+    max(s.step_ns) AS max_ns,
+    arg_max(s.step, (s.step_ns, -s.step)) AS longest_step,
+    CASE WHEN count(*) >= 3 THEN count_if(s.step_ns - s.middle >= slow_z * s.scale AND s.step_ns > s.middle)::BIGINT END AS slow_count,
+    avg(s.interval_ns) AS mean_interval_ns,
+    lib.exact_std(s.interval_ns) AS interval_std_ns
+FROM spread AS s
+GROUP BY s.run, s.rank
+ORDER BY s.run, s.rank

@@ -1,0 +1,15 @@
+-- Whether kernels run on tensor cores, by their names, each looked at once: the table tensor_core_kernels.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.tensor_core_names(
+    -- Name of a relation with name.
+    named_ops
+) AS TABLE
+-- Columns:
+--   name               VARCHAR  Name, each once.
+--   uses_tensor_cores  BOOLEAN  Whether it does; NULL where no pattern of the table tells.
+SELECT n.name AS name, arg_min_null(k.uses_tensor_cores, (k.priority, k.pattern)) AS uses_tensor_cores
+FROM (SELECT DISTINCT d.name FROM query_table(named_ops) AS d) AS n
+LEFT JOIN tensor_core_kernels AS k ON lower(n.name) GLOB k.pattern
+GROUP BY n.name
