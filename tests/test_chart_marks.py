@@ -11,6 +11,7 @@ import pytest
 
 import hta_sql
 from hta_sql import charts
+from hta_sql.charts.gpu_views import BINS, MEASURES, STEP_ROLES
 from hta_sql.charts.pipeline import STAGE_PARTS
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.synthetic import JobSpec, write_job
@@ -62,6 +63,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             {0: str(TRACES / "three_passes.json")}, folder / "passes.store", run="run"
         ) as passes,
         hta_sql.ingest({0: str(TRACES / "blocking.json")}, folder / "b.store", run="r") as blocks,
+        hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, folder / "v.store", run="r") as views,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
@@ -70,6 +72,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             "overview": overview,
             "passes": passes,
             "blocking": blocks,
+            "views": views,
         }
         yield {"job": of_job, **of_traces}
 
@@ -328,6 +331,32 @@ def step_accounting(rows: Rows) -> Expected:
     return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
 
 
+def step_breakdown(rows: Rows) -> Expected:
+    """The roles of each rank's mean step, as shares and as times."""
+    means = {
+        part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
+        for part in STEP_ROLES
+    }
+    known = {part: own for part, own in means.items() if any(own)}
+    values = {STEP_ROLES[part][0]: sorted(v / MS for v in own) for part, own in known.items()}
+    return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
+
+
+def gpu_summary(rows: Rows) -> Expected:
+    """A bar and its number a GPU and measure; a pale one for what names do not tell."""
+    shares = sorted(row[name] / 100 for row in rows for name in MEASURES if row[name] is not None)
+    pale = seen(row["tensor_core_unknown_pct"] for row in rows)
+    return {"share": shares}, {"rect": seen(shares) + pale, "text": len(rows) * len(MEASURES)}
+
+
+def kernel_table(rows: Rows) -> Expected:
+    """A bar for the longest, as long as its time on a rank, and a cell a decade that launches last."""
+    kernels = sorted(by(rows, "name").values(), key=lambda own: -total(own, "sum_ns"))[:20]
+    times = sorted(total(own, "sum_ns") / 2 / US for own in kernels)
+    cells = sum(total(own, name) > 0 for own in kernels for name in BINS)
+    return {"time": times}, {"rect": len(times) + cells}
+
+
 def collective_waits(rows: Rows) -> Expected:
     """A cell a rank and collective."""
     unit = MS if max(row["wait_ns"] for row in rows) >= MS else US
@@ -457,6 +486,9 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     blocking_communication: ("blocking", {}),
     process_group_costs: ("job", {}),
     step_accounting: ("job", {}),
+    step_breakdown: ("job", {}),
+    gpu_summary: ("views", {}),
+    kernel_table: ("job", {}),
     collective_waits: ("job", {}),
     stragglers: ("job", {}),
     what_if: ("job", {}),

@@ -21,6 +21,7 @@ import vl_convert
 import hta_sql
 from hta_sql import charts
 from hta_sql.charts import files, page, style
+from hta_sql.charts.gpu_views import MEASURES
 from hta_sql.charts.pipeline import STAGE_PARTS
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
@@ -182,6 +183,15 @@ def messages(ranks: int) -> pd.DataFrame:
     )
 
 
+def gpus(ranks: int) -> pd.DataFrame:
+    """A GPU a rank, of which everything is known."""
+    table = crossed(rank=range(ranks))
+    shares = {name: 12.345678 * place + table["rank"] / 100 for place, name in enumerate(MEASURES)}
+    return table.assign(
+        device=table["rank"] % 8, device_name="GPU", tensor_core_unknown_pct=1.5, **shares
+    )
+
+
 def arrivals(ranks: int) -> pd.DataFrame:
     """Many ranks that come one after another."""
     table = crossed(rank=range(ranks))
@@ -220,6 +230,7 @@ def arrivals(ranks: int) -> pd.DataFrame:
         ("utilisation_over_time", utilisation(RANKS), 96 * 34),
         ("operator_across_ranks", occurrences(RANKS), 32 * 20 * 3),
         ("special_operators", specials(RANKS), 20 * 20),
+        ("gpu_summary", gpus(RANKS), RANKS * 5),
         ("pipeline_stages", stages(RANKS), RANKS),
         ("cluster_step_trace", step_trace(RANKS), RANKS),
         # Two bars of the transfer, one of the wait, two ends of the line.

@@ -26,10 +26,13 @@ TOPICS = {
 }
 """Folder under sql/analyses ─▶ heading, in the order of the page; other folders follow."""
 
-FIRST = ("temporal_breakdown", "comm_comp_overlap", "gpu_kernel_types", "kernels_across_ranks")
+FIRST = (
+    *("kpis", "temporal_breakdown", "step_breakdown", "comm_comp_overlap"),
+    *("gpu_summary", "gpu_kernel_types", "kernels_across_ranks"),
+)
 """These open their topics; the others follow by name."""
 
-TABLES = frozenset({"rank_health"})
+TABLES = frozenset({"kpis", "rank_health", "step_time_stats"})
 """Analyses without a figure that have a section all the same."""
 
 LEFT_OUT = {"top_costs", "findings"}
@@ -40,6 +43,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {"gpu_kernels_by_name": {"num_kernels": 
 
 MAX_RANKS = {
     "gpu_kernels_by_name": 64,
+    "kernel_table": 64,
     "aten_op_kernels_and_delay": 64,
     "frequent_kernel_sequences": 64,
     "operator_table": 64,
