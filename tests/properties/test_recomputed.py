@@ -16,6 +16,7 @@ from hta_sql.library.objects import load_library
 from tests.properties import answers_device as device
 from tests.properties import answers_host as host
 from tests.properties import answers_memory as memory
+from tests.properties import answers_steps as stepped
 from tests.properties import answers_time as time
 from tests.properties import answers_tree as tree
 from tests.properties.naive import Scope, World
@@ -132,6 +133,10 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
     ),
     "straggler_metric": ("straggler_metric", {}, tree.straggler_metric),
     "trace_events": ("trace_events", {}, host.trace_events),
+    "step_breakdown": ("step_breakdown", {}, stepped.step_breakdown),
+    "step_time_stats": ("step_time_stats", {}, stepped.step_time_stats),
+    "gpu_summary": ("gpu_summary", {}, stepped.gpu_summary),
+    "kernel_table": ("kernel_table", {}, stepped.kernel_table),
     "memory_peaks": ("memory_peaks", {}, memory.memory_peaks),
     "memory_allocations": ("memory_allocations", {}, memory.memory_allocations),
     "memory_by_operator": ("memory_by_operator", {}, memory.memory_by_operator),

@@ -5,7 +5,8 @@
 -- Estimated SM efficiency counts a moment as full where the kernels that run have one block or more for each
 -- multiprocessor, else as their sum of blocks per multiprocessor; it is a lower bound where launches lack that
 -- number (sm_known_pct). Occupancy is a mean over kernel time. Tensor cores, or AMD's matrix cores, are told
--- from names of kernels (table tensor_core_kernels): known ones and unknown ones are shares of kernel time.
+-- from names of kernels (table tensor_core_kernels): known ones and unknown ones are shares of kernel time. Peaks are
+-- those of memory_peaks, of the last step too.
 --
 -- Status: stable
 -- Since: 0.1
@@ -122,12 +123,7 @@ WITH
         GROUP BY s.run, s.rank, s.device
     ),
     peaks AS (
-        SELECT m.run, m.rank, m.device, max(m.total_allocated_bytes) AS allocated, max(m.total_reserved_bytes) AS reserved
-        FROM memory_events AS m
-        WHERE
-            m.device_type = 1 AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND lib.wanted(steps, m.step)
-            AND (include_last_profiler_step OR NOT m.in_last_step)
-        GROUP BY m.run, m.rank, m.device
+        SELECT p.* FROM lib.memory_peaks(runs, ranks, steps, false) AS p WHERE p.device_type = 1
     )
 SELECT
     s.run,
@@ -146,10 +142,10 @@ SELECT
     100 * (s.occupancy_known / nullif(s.kernel_sum, 0)) AS occupancy_known_pct,
     CASE WHEN s.tensor_unknown < s.kernel_sum THEN 100 * (s.on_tensor_cores / s.kernel_sum) END AS tensor_core_pct,
     100 * (s.tensor_unknown / nullif(s.kernel_sum, 0)) AS tensor_core_unknown_pct,
-    p.allocated AS peak_allocated_bytes,
-    p.reserved AS peak_reserved_bytes,
+    p.peak_allocated_bytes,
+    p.peak_reserved_bytes,
     v.total_memory_bytes AS capacity_bytes,
-    100 * (greatest(p.allocated, p.reserved) / nullif(v.total_memory_bytes, 0)) AS peak_pct
+    100 * (greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) / nullif(v.total_memory_bytes, 0)) AS peak_pct
 FROM summed AS s
 LEFT JOIN devices AS v ON v.run = s.run AND v.rank = s.rank AND v.device = s.device
 LEFT JOIN peaks AS p ON p.run = s.run AND p.rank = s.rank AND p.device = s.device

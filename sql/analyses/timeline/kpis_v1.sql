@@ -1,7 +1,7 @@
 -- One row for each run, of what people quote: step time, utilisation, exposed communication, waiting, memory.
 --
 -- Shares are of the time in steps of all ranks together, as in step_accounting, of which they are sums. Utilisation
--- is the time in which a kernel runs. Launch-bound is what devices idle because the host has not launched what
+-- is the time in which a kernel runs. Memory is that of the last step too. Launch-bound is what devices idle because the host has not launched what
 -- comes next, for whatever reason: idle_causes tells which.
 --
 -- Status: stable
@@ -69,19 +69,13 @@ WITH
         GROUP BY i.run
     ),
     peaks AS (
-        SELECT
-            m.run, m.rank, m.device,
-            greatest(max(m.total_allocated_bytes), max(m.total_reserved_bytes)) AS peak
-        FROM memory_events AS m
-        WHERE
-            m.device_type = 1 AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND lib.wanted(steps, m.step)
-            AND (include_last_profiler_step OR NOT m.in_last_step)
-        GROUP BY m.run, m.rank, m.device
+        SELECT p.run, p.capacity_bytes, greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) AS peak
+        FROM lib.memory_peaks(runs, ranks, steps, false) AS p
+        WHERE p.device_type = 1
     ),
     highest AS (
-        SELECT p.run, max(p.peak) AS peak, max(100 * (p.peak / nullif(v.total_memory_bytes, 0))) AS share
+        SELECT p.run, max(p.peak) AS peak, max(100 * (p.peak / nullif(p.capacity_bytes, 0))) AS share
         FROM peaks AS p
-        LEFT JOIN devices AS v ON v.run = p.run AND v.rank = p.rank AND v.device = p.device
         GROUP BY p.run
     ),
     used AS (
