@@ -17,6 +17,7 @@ from tests.properties import answers_device as device
 from tests.properties import answers_host as host
 from tests.properties import answers_memory as memory
 from tests.properties import answers_steps as stepped
+from tests.properties import answers_stacks as stacks
 from tests.properties import answers_time as time
 from tests.properties import answers_tree as tree
 from tests.properties.naive import Scope, World
@@ -121,6 +122,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
         partial(tree.event_stack, event_ids=[*range(0, 90, 3)]),
     ),
     "forward_backward": ("forward_backward", {}, tree.forward_backward),
+    "folded_stacks": ("folded_stacks", {"min_pct": 0}, stacks.folded_stacks),
+    "source_lines": ("source_lines", {"hidden": None}, stacks.source_lines),
     "gpu_timeline": (
         "gpu_timeline",
         {"resolution_ns": 2000},

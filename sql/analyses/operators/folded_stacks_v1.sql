@@ -1,0 +1,100 @@
+-- Folded stacks for flame graphs: each chain of calls on the host with the time that is its own, on the host and on
+-- the device.
+--
+-- Python frames, nn.Modules, annotations, operators and runtime calls are one chain, whether the trace recorded its
+-- call stacks or not. Times are of a chain itself, so that rows add up: host_ns to all time in host events, device_ns to
+-- all device operations. What is not shown counts for what called it, and so does a chain whose share, with all below
+-- it, is small on both sides. Device operations belong to the chain that launched them; their durations are added up,
+-- also where they ran side by side.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
+-- Reference: torch.profiler export_stacks; Brendan Gregg's folded format
+-- Needs: host operators; with_stack for Python frames
+CREATE OR REPLACE MACRO folded_stacks_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Names that are shown, by what they are of: frame, module, annotation, step, operator, runtime; NULL means all.
+    kinds VARCHAR[] := NULL,
+    -- Names that are not shown, as a regular expression; NULL: none.
+    hidden VARCHAR := NULL,
+    -- Smallest share [%] of the host time or of the device time of a rank, with all below it, for a row of its own; 0: all.
+    min_pct DOUBLE := 0.1
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   stack         VARCHAR         Names with semicolons between them, the outermost first; NULL for what no shown event holds.
+--   depth         BIGINT [1]      Number of names.
+--   call_count    BIGINT [count]  Calls of the last name; small chains below it not counted.
+--   host_ns       BIGINT [ns]     Time on the host that is not in another row.
+--   device_count  BIGINT [count]  Device operations launched then.
+--   device_ns     BIGINT [ns]     Sum of their durations.
+WITH
+    costs AS MATERIALIZED (
+        SELECT c.* FROM lib.costs_by_path(runs, ranks, steps, include_last_profiler_step, kinds, hidden) AS c
+    ),
+    totals AS (
+        SELECT c.run, c.rank, sum(c.host_ns) AS host_ns, sum(c.device_ns) AS device_ns
+        FROM costs AS c
+        GROUP BY c.run, c.rank
+    ),
+    chains AS MATERIALIZED (
+        SELECT
+            c.run, c.rank, c.beginnings[-1] AS chain, c.host_ns, c.device_ns,
+            unnest(c.beginnings) AS beginning, generate_subscripts(c.beginnings, 1) AS depth
+        FROM costs AS c
+    ),
+    sizes AS (
+        SELECT h.run, h.rank, h.beginning, sum(h.host_ns) AS host_ns, sum(h.device_ns) AS device_ns
+        FROM chains AS h
+        GROUP BY h.run, h.rank, h.beginning
+    ),
+    kept AS (
+        SELECT z.run, z.rank, z.beginning
+        FROM sizes AS z
+        JOIN totals AS t ON t.run = z.run AND t.rank = z.rank
+        WHERE
+            min_pct <= 0
+            OR (z.host_ns > 0 AND 100 * z.host_ns >= min_pct * t.host_ns)
+            OR (z.device_ns > 0 AND 100 * z.device_ns >= min_pct * t.device_ns)
+    ),
+    -- How much of each chain is shown.
+    cut AS (
+        SELECT h.run, h.rank, h.chain, max(h.depth) AS depth
+        FROM chains AS h
+        JOIN kept AS k ON k.run = h.run AND k.rank = h.rank AND k.beginning = h.beginning
+        GROUP BY h.run, h.rank, h.chain
+    ),
+    rows AS MATERIALIZED (
+        SELECT
+            c.run, c.rank, c.beginnings[u.depth] AS beginning, any_value(u.depth) AS depth, any_value(c.path[:u.depth]) AS path,
+            coalesce(sum(c.call_count) FILTER (u.depth = len(c.path)), 0)::BIGINT AS call_count,
+            sum(c.host_ns)::BIGINT AS host_ns, sum(c.device_count)::BIGINT AS device_count, sum(c.device_ns)::BIGINT AS device_ns
+        FROM costs AS c
+        LEFT JOIN cut AS u ON u.run = c.run AND u.rank = c.rank AND u.chain = c.beginnings[-1]
+        GROUP BY c.run, c.rank, c.beginnings[u.depth]
+    ),
+    named AS (
+        SELECT d.beginning, unnest(d.path) AS name_hash, generate_subscripts(d.path, 1) AS place
+        FROM (SELECT r.beginning, any_value(r.path) AS path FROM rows AS r GROUP BY r.beginning) AS d
+    ),
+    texts AS (
+        -- A semicolon inside a name would be another level.
+        SELECT d.beginning, string_agg(replace(n.name, ';', ':'), ';' ORDER BY d.place) AS stack
+        FROM named AS d
+        JOIN lib.path_names(runs, ranks) AS n ON n.name_hash = d.name_hash
+        GROUP BY d.beginning
+    )
+SELECT r.run, r.rank, t.stack, coalesce(r.depth, 0) AS depth, r.call_count, r.host_ns, r.device_count, r.device_ns
+FROM rows AS r
+LEFT JOIN texts AS t ON t.beginning = r.beginning
+WHERE r.host_ns <> 0 OR r.device_count > 0 OR r.call_count > 0
+ORDER BY r.run, r.rank, t.stack

@@ -1,0 +1,114 @@
+-- What each way of being called costs on the host and on the device: by stack, times of itself.
+--
+-- Host time of an event is its duration without that of what it called. What ends on another thread than it began
+-- is time of no thread. Device time belongs to the stack of the launch, or of the operator that the trace names for it;
+-- the row without a stack is device time of which neither is known.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.call_costs(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   stack_id      BIGINT          Row of stacks.
+--   recorded      VARCHAR         Frames around it as the trace says them, where it has no Python calls; the innermost first.
+--   call_count    BIGINT [count]  Host events.
+--   host_ns       BIGINT [ns]     Time of themselves.
+--   device_count  BIGINT [count]  Device operations that they launched.
+--   device_ns     BIGINT [ns]     Sum of their durations.
+--   backward_ns   BIGINT [ns]     Device time that the backward pass of these operators launched; it is in device_ns of other rows.
+WITH RECURSIVE
+    _lanes AS MATERIALIZED (
+        SELECT
+            k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) << 40 AS lane,
+            NOT EXISTS (FROM python_calls AS p WHERE p.run = k.run AND p.rank = k.rank) AS needs_recorded
+        FROM ranks AS k
+        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+    ),
+    _events AS (
+        SELECT c.run, c.rank, c.event_id, c.parent_id, c.stack_id, c.dur, c.step, c.in_last_step, c.parent_op_id AS op_id, c.fwd_op_id, c.call_stack
+        FROM cpu_ops AS c
+        UNION ALL BY NAME
+        SELECT r.run, r.rank, r.event_id, r.parent_id, r.stack_id, r.dur, r.step, r.in_last_step, r.op_id FROM runtime_calls AS r
+        UNION ALL BY NAME
+        SELECT
+            a.run, a.rank, a.event_id, a.parent_id, a.stack_id, CASE WHEN a.is_async THEN 0 ELSE a.dur END AS dur,
+            a.step, a.in_last_step, a.op_id, a.call_stack
+        FROM annotations AS a
+        WHERE NOT a.on_gpu
+        UNION ALL BY NAME
+        SELECT p.run, p.rank, p.event_id, p.parent_id, p.stack_id, p.dur, p.step, p.in_last_step FROM python_calls AS p
+    ),
+    -- One number for an event of any run and rank.
+    _calls AS MATERIALIZED (
+        SELECT
+            l.lane, l.lane + e.event_id AS call_id, l.lane + e.parent_id AS parent_id, e.stack_id, e.dur,
+            lib.wanted(steps, e.step) AND (include_last_profiler_step OR NOT e.in_last_step) AS is_wanted,
+            l.lane + e.fwd_op_id AS fwd_op_id,
+            CASE WHEN l.needs_recorded THEN l.lane + e.op_id END AS op_id,
+            CASE WHEN l.needs_recorded THEN nullif(e.call_stack, '') END AS recorded
+        FROM _events AS e
+        JOIN _lanes AS l ON l.run = e.run AND l.rank = e.rank
+    ),
+    _children AS (
+        SELECT c.parent_id AS call_id, sum(c.dur)::BIGINT AS dur
+        FROM _calls AS c
+        WHERE c.parent_id IS NOT NULL
+        GROUP BY c.parent_id
+    ),
+    -- What says no frames has those of the operator around it; no row where frames are events.
+    _said AS (
+        SELECT c.call_id, c.recorded FROM _calls AS c WHERE c.recorded IS NOT NULL
+        UNION ALL
+        SELECT c.call_id, s.recorded
+        FROM _said AS s
+        JOIN (SELECT c.call_id, c.op_id FROM _calls AS c WHERE c.recorded IS NULL AND c.op_id IS NOT NULL) AS c ON c.op_id = s.call_id
+    ),
+    _launched AS (
+        SELECT
+            l.lane, g.stack_id, l.lane + coalesce(g.launch_id, g.op_id) AS call_id, l.lane + g.op_id AS op_id,
+            l.lane + g.bwd_op_id AS bwd_op_id, g.dur
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        JOIN _lanes AS l ON l.run = g.run AND l.rank = g.rank
+    ),
+    -- Few need their operator: those whose launch is not in the trace.
+    _placed AS (
+        SELECT d.lane, d.stack_id, d.call_id, d.dur FROM _launched AS d WHERE d.stack_id IS NOT NULL
+        UNION ALL
+        SELECT d.lane, o.stack_id, d.call_id, d.dur
+        FROM _launched AS d
+        LEFT JOIN _calls AS o ON o.call_id = d.op_id
+        WHERE d.stack_id IS NULL
+    ),
+    _costs AS (
+        SELECT
+            -- Beside a recursion a union has the types of its first part.
+            c.lane, c.stack_id, c.call_id, 1::BIGINT AS call_count, c.dur - coalesce(h.dur, 0) AS host_ns,
+            0::BIGINT AS device_count, 0::BIGINT AS device_ns, 0::BIGINT AS backward_ns
+        FROM _calls AS c
+        LEFT JOIN _children AS h ON h.call_id = c.call_id
+        WHERE c.is_wanted
+        UNION ALL
+        SELECT p.lane, p.stack_id, p.call_id, 0, 0, 1, p.dur, 0 FROM _placed AS p
+        UNION ALL
+        SELECT d.lane, f.stack_id, f.call_id, 0, 0, 0, 0, d.dur
+        FROM _launched AS d
+        JOIN _calls AS b ON b.call_id = d.bwd_op_id
+        JOIN _calls AS f ON f.call_id = b.fwd_op_id
+    )
+SELECT
+    l.run, l.rank, c.stack_id, s.recorded, sum(c.call_count)::BIGINT AS call_count, sum(c.host_ns)::BIGINT AS host_ns,
+    sum(c.device_count)::BIGINT AS device_count, sum(c.device_ns)::BIGINT AS device_ns, sum(c.backward_ns)::BIGINT AS backward_ns
+FROM _costs AS c
+JOIN _lanes AS l ON l.lane = c.lane
+LEFT JOIN _said AS s ON s.call_id = c.call_id
+GROUP BY ALL

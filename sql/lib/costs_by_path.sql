@@ -1,0 +1,112 @@
+-- What each chain of names costs, of itself: what is not shown counts for what called it.
+--
+-- Stacks whose names are the same once addresses of objects are cut are one. Where a trace has no Python calls, the
+-- frames that it recorded on operators stand above them.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.costs_by_path(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step,
+    -- What is shown, of stacks.kind; NULL means everything.
+    kinds,
+    -- Names that are not shown, as a regular expression; NULL: none.
+    hidden
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   path          UBIGINT[]       Hashes of the names, the outermost first; see lib.path_names. Empty: nothing around it is shown.
+--   beginnings    UBIGINT[]       For each name of the path a hash of all names up to it.
+--   call_count    BIGINT [count]  Events of the last name.
+--   host_ns       BIGINT [ns]     Time of themselves, and of what they called that is not shown.
+--   device_count  BIGINT [count]  Device operations that these launched.
+--   device_ns     BIGINT [ns]     Sum of their durations.
+--   backward_ns   BIGINT [ns]     Device time that the backward pass of operators in them launched; it is in device_ns of other rows.
+WITH RECURSIVE
+    _costs AS MATERIALIZED (
+        SELECT l.lane, c.*
+        FROM lib.call_costs(runs, ranks, steps, include_last_profiler_step) AS c
+        JOIN (SELECT k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) AS lane FROM ranks AS k) AS l
+            ON l.run = c.run AND l.rank = c.rank
+    ),
+    _stacks AS MATERIALIZED (
+        SELECT
+            l.lane, s.stack_id, s.parent_stack_id,
+            CASE
+                WHEN lib.wanted(kinds, s.kind) AND NOT coalesce(regexp_matches(s.name, hidden), false) THEN
+                    hash(lib.frame_name(s.name))
+            END AS name_hash
+        FROM stacks AS s
+        JOIN (SELECT DISTINCT c.lane, c.run, c.rank FROM _costs AS c) AS l ON l.run = s.run AND l.rank = s.rank
+    ),
+    _recorded AS MATERIALIZED (
+        SELECT DISTINCT c.lane, c.recorded, c.stack_id FROM _costs AS c WHERE c.recorded IS NOT NULL
+    ),
+    -- What was recorded stands above each stack that it was recorded for, and above those that hold that one.
+    _below(lane, recorded, stack_id) AS (
+        SELECT r.lane, r.recorded, r.stack_id FROM _recorded AS r
+        UNION
+        SELECT b.lane, b.recorded, s.parent_stack_id
+        FROM _below AS b
+        JOIN _stacks AS s ON s.lane = b.lane AND s.stack_id = b.stack_id
+        WHERE s.parent_stack_id IS NOT NULL
+    ),
+    _frames AS (
+        SELECT r.lane, r.recorded, unnest(string_split(r.recorded, ';')) AS name, generate_subscripts(string_split(r.recorded, ';'), 1) AS place
+        FROM (SELECT DISTINCT r.lane, r.recorded FROM _recorded AS r) AS r
+    ),
+    _nodes AS MATERIALIZED (
+        SELECT hash(s.lane, NULL, s.stack_id) AS id, CASE WHEN s.parent_stack_id IS NOT NULL THEN hash(s.lane, NULL, s.parent_stack_id) END AS parent_id, s.name_hash
+        FROM _stacks AS s
+        UNION ALL
+        SELECT hash(b.lane, b.recorded, b.stack_id), hash(b.lane, b.recorded, coalesce(s.parent_stack_id, -1)), s.name_hash
+        FROM _below AS b
+        JOIN _stacks AS s ON s.lane = b.lane AND s.stack_id = b.stack_id
+        UNION ALL
+        SELECT
+            hash(f.lane, f.recorded, -f.place),
+            CASE WHEN f.place < max(f.place) OVER (PARTITION BY f.lane, f.recorded) THEN hash(f.lane, f.recorded, -f.place - 1) END,
+            CASE
+                WHEN f.name <> '' AND lib.wanted(kinds, 'frame') AND NOT coalesce(regexp_matches(f.name, hidden), false) THEN
+                    hash(lib.frame_name(f.name))
+            END
+        FROM _frames AS f
+    ),
+    -- Level by level, over few rows: stacks are distinct.
+    _paths(id, path, beginnings, is_shown) AS (
+        SELECT
+            n.id,
+            CASE WHEN n.name_hash IS NULL THEN []::UBIGINT[] ELSE [n.name_hash] END,
+            CASE WHEN n.name_hash IS NULL THEN []::UBIGINT[] ELSE [n.name_hash] END,
+            n.name_hash IS NOT NULL
+        FROM _nodes AS n
+        WHERE n.parent_id IS NULL
+        UNION ALL
+        SELECT
+            n.id,
+            CASE WHEN n.name_hash IS NULL THEN p.path ELSE list_append(p.path, n.name_hash) END,
+            CASE WHEN n.name_hash IS NULL THEN p.beginnings ELSE list_append(p.beginnings, hash(p.beginnings[-1], n.name_hash)) END,
+            n.name_hash IS NOT NULL
+        FROM _paths AS p
+        JOIN _nodes AS n ON n.parent_id = p.id
+    )
+SELECT
+    c.run,
+    c.rank,
+    any_value(coalesce(p.path, [])) AS path,
+    any_value(coalesce(p.beginnings, [])) AS beginnings,
+    coalesce(sum(c.call_count) FILTER (p.is_shown), 0)::BIGINT AS call_count,
+    sum(c.host_ns)::BIGINT AS host_ns,
+    sum(c.device_count)::BIGINT AS device_count,
+    sum(c.device_ns)::BIGINT AS device_ns,
+    sum(c.backward_ns)::BIGINT AS backward_ns
+FROM _costs AS c
+LEFT JOIN _paths AS p ON p.id = hash(c.lane, c.recorded, c.stack_id)
+GROUP BY c.run, c.rank, p.beginnings[-1]

@@ -1,0 +1,28 @@
+-- The names that stand in paths of lib.costs_by_path, by their hashes.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.path_names(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   name_hash  UBIGINT [1]  Hash of the name.
+--   name       VARCHAR      Name of an event, without addresses of objects.
+WITH
+    _recorded AS (
+        SELECT DISTINCT c.call_stack
+        FROM cpu_ops AS c
+        WHERE
+            lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            AND NOT EXISTS (FROM python_calls AS p WHERE p.run = c.run AND p.rank = c.rank)
+    ),
+    _names AS (
+        SELECT DISTINCT s.name FROM stacks AS s WHERE lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank)
+        UNION
+        SELECT DISTINCT unnest(string_split(r.call_stack, ';')) FROM _recorded AS r
+    )
+SELECT DISTINCT hash(lib.frame_name(n.name)) AS name_hash, lib.frame_name(n.name) AS name
+FROM _names AS n
