@@ -64,6 +64,10 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
         ) as passes,
         hta_sql.ingest({0: str(TRACES / "blocking.json")}, folder / "b.store", run="r") as blocks,
         hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, folder / "v.store", run="r") as views,
+        hta_sql.ingest({0: str(TRACES / "memory_ends.json")}, folder / "e.store", run="r") as ends,
+        hta_sql.ingest(
+            {0: str(TRACES / "memory_of_training.json")}, folder / "m.store", run="r"
+        ) as memory,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
@@ -73,6 +77,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             "passes": passes,
             "blocking": blocks,
             "views": views,
+            "ends": ends,
+            "memory": memory,
         }
         yield {"job": of_job, **of_traces}
 
@@ -478,6 +484,40 @@ def collective_arrivals(rows: Rows) -> Expected:
     return {"high": highs}, {"rect": len(highs)}
 
 
+def memory_curve(rows: Rows) -> Expected:
+    """A panel a device: an area, a line where something is reserved, a point at the peak."""
+    peaks = by([row for row in rows if row["is_peak"]], "device_type", "device")
+    of_gpu = [row for row in rows if row["device"] == 0]
+    values = {
+        "top": sorted(row["allocated_bytes"] for own in peaks.values() for row in own),
+        "reserved": column(of_gpu, "reserved_bytes", 1e3),
+    }
+    values["top"] = sorted(v / (1e3 if v > 8 else 1) for v in values["top"])
+    return values, {"area": len(peaks), "line": 1, "symbol": len(peaks)}
+
+
+def live_at_peak(rows: Rows) -> Expected:
+    """Parts of each device's peak, as shares; below, the fullest one by what allocated."""
+    gpu = [row for row in rows if row["device"] == 0]
+    whole = total(gpu, "bytes")
+    parts = by(gpu, "state", "category")
+    named = {"held before and never freed", "held before"}
+    sums: dict[str, float] = defaultdict(float)
+    for (state, category), own in parts.items():
+        sums[state if state in named else category or "unknown"] += total(own, "bytes")
+    values = {
+        "share": sorted(part / whole for part in sums.values()),
+        "held": sorted(row["bytes"] for row in gpu),
+    }
+    return values, {"rect": len(sums) + len(gpu)}
+
+
+def memory_by_operator(rows: Rows) -> Expected:
+    """A bar for each operator that allocates itself."""
+    own = [row for row in rows if row["self_allocated_bytes"] and row["operator_name"]]
+    return {"allocated": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
+
+
 FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     all_to_all_traffic: ("experts", {}),
     links: ("sends", {}),
@@ -502,6 +542,9 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     collective_arrivals: ("job", {}),
     comm_comp_overlap: ("job", {}),
     trace_diff: ("pair", {}),
+    memory_curve: ("ends", {}),
+    live_at_peak: ("memory", {}),
+    memory_by_operator: ("memory", {}),
     memory_bandwidth_series: ("job", {}),
     memory_bandwidth_summary: ("job", {}),
     queue_full_time: ("job", {"max_queue_length": 8}),

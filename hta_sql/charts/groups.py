@@ -19,6 +19,7 @@ from hta_sql.charts.style import (
     lane_names,
     lanes,
     nothing,
+    size_unit,
     subtitled,
 )
 
@@ -36,8 +37,6 @@ CELLS = 64
 
 SIDE = 420
 """Pixels of a matrix along each axis."""
-
-BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
 
 BLOCKING_PARTS = {
     "exposed_blocking_ns": ("blocking", CLASS_COLOURS["communication"]),
@@ -152,7 +151,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
         return nothing(title, f"Nothing can be said: {_reasons(table)}.")
     pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
     sums = pairs.agg(known_bytes=("known_bytes", "sum"))
-    unit, name = next(u for u in BYTE_UNITS if sums["known_bytes"].max() >= u[0] or u[0] == 1)
+    unit, name = size_unit(float(sums["known_bytes"].max()))
     notes = ["Dark: much is sent. A dark row and column: that rank has the popular experts."]
     if (lost := int((table["known_count"] < table["collective_count"]).sum())) > 0:
         notes.append(f"Of {lost:,} pairs not all sizes are known: {_reasons(table)}.")

@@ -316,6 +316,14 @@ def duration_unit(longest_ns: float) -> tuple[float, str]:
     return 1.0, "ns"
 
 
+def size_unit(most: float) -> tuple[float, str]:
+    """Choose the unit in which sizes read well: (bytes of one unit, its name)."""
+    for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if most >= size:
+            return size, name
+    return 1.0, "bytes"
+
+
 def duration_text(ns: float) -> str:
     """Write a time for a title: three digits say enough there."""
     size, unit = duration_unit(abs(ns))

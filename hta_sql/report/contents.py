@@ -32,7 +32,7 @@ FIRST = (
 )
 """These open their topics; the others follow by name."""
 
-TABLES = frozenset({"kpis", "rank_health", "step_time_stats"})
+TABLES = frozenset({"kpis", "memory_leaks", "memory_peaks", "rank_health", "step_time_stats"})
 """Analyses without a figure that have a section all the same."""
 
 LEFT_OUT = {"top_costs", "findings"}
@@ -48,13 +48,17 @@ MAX_RANKS = {
     "frequent_kernel_sequences": 64,
     "operator_table": 64,
     "memory_bandwidth_series": 8,
+    "memory_curve": 64,
+    "live_at_peak": 64,
+    "memory_by_operator": 64,
+    "memory_leaks": 64,
     "queue_length_series": 8,
 }
 """Where an analysis says nothing to people above so many ranks; another one stands for it."""
 
 CHART_ONLY = frozenset(
     {
-        *("launch_histograms", "memory_bandwidth_series", "queue_length_series"),
+        *("launch_histograms", "memory_bandwidth_series", "memory_curve", "queue_length_series"),
         "utilisation_over_time",
     }
 )

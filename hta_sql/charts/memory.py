@@ -1,0 +1,283 @@
+"""Memory: how much is in use over time, what of it at the peak, and which operators take it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from hta_sql.charts.memory_file import CATEGORIES
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    NEUTRAL_COLOUR,
+    OUTLIER_COLOUR,
+    WIDTH,
+    by_name,
+    colours,
+    data,
+    duration_unit,
+    headed,
+    labels,
+    lane_names,
+    nothing,
+    order,
+    size_unit,
+    subtitled,
+    zoom,
+)
+from hta_sql.words import size_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["live_at_peak", "memory_by_operator", "memory_curve"]
+
+LANES_SHOWN = 12
+"""Devices: each has a panel or a bar of its own."""
+
+SMALL = 0.001
+"""A device with less than this of the fullest one has none: on the host a few bytes often are all."""
+
+AT_PEAK = {
+    "held before and never freed": "#56B4E9",
+    "held before": "#B3DDF2",
+    **{name: colour for name, colour in CATEGORIES.items() if name != "unknown"},
+    "unknown": "#CCCCCC",
+}
+"""What is in use at a peak ─▶ its colour; what was allocated in the recording by torch's categories."""
+
+
+def _devices(table: pd.DataFrame) -> pd.Series[str]:
+    """Name the device of each row: CPU, GPU 0; other kinds by torch's number."""
+    kinds = table["device_type"].map({0: "CPU", 1: "GPU"}).fillna("device")
+    return kinds.where(table["device_type"] == 0, kinds + " " + table["device"].astype(str))
+
+
+def _lanes(table: pd.DataFrame) -> list[str]:
+    return lane_names(
+        table.assign(where=_devices(table), who="rank " + table["rank"].astype(str)), "who", "where"
+    )
+
+
+def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A panel per device: allocated as an area, reserved as a line above it, the peak as a point.
+
+    Args:
+        table: Columns of the analysis ``memory_curve``.
+    """
+    title = "Memory in use over time"
+    known = table[table["allocated_bytes"].notna()]
+    if known.empty:
+        return nothing(title, "The traces do not say how much is allocated in all.")
+    named = known.assign(lane=_lanes(known))
+    peaks = named[named["is_peak"]].sort_values("allocated_bytes", ascending=False, kind="stable")
+    first, last = named["ts"].min(), named["ts"].max()
+    size, unit = duration_unit(float(last - first))
+    axis = float(first), max(float(last - first), 1.0) / size, size, unit
+    shown = peaks[peaks["allocated_bytes"] >= SMALL * peaks["allocated_bytes"].max()].head(
+        LANES_SHOWN
+    )
+    panels = [
+        _curve(named[named["lane"] == peak["lane"]], peak, place, axis)
+        for place, peak in enumerate(shown.to_dict(orient="records"))
+    ]
+    note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
+    if len(shown) < len(peaks):
+        note += f" The fullest {len(shown)} of {len(peaks)} devices."
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
+    return chart
+
+
+def _curve(
+    rows: pd.DataFrame, peak: dict[Any, Any], place: int, axis: tuple[float, float, float, str]
+) -> alt.LayerChart | alt.FacetChart:
+    first, length, time, unit = axis
+    highest, capacity = float(peak["allocated_bytes"]), float(peak["capacity_bytes"] or math.nan)
+    reserved = float(rows["reserved_bytes"].astype(float).max())
+    size, name = size_unit(max(highest, 0 if math.isnan(reserved) else reserved))
+    points = rows.assign(
+        time=(rows["ts"] - first) / time,
+        allocated=rows["allocated_bytes"] / size,
+        reserved=rows["reserved_bytes"].astype(float) / size,
+    )
+    words = f"{peak['lane']}: {size_text(highest)} at the peak"
+    words += "" if math.isnan(reserved) else f", {size_text(reserved)} reserved"
+    words += "" if math.isnan(capacity) else f", of {size_text(capacity)}"
+    whole = alt.Scale(domain=[0, length], nice=False)
+    x = alt.X("time:Q", title=f"Time [{unit}]", scale=whole)
+    y = alt.Y("allocated:Q", title=name)
+    base = alt.Chart(data(points[["lane", "time", "allocated", "reserved"]]))
+    area = base.mark_area(
+        interpolate="step-after", color=CLASS_COLOURS["memory"], opacity=0.6
+    ).encode(x=x, y=y)
+    marked = points[points["is_peak"]].rename(columns={"allocated": "top"})
+    point = (
+        alt.Chart(data(marked[["lane", "time", "top"]]))
+        .mark_circle(color=OUTLIER_COLOUR, size=60, opacity=1)
+        .encode(
+            x=x,
+            y=alt.Y("top:Q", title=name),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Device"),
+                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
+                alt.Tooltip("top:Q", title=f"Peak [{name}]", format=",.3f"),
+            ],
+        )
+    )
+    layers: list[alt.Chart] = [area.add_params(zoom(f"memory_{place}")), point]
+    if not math.isnan(reserved):
+        line = base.mark_line(interpolate="step-after", color=NEUTRAL_COLOUR)
+        layers.insert(1, line.encode(x=x, y=alt.Y("reserved:Q", title=name)))
+    return alt.layer(*layers).properties(width=WIDTH, height=130, title=subtitled(words))
+
+
+def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """A bar per device of what was in use at its peak; below, what allocated most on the fullest.
+
+    Args:
+        table: Columns of the analysis ``live_at_peak``.
+        top: Operators to show.
+    """
+    named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
+    title = "What was in use when memory was at its peak"
+    if named.empty:
+        return nothing(title, "Nothing was in use.")
+    before = named["state"].isin(list(AT_PEAK))
+    named["part"] = named["state"].where(before, named["category"].fillna("unknown"))
+    peaks = named.groupby("lane")["bytes"].sum().sort_values(ascending=False, kind="stable")
+    fullest = str(peaks.index[0])
+    lanes = list(peaks[peaks >= SMALL * peaks.max()].index[:LANES_SHOWN])
+    notes = ["Categories are told by where a block was allocated and freed."]
+    if len(peaks) > len(lanes):
+        notes.append(f"The fullest {len(lanes)} of {len(peaks)} devices.")
+    chart: alt.TopLevelMixin = alt.vconcat(
+        _stacked(named[named["lane"].isin(lanes)], lanes),
+        _allocators(named[(named["lane"] == fullest)], top, fullest),
+        title=headed(title, *notes),
+    )
+    return chart
+
+
+def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
+    parts = rows.groupby(["lane", "part"], as_index=False).agg(
+        bytes=("bytes", "sum"), blocks=("block_count", "sum")
+    )
+    parts["share"] = parts["bytes"] / parts.groupby("lane")["bytes"].transform("sum")
+    parts["place"] = order(AT_PEAK, parts)
+    # Bars of equal length: a device of the host beside one with a thousand times as much is seen too.
+    chart: alt.Chart = (
+        alt.Chart(data(parts))
+        .mark_bar()
+        .encode(
+            y=alt.Y("lane:N", title=None, sort=lanes, axis=alt.Axis(labelLimit=300, ticks=False)),
+            x=alt.X(
+                "share:Q",
+                title="Share of the peak",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
+            color=colours(
+                {p: c for p, c in AT_PEAK.items() if (parts["part"] == p).any()}, "In use"
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Device"),
+                alt.Tooltip("part:N", title="In use"),
+                alt.Tooltip("bytes:Q", title="Bytes", format=","),
+                alt.Tooltip("share:Q", title="of the peak", format=".1%"),
+                alt.Tooltip("blocks:Q", title="Blocks", format=","),
+            ],
+        )
+        .properties(width=WIDTH, height=alt.Step(24))
+    )
+    return chart
+
+
+def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
+    who = rows["operator_name"].fillna(rows["state"])
+    where = rows["module"].map(lambda module: f" in {module}" if isinstance(module, str) else "")
+    sums = rows.assign(who=who + where).groupby(["who", "part"], as_index=False)
+    bars = sums.agg(
+        bytes=("bytes", "sum"), blocks=("block_count", "sum"), oldest=("oldest_ns", "max")
+    )
+    bars["whole"] = bars.groupby("who")["bytes"].transform("sum")
+    bars = bars.sort_values(["whole", "who", "part"], ascending=[False, True, True], kind="stable")
+    kept = list(dict.fromkeys(bars["who"]))[:top]
+    bars = bars[bars["who"].isin(kept)]
+    size, unit = size_unit(float(bars["whole"].max()))
+    bars = bars.assign(
+        held=bars["bytes"] / size, age=bars["oldest"] / 1e6, place=order(AT_PEAK, bars)
+    )
+    bars["short"] = labels(bars["who"])
+    chart: alt.Chart = (
+        alt.Chart(data(bars[["who", "short", "part", "held", "blocks", "age", "place"]]))
+        .mark_bar()
+        .encode(
+            y=by_name(bars),
+            x=alt.X("held:Q", title=f"In use [{unit}]"),
+            color=colours(
+                {p: c for p, c in AT_PEAK.items() if (bars["part"] == p).any()}, "In use"
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("who:N", title="Allocated by"),
+                alt.Tooltip("part:N", title="What"),
+                alt.Tooltip("held:Q", title=f"In use [{unit}]", format=",.3f"),
+                alt.Tooltip("blocks:Q", title="Blocks", format=","),
+                alt.Tooltip("age:Q", title="Age of the oldest [ms]", format=",.3f"),
+            ],
+        )
+        .properties(
+            width=WIDTH, height=alt.Step(20), title=subtitled(f"{lane}, by what allocated it")
+        )
+    )
+    return chart
+
+
+def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The operators that allocate most themselves, one panel per kind of device.
+
+    Args:
+        table: Columns of the analysis ``memory_by_operator``; ranks and devices of a kind are added up.
+        top: Operators per panel.
+    """
+    title = "The operators that allocate most"
+    known = table[table["operator_name"].notna() & (table["self_allocated_bytes"] > 0)]
+    if known.empty:
+        return nothing(title, "No operator allocated anything.")
+    kind = known["device_type"].map({0: "CPU", 1: "GPU"}).fillna("other devices")
+    sums = known.assign(lane=lane_names(known, "operator_name"), kind=kind)
+    sums = sums.groupby(["kind", "lane"], as_index=False)[
+        ["self_allocated_bytes", "self_allocation_count", "self_increase_bytes", "call_count"]
+    ].sum()
+    panels: list[alt.Chart] = []
+    for of_kind in dict.fromkeys(sums.sort_values("kind", ascending=False)["kind"]):
+        rows = sums[sums["kind"] == of_kind].nlargest(top, "self_allocated_bytes")
+        size, unit = size_unit(float(rows["self_allocated_bytes"].max()))
+        rows = rows.assign(
+            short=labels(rows["lane"]),
+            allocated=rows["self_allocated_bytes"] / size,
+            kept=rows["self_increase_bytes"] / size,
+            count=rows["self_allocation_count"],
+        )
+        panels.append(
+            alt.Chart(data(rows[["lane", "short", "allocated", "kept", "count", "call_count"]]))
+            .mark_bar(color=CLASS_COLOURS["memory"])
+            .encode(
+                y=by_name(rows),
+                x=alt.X("allocated:Q", title=f"Allocated by itself [{unit}]"),
+                tooltip=[
+                    alt.Tooltip("lane:N", title="Operator"),
+                    alt.Tooltip("allocated:Q", title=f"Allocated [{unit}]", format=",.3f"),
+                    alt.Tooltip("kept:Q", title=f"less what it freed [{unit}]", format=",.3f"),
+                    alt.Tooltip("count:Q", title="Allocations", format=","),
+                    alt.Tooltip("call_count:Q", title="Calls", format=","),
+                ],
+            )
+            .properties(width=WIDTH, title=subtitled(of_kind))
+            .add_params(zoom(f"allocating_{len(panels)}"))
+        )
+    note = "Of themselves: without what they call. Memory that is used again counts each time."
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
+    return chart
