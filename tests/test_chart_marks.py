@@ -68,6 +68,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
         hta_sql.ingest(
             {0: str(TRACES / "memory_of_training.json")}, folder / "m.store", run="r"
         ) as memory,
+        hta_sql.ingest(
+            {0: str(TRACES / "operator_kinds.json")}, folder / "kinds.store", run="r"
+        ) as kinds,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
@@ -79,6 +82,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             "views": views,
             "ends": ends,
             "memory": memory,
+            "kinds": kinds,
         }
         yield {"job": of_job, **of_traces}
 
@@ -258,6 +262,16 @@ def operator_categories(rows: Rows) -> Expected:
         for phase in {row["phase"] for row in rows}
     }
     return means, {"rect": sum(value > 0 for own in means.values() for value in own)}
+
+
+def roofline(rows: Rows) -> Expected:
+    """A point for each operator with arithmetic whose roofline is known, and a line for each roof."""
+    known = [row for row in rows if row["roofline_ns"] is not None and row["flops"]]
+    values = {
+        "time": column(known, "device_ns", US),
+        "share": sorted(r["peak_pct"] / 100 for r in known),
+    }
+    return values, {"symbol": len(known), "line": len(by(known, "math_type"))}
 
 
 def user_annotation_breakdown(rows: Rows) -> Expected:
@@ -558,6 +572,7 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     frequent_kernel_sequences: ("sequences", {"operator_name": "cuda", "min_pattern_len": 1}),
     operator_table: ("job", {}),
     operator_categories: ("job", {}),
+    roofline: ("kinds", {}),
     ops_by_name: ("job", {}),
     user_annotation_breakdown: ("job", {}),
     cupti_counters_by_operator: ("cupti", {}),
@@ -621,6 +636,12 @@ def test_a_figure_shows_what_its_result_holds(
         ),
         ("potential_stragglers", "pair", {}, "No rank is late: there is one rank only."),
         ("links", "cut", {}, "Nothing can be said: sizes are not known."),
+        (
+            "roofline",
+            "sequences",
+            {},
+            "No roofline of an operator with arithmetic is known: inputs do not tell.",
+        ),
         (
             "all_to_all_traffic",
             "cut",

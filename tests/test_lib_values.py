@@ -12,8 +12,10 @@ from hta_sql.library.objects import load_library
 MACROS = (
     *("busbw_factor", "elem_bytes", "link_peak", "message_bytes"),
     *(
-        "conv2d_flops",
+        "conv_flops",
+        "conv_output_shape",
         "counted_shapes",
+        "gemm_flops",
         "matmul_flops",
         "op_base_name",
         "operator_flops",
@@ -22,12 +24,12 @@ MACROS = (
 )
 
 SIZES = {
-    1: "Byte Char Bool QInt8 QUInt8 INT8 UINT8 Float8_e4m3fn Float8_e5m2",
-    2: "BFloat16 Half Short UInt16 FP16 BFP16 BF16 INT16 UINT16",
-    4: "Float Int UInt32 QInt32 FP32 INT32 UINT32 ComplexHalf",
-    8: "Double Long UInt64 FP64 INT64 UINT64 ComplexFloat",
-    16: "ComplexDouble",
-    None: "MyFloat8 float Nothing",
+    1: "Byte Char Bool QInt8 QUInt8 INT8 UINT8 Float8_e4m3fn Float8_e5m2 bool char c10::Float8_e5m2",
+    2: "BFloat16 Half Short UInt16 FP16 BFP16 BF16 INT16 UINT16 c10::BFloat16 c10::Half short",
+    4: "Float Int UInt32 QInt32 FP32 INT32 UINT32 ComplexHalf float int",
+    8: "Double Long UInt64 FP64 INT64 UINT64 ComplexFloat double long c10::complex<float>",
+    16: "ComplexDouble c10::complex<double>",
+    None: "MyFloat8 Scalar TensorList Nothing",
 }
 
 PEAKS = {

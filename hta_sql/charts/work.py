@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import pandas as pd
 
 from hta_sql.charts.bars import Stack, stacked_bars
-from hta_sql.charts.style import CLASS_COLOURS, NORMAL_COLOUR, lane_names
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    NORMAL_COLOUR,
+    WIDTH,
+    colours,
+    data,
+    duration_unit,
+    headed,
+    lane_names,
+    nothing,
+    zoom,
+)
 
 if TYPE_CHECKING:
-    import altair as alt
-    import pandas as pd
+    from collections.abc import Iterator
 
-__all__ = ["operator_categories"]
+__all__ = ["operator_categories", "roofline"]
+
+CATEGORIES = {
+    "gemm": CLASS_COLOURS["computation"],
+    "attention": CLASS_COLOURS["communication"],
+    "convolution": "#CC79A7",
+    "norm": CLASS_COLOURS["memory"],
+    "elementwise": "#56B4E9",
+    "reduce": "#E69F00",
+    "other": "#7A8793",
+}
+"""Category ─▶ colour of its points; all else is other."""
+
+POINTS = 300
+"""So many operators and shapes are drawn at most: those that took longest."""
+SMALLEST = 0.001
+"""Those with less of the time that is known are left out: nobody gains by them."""
 
 PHASES = {
     "forward": CLASS_COLOURS["computation"],
@@ -45,3 +74,121 @@ def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     named = wide.assign(lane=lane_names(wide, "category"), place=range(len(wide)))
     return stacked_bars(named, stack, percent=False)
+
+
+def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
+    """Each operator and shape as a point below the roofs of its device; its area is its time.
+
+    Args:
+        table: Columns of the analysis ``roofline``; ranks are added up.
+        top: Points to draw: those that took longest.
+    """
+    title = "How far operators are from the roofline"
+    known = table[
+        table["roofline_ns"].notna() & (table["intensity"] > 0) & (table["device_ns"] > 0)
+    ]
+    if not len(known):
+        why = table["reason"].dropna()
+        reason = f": {why.iloc[0]}" if len(why) else ""
+        return nothing(title, f"No roofline of an operator with arithmetic is known{reason}.")
+    keys = [
+        "run",
+        "name",
+        "input_shapes",
+        "kernels",
+        "category",
+        "math_type",
+        "peak_tflops",
+        "peak_tbps",
+    ]
+    sums = known.groupby(keys, as_index=False, dropna=False)
+    points = sums[["call_count", "device_ns", "flops", "moved_bytes", "roofline_ns"]].sum()
+    points = points[points["device_ns"] >= SMALLEST * points["device_ns"].sum()]
+    points = points.nlargest(top, "device_ns")
+    size, unit = duration_unit(float(points["device_ns"].max()))
+    points = points.assign(
+        lane=lane_names(points, "name"),
+        part=points["category"].where(points["category"].isin(CATEGORIES), "other"),
+        intensity=points["flops"] / points["moved_bytes"],
+        tflops=points["flops"] / points["device_ns"] / 1000,
+        time=points["device_ns"] / size,
+        share=points["roofline_ns"] / points["device_ns"],
+    )
+    covered = table.drop_duplicates(["run", "rank"])["covered_pct"].mean()
+    low, high = points["intensity"].min() / 2, points["intensity"].max() * 2
+    roofs = pd.DataFrame(_roofs(points, low, high))
+    x = alt.X(
+        "intensity:Q",
+        title="Operations for each byte",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+    )
+    y = alt.Y("tflops:Q", title="Achieved [TFLOP/s]", scale=alt.Scale(type="log"))
+    lines = alt.Chart(data(roofs)).mark_line(color="#555555", strokeWidth=1.2)
+    ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
+    names = alt.Chart(data(ends)).mark_text(align="right", dy=-6, fontSize=11)
+    marks = alt.Chart(data(points[_SHOWN])).mark_circle(opacity=0.65, stroke="white")
+    area = alt.Size(
+        "time:Q",
+        title=f"Device time [{unit}]",
+        scale=alt.Scale(range=[15, 900]),
+        legend=alt.Legend(tickCount=3),
+    )
+    layers = alt.layer(
+        lines.encode(x=x, y=y, detail="roof:N"),
+        marks.encode(
+            x=x,
+            y=y,
+            size=area,
+            color=colours(_palette(points), "Category"),
+            tooltip=_tooltip(unit),
+        ).add_params(zoom("roofline", "x", "y")),
+        names.encode(x=x, y=y, text="roof:N"),
+    )
+    notes = [
+        "The higher below its roof, the faster; left of the bend memory bounds, right of it arithmetic.",
+        f"It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
+    ]
+    chart: alt.TopLevelMixin = layers.properties(
+        width=WIDTH, height=380, title=headed(title, *notes)
+    )
+    return chart
+
+
+_SHOWN = [
+    "lane",
+    "input_shapes",
+    "part",
+    "math_type",
+    "intensity",
+    "tflops",
+    "time",
+    "share",
+    "call_count",
+]
+
+
+def _tooltip(unit: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("lane:N", title="Operator"),
+        alt.Tooltip("input_shapes:N", title="Input shapes"),
+        alt.Tooltip("math_type:N", title="Arithmetic"),
+        alt.Tooltip("call_count:Q", title="Calls", format=","),
+        alt.Tooltip("time:Q", title=f"Device time [{unit}]", format=",.3f"),
+        alt.Tooltip("tflops:Q", title="Achieved [TFLOP/s]", format=",.3~g"),
+        alt.Tooltip("intensity:Q", title="Operations for each byte", format=",.3~g"),
+        alt.Tooltip("share:Q", title="Share of the roofline", format=".1%"),
+    ]
+
+
+def _palette(points: pd.DataFrame) -> dict[str, str]:
+    return {part: colour for part, colour in CATEGORIES.items() if part in set(points["part"])}
+
+
+def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, Any]]:
+    """Lines from the slope of the memory to the flat of each kind of arithmetic."""
+    peaks = points[["math_type", "peak_tflops", "peak_tbps"]].drop_duplicates()
+    for math_type, tflops, tbps in peaks.itertuples(index=False, name=None):
+        bend = min(max(tflops / tbps, low), high)
+        name = f"{math_type}: {tflops:,.4g} TFLOP/s, {tbps:,.4g} TB/s"
+        for intensity in (low, bend, high):
+            yield {"roof": name, "intensity": intensity, "tflops": min(tflops, intensity * tbps)}

@@ -32,7 +32,9 @@ FIRST = (
 )
 """These open their topics; the others follow by name."""
 
-TABLES = frozenset({"kpis", "memory_leaks", "memory_peaks", "rank_health", "step_time_stats"})
+TABLES = frozenset(
+    {"kpis", "memory_leaks", "memory_peaks", "mfu", "rank_health", "step_time_stats"}
+)
 """Analyses without a figure that have a section all the same."""
 
 LEFT_OUT = {"top_costs", "findings"}
@@ -47,6 +49,8 @@ MAX_RANKS = {
     "aten_op_kernels_and_delay": 64,
     "frequent_kernel_sequences": 64,
     "operator_table": 64,
+    "roofline": 64,
+    "mfu": 64,
     "memory_bandwidth_series": 8,
     "memory_curve": 64,
     "live_at_peak": 64,

@@ -1,4 +1,4 @@
--- Bytes of an element of a type, by the names of torch and of Ascend's recorder.
+-- Bytes of an element of a type, by the names of torch, of its profiler (c10::BFloat16, long int) and of Ascend's recorder.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,4 +13,9 @@ CASE
     WHEN elem_type_name IN ('Double', 'Long', 'UInt64', 'FP64', 'INT64', 'UINT64', 'ComplexFloat') THEN 8
     WHEN elem_type_name IN ('Byte', 'Char', 'Bool', 'QInt8', 'QUInt8', 'INT8', 'UINT8') OR starts_with(elem_type_name, 'Float8') THEN 1
     WHEN elem_type_name = 'ComplexDouble' THEN 16
+    WHEN elem_type_name IN ('float', 'int', 'unsigned int', 'c10::complex<c10::Half>') THEN 4
+    WHEN elem_type_name IN ('c10::BFloat16', 'c10::Half', 'short int', 'short', 'short unsigned int', 'unsigned short') THEN 2
+    WHEN elem_type_name IN ('double', 'long int', 'long', 'long unsigned int', 'unsigned long', 'c10::complex<float>') THEN 8
+    WHEN elem_type_name IN ('bool', 'unsigned char', 'signed char', 'char') OR starts_with(elem_type_name, 'c10::Float8') THEN 1
+    WHEN elem_type_name = 'c10::complex<double>' THEN 16
 END

@@ -10,6 +10,6 @@ CREATE OR REPLACE MACRO lib.matmul_flops(
 ) AS
 -- Returns: BIGINT [count]  Two for each multiplication with its addition; NULL for other shapes.
 CASE
-    WHEN len(a) = 3 AND len(b) = 3 THEN 2 * a[1]::BIGINT * a[2]::BIGINT * a[3]::BIGINT * b[3]::BIGINT
-    WHEN len(a) = 2 AND len(b) = 2 THEN 2 * a[1]::BIGINT * a[2]::BIGINT * b[2]::BIGINT
+    WHEN len(a) = 3 AND len(b) = 3 THEN lib.gemm_flops(a[2], b[3], a[3], batch := a[1])
+    WHEN len(a) = 2 AND len(b) = 2 THEN lib.gemm_flops(a[1], b[2], a[2])
 END

@@ -15,12 +15,15 @@ CREATE OR REPLACE MACRO lib.operator_flops(
 ) AS
 -- Returns: BIGINT [count]  Operations; NULL for other operators and where inputs were not recorded.
 CASE
-    WHEN op_name = 'aten::conv2d' THEN lib.conv2d_flops(
-        lib.shape_of(shapes, '$[0]'),
+    WHEN op_name = 'aten::conv2d' AND len(lib.shape_of(shapes, '$[1]')) = 4 THEN lib.conv_flops(
         lib.shape_of(shapes, '$[1]'),
-        from_json(json_extract_string(scalars::VARCHAR, '$[3]'), '["BIGINT"]'),
-        from_json(json_extract_string(scalars::VARCHAR, '$[4]'), '["BIGINT"]'),
-        from_json(json_extract_string(scalars::VARCHAR, '$[5]'), '["BIGINT"]')
+        lib.conv_output_shape(
+            lib.shape_of(shapes, '$[0]'),
+            lib.shape_of(shapes, '$[1]'),
+            from_json(json_extract_string(scalars::VARCHAR, '$[3]'), '["BIGINT"]'),
+            from_json(json_extract_string(scalars::VARCHAR, '$[4]'), '["BIGINT"]'),
+            from_json(json_extract_string(scalars::VARCHAR, '$[5]'), '["BIGINT"]')
+        )
     )
     WHEN op_name IN ('aten::mm', 'aten::bmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[0]'), lib.shape_of(shapes, '$[1]'))
     WHEN op_name IN ('aten::addmm', 'aten::baddbmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[1]'), lib.shape_of(shapes, '$[2]'))

@@ -147,6 +147,32 @@ def test_rows_are_those_of_torch(
     assert found == wanted
 
 
+@pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
+def test_operations_of_matrices_are_those_of_torch(store: TraceStore) -> None:
+    """The formulas of the roofline count what torch counts, call by call, where torch has one."""
+    ((compared, different),) = (
+        store.sql(
+            """
+            WITH calls AS (
+                SELECT row_number() OVER () AS call_id, lib.op_base_name(c.name) AS name,
+                    c.input_dims AS input_shapes, c.input_types, c.concrete_inputs
+                FROM cpu_ops AS c
+                WHERE regexp_matches(c.name, '^aten::(mm|bmm|addmm|baddbmm|conv2d)$')
+            ), counted AS (
+                SELECT w.flops, lib.operator_flops(c.name, c.input_shapes, c.concrete_inputs) AS torch_flops
+                FROM calls AS c
+                LEFT JOIN lib.operator_work('calls') AS w ON w.call_id = c.call_id
+            )
+            SELECT count(torch_flops), count_if(flops IS DISTINCT FROM torch_flops) FROM counted
+            """
+        )
+        .arrow()
+        .to_pandas()
+        .itertuples(index=False)
+    )
+    assert (compared, different) == (402, 0)
+
+
 TABLES: list[tuple[tuple[bool, int], dict[str, Any]]] = [
     (
         (False, 0),

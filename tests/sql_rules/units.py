@@ -12,6 +12,8 @@ SUFFIX_UNITS = {
     "_pct": "%",
     "_bytes": "bytes",
     "_gbps": "GB/s",
+    "_tflops": "TFLOP/s",
+    "_tbps": "TB/s",
     "_count": "count",
 }
 """A column whose name ends so has this unit; a column of an analysis with the unit ends so."""

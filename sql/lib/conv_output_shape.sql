@@ -1,0 +1,29 @@
+-- Sizes of the output of a convolution.
+--
+-- Stride, padding and dilation of one size hold for all dimensions.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.conv_output_shape(
+    -- Sizes of the input: [batch, channels, height, width], or with fewer or more dimensions.
+    x,
+    -- Sizes of the weight: [output channels, channels of a group, height, width].
+    w,
+    -- Stride of each dimension.
+    stride,
+    -- Padding, likewise.
+    padding,
+    -- Dilation, likewise.
+    dilation
+) AS
+-- Returns: BIGINT[]  Its sizes; NULL for shapes that do not fit.
+CASE
+    WHEN len(w) >= 3 AND len(w) = len(x) AND len(stride) > 0 AND len(padding) > 0 AND len(dilation) > 0 THEN
+        [x[1]::BIGINT, w[1]::BIGINT] || list_transform(
+            range(1, len(x)::BIGINT - 1),
+            lambda i: (
+                x[i + 2]::BIGINT + 2 * padding[least(i, len(padding))]::BIGINT
+                - dilation[least(i, len(dilation))]::BIGINT * (w[i + 2]::BIGINT - 1) - 1
+            ) // stride[least(i, len(stride))]::BIGINT + 1
+        )
+END

@@ -1,0 +1,18 @@
+-- Floating-point operations of a product of matrices, of a batch of them, or of groups.
+--
+-- Of groups, as the experts of a mixture, m is the sum of the rows of all groups.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.gemm_flops(
+    -- Rows of the first matrix.
+    m,
+    -- Columns of the second one.
+    n,
+    -- Columns of the first and rows of the second one.
+    k,
+    -- Products in the batch.
+    batch := 1
+) AS
+-- Returns: BIGINT [1]  Two for each multiplication with its addition.
+2 * batch::BIGINT * m::BIGINT * n::BIGINT * k::BIGINT

@@ -1,0 +1,159 @@
+-- What operators computed on the device call by call: time of their kernels, what the work needed, and the least time in
+-- which the device could have done it.
+--
+-- Kernels of class computation only. Those of no operator, and of operators without a formula, are rows too, with a
+-- reason. A wrapper's formula counts only where one of its own kernels multiplies matrices. Float is computed as TF32
+-- where the kernel's name says so; where it says neither, on a device that can, the peak is not known.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.modelled_calls(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step,
+    -- Peak of all arithmetic [TFLOP/s] in place of lib.device_peaks; NULL: as listed there.
+    own_tflops,
+    -- Peak of the memory [TB/s], likewise.
+    own_tbps
+) AS TABLE
+-- Columns:
+--   run           VARCHAR           Run name.
+--   rank          INTEGER           Rank of the process.
+--   step          BIGINT            Profiler step that launched it; NULL outside of steps.
+--   device        BIGINT            Device number.
+--   op_id         BIGINT            event_id of the operator; NULL: kernels launched in none, by category.
+--   name          VARCHAR           Its name, without overload.
+--   category      VARCHAR           Kind of work.
+--   input_shapes  VARCHAR           Input shapes as JSON.
+--   kernels       VARCHAR           Names of what it launched, in the order of their starts, with ' -> ' between them.
+--   kernel_count  BIGINT [count]    Kernels.
+--   device_ns     BIGINT [ns]       Sum of their durations.
+--   is_matrix     BOOLEAN           Products of matrices: GEMM, convolution, attention; NULL: unknown.
+--   math_type     VARCHAR           What it computes with: bf16, tf32, fp32_vector, …; NULL: unknown.
+--   flops         BIGINT [1]        Floating-point operations; NULL: unknown.
+--   moved_bytes   BIGINT [bytes]    Bytes read and written; NULL: unknown.
+--   peak_tflops   DOUBLE [TFLOP/s]  Peak of that arithmetic; NULL: unknown.
+--   peak_tbps     DOUBLE [TB/s]     Peak of the memory; NULL: unknown.
+--   roofline_ns   DOUBLE [ns]       The least time; NULL: unknown.
+--   reason        VARCHAR           Why something is unknown.
+WITH
+    _calls AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.step, g.device, g.op_id, g.operator_name AS name, g.category,
+            string_agg(g.name, ' -> ' ORDER BY g.ts, g.event_id) AS kernels,
+            count(*) AS kernel_count,
+            sum(g.dur)::BIGINT AS device_ns,
+            coalesce(bool_or(g.kernel_category IN ('gemm', 'grouped_gemm', 'convolution', 'attention')), false) AS has_products,
+            bool_or(regexp_matches(g.name, 'tf32|[^a-z0-9]s1688|tensorop|xf32', 'i')) AS is_tf32,
+            bool_or(regexp_matches(g.name, 'sgemm|simt|ffma|scudnn|^Cijk_', 'i')) AS is_fp32
+        FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.class = 'computation' AND g.kind = 'kernel'
+        GROUP BY g.run, g.rank, g.step, g.device, g.op_id, g.operator_name, g.category, CASE WHEN g.op_id IS NULL THEN g.event_id END
+    ),
+    _inputs AS MATERIALIZED (
+        SELECT
+            c.run, c.rank, c.event_id, c.input_dims, c.input_types, c.concrete_inputs,
+            (hash(lib.op_base_name(c.name), c.input_dims, c.input_types, c.concrete_inputs) >> 1)::BIGINT AS call_id,
+            lib.op_base_name(c.name) AS name
+        FROM cpu_ops AS c
+        SEMI JOIN (SELECT DISTINCT k.run, k.rank, k.op_id FROM _calls AS k) AS k ON k.run = c.run AND k.rank = c.rank AND k.op_id = c.event_id
+    ),
+    _arguments AS MATERIALIZED (
+        SELECT
+            i.call_id, any_value(i.name) AS name, any_value(i.input_dims) AS input_shapes, any_value(i.input_types) AS input_types,
+            any_value(i.concrete_inputs) AS concrete_inputs
+        FROM _inputs AS i
+        GROUP BY i.call_id
+    ),
+    _work AS MATERIALIZED (
+        SELECT w.* FROM lib.operator_work('_arguments') AS w
+    ),
+    -- Recorders number devices otherwise than their list does: where all are of one model, that is it.
+    _models AS (
+        SELECT d.run, d.rank, NULL::BIGINT AS device, min(d.name) AS model
+        FROM devices AS d
+        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
+        GROUP BY d.run, d.rank
+        HAVING min(d.name) = max(d.name)
+        UNION ALL
+        SELECT d.run, d.rank, d.device, d.name
+        FROM devices AS d
+        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
+        QUALIFY min(d.name) OVER (PARTITION BY d.run, d.rank) <> max(d.name) OVER (PARTITION BY d.run, d.rank)
+    ),
+    _devices AS (
+        SELECT m.run, m.rank, m.device, p.*
+        FROM _models AS m
+        JOIN lib.device_peaks() AS p ON regexp_matches(m.model, p.pattern)
+        QUALIFY row_number() OVER (PARTITION BY m.run, m.rank, m.device ORDER BY p.place) = 1
+    ),
+    _worked AS (
+        SELECT
+            c.run, c.rank, c.step, c.device, c.op_id, c.name, c.category, i.input_dims AS input_shapes, c.kernels, c.kernel_count, c.device_ns,
+            w.call_id IS NOT NULL AND (NOT w.is_wrapper OR c.has_products) AS is_known,
+            CASE
+                WHEN is_known THEN w.is_matrix
+                -- What these do is not to multiply matrices, whatever the inputs.
+                WHEN c.category IN (
+                    'norm', 'softmax', 'elementwise', 'reduce', 'copy', 'indexing', 'multi_tensor', 'loss', 'pooling', 'rope', 'quantisation',
+                    'kv_cache', 'triton'
+                ) THEN false
+            END AS is_matrix,
+            CASE WHEN is_known THEN w.flops END AS flops,
+            CASE WHEN is_known THEN w.moved_bytes END AS moved_bytes,
+            CASE
+                WHEN NOT is_known THEN NULL
+                WHEN NOT w.is_matrix THEN CASE w.elem_type WHEN 'double' THEN 'fp64_vector' ELSE 'fp32_vector' END
+                WHEN w.elem_type = 'c10::BFloat16' THEN 'bf16'
+                WHEN w.elem_type = 'c10::Half' THEN 'fp16'
+                WHEN starts_with(w.elem_type, 'c10::Float8') THEN 'fp8'
+                WHEN w.elem_type IN ('signed char', 'unsigned char', 'char') THEN 'int8'
+                WHEN w.elem_type = 'double' THEN 'fp64'
+                WHEN w.elem_type = 'float' AND (c.is_fp32 OR p.place IS NOT NULL AND p.tf32_tflops IS NULL) AND NOT c.is_tf32 THEN 'fp32'
+                WHEN w.elem_type = 'float' AND c.is_tf32 THEN 'tf32'
+            END AS math_type,
+            CASE
+                WHEN c.op_id IS NULL THEN 'launched in no operator'
+                WHEN NOT is_known THEN 'no formula'
+                ELSE w.reason
+            END AS reason,
+            w.elem_type, p.*
+        FROM _calls AS c
+        LEFT JOIN _inputs AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.op_id
+        LEFT JOIN _work AS w ON w.call_id = i.call_id
+        LEFT JOIN _devices AS p ON p.run = c.run AND p.rank = c.rank AND coalesce(p.device = c.device, true)
+    ),
+    _peaked AS (
+        SELECT
+            w.*,
+            coalesce(own_tflops::DOUBLE, CASE w.math_type
+                WHEN 'fp64_vector' THEN w.fp64_vector_tflops
+                WHEN 'fp32_vector' THEN w.fp32_vector_tflops
+                WHEN 'fp64' THEN w.fp64_tflops
+                WHEN 'fp32' THEN w.fp32_tflops
+                WHEN 'tf32' THEN w.tf32_tflops
+                WHEN 'fp16' THEN w.fp16_tflops
+                WHEN 'bf16' THEN w.bf16_tflops
+                WHEN 'fp8' THEN w.fp8_tflops
+                WHEN 'int8' THEN w.int8_tflops
+            END) AS peak_tflops,
+            coalesce(own_tbps::DOUBLE, w.memory_tbps) AS peak_tbps
+        FROM _worked AS w
+    )
+SELECT
+    p.run AS run, p.rank AS rank, p.step AS step, p.device AS device, p.op_id AS op_id, p.name AS name, p.category AS category,
+    p.input_shapes AS input_shapes, p.kernels AS kernels, p.kernel_count AS kernel_count, p.device_ns AS device_ns, p.is_matrix AS is_matrix,
+    p.math_type AS math_type, p.flops AS flops, p.moved_bytes AS moved_bytes, p.peak_tflops AS peak_tflops, p.peak_tbps AS peak_tbps,
+    lib.roofline_ns(p.flops, p.moved_bytes, p.peak_tflops, p.peak_tbps) AS roofline_ns,
+    CASE
+        WHEN p.reason IS NOT NULL THEN p.reason
+        WHEN p.peak_tbps IS NULL AND p.place IS NULL THEN 'the device is not in the list of peaks'
+        WHEN p.flops > 0 AND p.peak_tflops IS NULL AND p.math_type IS NULL AND p.elem_type = 'float' THEN 'the kernel does not tell whether it computes in TF32'
+        WHEN p.flops > 0 AND p.peak_tflops IS NULL OR p.peak_tbps IS NULL THEN 'the list of peaks lacks that of the device'
+    END AS reason
+FROM _peaked AS p
