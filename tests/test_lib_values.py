@@ -16,10 +16,13 @@ MACROS = (
         "conv_output_shape",
         "counted_shapes",
         "gemm_flops",
+        "demangled_name",
+        "loads_data",
         "matmul_flops",
         "op_base_name",
         "operator_flops",
         "shape_of",
+        "weighted_mean",
     ),
 )
 
@@ -201,3 +204,61 @@ def test_names_without_overload(recorded: str, name: str) -> None:
 def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown: str) -> None:
     """A list of tensors has none; what was not recorded is empty."""
     assert value("lib.counted_shapes(?, ?)", shapes, types) == shown
+
+
+@pytest.mark.parametrize(
+    ("mangled", "name"),
+    [
+        ("_Z6kernelPfi", "kernel"),
+        ("_ZN7cutlass6KernelINS_4gemm4GemmEEEvT_", "cutlass::Kernel"),
+        ("_ZNK3foo3barEv", "foo::bar"),
+        (
+            "_ZN2at6native12_GLOBAL__N_110softmax_v2IfEEvv",
+            "at::native::(anonymous namespace)::softmax_v2",
+        ),
+        ("_ZN1a1b1c1d1e1f1g1h1i1j1k1l1mEv", "a::b::c::d::e::f::g::h::i::j::k::l"),
+        ("_ZN19cut_off", "cut_off"),
+        ("_ZSt4moveIiEvv", "_ZSt4moveIiEvv"),
+        ("void kernel<2>(int)", "void kernel<2>(int)"),
+        ("a|3", "a|3"),
+        ("", ""),
+    ],
+)
+def test_names_in_mangled_ones(mangled: str, name: str) -> None:
+    """Up to twelve parts, each as long as it says; other names stay as they are."""
+    assert value("lib.demangled_name(?)", mangled) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "loads"),
+    [
+        ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", True),
+        ("enumerate(DataPipe)#IterableWrapper", True),
+        ("## data ##", True),
+        ("load_data_loader", True),
+        ("data_parallel", False),
+        ("## forward ##", False),
+    ],
+)
+def test_annotations_that_load_data(name: str, loads: bool) -> None:
+    """Torch's own, and what people write."""
+    assert value("lib.loads_data(?)", name) == loads
+
+
+@pytest.mark.parametrize(
+    ("pairs", "mean"),
+    [
+        ([(1.0, 1), (4.0, 2)], 3.0),
+        ([(1.0, 1), (None, 100)], 1.0),
+        ([(0.0000014, 1)], 0.000001),
+        ([(464.59259, 10**12), (0.1, 10**12)], 232.346295),
+        ([(2.0, 0)], None),
+        ([(None, 1)], None),
+        ([], None),
+    ],
+)
+def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | None) -> None:
+    """Of what is known, to a millionth; of no weight there is none."""
+    call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
+    given = [{"x": x, "w": w} for x, w in pairs]
+    assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))

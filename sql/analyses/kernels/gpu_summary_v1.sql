@@ -4,9 +4,9 @@
 -- ended; the whole of a trace without steps. Utilisation is the time in which a kernel runs, copies apart.
 -- Estimated SM efficiency counts a moment as full where the kernels that run have one block or more for each
 -- multiprocessor, else as their sum of blocks per multiprocessor; it is a lower bound where launches lack that
--- number (sm_known_pct). Occupancy is a mean over kernel time. Tensor cores, or AMD's matrix cores, are told
--- from names of kernels (table tensor_core_kernels): known ones and unknown ones are shares of kernel time. Peaks are
--- those of memory_peaks, of the last step too.
+-- number (sm_known_pct). Occupancy is a mean over kernel time, to which NCCL's kernels are recorded with 0. Tensor
+-- cores, or AMD's matrix cores, are told from names of kernels (table tensor_core_kernels): known ones and unknown
+-- ones are shares of kernel time. Peaks are those of memory_peaks, of the last step too.
 --
 -- Status: stable
 -- Since: 0.1
