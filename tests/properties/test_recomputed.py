@@ -16,8 +16,8 @@ from hta_sql.library.objects import load_library
 from tests.properties import answers_device as device
 from tests.properties import answers_host as host
 from tests.properties import answers_memory as memory
-from tests.properties import answers_steps as stepped
 from tests.properties import answers_stacks as stacks
+from tests.properties import answers_steps as stepped
 from tests.properties import answers_time as time
 from tests.properties import answers_tree as tree
 from tests.properties.naive import Scope, World
