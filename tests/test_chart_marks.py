@@ -71,6 +71,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
         hta_sql.ingest(
             {0: str(TRACES / "operator_kinds.json")}, folder / "kinds.store", run="r"
         ) as kinds,
+        hta_sql.ingest(
+            {0: str(TRACES / "python_frames.json")}, folder / "f.store", run="r"
+        ) as frames,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
@@ -83,6 +86,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             "ends": ends,
             "memory": memory,
             "kinds": kinds,
+            "frames": frames,
         }
         yield {"job": of_job, **of_traces}
 
@@ -248,6 +252,26 @@ def operator_table(rows: Rows) -> Expected:
         most = longest([cost for cost in costs if cost[name]], name, 15)
         values[side] = column(most, name, MS if most[0][name] >= MS else US)
     return values, {"rect": sum(map(len, values.values()))}
+
+
+def source_lines(rows: Rows) -> Expected:
+    """A bar for each line with time of itself, on either side; on the device one of its backward pass."""
+    sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns")
+    lines = [row for row in rows if row["frame"]]
+    times = [row[side] / US for side in sides for row in lines if row[side]]
+    return {"time": sorted(times)}, {"rect": len(times)}
+
+
+def folded_stacks(rows: Rows) -> Expected:
+    """A rectangle for each call in its place, on either side, with the time of all that it calls."""
+    inside: dict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
+    for row in rows:
+        names = (row["stack"] or "").split(";")
+        for side in ("device_ns", "host_ns"):
+            for depth in range(1, len(names) + 1):
+                inside[side, tuple(names[:depth])] += row[side] / US if row["stack"] else 0
+    times = sorted(time for time in inside.values() if time)
+    return {"time": times}, {"rect": len(times)}
 
 
 def operator_categories(rows: Rows) -> Expected:
@@ -573,6 +597,8 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     operator_table: ("job", {}),
     operator_categories: ("job", {}),
     roofline: ("kinds", {}),
+    source_lines: ("frames", {}),
+    folded_stacks: ("frames", {}),
     ops_by_name: ("job", {}),
     user_annotation_breakdown: ("job", {}),
     cupti_counters_by_operator: ("cupti", {}),

@@ -265,6 +265,22 @@ def test_runs_have_panels_of_their_own_where_each_has_many_ranks() -> None:
     assert "The first 6 of 8 runs." in spec["title"]["subtitle"]
 
 
+def test_a_flame_graph_of_any_depth_shows_the_widest() -> None:
+    """Three thousand levels are no recursion; what differs below the cut of a name stays apart."""
+    deep = ";".join(f"f.py({level}): f" for level in range(3000))
+    long = "x" * 500
+    rows = [(deep, 5_000), (f"{deep};{long}a{long}", 0), (f"top;{long}a{long}", 40), ("top", 7)]
+    table = pd.DataFrame(rows, columns=["stack", "host_ns"])
+    table = table.assign(run="job", rank=0, device_ns=0)
+    drawn = drawn_rows(style.themed(charts.FIGURES["folded_stacks"](table)))
+    assert len(drawn) == 600
+    assert {row["time"] for row in drawn} == {5.0}
+    table = table[2:]
+    drawn = drawn_rows(style.themed(charts.FIGURES["folded_stacks"](table)))
+    assert [row["time"] for row in drawn] == [47.0, 40.0]
+    assert len(drawn[1]["name"]) == style.NAME_CHARACTERS
+
+
 def test_names_are_escaped_and_stay_different() -> None:
     """Control characters are written out, long names are cut, and no two become one."""
     readable = style.readable(pd.DataFrame({"name": PAYLOADS, "rank": range(len(PAYLOADS))}))

@@ -64,6 +64,9 @@ NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 """The event that zooms; the wheel alone scrolls the page."""
 
+CHAINS = frozenset({"stack"})
+"""Columns that hold many names each."""
+
 _DIGITS = 6
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _CONFIG: dict[str, Any] = {
@@ -128,9 +131,9 @@ def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Make the texts of a table safe to draw: control characters escaped, endless names cut.
 
-    Texts that differ stay different.
+    Texts that differ stay different. Those of :data:`CHAINS` are left to their figures.
     """
-    texts = [key for key, kind in table.dtypes.items() if not _is_numeric(kind)]
+    texts = [k for k, kind in table.dtypes.items() if not (_is_numeric(kind) or k in CHAINS)]
     return table.assign(**{str(key): _readable_column(table[key]) for key in texts})
 
 

@@ -51,6 +51,8 @@ MAX_RANKS = {
     "operator_table": 64,
     "roofline": 64,
     "mfu": 64,
+    "source_lines": 64,
+    "folded_stacks": 64,
     "memory_bandwidth_series": 8,
     "memory_curve": 64,
     "live_at_peak": 64,
@@ -63,7 +65,7 @@ MAX_RANKS = {
 CHART_ONLY = frozenset(
     {
         *("launch_histograms", "memory_bandwidth_series", "memory_curve", "queue_length_series"),
-        "utilisation_over_time",
+        *("utilisation_over_time", "folded_stacks"),
     }
 )
 """Rows that are points of a curve: nobody reads them one by one."""

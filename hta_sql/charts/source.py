@@ -1,0 +1,219 @@
+"""Where in the code time goes: source lines, and flame graphs of everything that was called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.style import (
+    LETTER,
+    NEUTRAL_COLOUR,
+    RUNS,
+    WIDTH,
+    by_name,
+    by_run,
+    colours,
+    data,
+    duration_unit,
+    headed,
+    labels,
+    lane_names,
+    nothing,
+    readable,
+    subtitled,
+)
+
+__all__ = ["folded_stacks", "source_lines"]
+
+SIDES = {
+    "device": {"of itself": "device_self_ns", "its backward pass": "backward_device_self_ns"},
+    "host": {"of itself": "host_self_ns"},
+}
+"""Side ─▶ what of the time of a line is shown ─▶ its column."""
+
+PARTS = {"of itself": NEUTRAL_COLOUR, "its backward pass": "#E69F00"}
+
+KINDS = {
+    "Python": "#E69F00",
+    "built in": "#F0E442",
+    "module": "#CC79A7",
+    "operator": "#56B4E9",
+    "runtime call": "#009E73",
+    "annotation": "#BBBBBB",
+}
+"""What a name of a flame graph is of ─▶ its colour."""
+
+_KIND_OF = (
+    ("module", re.compile(r"nn\.Module: ")),
+    ("built in", re.compile(r"<built-in")),
+    ("Python", re.compile(r".*\(\d+\): ")),
+    ("runtime call", re.compile(r"(cuda|cu|hip|hsa)[A-Z]\w*$")),
+    ("operator", re.compile(r"[\w.]+::")),
+    ("annotation", re.compile("")),
+)
+
+RECTANGLES = 600
+"""In one chart: the widest. A page of 200 kB holds some 900."""
+
+WIDE, ROW = 840, 14
+"""Pixels of a flame graph, and of one of its levels."""
+
+
+def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The lines that cost most of themselves, one panel for the device and one for the host.
+
+    Args:
+        table: Columns of the analysis ``source_lines``; ranks are added up.
+        top: Lines per panel.
+    """
+    known = table[table["frame"].notna()]
+    sums = known.assign(lane=lane_names(known, "frame")).groupby("lane", as_index=False)
+    numbers = [column for parts in SIDES.values() for column in parts.values()]
+    costs = sums[numbers].sum().assign(calls=sums["call_count"].sum(min_count=1)["call_count"])
+    panels = []
+    for side, parts in SIDES.items():
+        costs["all"] = costs[list(parts.values())].sum(axis=1)
+        rows = costs[costs["all"] > 0].nlargest(top, "all")
+        if len(rows):
+            panels.append(_bars(rows, side))
+    title = "Source lines that cost most"
+    if not panels:
+        return nothing(title, "No Python frame is known: record with with_stack=True.")
+    notes = (
+        "Time in a line and in no other line that it calls; what is built in counts for its caller.",
+        "Device: what is launched there, and by the backward pass of its operators.",
+    )
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
+    return chart
+
+
+def _bars(rows: pd.DataFrame, side: str) -> alt.Chart:
+    size, unit = duration_unit(float(rows["all"].max()))
+    rows = rows.assign(short=labels(rows["lane"]))
+    long = pd.concat(
+        [rows.assign(part=part, time=rows[column] / size) for part, column in SIDES[side].items()]
+    )
+    long = long[long["time"] > 0]
+    palette = {part: colour for part, colour in PARTS.items() if (long["part"] == part).any()}
+    chart: alt.Chart = (
+        alt.Chart(data(long[["lane", "short", "part", "time", "calls"]]))
+        .mark_bar()
+        .encode(
+            y=by_name(rows),
+            x=alt.X("time:Q", title=f"Self time [{unit}]"),
+            color=colours(palette, None, legend=alt.Legend() if len(palette) > 1 else None),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Line"),
+                alt.Tooltip("part:N", title="Time"),
+                alt.Tooltip("time:Q", title=f"Self time [{unit}]", format=",.3f"),
+                alt.Tooltip("calls:Q", title="Calls", format=","),
+            ],
+        )
+        .properties(width=WIDTH, title=subtitled(side))
+    )
+    return chart
+
+
+def folded_stacks(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Flame graphs, the outermost calls on top: one of the device time, one of the host time.
+
+    Args:
+        table: Columns of the analysis ``folded_stacks``; ranks are added up. The widest rectangles
+            are drawn.
+    """
+    known = table[table["stack"].notna()]
+    runs, more = by_run(known)
+    sides = [side for side in ("device", "host") if (known[f"{side}_ns"] > 0).any()]
+    title = "Flame graph: who calls what, and for how long"
+    if not sides:
+        return nothing(title, "No host event took any time.")
+    room = RECTANGLES // (len(sides) * min(len(runs), RUNS))
+    panels = [_flame(own, side, run, room) for run, own in runs for side in sides]
+    notes = (
+        "Width: time in a call and in all that it calls, on all ranks; the largest first.",
+        "Device: time of what was launched there, also where it ran side by side.",
+        *more,
+    )
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
+    return chart
+
+
+def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChart | alt.FacetChart:
+    top = _tree(zip(table["stack"], table[f"{side}_ns"], strict=True))
+    cells = sorted(_cells(top), key=lambda cell: -cell["ns"])[:room]
+    rows = readable(pd.DataFrame(cells))
+    size, unit = duration_unit(float(top.ns))
+    for column, ns in (("time", size), ("share", top.ns)):
+        rows[column] = rows["ns"] / ns
+    rows["x"], rows["x2"] = rows["at"] / top.ns, (rows["at"] + rows["ns"]) / top.ns
+    rows["part"], rows["y2"] = rows["name"].map(_kind), rows["level"] + 1
+    rows["label"] = list(map(_label, rows["name"], rows["share"]))
+    depth = int(rows["level"].max()) + 1
+    palette = {part: colour for part, colour in KINDS.items() if (rows["part"] == part).any()}
+    x = alt.X(
+        "x:Q", title=None, axis=alt.Axis(format="%", grid=False), scale=alt.Scale(domain=[0, 1])
+    )
+    y = alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[depth, 0], nice=False))
+    tooltip = [
+        alt.Tooltip("name:N", title="Call"),
+        alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
+        alt.Tooltip("share:Q", title=f"of the {side} time", format=".2%"),
+    ]
+    columns = ["name", "label", "part", "time", "share", "x", "x2", "level", "y2"]
+    base = alt.Chart(data(rows[columns]))
+    boxes = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
+        x=x, x2="x2:Q", y=y, y2="y2:Q", color=colours(palette, "Call of"), tooltip=tooltip
+    )
+    words = (
+        base.transform_filter("datum.label != ''")
+        .mark_text(align="left", baseline="top", dx=2, dy=2, fontSize=10)
+        .encode(x=x, y=y, text="label:N")
+    )
+    title = subtitled(f"{side} time" + (f", run {run}" if run else ""))
+    return alt.layer(boxes, words).properties(title=title, width=WIDE, height=depth * ROW)
+
+
+class _Call:
+    """A name with those below it; times with all that is inside."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ns = 0
+        self.inside: dict[str, _Call] = {}
+
+
+def _tree(stacks: Iterator[tuple[str, int]]) -> _Call:
+    top = _Call("")
+    for stack, ns in stacks:
+        call = top
+        call.ns += int(ns)
+        for name in stack.split(";"):
+            call = call.inside.setdefault(name, _Call(name))
+            call.ns += int(ns)
+    return top
+
+
+def _cells(top: _Call) -> Iterator[dict[str, Any]]:
+    """Place what a call holds side by side below it, the longest first."""
+    waiting = [(top, 0, 0)]
+    while waiting:
+        call, at, level = waiting.pop()
+        for inner in sorted(call.inside.values(), key=lambda inner: (-inner.ns, inner.name)):
+            if inner.ns > 0:
+                yield {"name": inner.name, "at": at, "ns": inner.ns, "level": level}
+                waiting.append((inner, at, level + 1))
+                at += inner.ns
+
+
+def _kind(name: str) -> str:
+    return next(kind for kind, pattern in _KIND_OF if pattern.match(name))
+
+
+def _label(name: str, share: float) -> str:
+    """Write what of a name a rectangle has room for."""
+    letters = int(share * WIDE) // LETTER
+    return name[:letters] if letters >= 4 else ""
