@@ -29,6 +29,7 @@ TOPICS = {
 FIRST = (
     *("kpis", "temporal_breakdown", "step_breakdown", "comm_comp_overlap"),
     *("gpu_summary", "gpu_kernel_types", "kernels_across_ranks"),
+    *("memory_peaks", "memory_curve"),
 )
 """These open their topics; the others follow by name."""
 

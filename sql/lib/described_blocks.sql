@@ -1,6 +1,7 @@
 -- What allocated blocks of memory, and what they are, as far as their surroundings tell.
 --
 -- Categories have torch's words. They follow from where a block was allocated and freed, not from the tensors in it:
+-- parameter - allocated by the constructor of one of torch's modules or where a module is moved, buffers too;
 -- temporary - freed before the outermost operator around the allocation ended, in the backward pass before the one
 -- that names it did, or in the optimizer's step that allocated it; input - allocated by a data loader; optimizer state - allocated in the optimizer's step and outlives it;
 -- autograd - allocated and freed in the backward pass; gradient - allocated in it and not freed in it; activation -
@@ -10,7 +11,9 @@
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.described_blocks(
     -- Name of a relation with the columns of lib.memory_blocks.
-    some_blocks
+    some_blocks,
+    -- Frames that count for the one that called them, as a regular expression; NULL: none.
+    hidden
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR  Run name.
@@ -18,11 +21,12 @@ CREATE OR REPLACE MACRO lib.described_blocks(
 --   allocation_id  BIGINT   Memory event that allocated the block; blocks whose allocation was not seen are left out.
 --   operator_name  VARCHAR  Nearest operator around it that does more than make room; NULL outside of operators.
 --   module         VARCHAR  nn.Module call around it, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   category       VARCHAR  temporary, input, optimizer state, autograd, gradient or activation; NULL if that cannot be told.
-WITH
+--   frame          VARCHAR  Nearest Python frame around it that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   category       VARCHAR  parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if that cannot be told.
+WITH RECURSIVE
     _seen AS MATERIALIZED (
         SELECT
-            b.run, b.rank, b.allocation_id, b.state, b.freed_ts, b.op_id, b.free_op_id, b.annotation_id, b.module_id
+            b.run, b.rank, b.allocation_id, b.state, b.freed_ts, b.op_id, b.free_op_id, b.annotation_id, b.module_id, b.stack_id
         FROM query_table(some_blocks) AS b
         WHERE b.allocation_id IS NOT NULL
     ),
@@ -39,6 +43,34 @@ WITH
         FROM annotations AS a
         SEMI JOIN _seen AS s ON s.run = a.run AND s.rank = a.rank AND s.annotation_id = a.event_id
     ),
+    _wanted AS MATERIALIZED (
+        SELECT s.run, s.rank, s.stack_id FROM _seen AS s WHERE s.stack_id IS NOT NULL
+        UNION
+        SELECT c.run, c.rank, c.forward_stack_id FROM _called AS c WHERE c.forward_stack_id IS NOT NULL
+    ),
+    _names AS MATERIALIZED (
+        SELECT
+            k.run, k.rank, k.stack_id, k.parent_stack_id, k.name,
+            k.kind = 'frame' AND (hidden IS NULL OR NOT regexp_matches(k.name, hidden)) AS is_shown,
+            k.kind = 'frame' AND regexp_matches(k.name, '(^|/)torch/nn/modules/\w+\.py\(\d+\): (__init__|reset_parameters|_apply)$') AS makes
+        FROM stacks AS k
+        SEMI JOIN _wanted AS w ON w.run = k.run AND w.rank = k.rank
+    ),
+    _climbing(run, rank, stack_id, at_id, height) AS (
+        SELECT w.run, w.rank, w.stack_id, w.stack_id, 0 FROM _wanted AS w
+        UNION ALL
+        SELECT n.run, n.rank, n.stack_id, k.parent_stack_id, n.height + 1
+        FROM _climbing AS n
+        JOIN _names AS k ON k.run = n.run AND k.rank = n.rank AND k.stack_id = n.at_id
+        WHERE k.parent_stack_id IS NOT NULL
+    ),
+    _framed AS MATERIALIZED (
+        SELECT
+            n.run, n.rank, n.stack_id, lib.frame_name(arg_min(k.name, n.height) FILTER (k.is_shown)) AS frame, bool_or(k.makes) AS makes
+        FROM _climbing AS n
+        JOIN _names AS k ON k.run = n.run AND k.rank = n.rank AND k.stack_id = n.at_id
+        GROUP BY n.run, n.rank, n.stack_id
+    ),
     _modules AS (
         SELECT p.run, p.rank, p.event_id, regexp_replace(p.name, '^nn\.Module: ', '') AS name
         FROM python_calls AS p
@@ -50,9 +82,11 @@ SELECT
     s.allocation_id,
     c.operator_name,
     m.name AS module,
+    coalesce(w.frame, u.frame) AS frame,
     CASE
         WHEN s.state = 'suspect' THEN NULL
         WHEN s.freed_ts <= CASE WHEN c.is_backward THEN c.operator_end_ts ELSE c.outer_end_ts END THEN 'temporary'
+        WHEN u.makes THEN 'parameter'
         WHEN starts_with(a.name, 'enumerate(DataLoader)') THEN 'input'
         WHEN starts_with(a.name, 'Optimizer.step#') AND s.freed_ts <= a.end_ts THEN 'temporary'
         WHEN starts_with(a.name, 'Optimizer.step#') THEN 'optimizer state'
@@ -63,5 +97,7 @@ SELECT
 FROM _seen AS s
 LEFT JOIN _called AS c ON c.run = s.run AND c.rank = s.rank AND c.op_id = s.op_id
 LEFT JOIN _called AS f ON f.run = s.run AND f.rank = s.rank AND f.op_id = s.free_op_id
+LEFT JOIN _framed AS u ON u.run = s.run AND u.rank = s.rank AND u.stack_id = s.stack_id
+LEFT JOIN _framed AS w ON c.is_backward AND w.run = s.run AND w.rank = s.rank AND w.stack_id = c.forward_stack_id
 LEFT JOIN _annotated AS a ON a.run = s.run AND a.rank = s.rank AND a.event_id = s.annotation_id
 LEFT JOIN _modules AS m ON m.run = s.run AND m.rank = s.rank AND m.event_id = coalesce(s.module_id, c.forward_module_id)

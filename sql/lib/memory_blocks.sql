@@ -27,6 +27,7 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   op_id          BIGINT          Nearest operator around the allocation; NULL if none is, or it was not seen, like what follows.
 --   annotation_id  BIGINT          Nearest user annotation around it.
 --   module_id      BIGINT          Nearest nn.Module call around it.
+--   stack_id       BIGINT          Names of all during which it was allocated, as a row of stacks.
 --   step           BIGINT          Profiler step in which it was allocated.
 --   free_op_id     BIGINT          Nearest operator around the free.
 --   place          BIGINT [1]      Place of the allocation, or of the free if it was not seen, among memory events of one time.
@@ -45,7 +46,7 @@ WITH
     ),
     _ordered AS (
         SELECT
-            l.lane, m.addr, m.event_id, m.ts, m.bytes, m.op_id, m.annotation_id, m.module_id, m.step,
+            l.lane, m.addr, m.event_id, m.ts, m.bytes, m.op_id, m.annotation_id, m.module_id, m.stack_id, m.step,
             coalesce(m.profiler_event_index, 0) AS place,
             lag(m.bytes) OVER of_address AS previous_bytes,
             lead(m.bytes) OVER of_address AS next_bytes,
@@ -89,6 +90,7 @@ SELECT
     CASE WHEN j.is_allocation THEN j.op_id END AS op_id,
     CASE WHEN j.is_allocation THEN j.annotation_id END AS annotation_id,
     CASE WHEN j.is_allocation THEN j.module_id END AS module_id,
+    CASE WHEN j.is_allocation THEN j.stack_id END AS stack_id,
     CASE WHEN j.is_allocation THEN j.step END AS step,
     CASE WHEN j.is_freed THEN j.next_op_id WHEN NOT j.is_allocation THEN j.op_id END AS free_op_id,
     j.place,

@@ -18,6 +18,7 @@ CREATE OR REPLACE MACRO lib.operators_around(
 --   outer_end_ts      BIGINT [ns]  End of the outermost operator around it, or of itself.
 --   is_backward       BOOLEAN      It runs in the backward pass.
 --   forward_module_id BIGINT       nn.Module call of the forward operator of that; NULL if unknown.
+--   forward_stack_id  BIGINT       Stack of that; NULL if unknown.
 WITH RECURSIVE
     _lanes AS MATERIALIZED (
         SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
@@ -77,6 +78,7 @@ SELECT
     a.known.end_ts AS operator_end_ts,
     a.outer_end_ts,
     a.is_backward,
-    f.module_id AS forward_module_id
+    f.module_id AS forward_module_id,
+    f.stack_id AS forward_stack_id
 FROM _around AS a
 LEFT JOIN cpu_ops AS f ON f.run = a.run AND f.rank = a.rank AND f.event_id = a.fwd_op_id

@@ -8,14 +8,17 @@
 -- Since: 0.1
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: torch memory snapshot at the peak
--- Needs: memory events (profile_memory=True); modules need with_stack
+-- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
 CREATE OR REPLACE MACRO live_at_peak_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
     -- Profiler steps whose peak is meant; NULL means every step, the last one too, and what lies outside of steps.
-    steps BIGINT[] := NULL
+    steps BIGINT[] := NULL,
+    -- Python frames that count for the one that called them, as a regular expression; NULL: none. By default what
+    -- is of Python or PyTorch itself.
+    hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR          Run name.
@@ -23,9 +26,10 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   device_type    INTEGER          0: CPU, 1: CUDA or ROCm, else as torch numbers them.
 --   device         BIGINT           Device number; -1: CPU.
 --   state          VARCHAR          freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect: other events of its address were lost; lost: what the allocator counts beyond all of these.
---   category       VARCHAR          temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
+--   category       VARCHAR          parameter, temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
 --   operator_name  VARCHAR          Nearest operator around the allocation that does more than make room; NULL outside of operators, or if it was not seen.
 --   module         VARCHAR          nn.Module call around the allocation, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   frame          VARCHAR          Nearest Python frame around the allocation that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
 --   block_count    BIGINT [count]   Blocks; NULL for what was never freed or lost.
 --   bytes          BIGINT [bytes]   In use; below 0 only of what was lost.
 --   peak_pct       DOUBLE [%]       Share of the peak.
@@ -54,12 +58,12 @@ WITH
             OR b.state = 'held before' AND (b.freed_ts, b.place, b.free_id) > (p.peak_ts, p.peak_place, p.peak_id)
     ),
     described AS (
-        FROM lib.described_blocks('live')
+        FROM lib.described_blocks('live', hidden)
     ),
     known AS MATERIALIZED (
         SELECT
             v.run, v.rank, v.device_type, v.device, CASE v.state WHEN 'freed' THEN 'freed later' ELSE v.state END AS state,
-            d.category, d.operator_name, d.module, count(*) AS block_count, sum(v.bytes)::BIGINT AS bytes,
+            d.category, d.operator_name, d.module, d.frame, count(*) AS block_count, sum(v.bytes)::BIGINT AS bytes,
             max(v.peak_ts - v.allocated_ts) AS oldest_ns,
             arg_max(coalesce(v.allocation_id, v.free_id), (v.bytes, -coalesce(v.allocation_id, v.free_id))) AS event_id
         FROM live AS v
@@ -114,6 +118,7 @@ SELECT
     r.category,
     r.operator_name,
     r.module,
+    r.frame,
     r.block_count,
     r.bytes,
     100 * (r.bytes / nullif(p.peak, 0)) AS peak_pct,
@@ -124,4 +129,4 @@ FROM rows AS r
 JOIN peaks AS p
     ON p.run = r.run AND p.rank = r.rank AND p.device_type IS NOT DISTINCT FROM r.device_type
     AND p.device IS NOT DISTINCT FROM r.device
-ORDER BY r.run, r.rank, r.device_type, r.device, r.bytes DESC, r.state, r.category, r.operator_name, r.module
+ORDER BY r.run, r.rank, r.device_type, r.device, r.bytes DESC, r.state, r.category, r.operator_name, r.module, r.frame

@@ -9,12 +9,15 @@
 -- Since: 0.1
 -- Scope: runs, ranks; what is held at the end is a matter of all steps
 -- Reference: growth of memory_allocated over steps
--- Needs: memory events (profile_memory=True); growth needs three profiler steps, modules with_stack
+-- Needs: memory events (profile_memory=True); growth needs three profiler steps, modules and frames with_stack
 CREATE OR REPLACE MACRO memory_leaks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
-    ranks INTEGER[] := NULL
+    ranks INTEGER[] := NULL,
+    -- Python frames that count for the one that called them, as a regular expression; NULL: none. By default what
+    -- is of Python or PyTorch itself.
+    hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR          Run name.
@@ -23,6 +26,7 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   device              BIGINT           Device number; -1: CPU.
 --   operator_name       VARCHAR          Nearest operator around the allocations that does more than make room; NULL outside of operators.
 --   module              VARCHAR          nn.Module call around them, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   frame               VARCHAR          Nearest Python frame around the allocations that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
 --   category            VARCHAR          optimizer state, gradient and so on, as memory_allocations tells it; NULL if that cannot be told.
 --   is_growing          BOOLEAN          Every step but the last left some behind; NULL for fewer than two of them.
 --   growth_bytes        BIGINT [bytes]   Of what these steps left behind the least in one; NULL if it does not grow, or that cannot be told.
@@ -37,7 +41,7 @@ WITH
         SELECT b.* FROM lib.memory_blocks(runs, ranks) AS b WHERE b.state = 'held to the end'
     ),
     described AS (
-        FROM lib.described_blocks('held')
+        FROM lib.described_blocks('held', hidden)
     ),
     judged AS MATERIALIZED (
         SELECT s.run, s.rank, s.step, count(*) OVER (PARTITION BY s.run, s.rank) AS step_count
@@ -49,7 +53,7 @@ WITH
     ),
     by_step AS (
         SELECT
-            h.run, h.rank, h.device_type, h.device, d.operator_name, d.module, d.category, h.step, j.step IS NOT NULL AS is_judged,
+            h.run, h.rank, h.device_type, h.device, d.operator_name, d.module, d.frame, d.category, h.step, j.step IS NOT NULL AS is_judged,
             count(*) AS held_count, sum(h.bytes)::BIGINT AS held_bytes, min(h.allocation_id) AS event_id
         FROM held AS h
         JOIN described AS d ON d.run = h.run AND d.rank = h.rank AND d.allocation_id = h.allocation_id
@@ -58,7 +62,7 @@ WITH
     ),
     summed AS (
         SELECT
-            b.run, b.rank, b.device_type, b.device, b.operator_name, b.module, b.category,
+            b.run, b.rank, b.device_type, b.device, b.operator_name, b.module, b.frame, b.category,
             count_if(b.is_judged)::BIGINT AS leaving_count,
             min(b.held_bytes) FILTER (b.is_judged) AS least_bytes,
             sum(b.held_count)::BIGINT AS held_count, sum(b.held_bytes)::BIGINT AS held_bytes,
@@ -80,6 +84,7 @@ SELECT
     t.device,
     t.operator_name,
     t.module,
+    t.frame,
     t.category,
     t.grows AS is_growing,
     CASE WHEN t.grows THEN t.least_bytes END AS growth_bytes,
@@ -91,4 +96,4 @@ SELECT
     t.event_id
 FROM told AS t
 ORDER BY
-    t.run, t.rank, t.device_type, t.device, coalesce(t.grows, false) DESC, t.held_bytes DESC, t.operator_name, t.module, t.category
+    t.run, t.rank, t.device_type, t.device, coalesce(t.grows, false) DESC, t.held_bytes DESC, t.operator_name, t.module, t.frame, t.category
