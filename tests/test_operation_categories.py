@@ -1,10 +1,11 @@
-"""What kind of work an operation does, by its name: the list of lib.operation_categories."""
+"""What kind of work an operation does, by its name: the list operation_categories."""
 
 from __future__ import annotations
 
 import duckdb
 import pytest
 
+from hta_sql.library.creation import create_empty_tables
 from hta_sql.library.objects import load_library
 
 OPERATORS = {
@@ -63,13 +64,14 @@ KERNELS = {
 
 def categories(side: str, names: list[str]) -> dict[str, str]:
     """Name ─▶ category, of those that a rule knows."""
-    (macro,) = (m for m in load_library().macros if m.name == "operation_categories")
+    library = load_library()
     with duckdb.connect(":memory:") as con:
-        con.execute("CREATE SCHEMA lib")
-        con.execute(macro.text)
+        create_empty_tables(con, library)
+        con.execute(next(t.text for t in library.tables if t.name == "operation_categories"))
+        con.execute(next(m.text for m in library.macros if m.name == "named_categories"))
         con.execute("CREATE TABLE named AS SELECT $side AS side, unnest($names) AS name",
                     {"side": side, "names": names})  # fmt: skip
-        rows = con.execute("SELECT name, category FROM lib.operation_categories('named')")
+        rows = con.execute("SELECT name, category FROM lib.named_categories('named')")
         return dict(rows.fetchall())
 
 

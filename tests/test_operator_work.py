@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from hta_sql.library.creation import create_empty_tables
 from hta_sql.library.objects import load_library
 
 HALF, BF16, FP8 = "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn"
@@ -20,11 +21,10 @@ def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros that need no tables, for all examples."""
     library = load_library()
     (work,) = (macro for macro in library.macros if macro.name == "operator_work")
-    wanted = {"gemm_bytes", "roofline_ns", "device_peaks"} | {
-        m.name for m in library.stands_on(work)
-    }
+    wanted = {"gemm_bytes", "roofline_ns"} | {m.name for m in library.stands_on(work)}
     con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
+    create_empty_tables(con, library)
+    con.execute(next(table.text for table in library.tables if table.name == "device_peaks"))
     for macro in library.macros:
         if macro.name in wanted:
             con.execute(macro.text)
@@ -273,8 +273,8 @@ def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None)
     rows = (
         connection()
         .execute(
-            "SELECT bf16_tflops, memory_tbps FROM lib.device_peaks() "
-            "WHERE regexp_matches(?, pattern) ORDER BY place LIMIT 1",
+            "SELECT bf16_tflops, memory_tbps FROM device_peaks "
+            "WHERE regexp_matches(?, pattern) ORDER BY priority LIMIT 1",
             [model],
         )
         .fetchall()
@@ -283,7 +283,7 @@ def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None)
 
 
 def test_every_peak_has_a_source() -> None:
-    """Patterns are tried in the order of their places; each line says where its numbers are from."""
-    rows = connection().execute("SELECT place, source FROM lib.device_peaks()").fetchall()
+    """Patterns are tried in the order of their priorities; each line says where its numbers are from."""
+    rows = connection().execute("SELECT priority, source FROM device_peaks").fetchall()
     assert [place for place, _ in rows] == sorted({place for place, _ in rows})
     assert all("NVIDIA" in source or "AMD" in source for _, source in rows)

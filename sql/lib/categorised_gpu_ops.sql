@@ -45,7 +45,7 @@ WITH
         SELECT DISTINCT 'kernel' AS side, l.name FROM _launched AS l
     ),
     _categories AS MATERIALIZED (
-        SELECT k.side, k.name, k.category FROM lib.operation_categories('_named') AS k
+        SELECT k.side, k.name, k.category FROM lib.named_categories('_named') AS k
     )
 SELECT
     l.run AS run, l.rank AS rank, l.event_id AS event_id, l.step AS step, l.kind AS kind, l.class AS class, l.name AS name,

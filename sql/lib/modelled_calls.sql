@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.modelled_calls(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Peak of all arithmetic [TFLOP/s] in place of lib.device_peaks; NULL: as listed there.
+    -- Peak of all arithmetic [TFLOP/s] in place of device_peaks; NULL: as listed there.
     own_tflops,
     -- Peak of the memory [TB/s], likewise.
     own_tbps
@@ -89,8 +89,8 @@ WITH
     _devices AS (
         SELECT m.run, m.rank, m.device, p.*
         FROM _models AS m
-        JOIN lib.device_peaks() AS p ON regexp_matches(m.model, p.pattern)
-        QUALIFY row_number() OVER (PARTITION BY m.run, m.rank, m.device ORDER BY p.place) = 1
+        JOIN device_peaks AS p ON regexp_matches(m.model, p.pattern)
+        QUALIFY row_number() OVER (PARTITION BY m.run, m.rank, m.device ORDER BY p.priority) = 1
     ),
     _worked AS (
         SELECT
@@ -114,7 +114,7 @@ WITH
                 WHEN starts_with(w.elem_type, 'c10::Float8') THEN 'fp8'
                 WHEN w.elem_type IN ('signed char', 'unsigned char', 'char') THEN 'int8'
                 WHEN w.elem_type = 'double' THEN 'fp64'
-                WHEN w.elem_type = 'float' AND (c.is_fp32 OR p.place IS NOT NULL AND p.tf32_tflops IS NULL) AND NOT c.is_tf32 THEN 'fp32'
+                WHEN w.elem_type = 'float' AND (c.is_fp32 OR p.priority IS NOT NULL AND p.tf32_tflops IS NULL) AND NOT c.is_tf32 THEN 'fp32'
                 WHEN w.elem_type = 'float' AND c.is_tf32 THEN 'tf32'
             END AS math_type,
             CASE
@@ -152,7 +152,7 @@ SELECT
     lib.roofline_ns(p.flops, p.moved_bytes, p.peak_tflops, p.peak_tbps) AS roofline_ns,
     CASE
         WHEN p.reason IS NOT NULL THEN p.reason
-        WHEN p.peak_tbps IS NULL AND p.place IS NULL THEN 'the device is not in the list of peaks'
+        WHEN p.peak_tbps IS NULL AND p.priority IS NULL THEN 'the device is not in the list of peaks'
         WHEN p.flops > 0 AND p.peak_tflops IS NULL AND p.math_type IS NULL AND p.elem_type = 'float' THEN 'the kernel does not tell whether it computes in TF32'
         WHEN p.flops > 0 AND p.peak_tflops IS NULL OR p.peak_tbps IS NULL THEN 'the list of peaks lacks that of the device'
     END AS reason

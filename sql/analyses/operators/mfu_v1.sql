@@ -1,6 +1,6 @@
 -- Model FLOPs utilisation: what of each step the device would need at its peak for the products of matrices that ran.
 --
--- GEMM, convolution and attention count, each at the peak of the type that it computes with (lib.device_peaks), backward
+-- GEMM, convolution and attention count, each at the peak of the type that it computes with (device_peaks), backward
 -- passes too; so does what is computed again in the backward pass, which others count as hardware FLOPs only. All other
 -- kernels are known to have none, so that they are covered; those of compilers' templates, graphs and other libraries
 -- are not. mfu_pct holds for covered_pct of the time of computation kernels: what is not covered can only raise it.
@@ -40,59 +40,48 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   reason           VARCHAR           Why most of what is not covered, or all of it, is unknown.
 WITH
     windows AS MATERIALIZED (
-        SELECT w.run, w.rank, w.step, w.step_ns
+        SELECT w.run, w.rank, w.step, CASE WHEN by_step THEN w.step END AS shown_step, w.step_ns
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS w
     ),
-    calls AS (
-        SELECT
-            c.run, c.rank, c.step, c.device_ns, c.is_matrix, c.flops, c.reason,
-            c.is_matrix IS FALSE OR coalesce(c.is_matrix AND c.flops IS NOT NULL, false) AS is_covered,
-            CASE WHEN c.is_matrix THEN round(c.flops / c.peak_tflops)::BIGINT END AS peak_ps
-        FROM lib.modelled_calls(runs, ranks, steps, include_last_profiler_step, own_peak_tflops, NULL) AS c
-    ),
-    reasons AS (
-        SELECT c.run, c.rank, c.step, c.reason, sum(c.device_ns)::BIGINT AS device_ns
-        FROM calls AS c
-        WHERE NOT c.is_covered OR c.is_matrix AND c.peak_ps IS NULL
-        GROUP BY c.run, c.rank, c.step, c.reason
-    ),
-    summed AS (
-        SELECT
-            c.run, c.rank, c.step, sum(c.device_ns)::BIGINT AS computation_ns,
-            coalesce(sum(c.device_ns) FILTER (c.is_covered), 0)::BIGINT AS covered_ns,
-            coalesce(sum(c.device_ns) FILTER (c.is_covered AND c.is_matrix), 0)::BIGINT AS matrix_ns,
-            (sum(c.flops) FILTER (c.is_matrix))::BIGINT AS flops,
-            sum(c.peak_ps)::BIGINT AS peak_ps,
-            count_if(c.is_covered AND c.is_matrix AND c.peak_ps IS NULL) AS peakless_count
-        FROM calls AS c
-        GROUP BY c.run, c.rank, c.step
+    work AS MATERIALIZED (
+        SELECT w.run, w.rank, w.shown_step, m.* EXCLUDE (run, rank, step)
+        FROM lib.matrix_work(runs, ranks, steps, include_last_profiler_step, own_peak_tflops) AS m
+        JOIN windows AS w ON w.run = m.run AND w.rank = m.rank AND w.step IS NOT DISTINCT FROM m.step
     ),
     stepped AS (
-        SELECT
-            w.run, w.rank, CASE WHEN by_step THEN w.step END AS step, count(*) AS step_count, sum(w.step_ns)::BIGINT AS step_ns,
-            sum(s.computation_ns)::BIGINT AS computation_ns, sum(s.covered_ns)::BIGINT AS covered_ns, sum(s.matrix_ns)::BIGINT AS matrix_ns,
-            sum(s.flops)::BIGINT AS known_flops, sum(s.peak_ps)::BIGINT AS peak_ps, sum(s.peakless_count)::BIGINT AS peakless_count
+        SELECT w.run, w.rank, w.shown_step, count(*) AS step_count, sum(w.step_ns)::BIGINT AS step_ns
         FROM windows AS w
-        LEFT JOIN summed AS s ON s.run = w.run AND s.rank = w.rank AND s.step IS NOT DISTINCT FROM w.step
-        GROUP BY w.run, w.rank, CASE WHEN by_step THEN w.step END
+        GROUP BY w.run, w.rank, w.shown_step
+    ),
+    worked AS (
+        SELECT
+            k.run, k.rank, k.shown_step, sum(k.computation_ns)::BIGINT AS computation_ns, sum(k.covered_ns)::BIGINT AS covered_ns,
+            sum(k.matrix_ns)::BIGINT AS matrix_ns, sum(k.peak_ps)::BIGINT AS peak_ps, sum(k.peakless_count) AS peakless_count,
+            -- No product of matrices is 0 operations only where all kernels are known.
+            CASE
+                WHEN count(k.flops) = 0 AND sum(k.covered_ns) = sum(k.computation_ns) THEN 0
+                ELSE sum(k.flops)::BIGINT
+            END AS flops
+        FROM work AS k
+        GROUP BY k.run, k.rank, k.shown_step
+    ),
+    reasons AS (
+        SELECT k.run, k.rank, k.shown_step, k.reason, sum(k.computation_ns) AS computation_ns
+        FROM work AS k
+        WHERE k.reason IS NOT NULL
+        GROUP BY k.run, k.rank, k.shown_step, k.reason
     ),
     most AS (
-        SELECT w.run, w.rank, CASE WHEN by_step THEN w.step END AS step, r.reason, sum(r.device_ns)::BIGINT AS device_ns
-        FROM windows AS w
-        JOIN reasons AS r ON r.run = w.run AND r.rank = w.rank AND r.step IS NOT DISTINCT FROM w.step
-        GROUP BY w.run, w.rank, CASE WHEN by_step THEN w.step END, r.reason
-        QUALIFY row_number() OVER (PARTITION BY w.run, w.rank, CASE WHEN by_step THEN w.step END ORDER BY sum(r.device_ns) DESC, r.reason) = 1
-    ),
-    -- No product of matrices is 0 operations only where all kernels are known.
-    counted AS (
-        SELECT
-            s.*,
-            CASE WHEN s.known_flops IS NULL AND s.covered_ns = s.computation_ns THEN 0 ELSE s.known_flops END AS flops
-        FROM stepped AS s
+        SELECT r.run, r.rank, r.shown_step, arg_min(r.reason, (-r.computation_ns, r.reason)) AS reason
+        FROM reasons AS r
+        GROUP BY r.run, r.rank, r.shown_step
     ),
     timed AS (
-        SELECT c.*, CASE WHEN c.flops = 0 THEN 0 WHEN c.peakless_count = 0 THEN c.peak_ps END AS full_peak_ps
-        FROM counted AS c
+        SELECT
+            s.run, s.rank, s.shown_step AS step, s.step_count, s.step_ns, k.computation_ns, k.covered_ns, k.matrix_ns, k.flops,
+            CASE WHEN k.flops = 0 THEN 0 WHEN k.peakless_count = 0 THEN k.peak_ps END AS full_peak_ps
+        FROM stepped AS s
+        LEFT JOIN worked AS k ON k.run = s.run AND k.rank = s.rank AND k.shown_step IS NOT DISTINCT FROM s.shown_step
     )
 SELECT
     t.run,
@@ -110,5 +99,5 @@ SELECT
     100 * (t.covered_ns / nullif(t.computation_ns, 0)) AS covered_pct,
     m.reason
 FROM timed AS t
-LEFT JOIN most AS m ON m.run = t.run AND m.rank = t.rank AND m.step IS NOT DISTINCT FROM t.step
+LEFT JOIN most AS m ON m.run = t.run AND m.rank = t.rank AND m.shown_step IS NOT DISTINCT FROM t.step
 ORDER BY t.run, t.rank, t.step

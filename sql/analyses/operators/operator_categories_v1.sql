@@ -2,7 +2,7 @@
 -- optimizer).
 --
 -- The operator that launched a kernel says what it is for; where it does not, as in compiled regions and CUDA graphs,
--- the kernel's name does. Rules are a list (lib.operation_categories). The rows of a rank add up to the time of its
+-- the kernel's name does. Rules are a list (operation_categories). The rows of a rank add up to the time of its
 -- device operations; what no rule knows is other.
 --
 -- Status: stable

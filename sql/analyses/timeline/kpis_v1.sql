@@ -31,7 +31,8 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   idle_pct                   DOUBLE [%]      Nothing runs on the device.
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
---   mfu_pct                    DOUBLE [%]      Model FLOPs utilisation; NULL as long as FLOPs are not counted.
+--   mfu_pct                    DOUBLE [%]      Model FLOPs utilisation, as in mfu: mean of the steps of all ranks; NULL where shapes or peaks are not known.
+--   mfu_covered_pct            DOUBLE [%]      Share of the time of computation kernels for which that holds.
 --   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, allocated where that is higher; NULL without memory events.
 --   peak_memory_pct            DOUBLE [%]      The highest share of a device's memory; NULL where no trace says how much there is.
 WITH
@@ -67,6 +68,18 @@ WITH
             sum(CASE WHEN i.waits_for = 'unknown' THEN i.dur * len(i.in_steps) ELSE 0 END) AS not_told
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i
         GROUP BY i.run
+    ),
+    multiplied AS (
+        SELECT
+            m.run, sum(m.computation_ns) AS computed, sum(m.covered_ns) AS covered,
+            CASE
+                WHEN sum(m.peakless_count) > 0 THEN NULL
+                WHEN count(m.flops) = 0 AND sum(m.covered_ns) = sum(m.computation_ns) THEN 0
+                ELSE sum(m.peak_ps) / 1000
+            END AS at_peak
+        FROM lib.matrix_work(runs, ranks, steps, include_last_profiler_step, NULL) AS m
+        JOIN parts AS p ON p.run = m.run AND p.rank = m.rank AND p.step IS NOT DISTINCT FROM m.step
+        GROUP BY m.run
     ),
     peaks AS (
         SELECT p.run, p.capacity_bytes, greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) AS peak
@@ -105,11 +118,13 @@ SELECT
     100 * (s.idled / nullif(s.on_device, 0)) AS idle_pct,
     CASE WHEN s.idled = 0 OR w.not_told < s.idled THEN 100 * (coalesce(w.not_launched, 0) / nullif(s.on_device, 0)) END AS launch_bound_pct,
     CASE WHEN s.on_device > 0 THEN 100 * (coalesce(w.not_told, 0) / s.on_device) END AS launch_unknown_pct,
-    NULL::DOUBLE AS mfu_pct,
+    100 * (x.at_peak / nullif(s.on_device, 0)) AS mfu_pct,
+    100 * (x.covered / nullif(x.computed, 0)) AS mfu_covered_pct,
     h.peak AS peak_memory_bytes,
     h.share AS peak_memory_pct
 FROM summed AS s
 LEFT JOIN waiting AS w ON w.run = s.run
+LEFT JOIN multiplied AS x ON x.run = s.run
 LEFT JOIN highest AS h ON h.run = s.run
 LEFT JOIN most AS o ON o.run = s.run
 ORDER BY s.run
