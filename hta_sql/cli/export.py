@@ -10,8 +10,8 @@ from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE
 from hta_sql.words import counted
 
-EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb")
-_SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb"}
+EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb", "speedscope")
+_SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
 
 
 @click.command(short_help="Write analyses and tables as files.")
@@ -23,14 +23,14 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb"}
     type=click.Choice(EXPORT_FORMATS),
     show_default="by the suffix of --output, else parquet",
     help="parquet and csv: a folder with a file for each name; xlsx: a sheet for each; duckdb: one "
-    "file with all data, views and macros inside.",
+    "file with all data, views and macros inside; speedscope: flame graphs of device and host time.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder (parquet, csv) or file (xlsx, duckdb).",
+    help="Folder (parquet, csv) or file (xlsx, duckdb, speedscope).",
 )
 @click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
 @click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
@@ -52,6 +52,7 @@ def export(
     hta-sql export job.store -o job.xlsx
     hta-sql export job.store temporal_breakdown gpu_ops --format csv -o folder
     hta-sql export job.store -o job.duckdb --ranks 0-3
+    hta-sql export job.store -o job.speedscope.json
     """  # noqa: D301 - click's mark for lines that stay as they are
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.exports.exports import Selection  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Exports a store for those who want files: as CSV, Parquet, sheets, or one DuckDB file."""
+"""Exports a store for those who want files: CSV, Parquet, sheets, one DuckDB file, a flame graph."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hta_sql.errors import (
     StoreError,
     nearest,
 )
+from hta_sql.exports.speedscope import write_speedscope
 from hta_sql.library.objects import load_library
 from hta_sql.results.result import Result
 from hta_sql.traces.writing import replacing
@@ -70,16 +71,17 @@ def export(
     Args:
         store: The opened store.
         target: A folder that receives a file for each name (``csv``, ``parquet``), or a file
-            (``xlsx``, ``duckdb``).
-        format_name: ``parquet``, ``csv``, ``xlsx`` or ``duckdb``.
-        selection: What; default: every analysis. ``duckdb`` takes all tables and analyses.
+            (``xlsx``, ``duckdb``, ``speedscope``).
+        format_name: ``parquet``, ``csv``, ``xlsx``, ``duckdb`` or ``speedscope``.
+        selection: What; default: every analysis. ``duckdb`` takes all tables and analyses,
+            ``speedscope`` the chains of calls.
 
     Returns:
         What was written, in order.
 
     Raises:
         AnalysisNotFoundError: No analysis or table has that name.
-        ParameterError: Names were given for ``duckdb``, or an unknown format.
+        ParameterError: Names were given for ``duckdb`` or ``speedscope``, or an unknown format.
         ExtraNotInstalledError: ``xlsx`` without XlsxWriter.
         StoreError: The target is of another kind.
     """
@@ -92,8 +94,14 @@ def export(
             raise ParameterError("A duckdb file holds every table and analysis; give no names.")
         counts = write_portable(store, path, selection.runs, selection.ranks)
         return [Exported(name, count) for name, count in counts.items()]
+    if format_name == "speedscope":
+        if selection.names:
+            raise ParameterError("A speedscope file holds the chains of calls; give no names.")
+        counts = write_speedscope(store, path, selection.runs, selection.ranks)
+        return [Exported(name, count) for name, count in counts.items()]
     if format_name not in ("csv", "parquet", "xlsx"):
-        raise ParameterError(f"No format {format_name!r}; there are: parquet, csv, xlsx, duckdb.")
+        known = "parquet, csv, xlsx, duckdb, speedscope"
+        raise ParameterError(f"No format {format_name!r}; there are: {known}.")
     names = selection.names or [a.base_name for a in load_library().newest_by_topic()]
     tables = {name: _reader(store, name, selection) for name in names}
     if format_name == "xlsx":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,6 +113,33 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
         assert con.sql("SELECT count(*) FROM events").fetchall() == [(3,)]
         comments = "SELECT comment FROM duckdb_columns() WHERE table_name = 'gpu_ops' AND schema_name = 'main' AND column_name = 'dur'"
         assert con.sql(comments).fetchall() == [("Duration as recorded. [ns]",)]
+
+
+def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
+    """A profile of each side of each rank; weights sum to its time; names are numbered once."""
+    trace = Path(__file__).parent.parent / "traces" / "python_frames.json"
+    hta_sql.ingest({0: str(trace)}, tmp_path / "job.store", run="job").close()
+    file = tmp_path / "job.speedscope.json"
+    assert cli("export", tmp_path / "job.store", "-o", file).code == 0
+    text = json.loads(file.read_text(encoding="utf-8"))
+    frames = text["shared"]["frames"]
+    device, host = text["profiles"]
+    assert (device["name"], device["endValue"]) == ("job, rank 0: device time", 34_000)
+    assert (host["name"], host["endValue"], sum(host["weights"])) == (
+        *("job, rank 0: host time", 129_000, 129_000),
+    )
+    chains = {
+        tuple(frames[at]["name"] for at in sample): weight
+        for sample, weight in zip(device["samples"], device["weights"], strict=True)
+    }
+    assert chains["(launch not in the trace)",] == 5_000
+    python = ("train.py(1): <module>", "ProfilerStep*", "train.py(9): step", "model.py(3): forward")
+    layer = ("nn.Module: Linear_0", "aten::linear", "aten::addmm", "cudaLaunchKernel")
+    assert chains[python + layer] == 9_000
+    assert {"name": "model.py(3): forward", "file": "model.py", "line": 3} in frames
+    assert len({json.dumps(frame) for frame in frames}) == len(frames)
+    cli("export", tmp_path / "job.store", "gpu_ops", "-o", file).fails(1, "give no names")
+    cli("export", tmp_path / "job.store", "-o", tmp_path, "--format", "speedscope").fails(1, "file")
 
 
 def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
