@@ -16,6 +16,7 @@ MACROS = (
         "conv_output_shape",
         "counted_shapes",
         "gemm_flops",
+        "is_backward_op",
         "demangled_name",
         "loads_data",
         "matmul_flops",
@@ -262,3 +263,14 @@ def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | No
     call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
     given = [{"x": x, "w": w} for x, w in pairs]
     assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))
+
+
+def test_operators_of_the_backward_pass() -> None:
+    """By the forward operator that they belong to, or by their name."""
+    names = (
+        *("AddmmBackward0", "CompiledFunctionBackward", "torch::autograd::AccumulateGrad"),
+        "autograd::engine::evaluate_function: NllLossBackward0",
+    )
+    assert all(value("lib.is_backward_op(?, NULL)", name) for name in names)
+    assert value("lib.is_backward_op('aten::mm', 7)")
+    assert not value("lib.is_backward_op('aten::mm', NULL)")

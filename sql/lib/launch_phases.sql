@@ -24,12 +24,7 @@ WITH
             NULL::BIGINT AS optimizer_until
         FROM cpu_ops AS c
         WHERE
-            (
-                c.fwd_op_id IS NOT NULL
-                OR contains(c.name, 'Backward')
-                OR starts_with(c.name, 'autograd::engine::evaluate_function: ')
-                OR c.name = 'torch::autograd::AccumulateGrad'
-            )
+            lib.is_backward_op(c.name, c.fwd_op_id)
             AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
         UNION ALL
         SELECT a.run, a.rank, a.pid, a.tid, a.ts, NULL, NULL, a.ts + a.dur

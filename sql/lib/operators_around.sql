@@ -47,8 +47,7 @@ WITH RECURSIVE
         SELECT
             l.run, l.rank, l.lane, l.lane + c.event_id AS at_id, c.ts + c.dur AS end_ts, c.fwd_op_id,
             lib.op_base_name(c.name) AS name,
-            starts_with(c.name, 'autograd::engine::evaluate_function') OR c.name = 'torch::autograd::AccumulateGrad'
-            OR c.fwd_op_id IS NOT NULL AS is_backward
+            lib.is_backward_op(c.name, c.fwd_op_id) AS is_backward
         FROM cpu_ops AS c
         JOIN _lanes AS l ON l.run = c.run AND l.rank = c.rank
         SEMI JOIN _climbing AS n ON n.at_id = l.lane + c.event_id

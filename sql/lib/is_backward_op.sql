@@ -1,0 +1,15 @@
+-- Whether an operator is one of the backward pass: autograd runs it for a forward one, or it is called so.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.is_backward_op(
+    -- Name of the operator: AddmmBackward0.
+    op_name,
+    -- Forward operator that it belongs to; NULL if unknown.
+    forward_id
+) AS
+-- Returns: BOOLEAN  Whether it is.
+forward_id IS NOT NULL
+OR contains(op_name, 'Backward')
+OR starts_with(op_name, 'autograd::engine::evaluate_function: ')
+OR op_name = 'torch::autograd::AccumulateGrad'
