@@ -122,7 +122,7 @@ def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
 
 
 def test_the_cookbook(oldest: Environment, tmp_path: Path) -> None:
-    """Its thirty answers are right there, too."""
+    """Its answers are right there, too."""
     catalog = ingest_cookbook(tmp_path) / CATALOG
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK_QUERIES, str(catalog)],

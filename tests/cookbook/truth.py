@@ -77,4 +77,6 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
         ("cudaMemcpyAsync", 6, 90),
     ],
     30: [("default", 2300), ("metadata", 520), ("category", 120)],
+    # Steps 1 and 2 of two ranks.
+    31: [("nn.Module: Linear_0", 520, 320), ("nn.Module: Attention_0", 240, 360)],
 }
