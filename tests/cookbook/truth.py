@@ -79,4 +79,9 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
     30: [("default", 2300), ("metadata", 520), ("category", 120)],
     # Steps 1 and 2 of two ranks.
     31: [("nn.Module: Linear_0", 520, 320), ("nn.Module: Attention_0", 240, 360)],
+    # 2 x 4096 ** 3 operations at 989.4 and 1307.4 TFLOP/s; three matrices of 32 MB are moved in 30 us.
+    32: [
+        ("H100", 2 * 4096**3, 3 * 4096**2 * 2, 138.9),
+        ("MI300X", 2 * 4096**3, 3 * 4096**2 * 2, 105.1),
+    ],
 }

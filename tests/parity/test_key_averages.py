@@ -269,44 +269,6 @@ def test_device_time_is_that_of_tracelens(store: TraceStore) -> None:
         assert abs(found - float(row["total_direct_kernel_time_sum"])) <= 0.5, row["name"]
 
 
-THEIR_CATEGORIES = {
-    "convolution": {"forward": "CONV_fwd", "backward": "CONV_bwd"},
-    "norm": {"forward": "NORM_fwd", "backward": "NORM_bwd"},
-    "elementwise": "elementwise",
-    "multi_tensor": "multi_tensor_apply",
-    "gemm": "GEMM",
-    "reduce": "reduce",
-    # They have no name for these.
-    "pooling": "other",
-    "softmax": "other",
-}
-"""Our category, and phase where it tells theirs apart ─▶ TraceLens's."""
-
-
-@pytest.mark.skipif(not CAPTURES, reason="public traces are not beside the repository")
-def test_launching_operators_are_those_of_tracelens(store: TraceStore) -> None:
-    """Operators, calls, device time and category of each; what copies and fills is elementwise there, cat other."""
-    result = store.run("launching_operators", runs=[DEVICE_JOB], include_last_profiler_step=True)
-    ours: dict[str, list[dict[str, Any]]] = {}
-    for row in result.arrow().to_pylist():
-        if row["category"] != "communication":
-            ours.setdefault(row["name"], []).append(row)
-    file = EXPECTED.parent / "tracelens" / f"{DEVICE_JOB}_ops_summary.csv"
-    rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
-    theirs = {row["name"]: row for row in rows}
-    assert ours.keys() == theirs.keys()
-    for name, row in theirs.items():
-        own = ours[name]
-        assert sum(part["call_count"] for part in own) == int(row["Count"]), name
-        time = sum(part["device_ns"] for part in own) / 1000
-        assert abs(time - float(row["total_direct_kernel_time_sum"])) <= 0.5, name
-        for part in own:
-            category = THEIR_CATEGORIES.get(part["category"], "elementwise")
-            if isinstance(category, dict):
-                category = category[part["phase"]]
-            assert row["Categories"] == f"['{'other' if name == 'aten::cat' else category}']", name
-
-
 @pytest.mark.skipif(not CAPTURES, reason="public traces are not beside the repository")
 def test_operators_are_those_of_the_tensorboard_plugin(store: TraceStore) -> None:
     """Calls, device time, time on the host: all 89 operators, in whole microseconds."""
