@@ -96,7 +96,10 @@ WITH
         GROUP BY ALL
     ),
     short AS (
-        SELECT n.name, CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE n.short_name END AS short_name
+        SELECT
+            n.name,
+            -- A short name has no (anonymous namespace): without it :: would stand twice.
+            CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
         FROM lib.short_names('kernels') AS n
     ),
     tensor AS (
