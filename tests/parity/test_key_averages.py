@@ -74,6 +74,21 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
         yield opened
 
 
+def test_stacks_are_those_that_torch_recorded(store: TraceStore) -> None:
+    """Of every operator, to the last frame: they are told from where events lie, not from the record."""
+    query = "SELECT run, rank, stack_id, parent_stack_id, kind, name FROM stacks"
+    above = {row[:3]: row[3:] for row in store.sql(query).rows()}
+    query = "SELECT run, rank, stack_id, call_stack FROM cpu_ops WHERE call_stack <> ''"
+    ops = store.sql(query).rows()
+    for run, rank, stack_id, recorded in ops:
+        frames, at = [], stack_id
+        while at is not None:
+            at, kind, name = above[run, rank, at]
+            frames += [name] if kind in {"frame", "module"} else []
+        assert frames == recorded.rstrip(";").split(";")
+    assert len(ops) > 11_000
+
+
 def nanoseconds(microseconds: float) -> int:
     """Torch adds floats up: to the nanosecond they are exact."""
     return int((Decimal(microseconds) * 1000).to_integral_value())
