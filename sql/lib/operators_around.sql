@@ -43,11 +43,15 @@ WITH RECURSIVE
         FROM _climbing AS n
         JOIN _parents AS p ON p.id = n.at_id
     ),
-    _named AS (
+    _named AS MATERIALIZED (
         SELECT
             l.run, l.rank, l.lane, l.lane + c.event_id AS at_id, c.ts + c.dur AS end_ts, c.fwd_op_id,
             lib.op_base_name(c.name) AS name,
-            lib.is_backward_op(c.name, c.fwd_op_id) AS is_backward
+            lib.is_backward_op(c.name, c.fwd_op_id) AS is_backward,
+            CASE
+                WHEN starts_with(c.name, 'aten::empty') OR starts_with(c.name, 'aten::new_empty') OR starts_with(c.name, 'aten::resize_') THEN 1000000
+                ELSE 0
+            END AS says_nothing
         FROM cpu_ops AS c
         JOIN _lanes AS l ON l.run = c.run AND l.rank = c.rank
         SEMI JOIN _climbing AS n ON n.at_id = l.lane + c.event_id
@@ -55,13 +59,7 @@ WITH RECURSIVE
     _around AS (
         SELECT
             n.id,
-            any_value(m.lane) AS lane,
-            any_value(m.run) AS run,
-            any_value(m.rank) AS rank,
-            arg_min(
-                {'name': m.name, 'end_ts': m.end_ts},
-                (regexp_full_match(m.name, 'aten::((new_)?empty.*|resize_.*)'), n.height)
-            ) AS known,
+            arg_min(n.at_id, n.height + m.says_nothing) AS known_id,
             arg_max(m.end_ts, n.height) AS outer_end_ts,
             bool_or(m.is_backward) AS is_backward,
             arg_min(m.fwd_op_id, n.height) FILTER (m.fwd_op_id IS NOT NULL) AS fwd_op_id
@@ -70,14 +68,15 @@ WITH RECURSIVE
         GROUP BY n.id
     )
 SELECT
-    a.run,
-    a.rank,
-    a.id - a.lane AS op_id,
-    a.known.name AS operator_name,
-    a.known.end_ts AS operator_end_ts,
+    k.run,
+    k.rank,
+    a.id - k.lane AS op_id,
+    k.name AS operator_name,
+    k.end_ts AS operator_end_ts,
     a.outer_end_ts,
     a.is_backward,
     f.module_id AS forward_module_id,
     f.stack_id AS forward_stack_id
 FROM _around AS a
-LEFT JOIN cpu_ops AS f ON f.run = a.run AND f.rank = a.rank AND f.event_id = a.fwd_op_id
+JOIN _named AS k ON k.at_id = a.known_id
+LEFT JOIN cpu_ops AS f ON f.run = k.run AND f.rank = k.rank AND f.event_id = a.fwd_op_id
