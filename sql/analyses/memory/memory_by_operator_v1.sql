@@ -43,15 +43,24 @@ WITH RECURSIVE
         SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
         FROM (SELECT DISTINCT m.run, m.rank FROM memory_events AS m WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)) AS d
     ),
+    -- Narrow rows: of devices a number.
+    places AS MATERIALIZED (
+        SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS place
+        FROM (SELECT DISTINCT m.run, m.rank, m.device_type, m.device FROM memory_events AS m) AS d
+        JOIN lanes AS l ON l.run = d.run AND l.rank = d.rank
+    ),
     own AS MATERIALIZED (
         SELECT
-            l.run, l.rank, m.device_type, m.device, l.lane + m.op_id AS id,
+            p.place, l.lane + m.op_id AS id,
             CASE WHEN m.op_id IS NULL THEN m.step END AS step, m.op_id IS NULL AND m.in_last_step AS in_last_step,
             sum(m.bytes)::BIGINT AS increase,
             coalesce(sum(m.bytes) FILTER (m.bytes > 0), 0)::BIGINT AS allocated,
             count_if(m.bytes > 0)::BIGINT AS allocations
         FROM memory_events AS m
         JOIN lanes AS l ON l.run = m.run AND l.rank = m.rank
+        JOIN places AS p
+            ON p.run = m.run AND p.rank = m.rank AND p.device_type IS NOT DISTINCT FROM m.device_type
+            AND p.device IS NOT DISTINCT FROM m.device
         GROUP BY ALL
     ),
     parents AS MATERIALIZED (
@@ -61,22 +70,22 @@ WITH RECURSIVE
         WHERE c.parent_op_id IS NOT NULL
     ),
     -- One row for each operator and level that it is reached on: sums are added up on the way.
-    climbing(device_type, device, id, increase, allocated, allocations) AS (
-        SELECT o.device_type, o.device, o.id, o.increase, o.allocated, o.allocations
+    climbing(place, id, increase, allocated, allocations) AS (
+        SELECT o.place, o.id, o.increase, o.allocated, o.allocations
         FROM own AS o
         WHERE o.id IS NOT NULL
         UNION ALL
-        SELECT n.device_type, n.device, p.parent_id, sum(n.increase)::BIGINT, sum(n.allocated)::BIGINT, sum(n.allocations)::BIGINT
+        SELECT n.place, p.parent_id, sum(n.increase)::BIGINT, sum(n.allocated)::BIGINT, sum(n.allocations)::BIGINT
         FROM climbing AS n
         JOIN parents AS p ON p.id = n.id
-        GROUP BY n.device_type, n.device, p.parent_id
+        GROUP BY n.place, p.parent_id
     ),
     totals AS MATERIALIZED (
         SELECT
-            n.device_type, n.device, n.id, sum(n.increase)::BIGINT AS increase, sum(n.allocated)::BIGINT AS allocated,
+            n.place, n.id, sum(n.increase)::BIGINT AS increase, sum(n.allocated)::BIGINT AS allocated,
             sum(n.allocations)::BIGINT AS allocations
         FROM climbing AS n
-        GROUP BY n.device_type, n.device, n.id
+        GROUP BY n.place, n.id
     ),
     ops AS NOT MATERIALIZED (
         SELECT l.run, l.rank, l.lane + c.event_id AS id, c.event_id AS op_id, c.name, c.module_id
@@ -84,14 +93,14 @@ WITH RECURSIVE
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
         WHERE lib.wanted(steps, c.step) AND (include_last_profiler_step OR NOT c.in_last_step)
     ),
-    placed AS MATERIALIZED (
+    told_apart AS MATERIALIZED (
         SELECT o.run, o.rank, o.op_id, o.module_id FROM ops AS o WHERE by_module
     ),
     modules AS MATERIALIZED (
         SELECT l.lane + p.op_id AS id, regexp_replace(m.name, '^nn\.Module: ', '') AS module
-        FROM placed AS p
+        FROM told_apart AS p
         JOIN lanes AS l ON l.run = p.run AND l.rank = p.rank
-        JOIN lib.operators_around('placed') AS a ON a.run = p.run AND a.rank = p.rank AND a.op_id = p.op_id
+        JOIN lib.operators_around('told_apart') AS a ON a.run = p.run AND a.rank = p.rank AND a.op_id = p.op_id
         JOIN python_calls AS m ON m.run = p.run AND m.rank = p.rank AND m.event_id = coalesce(p.module_id, a.forward_module_id)
     ),
     calls AS (
@@ -102,29 +111,36 @@ WITH RECURSIVE
     ),
     summed AS (
         SELECT
-            o.run, o.rank, t.device_type, t.device, o.name, m.module,
+            t.place, o.run, o.rank, o.name, m.module,
             coalesce(sum(w.increase), 0)::BIGINT AS self_increase,
             coalesce(sum(w.allocated), 0)::BIGINT AS self_allocated,
             coalesce(sum(w.allocations), 0)::BIGINT AS self_allocations,
             sum(t.increase)::BIGINT AS increase, sum(t.allocated)::BIGINT AS allocated, sum(t.allocations)::BIGINT AS allocations
         FROM totals AS t
         JOIN ops AS o ON o.id = t.id
-        LEFT JOIN own AS w ON w.id = t.id AND w.device_type IS NOT DISTINCT FROM t.device_type AND w.device IS NOT DISTINCT FROM t.device
+        LEFT JOIN own AS w ON w.id = t.id AND w.place = t.place
         LEFT JOIN modules AS m ON m.id = o.id
         GROUP BY ALL
     ),
-    rows AS (
-        SELECT s.*, c.call_count
+    placed_rows AS (
+        SELECT
+            s.place, s.name, s.module, c.call_count, s.self_increase, s.self_allocated, s.self_allocations, s.increase, s.allocated,
+            s.allocations
         FROM summed AS s
         JOIN calls AS c ON c.run = s.run AND c.rank = s.rank AND c.name = s.name AND c.module IS NOT DISTINCT FROM s.module
         UNION ALL BY NAME
         SELECT
-            o.run, o.rank, o.device_type, o.device, sum(o.increase)::BIGINT AS self_increase, sum(o.allocated)::BIGINT AS self_allocated,
+            o.place, sum(o.increase)::BIGINT AS self_increase, sum(o.allocated)::BIGINT AS self_allocated,
             sum(o.allocations)::BIGINT AS self_allocations, sum(o.increase)::BIGINT AS increase, sum(o.allocated)::BIGINT AS allocated,
             sum(o.allocations)::BIGINT AS allocations
         FROM own AS o
         WHERE o.id IS NULL AND lib.wanted(steps, o.step) AND (include_last_profiler_step OR NOT o.in_last_step)
-        GROUP BY o.run, o.rank, o.device_type, o.device
+        GROUP BY o.place
+    ),
+    rows AS (
+        SELECT p.run, p.rank, p.device_type, p.device, d.* EXCLUDE (place)
+        FROM placed_rows AS d
+        JOIN places AS p ON p.place = d.place
     )
 SELECT
     r.run,
