@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from hta_sql._version import __version__
+from hta_sql.cli.advice import advice
 from hta_sql.cli.catalog import catalog
 from hta_sql.cli.compare import compare
 from hta_sql.cli.counters import counters
@@ -40,6 +41,7 @@ COMMANDS: list[click.Command] = [
     list_,
     describe,
     run,
+    advice,
     critical_path,
     sql,
     report,

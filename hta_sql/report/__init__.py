@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
 from hta_sql.charts.page import Page
+from hta_sql.report.advice import advice_markup
 from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup, scope_markup
 from hta_sql.report.overview import overview_markup
@@ -74,6 +75,7 @@ def write_report(
     page.add(scope_markup(store, given))
     page.add(_navigation(contents))
     page.add(overview_markup(store, given))
+    page.add(advice_markup(store, given, {*names, "findings", "top_costs"}, rows))
     page.add(costs_markup(store, given, rows))
     report("findings", 1, total)
     page.add(findings_markup(store, given))
@@ -103,6 +105,7 @@ def _default_title(runs: list[str]) -> str:
 def _navigation(contents: list[Topic]) -> str:
     links = [
         ("overview", "Where a step goes"),
+        ("advice", "What to do"),
         ("costs", "What costs most"),
         ("findings", "What limits these numbers"),
     ]

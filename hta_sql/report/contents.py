@@ -38,7 +38,7 @@ TABLES = frozenset(
 )
 """Analyses without a figure that have a section all the same."""
 
-LEFT_OUT = {"top_costs", "findings"}
+LEFT_OUT = {"top_costs", "findings", "advice"}
 """What stands at the top of the page."""
 
 PARAMETERS: dict[str, dict[str, Any]] = {"gpu_kernels_by_name": {"num_kernels": 10}}

@@ -49,14 +49,9 @@ _COLOURS = {
 }
 
 
-def records(result: Result) -> list[dict[str, Any]]:
-    """Give the rows of a result by name of column."""
-    return [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
-
-
 def scope_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
     """Say what the report is about: runs, ranks, events."""
-    health = records(store.run("rank_health", **scope))
+    health = store.run("rank_health", **scope).records()
     runs = {row["run"] for row in health}
     facts = [
         f"{len(runs):,} run{'s' if len(runs) != 1 else ''}",
@@ -87,7 +82,7 @@ def costs_markup(store: TraceStore, scope: Mapping[str, Any], rows: int) -> str:
             '<p class="quiet">Shares of the time of the steps, all ranks together. Idle and exposed '
             "times exclude each other; kernels are what the rest is spent on.</p>"
         )
-        for number, (run, same) in enumerate(groupby(records(result), key=lambda r: r["run"])):
+        for number, (run, same) in enumerate(groupby(result.records(), key=lambda r: r["run"])):
             if number < RUNS:
                 parts.append(_costs_of_run(run, list(same), several=_several(result)))
         parts.append(
@@ -140,7 +135,7 @@ def _statement(row: dict[str, Any], longest: float) -> str:
 def findings_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
     """List what is missing from the traces or wrong with them; notes are collapsed."""
     analysis = load_library().find("findings")
-    found = records(store.run("findings", **parameters_of(analysis, scope)))
+    found = store.run("findings", **parameters_of(analysis, scope)).records()
     loud = [row for row in found if row["severity"] != "note"]
     quiet = [row for row in found if row["severity"] == "note"]
     parts = ['<section id="findings">', "<h2>What limits these numbers</h2>"]

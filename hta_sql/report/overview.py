@@ -14,7 +14,6 @@ from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
 from hta_sql.words import counted, printable
 
 if TYPE_CHECKING:
-    from hta_sql.results.result import Result
     from hta_sql.store.trace_store import TraceStore
 
 RUNS = 6
@@ -29,16 +28,11 @@ LABELLED_SHARE = 0.08
 Row = dict[str, Any]
 
 
-def records(result: Result) -> list[Row]:
-    """Give the rows of a result by name of column."""
-    return [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
-
-
 def overview_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
     """Write the first screen of each run."""
     steps, late = (load_library().find(name) for name in ("step_accounting", "stragglers"))
-    accounted = records(store.run("step_accounting", **parameters_of(steps, scope)))
-    told = records(store.run("stragglers", **parameters_of(late, scope)))
+    accounted = store.run("step_accounting", **parameters_of(steps, scope)).records()
+    told = store.run("stragglers", **parameters_of(late, scope)).records()
     parts = ['<section id="overview">']
     if not accounted:
         parts.append(missing(no_rows(steps)))

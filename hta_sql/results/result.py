@@ -66,6 +66,11 @@ class Result:
         columns = [column.to_pylist() for column in self.arrow().columns]
         return list(zip(*columns, strict=True))
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows by name of column."""
+        records: list[dict[str, Any]] = self.arrow().to_pylist()
+        return records
+
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""

@@ -92,6 +92,8 @@ WITH
             CASE
                 WHEN k.kind = 'annotation' AND lib.loads_data(k.name) THEN 1
                 WHEN k.kind = 'frame' AND contains(k.name, 'torch/utils/data/') THEN 1
+                -- Old recorders write as an operator what is an annotation now.
+                WHEN k.kind = 'op' AND starts_with(k.name, 'enumerate(DataLoader)#') THEN 1
                 ELSE 0
             END AS loads
         FROM _kept AS k

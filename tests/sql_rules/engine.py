@@ -24,7 +24,7 @@ _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
 
 def engine_problems(library: Library) -> Iterator[str]:
     """Yield where words and engine disagree, each message with its file."""
-    of_table = {table.name: table.columns for table in library.tables}
+    listing = {about.name: about.columns for about in (*library.macros, *library.tables)}
     with duckdb.connect(":memory:") as con:
         # Only what the files stand on: each of them is created below, so that a refusal has a name.
         create_empty_tables(con, library)
@@ -35,7 +35,7 @@ def engine_problems(library: Library) -> Iterator[str]:
             except duckdb.Error as error:
                 yield f"{about.path}: the engine refuses it: {str(error).partition(chr(10))[0]}."
                 continue
-            listed = about.columns or of_table.get(columns_of(about) or "", ())
+            listed = about.columns or listing.get(columns_of(about) or "", ())
             schema, relation = _schema_and_relation(library, about)
             yield from (
                 f"{about.path}: {problem}."

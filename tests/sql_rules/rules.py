@@ -25,6 +25,7 @@ TOPICS = (
     "path",
     "compare",
     "health",
+    "advice",
 )
 STATUSES = ("stable", "experimental")
 FACTS = ("Status", "Since", "Reference", "Needs")
@@ -117,7 +118,7 @@ def words(about: SqlObject) -> Iterator[str]:
 
 
 def columns_of(about: SqlObject) -> str | None:
-    """The table whose columns a lib macro returns, where it says so instead of a list."""
+    """What has the columns that a lib macro returns, where it says so instead of listing them."""
     found = _COLUMNS_OF.search(about.text)
     return found.group(1) if found else None
 

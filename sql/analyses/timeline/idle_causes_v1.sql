@@ -45,98 +45,13 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   message        VARCHAR          What it means and what to try.
 --   look_at        VARCHAR          Analysis that shows more.
 WITH
-    parts AS MATERIALIZED (
-        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
-    ),
-    waiting AS (
-        SELECT p.* FROM parts AS p WHERE p.waits_for = 'host'
-    ),
-    launches AS (
-        SELECT DISTINCT g.run, g.rank, g.launch_id
-        FROM gpu_ops AS g
-        WHERE g.class NOT IN ('memory', 'sync') AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-    ),
-    named AS (
-        SELECT
-            s.part,
-            s.dur,
-            s.event_id,
-            s.is_loading,
-            s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronises,
-            p.drain_id IS NOT NULL AS is_drained,
-            CASE WHEN s.is_call AND l.launch_id IS NULL THEN s.call_name END AS call,
-            CASE level
-                WHEN 'operator' THEN {'cause': 'host operator', 'name': s.op_name}
-                WHEN 'outermost operator' THEN {'cause': 'host operator', 'name': s.outer_op_name}
-                WHEN 'module' THEN {'cause': 'module', 'name': s.module_name}
-                WHEN 'frame' THEN {'cause': 'python', 'name': s.frame_name}
-                WHEN 'annotation' THEN {'cause': 'annotation', 'name': s.annotation_name}
-                ELSE error('level: "' || level || '" is none of operator, outermost operator, module, frame, annotation')
-            END AS first,
-            CASE
-                WHEN s.inner_kind = 'op' THEN {'cause': 'host operator', 'name': s.inner_name}
-                WHEN s.inner_kind = 'frame' THEN {'cause': 'python', 'name': s.inner_name}
-                WHEN s.inner_kind = 'annotation' THEN {'cause': 'annotation', 'name': s.inner_name}
-                WHEN s.call_name IS NOT NULL THEN {'cause': 'runtime call', 'name': s.call_name}
-            END AS second,
-            regexp_replace(s.module_name, '_\d+$', '') AS module
-        FROM lib.host_stretches(runs, ranks, 'waiting') AS s
-        JOIN parts AS p ON p.part = s.part
-        LEFT JOIN launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
-    ),
-    told AS (
-        SELECT
-            n.part,
-            n.dur,
-            n.event_id,
-            CASE
-                WHEN n.is_loading THEN 'data loading'
-                WHEN n.synchronises THEN 'synchronisation'
-                WHEN n.call IS NOT NULL THEN 'runtime call'
-                WHEN n.first.name IS NOT NULL THEN n.first.cause
-                ELSE coalesce(n.second.cause, 'no event')
-            END AS cause,
-            CASE
-                WHEN n.event_id IS NULL THEN 'unknown'
-                WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronises THEN 'effect'
-                ELSE 'cause'
-            END AS role,
-            -- Frames of Python's own functions have addresses, which are never twice the same.
-            regexp_replace(coalesce(n.first.name, n.second.name), ' at 0x[0-9a-fA-F]+', '') AS name,
-            n.call,
-            n.module
-        FROM named AS n
-        UNION ALL
-        SELECT
-            p.part, p.dur, p.next_id,
-            CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE 'unknown' END, p.waits_for, NULL, NULL, NULL
-        FROM parts AS p
-        WHERE p.waits_for <> 'host'
-    ),
-    -- A gap has up to two parts in a step, and many stretches.
-    in_parts AS (
-        SELECT t.part, t.cause, t.role, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns, arg_max(t.event_id, (t.dur, -t.event_id)) AS event_id
-        FROM told AS t
-        GROUP BY ALL
-    ),
-    in_steps AS (
-        SELECT i.*, p.run, p.rank, p.ts, unnest(p.in_steps) AS step
-        FROM in_parts AS i
-        JOIN parts AS p ON p.part = i.part
-    ),
     spans AS (
         SELECT p.run, p.rank, sum(p.step_ns)::BIGINT AS step_ns
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
         GROUP BY p.run, p.rank
     ),
     causes AS (
-        SELECT
-            i.run, i.rank, i.cause, i.role, i.name, i.call, i.module,
-            sum(i.ns)::BIGINT AS idle_ns,
-            count(*) AS gap_count,
-            arg_max({'ns': i.ns, 'step': i.step, 'ts': i.ts, 'event_id': i.event_id}, (i.ns, -i.ts, -coalesce(i.step, 0))) AS longest
-        FROM in_steps AS i
-        GROUP BY ALL
+        FROM lib.caused_idle(runs, ranks, steps, include_last_profiler_step, level)
     )
 SELECT
     c.run,
@@ -151,10 +66,10 @@ SELECT
     100::DOUBLE * c.idle_ns / sum(c.idle_ns) OVER (PARTITION BY c.run, c.rank) AS idle_pct,
     100::DOUBLE * c.idle_ns / s.step_ns AS step_pct,
     c.gap_count,
-    c.longest.ns AS longest_ns,
-    c.longest.step AS longest_step,
-    c.longest.ts AS longest_ts,
-    c.longest.event_id AS event_id,
+    c.longest_ns,
+    c.longest_step,
+    c.longest_ts,
+    c.event_id,
     CASE c.cause
         WHEN 'data loading' THEN 'GPUs wait for data: the host is in the data loader. Try more workers, pinned memory, prefetching, or cheaper preprocessing.'
         WHEN 'synchronisation' THEN 'The host returns from waiting for the GPU with nothing queued behind. Try without .item(), .cpu(), if on a tensor or synchronize() there.'

@@ -1,0 +1,67 @@
+"""``hta-sql advice``: what to do about a job, what saves most first."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hta_sql.cli.messages import note
+from hta_sql.cli.options import INTEGERS, STORE
+
+
+@click.command(short_help="Say what to do, what it saves at most, and how to check it.")
+@click.argument("store", type=STORE, metavar="STORE|TRACES")
+@click.option("--runs", metavar="RUN,RUN", help="Runs to include.", show_default="all")
+@click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
+@click.option(
+    "--min-pct",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Only what saves at least this share of the steps.",
+)
+def advice(*, store: Path, runs: str | None, ranks: list[int] | None, min_pct: float) -> None:
+    """Say what to do about the job in a STORE: each rule that speaks, what saves most first.
+
+    A saving is a ceiling, no promise: the time of the steps that the rule is about. Savings of two
+    rules may overlap. As a table, with queries that show the evidence: hta-sql run STORE advice.
+    """
+    from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.words import counted  # noqa: PLC0415
+
+    chosen: dict[str, Any] = {"min_pct": min_pct, "ranks": ranks}
+    chosen["runs"] = [run.strip() for run in runs.split(",")] if runs else None
+    given = {key: value for key, value in chosen.items() if value is not None}
+    with asked(store) as opened:
+        found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
+        for run, rows in groupby(found, key=lambda row: row["run"]):
+            told = list(rows)
+            click.echo(f"{run}: {counted(len(told), 'rule')} of advice")
+            for row in told:
+                click.echo(_paragraph(row, str(store)))
+        if not found:
+            note("No rule has anything to say: none finds what would save enough to matter.")
+
+
+def _paragraph(row: dict[str, Any], store: str) -> str:
+    from hta_sql.words import cut_middle, printable, time_text  # noqa: PLC0415
+
+    saves = "saves what cannot be told"
+    if row["ceiling_ns"] is not None:
+        saves = (
+            f"saves {time_text(row['step_saved_ns'])} a step at most ({row['ceiling_pct']:.1f} %)"
+        )
+    where = f"rank {row['rank']}"
+    if row["rank_count"] > 1:
+        where = f"{row['rank_count']} ranks, most on {where}"
+    subject = printable(cut_middle(row["subject"], 80)) if row["subject"] else ""
+    lines = [
+        f"\n{row['place']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}",
+        f"   {printable(row['message'])}{f' Most: {subject}.' if subject else ''}",
+        f"   Try: {row['remedy']}",
+        f"   See: hta-sql run {store} {row['next_analysis']}   [{row['finding_id']}]",
+    ]
+    return "\n".join(lines)

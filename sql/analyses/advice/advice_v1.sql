@@ -1,0 +1,144 @@
+-- What to do: each rule that speaks, what it would save at most, and how to check it; what saves most first.
+--
+-- A ceiling is no promise: it is no more than the part of the steps that the rule is about (idle time, exposed transfer or
+-- wait, exposed copies, computation), each of which lies on the way of the step, and no less than what a perfect
+-- remedy brings. Ceilings of two rules may overlap, so they do not add up. A rule says nothing where its share of
+-- the steps is too small to matter: the file lib/advice_<rule>.sql has the condition and its source.
+--
+-- Status: experimental
+-- Since: 0.1
+-- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules
+-- Needs: GPU activity; steps need the profiler's schedule
+CREATE OR REPLACE MACRO advice_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Only rules that save at least this share of the steps; those without a ceiling are always shown [%].
+    min_pct DOUBLE := 0.0
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   place          BIGINT [1]      1 for what saves most in the run; the same for all ranks of a rule.
+--   rule           VARCHAR         Name of the rule.
+--   title          VARCHAR         What to do, in a few words.
+--   rank           INTEGER         Rank of the process.
+--   is_worst       BOOLEAN         Of the ranks of the rule, the one with the highest ceiling: a row a rule.
+--   rank_count     BIGINT [count]  Ranks of the run that it speaks of.
+--   severity       VARCHAR         high from 10 % of the steps on, medium from 3 % on, else low; medium without a ceiling.
+--   ceiling_ns     BIGINT [ns]     What can be saved at most, in all steps; NULL if that cannot be told.
+--   ceiling_pct    DOUBLE [%]      The same as a share of the steps.
+--   step_saved_ns  DOUBLE [ns]     The same a step.
+--   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
+--   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
+--   event_count    BIGINT [count]  Events or gaps behind it.
+--   own_ns         BIGINT [ns]     What those take.
+--   message        VARCHAR         What was found, in a sentence with its figures.
+--   remedy         VARCHAR         What to try.
+--   next_analysis  VARCHAR         Analysis that shows more.
+--   evidence_sql   VARCHAR         Query that shows it.
+--   event_id       BIGINT          An event to look at; NULL if there is none.
+--   finding_id     VARCHAR         Name of the finding, the same as long as run, rank, rule and subject are.
+WITH
+    spans AS MATERIALIZED (
+        FROM lib.advice_spans(runs, ranks, steps, include_last_profiler_step)
+    ),
+    idle AS MATERIALIZED (
+        FROM lib.caused_idle(runs, ranks, steps, include_last_profiler_step, 'operator')
+    ),
+    kernels AS MATERIALIZED (
+        FROM lib.advice_kernels(runs, ranks, steps, include_last_profiler_step)
+    ),
+    found AS (
+        FROM lib.advice_data_loading('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib.advice_synchronisation('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib.advice_launch_bound('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib.advice_host_work('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib.advice_driver_memory('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib.advice_module_loading('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib.advice_pageable_copies('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_exposed_copies('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_unfused_attention('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_misaligned_products('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_single_precision('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_small_kernels('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_zeroed_gradients('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_exposed_transfer('spans', 'kernels')
+        UNION ALL BY NAME
+        FROM lib.advice_unfused_optimizer('spans', runs, ranks, steps, include_last_profiler_step)
+        UNION ALL BY NAME
+        FROM lib.advice_late_rank('spans', runs, ranks)
+        UNION ALL BY NAME
+        FROM lib.advice_data_parallel(runs, ranks)
+        UNION ALL BY NAME
+        FROM lib.advice_gloo_for_gpus(runs, ranks)
+        UNION ALL BY NAME
+        FROM lib.advice_memory_near_limit(runs, ranks)
+    ),
+    kernel_names AS MATERIALIZED (
+        SELECT DISTINCT f.subject AS name
+        FROM found AS f
+        WHERE f.subject IN (SELECT k.name FROM kernels AS k)
+    ),
+    short AS (
+        SELECT n.name, n.short_name FROM lib.short_names('kernel_names') AS n
+    ),
+    measured AS (
+        SELECT
+            f.* REPLACE (coalesce(n.short_name, f.subject) AS subject), s.step_count, s.step_ns,
+            100 * (f.ceiling_ns / nullif(s.step_ns, 0)) AS ceiling_pct
+        FROM found AS f
+        LEFT JOIN spans AS s ON s.run = f.run AND s.rank = f.rank
+        LEFT JOIN short AS n ON n.name = f.subject
+    ),
+    ranked AS (
+        SELECT
+            m.*,
+            count(*) OVER rule AS rank_count,
+            max(m.ceiling_ns) OVER rule AS most_ns,
+            row_number() OVER (PARTITION BY m.run, m.rule ORDER BY m.ceiling_ns DESC NULLS LAST, m.rank) = 1 AS is_worst
+        FROM measured AS m
+        WHERE coalesce(m.ceiling_pct >= min_pct, true)
+        WINDOW rule AS (PARTITION BY m.run, m.rule)
+    )
+SELECT
+    r.run,
+    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule) AS place,
+    r.rule,
+    r.title,
+    r.rank,
+    r.is_worst,
+    r.rank_count,
+    CASE WHEN r.ceiling_pct >= 10 THEN 'high' WHEN r.ceiling_pct >= 3 OR r.ceiling_pct IS NULL THEN 'medium' ELSE 'low' END AS severity,
+    r.ceiling_ns::BIGINT AS ceiling_ns,
+    r.ceiling_pct,
+    r.ceiling_ns / r.step_count AS step_saved_ns,
+    r.confidence,
+    r.subject,
+    r.event_count,
+    r.own_ns,
+    r.finding AS message,
+    r.remedy,
+    r.next_analysis,
+    r.evidence_sql,
+    r.event_id,
+    substr(md5(concat_ws(chr(31), r.run, r.rank, r.rule, r.subject)), 1, 12) AS finding_id
+FROM ranked AS r
+ORDER BY r.run, place, r.is_worst DESC, r.rank

@@ -1,0 +1,51 @@
+-- Advice: GPUs wait for data for 5 % of the steps or more.
+--
+-- That share is the TensorBoard profiler plugin's; here only what the device idles meanwhile counts.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.advice_data_loading(
+    -- Name of a relation with the columns of lib.advice_spans.
+    spans,
+    -- Name of a relation with the columns of lib.caused_idle.
+    idle
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   rule           VARCHAR         Name of the rule.
+--   title          VARCHAR         What to do, in a few words.
+--   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
+--   event_count    BIGINT [count]  Events or gaps that make the rule speak.
+--   own_ns         BIGINT [ns]     What they take; NULL if that is no time.
+--   ceiling_ns     BIGINT [ns]     What can be saved at most: no more than the part of the steps that it is in; NULL if that cannot be told.
+--   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
+--   event_id       BIGINT          An event to look at; NULL if there is none.
+--   finding        VARCHAR         What was found, in a sentence with its figures.
+--   remedy         VARCHAR         What to try.
+--   evidence_sql   VARCHAR         Query that shows it.
+--   next_analysis  VARCHAR         Analysis that shows more.
+WITH
+    _found AS (
+        SELECT
+            i.run, i.rank,
+            arg_max(coalesce(i.name, i.call), (i.idle_ns, i.name)) AS subject,
+            sum(i.gap_count)::BIGINT AS event_count,
+            sum(i.idle_ns)::BIGINT AS own_ns,
+            arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
+        FROM query_table(idle) AS i
+        WHERE i.cause = 'data loading'
+        GROUP BY i.run, i.rank
+    )
+SELECT
+    f.run, f.rank, 'data_loading' AS rule, 'Load data faster' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', 100 * f.own_ns / s.step_ns) AS finding,
+    CASE
+        WHEN contains(f.subject, 'SingleProcess') THEN 'The loader has no workers: num_workers=4 or more, pin_memory=True, and cheaper preprocessing.'
+        ELSE 'More workers (num_workers), pin_memory=True, a larger prefetch_factor, cheaper preprocessing, or data closer by.'
+    END AS remedy,
+    format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''data loading''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
+    'idle_causes' AS next_analysis
+FROM _found AS f
+JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+WHERE 100 * f.own_ns >= 5 * s.step_ns

@@ -1,0 +1,31 @@
+-- Advice: a rank is late by habit, and the others wait for it.
+--
+-- What can be saved is what it waits less than the others, and no more than the longest wait of one of them.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.advice_late_rank(
+    -- Name of a relation with the columns of lib.advice_spans.
+    spans,
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns: those of advice_data_loading.
+WITH
+    _longest AS (
+        SELECT s.run, max(s.wait_ns) AS wait_ns
+        FROM query_table(spans) AS s
+        GROUP BY s.run
+    )
+SELECT
+    j.run, j.rank, 'late_rank' AS rule, 'See why this rank is late' AS title, 'rank ' || j.rank AS subject, j.last_count AS event_count, j.excess_ns AS own_ns, least(j.excess_ns, l.wait_ns) AS ceiling_ns,
+    'high' AS confidence, NULL::BIGINT AS event_id,
+    printf('Rank %d comes last in %d of %d collectives, and the others wait for it.', j.rank, j.last_count, j.collective_count) AS finding,
+    'stragglers says why: other work, slower clocks, its host, its data.' AS remedy,
+    format('FROM stragglers_v1(runs := [''{}''], ranks := [{}])', replace(j.run, '''', ''''''), j.rank) AS evidence_sql,
+    'stragglers' AS next_analysis
+FROM lib.late_ranks(runs, 1.0) AS j
+JOIN _longest AS l ON l.run = j.run
+WHERE j.is_late AND lib.wanted(ranks, j.rank)

@@ -1,0 +1,34 @@
+-- What the steps of each rank are made of: parts that sum to them, the most that advice can save.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.advice_spans(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process.
+--   step_count   BIGINT [count]  Steps; 1 for a trace without.
+--   step_ns      BIGINT [ns]     All of their time.
+--   compute_ns   BIGINT [ns]     A computation kernel runs.
+--   transfer_ns  BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
+--   wait_ns      BIGINT [ns]     Neither, but a collective that waits for another rank.
+--   memory_ns    BIGINT [ns]     None of these, but a copy or memset.
+--   idle_ns      BIGINT [ns]     Nothing.
+SELECT
+    p.run, p.rank, count(*) AS step_count,
+    sum(p.step_ns)::BIGINT AS step_ns,
+    sum(p.compute_ns)::BIGINT AS compute_ns,
+    sum(p.exposed_transfer_ns)::BIGINT AS transfer_ns,
+    sum(p.exposed_wait_ns)::BIGINT AS wait_ns,
+    sum(p.exposed_memory_ns)::BIGINT AS memory_ns,
+    sum(p.idle_before_ns + p.idle_between_ns + p.idle_after_ns)::BIGINT AS idle_ns
+FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+GROUP BY p.run, p.rank

@@ -1,0 +1,124 @@
+-- The idle time of devices by what the host was doing on the thread that launches next.
+--
+-- The rows of a rank sum to its idle time in the steps. What they mean stands at the analysis idle_causes.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.caused_idle(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step,
+    -- What is named first: operator, outermost operator, module, frame or annotation.
+    level
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   cause         VARCHAR         data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue or unknown.
+--   role          VARCHAR         cause; effect: runs after a synchronisation that drained the queue; device; unknown.
+--   name          VARCHAR         What the host was in, by level; NULL if nothing was open or it is the device's.
+--   call          VARCHAR         Runtime call that it was in, but for those that launch kernels; NULL otherwise.
+--   module        VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
+--   idle_ns       BIGINT [ns]     Idle time.
+--   gap_count     BIGINT [count]  Gaps that it is in; one over the bound of two steps counts in each.
+--   longest_ns    BIGINT [ns]     Most of it in one gap.
+--   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
+--   longest_ts    BIGINT [ns]     Start of what counts of that gap, since the run's first event.
+--   event_id      BIGINT          What to look at there; NULL if unknown.
+WITH
+    _parts AS MATERIALIZED (
+        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
+    ),
+    _waiting AS (
+        SELECT p.* FROM _parts AS p WHERE p.waits_for = 'host'
+    ),
+    _launches AS (
+        SELECT DISTINCT g.run, g.rank, g.launch_id
+        FROM gpu_ops AS g
+        WHERE g.class NOT IN ('memory', 'sync') AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    _named AS (
+        SELECT
+            s.part,
+            s.dur,
+            s.event_id,
+            s.is_loading,
+            s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronises,
+            p.drain_id IS NOT NULL AS is_drained,
+            CASE WHEN s.is_call AND l.launch_id IS NULL THEN s.call_name END AS call,
+            CASE level
+                WHEN 'operator' THEN {'cause': 'host operator', 'name': s.op_name}
+                WHEN 'outermost operator' THEN {'cause': 'host operator', 'name': s.outer_op_name}
+                WHEN 'module' THEN {'cause': 'module', 'name': s.module_name}
+                WHEN 'frame' THEN {'cause': 'python', 'name': s.frame_name}
+                WHEN 'annotation' THEN {'cause': 'annotation', 'name': s.annotation_name}
+                ELSE error('level: "' || level || '" is none of operator, outermost operator, module, frame, annotation')
+            END AS first,
+            CASE
+                WHEN s.inner_kind = 'op' THEN {'cause': 'host operator', 'name': s.inner_name}
+                WHEN s.inner_kind = 'frame' THEN {'cause': 'python', 'name': s.inner_name}
+                WHEN s.inner_kind = 'annotation' THEN {'cause': 'annotation', 'name': s.inner_name}
+                WHEN s.call_name IS NOT NULL THEN {'cause': 'runtime call', 'name': s.call_name}
+            END AS second,
+            regexp_replace(s.module_name, '_\d+$', '') AS module
+        FROM lib.host_stretches(runs, ranks, '_waiting') AS s
+        JOIN _parts AS p ON p.part = s.part
+        LEFT JOIN _launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
+    ),
+    _told AS (
+        SELECT
+            n.part,
+            n.dur,
+            n.event_id,
+            CASE
+                WHEN n.is_loading THEN 'data loading'
+                WHEN n.synchronises THEN 'synchronisation'
+                WHEN n.call IS NOT NULL THEN 'runtime call'
+                WHEN n.first.name IS NOT NULL THEN n.first.cause
+                ELSE coalesce(n.second.cause, 'no event')
+            END AS cause,
+            CASE
+                WHEN n.event_id IS NULL THEN 'unknown'
+                WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronises THEN 'effect'
+                ELSE 'cause'
+            END AS role,
+            -- Frames of Python's own functions have addresses, which are never twice the same.
+            regexp_replace(coalesce(n.first.name, n.second.name), ' at 0x[0-9a-fA-F]+', '') AS name,
+            n.call,
+            n.module
+        FROM _named AS n
+        UNION ALL
+        SELECT
+            p.part, p.dur, p.next_id,
+            CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE 'unknown' END, p.waits_for, NULL, NULL, NULL
+        FROM _parts AS p
+        WHERE p.waits_for <> 'host'
+    ),
+    -- A gap has up to two parts in a step, and many stretches.
+    _in_parts AS (
+        SELECT t.part, t.cause, t.role, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns, arg_max(t.event_id, (t.dur, -t.event_id)) AS event_id
+        FROM _told AS t
+        GROUP BY ALL
+    ),
+    _in_steps AS (
+        SELECT i.*, p.run, p.rank, p.ts, unnest(p.in_steps) AS step
+        FROM _in_parts AS i
+        JOIN _parts AS p ON p.part = i.part
+    ),
+    _summed AS (
+        SELECT
+            i.run, i.rank, i.cause, i.role, i.name, i.call, i.module,
+            sum(i.ns)::BIGINT AS idle_ns,
+            count(*) AS gap_count,
+            arg_max({'ns': i.ns, 'step': i.step, 'ts': i.ts, 'event_id': i.event_id}, (i.ns, -i.ts, -coalesce(i.step, 0))) AS longest
+        FROM _in_steps AS i
+        GROUP BY ALL
+    )
+SELECT
+    s.* EXCLUDE (longest), s.longest.ns AS longest_ns, s.longest.step AS longest_step, s.longest.ts AS longest_ts, s.longest.event_id AS event_id
+FROM _summed AS s

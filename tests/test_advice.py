@@ -1,0 +1,297 @@
+"""Each rule of advice speaks where it should, and says nothing where a little less is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql import TraceStore
+from hta_sql.cli import main
+
+STEP_US = 100_000
+Event = dict[str, Any]
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"
+
+
+@dataclass
+class Step:
+    """One step of a rank, 100 ms long, and a second one that is left out. Times in µs."""
+
+    events: list[Event] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    launched: int = 0
+
+    def host(self, cat: str, name: str, ts: float, end: float, **args: Any) -> None:
+        """Record what the main thread does."""
+        of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "args": args}
+        self.events.append(of | {"ts": ts, "dur": end - ts})
+
+    def device(self, name: str, ts: float, end: float, **options: Any) -> None:
+        """Record a kernel or copy, launched 2 µs before it runs if not earlier, by an operator if any."""
+        self.launched += 1
+        launch = options.get("launch", ts - 2)
+        stream, number = options.get("stream", 7), options.get("device", 0)
+        kind = "gpu_memcpy" if name.startswith("Memcpy") else "kernel"
+        if "op" in options:
+            self.host("cpu_op", options["op"], launch, launch + 1)
+        self.host("cuda_runtime", "cudaLaunchKernel", launch, launch + 1, correlation=self.launched)
+        args = {"device": number, "stream": stream, "correlation": self.launched}
+        of = {"ph": "X", "cat": kind, "name": name, "pid": number, "tid": stream, "args": args}
+        self.events.append(of | {"ts": ts, "dur": end - ts})
+
+    def busy(self, ts: float, end: float) -> None:
+        """Let the device compute, launched as early as can be."""
+        self.device("gemm_bf16", ts, end, launch=max(0, ts - 2))
+
+    def trace(self) -> dict[str, Any]:
+        """The trace file."""
+        for number in (1, 2):
+            start = (number - 1) * STEP_US
+            self.host("user_annotation", f"ProfilerStep#{number}", start, start + STEP_US)
+        return self.facts | {"traceEvents": self.events}
+
+
+def gap(us: float, cat: str, name: str) -> Step:
+    """The device waits at first, while the host is in one event."""
+    step = Step()
+    step.host(cat, name, 0, us)
+    step.busy(us + 2, STEP_US)
+    return step
+
+
+def gaps(us: float, count: int) -> Step:
+    """Many gaps in which an operator launches."""
+    step = Step()
+    for number in range(count):
+        ts = 2 + number * (us + 10)
+        step.device("add", ts, ts + 10, launch=ts - 3, op="aten::add")
+    step.busy(2 + count * (us + 10), STEP_US)
+    return step
+
+
+def synchronised(us: float) -> Step:
+    """The host sleeps on after the device is through."""
+    step = Step()
+    step.device("gemm_bf16", 2, 40_000)
+    step.host("cuda_runtime", "cudaStreamSynchronize", 10, 40_000 + us)
+    step.busy(40_000 + us + 4, STEP_US)
+    return step
+
+
+def running(name: str, us: float, **options: Any) -> Step:
+    """One operation of the device, and computation before and after."""
+    step = Step()
+    step.busy(2, 10_000)
+    step.device(name, 10_000, 10_000 + us, launch=5, **options)
+    step.busy(10_000 + us, STEP_US)
+    return step
+
+
+def attention(products: int) -> Step:
+    """A softmax between products."""
+    step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
+    for number in range(products):
+        step.device("bmm_kernel", 50_000 + number, 50_001 + number, launch=9, op="aten::bmm")
+    return step
+
+
+def single_precision(name: str, major: int) -> Step:
+    """Products on a device with or without tensor cores."""
+    step = running(name, 8_000, op="aten::mm")
+    step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "computeMajor": major}]
+    return step
+
+
+def small(us: float, count: int) -> Step:
+    """Many elementwise kernels, one after another."""
+    step = Step()
+    for number in range(count):
+        ts = 2 + number * us
+        step.device(ELEMENTWISE, ts, ts + us, launch=max(0, ts - 2))
+    step.busy(2 + count * us, STEP_US)
+    return step
+
+
+def annotated(name: str, kernel: str, us: float, count: int) -> Step:
+    """Kernels that are launched in an annotation."""
+    step = Step()
+    step.busy(2, 10_000)
+    for number in range(count):
+        ts = 10_000 + number * us
+        step.device(kernel, ts, ts + us, launch=100 + number * 2)
+    step.host("user_annotation", name, 99, 101 + count * 2)
+    step.busy(10_000 + count * us, STEP_US)
+    return step
+
+
+def transfer(*, hidden: bool) -> Step:
+    """A collective, under computation or not."""
+    step = running("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 6_000, stream=9)
+    if hidden:
+        step.device("gemm_bf16", 9_000, 17_000, launch=6)
+    return step
+
+
+def data_parallel(devices: int) -> Step:
+    """One process, and as many devices."""
+    step = Step()
+    step.host("cpu_op", "DataParallel.forward", 0, 50)
+    for number in range(devices):
+        step.device("gemm_bf16", 10 + number, STEP_US, launch=5 + number, device=number)
+    return step
+
+
+def communicating(backend: str) -> Step:
+    """A rank of two, with a device."""
+    step = running("gemm_bf16", 10)
+    step.facts["distributedInfo"] = {"backend": backend, "rank": 0, "world_size": 2}
+    return step
+
+
+def allocated(share: int) -> Step:
+    """So many of 100 bytes are reserved."""
+    step = running("gemm_bf16", 10)
+    step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "totalGlobalMem": 100}]
+    args = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": share}
+    args |= {"Total Allocated": share - 5, "Total Reserved": share}
+    of = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1}
+    step.events.append(of | {"ts": 20, "args": args})
+    return step
+
+
+LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+GEMM = "cutlass_80_tensorop_s16816gemm_f16_64x64_64x6_tn_align"
+CASES: dict[str, tuple[Step, Step]] = {
+    "data_loading": (gap(6_000, "user_annotation", LOADER), gap(4_000, "user_annotation", LOADER)),
+    "synchronisation": (synchronised(3_000), synchronised(1_000)),
+    "launch_bound": (gaps(100, 120), gaps(100, 80)),
+    "host_work": (gap(6_000, "cpu_op", "aten::unique"), gap(4_000, "cpu_op", "aten::unique")),
+    "driver_memory": (
+        gap(1_500, "cuda_runtime", "cudaMalloc"),
+        gap(500, "cuda_runtime", "cudaMalloc"),
+    ),
+    "module_loading": (
+        gap(1_500, "cuda_driver", "cuModuleLoadData"),
+        gap(500, "cuda_driver", "cuModuleLoadData"),
+    ),
+    "pageable_copies": (
+        running("Memcpy HtoD (Pageable -> Device)", 1_500),
+        running("Memcpy HtoD (Pinned -> Device)", 1_500),
+    ),
+    "exposed_copies": (
+        running("Memcpy DtoH (Device -> Pinned)", 6_000),
+        running("Memcpy DtoH (Device -> Pinned)", 4_000),
+    ),
+    "unfused_attention": (attention(2), attention(1)),
+    "misaligned_products": (running(f"{GEMM}1", 2_000), running(f"{GEMM}16", 2_000)),
+    "single_precision": (
+        single_precision("ampere_sgemm_128x64_tn", 8),
+        single_precision("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x64", 8),
+    ),
+    "small_kernels": (small(6, 1_000), small(12, 500)),
+    "zeroed_gradients": (
+        annotated("Optimizer.zero_grad#SGD.zero_grad", ELEMENTWISE, 300, 2),
+        annotated("Optimizer.zero_grad#SGD.zero_grad", ELEMENTWISE, 200, 2),
+    ),
+    "exposed_transfer": (transfer(hidden=False), transfer(hidden=True)),
+    "unfused_optimizer": (
+        annotated("Optimizer.step#Adam.step", ELEMENTWISE, 30, 101),
+        annotated("Optimizer.step#Adam.step", ELEMENTWISE, 30, 100),
+    ),
+    "data_parallel": (data_parallel(2), data_parallel(1)),
+    "gloo_for_gpus": (communicating("gloo"), communicating("nccl")),
+    "memory_near_limit": (allocated(91), allocated(90)),
+}
+"""Rule ─▶ a step in which it speaks, and one in which it does not."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with two runs for each rule."""
+    folder = tmp_path_factory.mktemp("advice")
+    for rule, steps in CASES.items():
+        for run, step in zip((rule, f"{rule}-silent"), steps, strict=True):
+            path = folder / f"{run}.json"
+            path.write_text(json.dumps(step.trace()), encoding="utf-8")
+            hta_sql.ingest_shard({0: str(path)}, folder / "s", run=run, jobs=1, shard=(1, 1))
+    with hta_sql.publish(folder / "s") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def rows(store: TraceStore) -> dict[str, dict[str, dict[str, Any]]]:
+    """Run ─▶ rule ─▶ row."""
+    found: dict[str, dict[str, dict[str, Any]]] = {run: {} for run in store.runs()}
+    for row in store.run("advice").records():
+        found[row["run"]][row["rule"]] = row
+    return found
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_speaks_where_it_should(rule: str, rows: dict[str, dict[str, Any]]) -> None:
+    """It alone, and with no more than there is to be saved."""
+    assert list(rows[rule]) == [rule]
+    row = rows[rule][rule]
+    assert row["place"] == row["rank_count"] == 1
+    assert row["is_worst"]
+    assert row["ceiling_ns"] is None or 0 < row["ceiling_ns"] <= row["own_ns"]
+    assert row["title"]
+    assert row["remedy"].endswith(".")
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> None:
+    """And no other one speaks instead."""
+    assert rows[f"{rule}-silent"] == {}
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_the_evidence_can_be_asked_for(
+    rule: str, store: TraceStore, rows: dict[str, dict[str, Any]]
+) -> None:
+    """The query of a finding has rows, and the next analysis is one."""
+    row = rows[rule][rule]
+    assert len(store.sql(row["evidence_sql"]))
+    store.run(row["next_analysis"], runs=[rule])
+
+
+CEILINGS_US = {
+    "data_loading": 6_000,
+    "synchronisation": 3_001,  # 3 ms under the call, and the next launch; between them nothing is recorded
+    "driver_memory": 1_500,
+    "pageable_copies": 1_500,
+    "unfused_attention": 4_000,
+    "single_precision": 7_000,
+    "small_kernels": 6_000,
+    "exposed_transfer": 6_000,
+    "unfused_optimizer": 3_030,
+    "memory_near_limit": None,
+}
+
+
+@pytest.mark.parametrize("rule", CEILINGS_US)
+def test_what_can_be_saved(rule: str, rows: dict[str, dict[str, Any]]) -> None:
+    """To the nanosecond; products in single precision leave an eighth of their time."""
+    row, us = rows[rule][rule], CEILINGS_US[rule]
+    assert row["ceiling_ns"] == (None if us is None else us * 1_000)
+    assert row["ceiling_pct"] == (None if us is None else pytest.approx(us / 1_000))
+
+
+def test_the_command_says_it_in_words(
+    store: TraceStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What, how much, what to try, where to look; and that there is nothing."""
+    assert main(["advice", str(store.path), "--runs", "single_precision"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(
+        "single_precision: 1 rule of advice\n\n1. Use the tensor cores: saves 7.000 ms"
+    )
+    assert "Try: torch.set_float32_matmul_precision" in told
+    assert "See: hta-sql run" in told
+    assert main(["advice", str(store.path), "--runs", "single_precision-silent"]) == 0
+    assert "No rule has anything to say" in capsys.readouterr().err
