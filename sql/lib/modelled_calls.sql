@@ -73,23 +73,10 @@ WITH
     _work AS MATERIALIZED (
         SELECT w.* FROM lib.operator_work('_arguments') AS w
     ),
-    -- Recorders number devices otherwise than their list does: where all are of one model, that is it.
-    _models AS (
-        SELECT d.run, d.rank, NULL::BIGINT AS device, min(d.name) AS model
-        FROM devices AS d
-        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
-        GROUP BY d.run, d.rank
-        HAVING min(d.name) = max(d.name)
-        UNION ALL
-        SELECT d.run, d.rank, d.device, d.name
-        FROM devices AS d
-        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
-        QUALIFY min(d.name) OVER (PARTITION BY d.run, d.rank) <> max(d.name) OVER (PARTITION BY d.run, d.rank)
-    ),
     _devices AS (
         SELECT m.run, m.rank, m.device, p.*
-        FROM _models AS m
-        JOIN device_peaks AS p ON regexp_matches(m.model, p.pattern)
+        FROM lib.device_models(runs, ranks) AS m
+        JOIN device_peaks AS p ON regexp_matches(m.name, p.pattern)
         QUALIFY row_number() OVER (PARTITION BY m.run, m.rank, m.device ORDER BY p.priority) = 1
     ),
     _worked AS (
@@ -126,7 +113,7 @@ WITH
         FROM _calls AS c
         LEFT JOIN _inputs AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.op_id
         LEFT JOIN _work AS w ON w.call_id = i.call_id
-        LEFT JOIN _devices AS p ON p.run = c.run AND p.rank = c.rank AND coalesce(p.device = c.device, true)
+        LEFT JOIN _devices AS p ON p.run = c.run AND p.rank = c.rank AND p.device IS NOT DISTINCT FROM c.device
     ),
     _peaked AS (
         SELECT

@@ -129,7 +129,7 @@ SELECT
     s.run,
     s.rank,
     s.device,
-    v.name AS device_name,
+    n.name AS device_name,
     v.compute_major || '.' || v.compute_minor AS compute_capability,
     v.multiprocessor_count::BIGINT AS multiprocessor_count,
     s.observed_ns,
@@ -147,6 +147,7 @@ SELECT
     v.total_memory_bytes AS capacity_bytes,
     100 * (greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) / nullif(v.total_memory_bytes, 0)) AS peak_pct
 FROM summed AS s
+LEFT JOIN lib.device_models(runs, ranks) AS n ON n.run = s.run AND n.rank = s.rank AND n.device = s.device
 LEFT JOIN devices AS v ON v.run = s.run AND v.rank = s.rank AND v.device = s.device
 LEFT JOIN peaks AS p ON p.run = s.run AND p.rank = s.rank AND p.device = s.device
 ORDER BY s.run, s.rank, s.device

@@ -91,15 +91,10 @@ WITH
         FROM peaks AS p
         GROUP BY p.run
     ),
-    used AS (
-        SELECT DISTINCT g.run, g.rank, g.device
-        FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-    ),
     models AS (
         SELECT v.run, v.name, count(*) AS device_count
-        FROM used AS u
-        JOIN devices AS v ON v.run = u.run AND v.rank = u.rank AND v.device = u.device
+        FROM lib.device_models(runs, ranks) AS v
+        WHERE v.name IS NOT NULL
         GROUP BY v.run, v.name
     ),
     most AS (

@@ -1,0 +1,35 @@
+-- The model of each device that ran something.
+--
+-- Recorders of AMD's devices number them otherwise than the trace's list of devices does: where all devices of a rank
+-- are of one model, that is it.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.device_models(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run     VARCHAR  Run name.
+--   rank    INTEGER  Rank of the process.
+--   device  BIGINT   Device number, as of gpu_ops.
+--   name    VARCHAR  Its model; NULL where the trace does not say it.
+WITH
+    _used AS (
+        SELECT DISTINCT g.run, g.rank, g.device
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    _only AS (
+        SELECT d.run, d.rank, min(d.name) AS name
+        FROM devices AS d
+        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
+        GROUP BY d.run, d.rank
+        HAVING min(d.name) = max(d.name)
+    )
+SELECT u.run AS run, u.rank AS rank, u.device AS device, coalesce(o.name, d.name) AS name
+FROM _used AS u
+LEFT JOIN _only AS o ON o.run = u.run AND o.rank = u.rank
+LEFT JOIN devices AS d ON d.run = u.run AND d.rank = u.rank AND d.device = u.device
