@@ -20,7 +20,7 @@ JOBS = {
 }
 """Job ─▶ what TraceLens may be off by with each kernel [us]."""
 
-CATEGORIES = {
+CATEGORIES: dict[str, str | dict[str, str]] = {
     "convolution": {"forward": "CONV_fwd", "backward": "CONV_bwd"},
     "norm": {"forward": "NORM_fwd", "backward": "NORM_bwd"},
     "elementwise": "elementwise",
