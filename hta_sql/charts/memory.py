@@ -95,7 +95,8 @@ def _curve(
     first, length, time, unit = axis
     highest, capacity = float(peak["allocated_bytes"]), float(peak["capacity_bytes"] or math.nan)
     reserved = float(rows["reserved_bytes"].astype(float).max())
-    size, name = size_unit(max(highest, 0 if math.isnan(reserved) else reserved))
+    top = max(highest, 0 if math.isnan(reserved) else reserved)
+    size, name = size_unit(top)
     points = rows.assign(
         time=(rows["ts"] - first) / time,
         allocated=rows["allocated_bytes"] / size,
@@ -106,7 +107,9 @@ def _curve(
     words += "" if math.isnan(capacity) else f", of {size_text(capacity)}"
     whole = alt.Scale(domain=[0, length], nice=False)
     x = alt.X("time:Q", title=f"Time [{unit}]", scale=whole)
-    y = alt.Y("allocated:Q", title=name)
+    # A little more than the highest: a peak at the edge would be cut in half.
+    height = alt.Scale(domain=[0, 1.06 * top / size], nice=False)
+    y = alt.Y("allocated:Q", title=name, scale=height)
     base = alt.Chart(data(points[["lane", "time", "allocated", "reserved"]]))
     area = base.mark_area(
         interpolate="step-after", color=CLASS_COLOURS["memory"], opacity=0.6
@@ -117,7 +120,7 @@ def _curve(
         .mark_circle(color=OUTLIER_COLOUR, size=60, opacity=1)
         .encode(
             x=x,
-            y=alt.Y("top:Q", title=name),
+            y=alt.Y("top:Q", title=name, scale=height),
             tooltip=[
                 alt.Tooltip("lane:N", title="Device"),
                 alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
@@ -128,7 +131,7 @@ def _curve(
     layers: list[alt.Chart] = [area.add_params(zoom(f"memory_{place}")), point]
     if not math.isnan(reserved):
         line = base.mark_line(interpolate="step-after", color=NEUTRAL_COLOUR)
-        layers.insert(1, line.encode(x=x, y=alt.Y("reserved:Q", title=name)))
+        layers.insert(1, line.encode(x=x, y=alt.Y("reserved:Q", title=name, scale=height)))
     return alt.layer(*layers).properties(width=WIDTH, height=130, title=subtitled(words))
 
 
@@ -177,9 +180,7 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(domain=[0, 1]),
             ),
-            color=colours(
-                {p: c for p, c in AT_PEAK.items() if (parts["part"] == p).any()}, "In use"
-            ),
+            color=_part(parts),
             order=alt.Order("place:Q"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Device"),
@@ -192,6 +193,12 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
         .properties(width=WIDTH, height=alt.Step(24))
     )
     return chart
+
+
+def _part(rows: pd.DataFrame) -> alt.Color:
+    """Colour what is there; the legend is above, as the labels need the width."""
+    there = {part: colour for part, colour in AT_PEAK.items() if (rows["part"] == part).any()}
+    return colours(there, None, legend=alt.Legend(orient="top", columns=5))
 
 
 def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
@@ -216,9 +223,7 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
         .encode(
             y=by_name(bars),
             x=alt.X("held:Q", title=f"In use [{unit}]"),
-            color=colours(
-                {p: c for p, c in AT_PEAK.items() if (bars["part"] == p).any()}, "In use"
-            ),
+            color=_part(bars),
             order=alt.Order("place:Q"),
             tooltip=[
                 alt.Tooltip("who:N", title="Allocated by"),
