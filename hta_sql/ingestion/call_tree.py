@@ -67,39 +67,34 @@ def enclosing_events(
     return parent, overlaps
 
 
-def depths(parent: IntArray) -> IntArray:
-    """Count the ancestors of each event; rounds grow with the logarithm of the depth."""
-    depth = (parent >= 0).astype(np.int64)
-    above = parent.copy()
-    rows = np.flatnonzero(above >= 0)
-    while len(rows):
-        hop = above[rows]
-        # Read before write: all rows of a round hop from the same state.
-        depth[rows], above[rows] = depth[rows] + depth[hop], above[hop]
-        rows = rows[above[rows] >= 0]
-    return depth
+def depths_and_paths(parent: IntArray, names: HashArray) -> tuple[IntArray, HashArray]:
+    """Count the ancestors of each event, and hash the names from the outermost one down to its own.
 
-
-def path_hashes(parent: IntArray, own: HashArray) -> HashArray:
-    """Hash the names from the outermost ancestor down to each event, in rounds like :func:`depths`.
+    Rounds grow with the logarithm of the depth: a path is joined to the one that ends where it begins.
 
     Args:
         parent: Position of each event's parent (-1: none).
-        own: Hash of each event's own name.
+        names: Hash of each event's own name.
     """
-    hashed, factor, above = own.copy(), np.full_like(own, _STEP), parent.copy()
+    depth = (parent >= 0).astype(np.int64)
+    path, above = names.copy(), parent.copy()
+    weight = np.full(len(parent) + 1, _STEP)
+    weight[0] = 1
+    weight = np.multiply.accumulate(weight)
     rows = np.flatnonzero(above >= 0)
     while len(rows):
-        hop, weight = above[rows], factor[rows]
-        # Read before write, as above: a path is joined to the path that ends where it begins.
-        hashed[rows] += weight * hashed[hop]
-        factor[rows], above[rows] = weight * factor[hop], above[hop]
+        hop, below = above[rows], depth[rows]
+        # Read before write: all rows of a round hop from the same state.
+        path[rows] += weight[below] * path[hop]
+        depth[rows], above[rows] = below + depth[hop], above[hop]
         rows = rows[above[rows] >= 0]
-    return hashed
+    return depth, path
 
 
 def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
     """Find the nearest proper ancestor that is wanted (-1: none)."""
+    if not wanted.any():
+        return np.full_like(parent, -1)
     found = parent.copy()
     rows = np.flatnonzero((found >= 0) & ~wanted[found])
     while len(rows):
@@ -167,38 +162,30 @@ def call_tree(
         is_memory = column["kind"] == MEMORY_EVENT
         # Memory events are leaves; two at one instant do not enclose each other.
         parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
-        path, stack = _stacks(column, parent, is_memory, stacks)
-        yield _rows(column, parent, overlaps, stack, windows).slice(carried)
+        # An operator and an annotation of one name are two things.
+        names: HashArray = np.bitwise_xor(column["name_hash"], column["kind"].astype(np.uint64))
+        depth, path = depths_and_paths(parent, names)
+        path = np.where(is_memory & (parent >= 0), path[parent], path)
         still_open = {name: values[chain[::-1]] for name, values in column.items()}
+        stack = _first_events(path, column["event_id"], stacks)
+        column |= {"overlaps": overlaps, "depth": depth, "stack": stack}
+        yield _rows(column, parent, windows).slice(carried)
         if len(stacks) > known_stacks:
             stacks = dict(zip(path[chain].tolist(), stack[chain].tolist(), strict=True))
 
 
-def _stacks(
-    column: dict[str, npt.NDArray[Any]],
-    parent: IntArray,
-    is_memory: BoolArray,
-    known: dict[int, int],
-) -> tuple[HashArray, IntArray]:
-    """Find the first event with the stack of each, and the hash that stands for the stack."""
-    # An operator and an annotation of one name are two things.
-    own: HashArray = np.bitwise_xor(column["name_hash"], column["kind"].astype(np.uint64))
-    path = path_hashes(parent, own)
-    path = np.where(is_memory & (parent >= 0), path[parent], path)
+def _first_events(path: HashArray, event_id: IntArray, known: dict[int, int]) -> IntArray:
+    """Find the first event with the path of each, in earlier batches too."""
     # Half as dear as asking for each event.
     distinct, place = np.unique(path, return_inverse=True)
     first = np.empty(len(distinct), dtype=np.int64)
-    first[place[::-1]] = column["event_id"][::-1]
-    stack = map(known.setdefault, distinct.tolist(), first.tolist())
-    return path, np.fromiter(stack, np.int64, len(distinct))[place]
+    first[place[::-1]] = event_id[::-1]
+    found = map(known.setdefault, distinct.tolist(), first.tolist())
+    return np.fromiter(found, np.int64, len(distinct))[place]
 
 
 def _rows(
-    column: dict[str, npt.NDArray[Any]],
-    parent: IntArray,
-    overlaps: BoolArray,
-    stack: IntArray,
-    windows: IntArray,
+    column: dict[str, npt.NDArray[Any]], parent: IntArray, windows: IntArray
 ) -> pa.RecordBatch:
     kind, event_id = column["kind"], column["event_id"]
 
@@ -211,14 +198,14 @@ def _rows(
         _arrow(event_id, pa.int64()),
         _arrow(kind, pa.int8()),
         ids(parent),
-        _arrow(depths(parent).astype(np.int32), pa.int32()),
-        pa.Array.from_buffers(pa.bool_(), len(overlaps), [None, _bits(overlaps)]),
+        _arrow(column["depth"].astype(np.int32), pa.int32()),
+        pa.Array.from_buffers(pa.bool_(), len(kind), [None, _bits(column["overlaps"])]),
         ids(nearest_ancestor(parent, kind == OPERATOR)),
         ids(nearest_ancestor(parent, kind == ANNOTATION)),
         ids(nearest_ancestor(parent, kind == MODULE_CALL)),
         ids(nearest_ancestor(parent, (kind == FRAME) | (kind == MODULE_CALL))),
         ids(backward),
-        _arrow(stack, pa.int64(), (kind != MEMORY_EVENT) | (parent >= 0)),
+        _arrow(column["stack"], pa.int64(), (kind != MEMORY_EVENT) | (parent >= 0)),
         _steps(column["ts"], windows),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=CALL_TREE_SCHEMA)
