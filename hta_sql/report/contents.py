@@ -34,7 +34,10 @@ FIRST = (
 """These open their topics; the others follow by name."""
 
 TABLES = frozenset(
-    {"kpis", "memory_leaks", "memory_peaks", "mfu", "rank_health", "step_time_stats"}
+    {
+        *("kpis", "memory_leaks", "memory_peaks", "mfu", "rank_health", "step_time_stats"),
+        "synchronisations",
+    }
 )
 """Analyses without a figure that have a section all the same."""
 

@@ -117,22 +117,9 @@ WITH
         FROM _pieces AS p
         LEFT JOIN runtime_calls AS r ON r.run = p.run AND r.rank = p.rank AND r.event_id = p.launch_id
     ),
-    -- Calls that hold the thread until the device is through; of a copy, what is left when it has ended.
-    _blocking AS (
-        SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, r.ts, r.ts + r.dur AS end_ts
-        FROM runtime_calls AS r
-        WHERE contains(r.name, 'Synchronize') AND r.dur > 0 AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
-        UNION ALL
-        SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, g.ts, r.ts + r.dur
-        FROM gpu_ops AS g
-        JOIN runtime_calls AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
-        WHERE
-            g.class = 'memory' AND regexp_matches(g.name, 'DtoH|Pageable|Device -> Host|DeviceToHost')
-            AND NOT g.is_suspect AND r.ts + r.dur > g.ts + g.dur AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-    ),
     _drains AS (
         SELECT b.run, b.rank, b.pid, b.tid, b.ts, arg_max({'id': b.event_id, 'name': b.name, 'end_ts': b.end_ts}, (b.end_ts, b.event_id)) AS call
-        FROM _blocking AS b
+        FROM lib.blocking_calls(runs, ranks) AS b
         GROUP BY b.run, b.rank, b.pid, b.tid, b.ts
     )
 SELECT

@@ -1,0 +1,136 @@
+-- Where the host waits for the device: blocking calls by operator and source line, and what each leaves the device without work.
+--
+-- The time of a call has three parts: the device works (busy_ns), the copy that is waited for (copy_ns, part of that), and
+-- the rest, in which the device has nothing: the call itself, or other processes. What costs is what comes after: from the
+-- moment on in which the device has run dry under the call until it has work again (idle_after_ns): what `idle_causes` has
+-- as synchronisation and as its effect, and what of the same gaps is the device's. A call that waits while the device works costs
+-- nothing by itself where enough was launched before.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: torch.profiler synchronisation warnings, Nsight Systems expert rules
+-- Needs: GPU activity and runtime calls; source lines need with_stack=True
+CREATE OR REPLACE MACRO synchronisations_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   place          BIGINT [1]      1 for what leaves the rank's device without work longest.
+--   kind           VARCHAR         device, stream or event: what is waited for; copy: a copy whose call returns after it.
+--   call           VARCHAR         Runtime call.
+--   operator       VARCHAR         Nearest operator around it; NULL if none.
+--   frame          VARCHAR         Nearest Python frame of a file around it; NULL if none or not recorded.
+--   module         VARCHAR         Class of the nearest nn.Module; NULL if none or not recorded.
+--   call_count     BIGINT [count]  Calls.
+--   host_ns        BIGINT [ns]     Their durations.
+--   busy_ns        BIGINT [ns]     Of that, the device works.
+--   copy_ns        BIGINT [ns]     Of that, the copies that the calls wait for.
+--   rest_ns        BIGINT [ns]     Of host_ns, the device has nothing.
+--   idle_after_ns  BIGINT [ns]     The device has nothing, from when it ran dry under the call until it has work again.
+--   longest_ns     BIGINT [ns]     The most of that after one call.
+--   event_id       BIGINT          That call, or of calls without any the longest.
+--   message        VARCHAR         What it means and what to try.
+WITH
+    calls AS MATERIALIZED (
+        SELECT
+            b.run, b.rank, b.event_id, b.name, r.ts, r.ts + r.dur AS end_ts, r.op_id, r.module_id, r.frame_id,
+            coalesce(c.dur, 0) AS copied, b.copy_id IS NOT NULL AS is_copy
+        FROM lib.blocking_calls(runs, ranks) AS b
+        JOIN runtime_calls AS r ON r.run = b.run AND r.rank = b.rank AND r.event_id = b.event_id
+        LEFT JOIN gpu_ops AS c ON c.run = b.run AND c.rank = b.rank AND c.event_id = b.copy_id
+        WHERE lib.wanted(steps, r.step) AND (include_last_profiler_step OR NOT r.in_last_step)
+    ),
+    busy_ops AS (
+        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.ts, g.dur
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    -- Running sums: the device works busy(end) - busy(start) of a time.
+    islands AS MATERIALIZED (
+        SELECT
+            m.lane.run AS run, m.lane.rank AS rank, m.ts, m.dur,
+            (sum(m.dur) OVER (PARTITION BY m.lane ORDER BY m.ts) - m.dur)::BIGINT AS before
+        FROM lib.merged_intervals('busy_ops') AS m
+    ),
+    timed AS (
+        SELECT
+            c.*,
+            coalesce(e.before + least(c.end_ts - e.ts, e.dur), 0) - coalesce(s.before + least(c.ts - s.ts, s.dur), 0) AS busy
+        FROM calls AS c
+        ASOF LEFT JOIN islands AS s ON s.run = c.run AND s.rank = c.rank AND c.ts >= s.ts
+        ASOF LEFT JOIN islands AS e ON e.run = c.run AND e.rank = c.rank AND c.end_ts >= e.ts
+    ),
+    drained AS (
+        SELECT p.run, p.rank, p.drain_id, sum(p.dur * len(p.in_steps))::BIGINT AS idle
+        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS p
+        WHERE p.drain_id IS NOT NULL
+        GROUP BY p.run, p.rank, p.drain_id
+    ),
+    placed AS (
+        SELECT
+            t.run, t.rank, t.event_id, t.name AS call, t.end_ts - t.ts AS dur, t.busy, t.copied, coalesce(d.idle, 0) AS idle,
+            CASE
+                WHEN t.is_copy THEN 'copy'
+                WHEN contains(t.name, 'Stream') THEN 'stream'
+                WHEN contains(t.name, 'Event') THEN 'event'
+                ELSE 'device'
+            END AS kind,
+            o.name AS operator,
+            -- Around a function of Python's own stands who calls it.
+            CASE WHEN starts_with(f.name, '<built-in') THEN q.name ELSE f.name END AS frame,
+            regexp_replace(m.name, '^nn\.Module: (.*?)(_\d+)?$', '\1') AS module
+        FROM timed AS t
+        LEFT JOIN drained AS d ON d.run = t.run AND d.rank = t.rank AND d.drain_id = t.event_id
+        LEFT JOIN cpu_ops AS o ON o.run = t.run AND o.rank = t.rank AND o.event_id = t.op_id
+        LEFT JOIN python_calls AS m ON m.run = t.run AND m.rank = t.rank AND m.event_id = t.module_id
+        LEFT JOIN python_calls AS f ON f.run = t.run AND f.rank = t.rank AND f.event_id = t.frame_id
+        LEFT JOIN python_calls AS q ON q.run = t.run AND q.rank = t.rank AND q.event_id = f.parent_frame_id
+    ),
+    grouped AS (
+        SELECT
+            p.run, p.rank, p.kind, p.call, p.operator, p.frame, p.module,
+            count(*) AS call_count,
+            sum(p.dur)::BIGINT AS host,
+            sum(p.busy)::BIGINT AS busy,
+            sum(p.copied)::BIGINT AS copied,
+            sum(p.idle)::BIGINT AS idle,
+            max(p.idle) AS longest,
+            arg_max(p.event_id, (p.idle, p.dur, -p.event_id)) AS event_id
+        FROM placed AS p
+        GROUP BY ALL
+    )
+SELECT
+    g.run,
+    g.rank,
+    row_number() OVER (PARTITION BY g.run, g.rank ORDER BY g.idle DESC, g.host DESC, g.call, g.operator, g.frame, g.module, g.kind) AS place,
+    g.kind,
+    g.call,
+    g.operator,
+    g.frame,
+    g.module,
+    g.call_count,
+    g.host AS host_ns,
+    g.busy AS busy_ns,
+    CASE WHEN g.kind = 'copy' THEN g.copied END AS copy_ns,
+    g.host - g.busy AS rest_ns,
+    g.idle AS idle_after_ns,
+    g.longest AS longest_ns,
+    g.event_id,
+    CASE
+        WHEN g.idle = 0 AND g.busy = 0 THEN 'There was nothing to wait for: it costs the time of the host alone.'
+        WHEN g.idle = 0 THEN 'The host waits, and the device has work: it costs nothing as long as that is so.'
+        WHEN regexp_matches(g.operator, '^aten::(item|_local_scalar_dense|is_nonzero|equal)$') THEN 'A value is read by the host (.item(), float(), if or print): keep it on the GPU, or read it once in many steps.'
+        WHEN regexp_matches(g.operator, '^aten::(nonzero|masked_select|unique|_unique2|index|repeat_interleave)$') THEN 'The size of a result has to be known: masks and where() instead of indices, or sizes that are given.'
+        WHEN g.kind = 'copy' OR regexp_matches(g.operator, '^aten::(copy_|_to_copy|to|cpu)$') THEN 'A copy holds up the host: pinned memory and non_blocking=True, and read the result later.'
+        ELSE 'The host waits for the device and only then goes on to launch: without this call it could launch ahead.'
+    END AS message
+FROM grouped AS g
+ORDER BY g.run, g.rank, place

@@ -1,0 +1,32 @@
+-- Calls that hold the thread until the device is through; of a copy, what is left when it begins.
+--
+-- A copy that goes through memory of the host blocks where its call ends after the copy has.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.blocking_calls(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run       VARCHAR      Run name.
+--   rank      INTEGER      Rank of the process.
+--   pid       BIGINT       Process of the thread.
+--   tid       BIGINT       Thread.
+--   event_id  BIGINT       The call.
+--   name      VARCHAR      Its name.
+--   ts        BIGINT [ns]  From when on it waits: its start, or that of the copy.
+--   end_ts    BIGINT [ns]  Its end.
+--   copy_id   BIGINT       event_id of the copy; NULL for a synchronisation.
+SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, r.ts, r.ts + r.dur AS end_ts, NULL::BIGINT AS copy_id
+FROM runtime_calls AS r
+WHERE contains(r.name, 'Synchronize') AND r.dur > 0 AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+UNION ALL
+SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, g.ts, r.ts + r.dur, g.event_id
+FROM gpu_ops AS g
+JOIN runtime_calls AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
+WHERE
+    g.class = 'memory' AND regexp_matches(g.name, 'DtoH|Pageable|Device -> Host|DeviceToHost')
+    AND NOT g.is_suspect AND r.ts + r.dur > g.ts + g.dur AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)

@@ -1,0 +1,86 @@
+"""The questions of docs/questions.md: each is answered by its one command, on a job of known truth."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.cli import main
+from tests.questions.job import OUTPUT_BYTES, SHAPES, trace
+
+PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
+TRACES = Path(__file__).parents[1] / "traces"
+LINE = re.compile(r"^\| (.+?) \| `hta-sql (.+?)` \|", re.MULTILINE)
+QUESTIONS = dict(LINE.findall(PAGE.read_text(encoding="utf-8")))
+
+TRUTH: dict[str, dict[str, Any]] = {
+    "Where does a step go?": {"step_ns": 1_000_000, "compute_ns": 630_000},
+    "Why is my GPU idle?": {"cause": "data loading", "idle_ns": 200_000},
+    "Where does the host wait for the GPU?": {"operator": "aten::item", "idle_after_ns": 90_000},
+    "Which operator costs most?": {"name": "aten::mm", "device_self_ns": 300_000},
+    "With which shapes?": {"name": "aten::mm", "device_self_ns": 300_000},
+    "From which line?": {"frame": "model.py(20): forward", "device_self_ns": 340_000},
+    "Which kernels are launched by whom?": {"name": "aten::mm", "device_ns": 300_000},
+    "Are the tensor cores used?": {"tensor_core_pct": 0.0},
+    "How far from the device's limit?": {"flops": 2 * 1024**3, "peak_tflops": 19.5},
+    "Where is the memory peak?": {"peak_allocated_bytes": 2 * OUTPUT_BYTES, "at_ns": 241_000},
+    "Who allocated what is in use there?": {
+        "bytes": OUTPUT_BYTES,
+        "frame": "model.py(20): forward",
+    },
+    "Which rank is late, and why?": {"rank": 1, "is_straggler": True, "cause": "slower compute"},
+    "Does it wait or transfer?": {"rank": 0, "exposed_wait_ns": 20_000},
+    "What should I do next?": {"rule": "single_precision", "ceiling_ns": 262_500},
+}
+"""Question ─▶ values of the first row that tells."""
+
+OF_TWO_RANKS = {
+    "Which rank is late, and why?": "late",
+    "Does it wait or transfer?": "waits",
+}
+"""What a rank alone cannot answer: rank 1 is late there."""
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The job, and two of two ranks."""
+    folder = tmp_path_factory.mktemp("questions")
+    path = folder / "trace.json"
+    path.write_text(json.dumps(trace()), encoding="utf-8")
+    hta_sql.ingest({0: str(path)}, folder / "job", run="job").close()
+    for name in OF_TWO_RANKS.values():
+        ranks = {rank: str(TRACES / f"{name}_{rank}.json") for rank in (0, 1)}
+        hta_sql.ingest(ranks, folder / name, run="job").close()
+    return {name: folder / name for name in ("job", *OF_TWO_RANKS.values())}
+
+
+def test_every_question_has_its_answer() -> None:
+    """And every answer its question on the page."""
+    assert list(QUESTIONS) == list(TRUTH)
+
+
+@pytest.mark.parametrize("question", TRUTH)
+def test_a_question_is_answered(
+    question: str, stores: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the first row of what the command on the page prints; of ranks by the one that is named."""
+    store = stores[OF_TWO_RANKS.get(question, "job")]
+    arguments = QUESTIONS[question].replace("STORE", str(store)).split()
+    assert main([*arguments, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    truth = TRUTH[question]
+    if "rank" in truth:
+        rows = [row for row in rows if row["rank"] == truth["rank"]]
+    assert {name: rows[0][name] for name in truth} == truth
+
+
+def test_shapes_are_those_of_the_call(stores: dict[str, Path]) -> None:
+    """As lists of sizes."""
+    with hta_sql.open(stores["job"]) as store:
+        row = store.run("operator_unique_args").records()[0]
+    assert json.loads(row["input_shapes"]) == SHAPES
