@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MIN_PCT = 0.001
 """Chains with less of a rank's time count for what called them: a file of megabytes, not of gigabytes."""
 
-UNKNOWN = "(launch not in the trace)"
-"""What has no chain."""
+OTHER = "(other)"
+"""What has no chain: launched by nothing in the trace, or by outermost calls that are too small."""
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _LINE = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): .*")
@@ -79,7 +79,7 @@ def _profiles(
     for run, rank, stack, ns in rows:
         if ns > 0:
             samples, weights = found.setdefault((run, rank), ([], []))
-            names = (stack or UNKNOWN).split(";")
+            names = (stack or OTHER).split(";")
             samples.append([frames.setdefault(name, len(frames)) for name in names])
             weights.append(ns)
     for (run, rank), (samples, weights) in found.items():

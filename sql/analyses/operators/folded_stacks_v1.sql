@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO folded_stacks_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   stack         VARCHAR         Names with semicolons between them, the outermost first; NULL for what no shown event holds.
+--   stack         VARCHAR         Names with semicolons between them, the outermost first; NULL for what no shown event holds, and for small outermost ones.
 --   depth         BIGINT [1]      Number of names.
 --   call_count    BIGINT [count]  Calls of the last name; small chains below it not counted.
 --   host_ns       BIGINT [ns]     Time on the host that is not in another row.
