@@ -13,6 +13,12 @@ import pytest
 from hta_sql.library.creation import create_empty_tables
 from hta_sql.library.objects import load_library
 
+MACROS = (
+    *("attended_pairs", "attention_flops", "gemm_bytes", "operator_models", "operator_work"),
+    *("roofline_ns", "vector_flops"),
+)
+"""What is tested here."""
+
 HALF, BF16, FP8 = "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from hta_sql.library.objects import load_library
-from tests import test_intervals, test_lib_operations, test_lib_values
+from tests import test_intervals, test_lib_operations, test_lib_values, test_operator_work
 from tests.golden_cases import TESTS, Case, all_cases, difference
 from tests.mutants.places import MutatedStore, Place, kept_store, open_place, texts_of
 from tests.properties import test_orders, test_recomputed, test_scopes
@@ -50,6 +50,10 @@ class Judge:
 
 def _line(error: Exception) -> str:
     return f"{type(error).__name__} {error}".split("\n", 1)[0][:120]
+
+
+MODULES = (test_intervals, test_lib_operations, test_lib_values, test_operator_work)
+"""Tests of macros by themselves."""
 
 
 class Court:
@@ -89,7 +93,7 @@ class Court:
 
     def judges(self, name: str) -> Iterator[Judge]:
         """List the judges of an object: its own properties, then of all that is made of it."""
-        for module in (test_intervals, test_lib_operations, test_lib_values):
+        for module in MODULES:
             if name in module.MACROS:
                 place = partial(_place_of_module, module)
                 yield from (Judge(what, place, call) for what, call in _calls(module))
