@@ -262,6 +262,13 @@ def source_lines(rows: Rows) -> Expected:
     return {"time": sorted(times)}, {"rect": len(times)}
 
 
+def modules(rows: Rows) -> Expected:
+    """A bar for each module with time of itself, forward and backward, on either side."""
+    sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns", "backward_host_self_ns")
+    times = [row[side] / US for side in sides for row in rows if row["path"] and row[side]]
+    return {"time": sorted(times)}, {"rect": len(times)}
+
+
 def folded_stacks(rows: Rows) -> Expected:
     """A rectangle for each call in its place, on either side, with the time of all that it calls."""
     inside: dict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
@@ -598,6 +605,7 @@ FIGURES: dict[Callable[[Rows], Expected], tuple[str, dict[str, Any]]] = {
     operator_categories: ("job", {}),
     roofline: ("kinds", {}),
     source_lines: ("frames", {}),
+    modules: ("frames", {}),
     folded_stacks: ("frames", {}),
     ops_by_name: ("job", {}),
     user_annotation_breakdown: ("job", {}),

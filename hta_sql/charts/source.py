@@ -1,4 +1,4 @@
-"""Where in the code time goes: source lines, and flame graphs of everything that was called."""
+"""Where in the code time goes: source lines, modules, and flame graphs of everything that was called."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hta_sql.charts.style import (
     subtitled,
 )
 
-__all__ = ["folded_stacks", "source_lines"]
+__all__ = ["folded_stacks", "modules", "source_lines"]
 
 SIDES = {
     "device": {"of itself": "device_self_ns", "its backward pass": "backward_device_self_ns"},
@@ -35,7 +35,17 @@ SIDES = {
 }
 """Side ─▶ what of the time of a line is shown ─▶ its column."""
 
-PARTS = {"of itself": NEUTRAL_COLOUR, "its backward pass": "#E69F00"}
+PASSES = {
+    side: {"forward": f"{side}_self_ns", "backward": f"backward_{side}_self_ns"}
+    for side in ("device", "host")
+}
+"""Side ─▶ what of the time of a module is shown ─▶ its column."""
+
+BACKWARD_COLOUR = "#E69F00"
+PARTS = {
+    **dict.fromkeys(("of itself", "forward"), NEUTRAL_COLOUR),
+    **dict.fromkeys(("its backward pass", "backward"), BACKWARD_COLOUR),
+}
 
 KINDS = {
     "Python": "#E69F00",
@@ -70,16 +80,7 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         table: Columns of the analysis ``source_lines``; ranks are added up.
         top: Lines per panel.
     """
-    known = table[table["frame"].notna()]
-    sums = known.assign(lane=lane_names(known, "frame")).groupby("lane", as_index=False)
-    numbers = [column for parts in SIDES.values() for column in parts.values()]
-    costs = sums[numbers].sum().assign(calls=sums["call_count"].sum(min_count=1)["call_count"])
-    panels = []
-    for side, parts in SIDES.items():
-        costs["all"] = costs[list(parts.values())].sum(axis=1)
-        rows = costs[costs["all"] > 0].nlargest(top, "all")
-        if len(rows):
-            panels.append(_bars(rows, side))
+    panels = _panels(table, "frame", SIDES, top)
     title = "Source lines that cost most"
     if not panels:
         return nothing(title, "No Python frame is known: record with with_stack=True.")
@@ -91,11 +92,47 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     return chart
 
 
-def _bars(rows: pd.DataFrame, side: str) -> alt.Chart:
+def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The modules that cost most of themselves, one panel for the device and one for the host.
+
+    Args:
+        table: Columns of the analysis ``modules``; ranks are added up.
+        top: Modules per panel.
+    """
+    panels = _panels(table, "path", PASSES, top)
+    title = "Modules that cost most"
+    if not panels:
+        return nothing(title, "No module took any time.")
+    notes = (
+        "Time in a module and in no module inside of it.",
+        "Backward: of its own operators, and what is computed once more.",
+    )
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
+    return chart
+
+
+def _panels(
+    table: pd.DataFrame, name: str, sides: dict[str, dict[str, str]], top: int
+) -> list[alt.Chart]:
+    """Draw for each side what costs most there, on all ranks together."""
+    known = table[table[name].notna()]
+    sums = known.assign(lane=lane_names(known, name)).groupby("lane", as_index=False)
+    numbers = [column for parts in sides.values() for column in parts.values()]
+    costs = sums[numbers].sum().assign(calls=sums["call_count"].sum(min_count=1)["call_count"])
+    panels = []
+    for side, parts in sides.items():
+        costs["all"] = costs[list(parts.values())].sum(axis=1)
+        rows = costs[costs["all"] > 0].nlargest(top, "all")
+        if len(rows):
+            panels.append(_bars(rows, side, parts))
+    return panels
+
+
+def _bars(rows: pd.DataFrame, side: str, parts: dict[str, str]) -> alt.Chart:
     size, unit = duration_unit(float(rows["all"].max()))
     rows = rows.assign(short=labels(rows["lane"]))
     long = pd.concat(
-        [rows.assign(part=part, time=rows[column] / size) for part, column in SIDES[side].items()]
+        [rows.assign(part=part, time=rows[column] / size) for part, column in parts.items()]
     )
     long = long[long["time"] > 0]
     palette = {part: colour for part, colour in PARTS.items() if (long["part"] == part).any()}
@@ -107,7 +144,7 @@ def _bars(rows: pd.DataFrame, side: str) -> alt.Chart:
             x=alt.X("time:Q", title=f"Self time [{unit}]"),
             color=colours(palette, None, legend=alt.Legend() if len(palette) > 1 else None),
             tooltip=[
-                alt.Tooltip("lane:N", title="Line"),
+                alt.Tooltip("lane:N", title="Where"),
                 alt.Tooltip("part:N", title="Time"),
                 alt.Tooltip("time:Q", title=f"Self time [{unit}]", format=",.3f"),
                 alt.Tooltip("calls:Q", title="Calls", format=","),

@@ -56,6 +56,7 @@ MAX_RANKS = {
     "roofline": 64,
     "mfu": 64,
     "source_lines": 64,
+    "modules": 64,
     "folded_stacks": 16,
     "memory_bandwidth_series": 8,
     "memory_curve": 64,

@@ -1,8 +1,7 @@
 -- What each way of being called costs on the host and on the device: by stack, times of itself.
 --
--- Host time of an event is its duration without that of what it called. What ends on another thread than it began
--- is time of no thread. Device time belongs to the stack of the launch, or of the operator that the trace names for it;
--- the row without a stack is device time of which neither is known.
+-- Host time is that of lib.own_host_times. Device time belongs to the stack of the launch, or of the operator that the
+-- trace names for it; the row without a stack is device time of which neither is known.
 --
 -- Status: stable
 -- Since: 0.1
@@ -34,36 +33,15 @@ WITH RECURSIVE
         FROM ranks AS k
         WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
     ),
-    _events AS (
-        SELECT c.run, c.rank, c.event_id, c.parent_id, c.stack_id, c.dur, c.step, c.in_last_step, c.parent_op_id AS op_id, c.fwd_op_id, c.call_stack
-        FROM cpu_ops AS c
-        UNION ALL BY NAME
-        SELECT r.run, r.rank, r.event_id, r.parent_id, r.stack_id, r.dur, r.step, r.in_last_step, r.op_id FROM runtime_calls AS r
-        UNION ALL BY NAME
-        SELECT
-            a.run, a.rank, a.event_id, a.parent_id, a.stack_id, CASE WHEN a.is_async THEN 0 ELSE a.dur END AS dur,
-            a.step, a.in_last_step, a.op_id, a.call_stack
-        FROM annotations AS a
-        WHERE NOT a.on_gpu
-        UNION ALL BY NAME
-        SELECT p.run, p.rank, p.event_id, p.parent_id, p.stack_id, p.dur, p.step, p.in_last_step FROM python_calls AS p
-    ),
-    -- One number for an event of any run and rank.
     _calls AS MATERIALIZED (
         SELECT
-            l.lane, l.lane + e.event_id AS call_id, l.lane + e.parent_id AS parent_id, e.stack_id, e.dur,
-            lib.wanted(steps, e.step) AND (include_last_profiler_step OR NOT e.in_last_step) AS is_wanted,
-            l.lane + e.fwd_op_id AS fwd_op_id,
-            CASE WHEN l.needs_recorded THEN l.lane + e.op_id END AS op_id,
-            CASE WHEN l.needs_recorded THEN nullif(e.call_stack, '') END AS recorded
-        FROM _events AS e
-        JOIN _lanes AS l ON l.run = e.run AND l.rank = e.rank
-    ),
-    _children AS (
-        SELECT c.parent_id AS call_id, sum(c.dur)::BIGINT AS dur
-        FROM _calls AS c
-        WHERE c.parent_id IS NOT NULL
-        GROUP BY c.parent_id
+            h.lane, h.call_id, h.stack_id, h.host_ns,
+            lib.wanted(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step) AS is_wanted,
+            h.fwd_op_id,
+            CASE WHEN l.needs_recorded THEN h.op_id END AS op_id,
+            CASE WHEN l.needs_recorded THEN h.call_stack END AS recorded
+        FROM lib.own_host_times('_lanes') AS h
+        JOIN _lanes AS l ON l.lane = h.lane
     ),
     -- What says no frames has those of the operator around it; no row where frames are events.
     _said AS (
@@ -92,10 +70,9 @@ WITH RECURSIVE
     _costs AS (
         SELECT
             -- Beside a recursion a union has the types of its first part.
-            c.lane, c.stack_id, c.call_id, 1::BIGINT AS call_count, c.dur - coalesce(h.dur, 0) AS host_ns,
+            c.lane, c.stack_id, c.call_id, 1::BIGINT AS call_count, c.host_ns,
             0::BIGINT AS device_count, 0::BIGINT AS device_ns, 0::BIGINT AS backward_ns
         FROM _calls AS c
-        LEFT JOIN _children AS h ON h.call_id = c.call_id
         WHERE c.is_wanted
         UNION ALL
         SELECT p.lane, p.stack_id, p.call_id, 0, 0, 1, p.dur, 0 FROM _placed AS p

@@ -1,0 +1,279 @@
+-- The tree of nn.Modules with what each costs on the host, on the device and in memory, forward and backward.
+--
+-- Instances of a class in the same place are one row, as all layers of a model; with expand each has its own. Self is
+-- what no module inside of it does, total adds these. What runs in autograd's backward pass belongs to the module of
+-- its forward operator; the first word of a column is backward then. A module that is called inside of the backward
+-- pass computes its forward once more (activation checkpointing): that is time of the backward pass too, and named
+-- beside; such calls stand where the module's other calls do. Device operations belong to where they were
+-- launched, their durations are added up, also where they ran side by side. The row without a path is what belongs to no
+-- module, gradients that are added up and the engine's own work too: forward and backward self times of all rows add up to
+-- all time in host events and all device operations. Ranks without nn.Module calls have no rows.
+--
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
+-- Reference: TensorBoard profiler plugin, module view; TraceLens, nn_module latency
+-- Needs: nn.Module calls (with_stack)
+CREATE OR REPLACE MACRO modules_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Whether each instance has a row of its own: Block_0 and Block_1 in place of Block.
+    expand BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run                             VARCHAR         Run name.
+--   rank                            INTEGER         Rank of the process.
+--   path                            VARCHAR         Modules around it and its own, the outermost first, with / between them; NULL for what belongs to no module.
+--   class                           VARCHAR         Its class.
+--   depth                           BIGINT [1]      Number of modules around it.
+--   instance_count                  BIGINT [count]  Instances that are called, or whose backward pass runs.
+--   call_count                      BIGINT [count]  Calls, without those of recompute_count.
+--   recompute_count                 BIGINT [count]  Calls inside of the backward pass.
+--   host_self_ns                    BIGINT [ns]     Time on the host in its calls and in no module inside.
+--   host_total_ns                   BIGINT [ns]     With the modules inside.
+--   backward_host_self_ns           BIGINT [ns]     Time on the host in the backward pass of its own operators, and to recompute.
+--   backward_host_total_ns          BIGINT [ns]     With the modules inside.
+--   recompute_host_ns               BIGINT [ns]     Part of that: calls inside of the backward pass.
+--   device_self_ns                  BIGINT [ns]     Time of device operations launched in its calls and in no module inside.
+--   device_total_ns                 BIGINT [ns]     With the modules inside.
+--   backward_device_self_ns         BIGINT [ns]     Time of device operations launched in the backward pass of its own operators, and to recompute.
+--   backward_device_total_ns        BIGINT [ns]     With the modules inside.
+--   recompute_device_ns             BIGINT [ns]     Part of that: launched by calls inside of the backward pass.
+--   device_pct                      DOUBLE [%]      device_total_ns and backward_device_total_ns of all time of device operations.
+--   host_allocated_bytes            BIGINT [bytes]  Memory of the host allocated in its calls, in modules inside too; NULL where the trace has no memory, like what follows.
+--   device_allocated_bytes          BIGINT [bytes]  Memory of devices.
+--   backward_host_allocated_bytes   BIGINT [bytes]  Memory of the host allocated in the backward pass of its operators, and to recompute.
+--   backward_device_allocated_bytes BIGINT [bytes]  Memory of devices.
+WITH RECURSIVE
+    -- An event_id plus the lane is one number for an event of any run and rank.
+    lanes AS MATERIALIZED (
+        SELECT
+            d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
+            EXISTS (FROM memory_events AS m WHERE m.run = d.run AND m.rank = d.rank) AS remembers
+        FROM (SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')) AS d
+        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
+    ),
+    -- Operators of the backward pass, and which of autograd's they are in.
+    backward AS MATERIALIZED (
+        SELECT l.lane + c.event_id AS op_id, l.lane + c.bwd_op_id AS bwd_op_id
+        FROM cpu_ops AS c
+        JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
+        WHERE c.bwd_op_id IS NOT NULL
+    ),
+    -- Those of autograd, with the module of the forward operator.
+    gradients AS MATERIALIZED (
+        SELECT l.lane + b.event_id AS bwd_op_id, b.depth, l.lane + f.module_id AS module_id
+        FROM cpu_ops AS b
+        JOIN lanes AS l ON l.run = b.run AND l.rank = b.rank
+        LEFT JOIN cpu_ops AS f ON f.run = b.run AND f.rank = b.rank AND f.event_id = b.fwd_op_id
+        WHERE b.bwd_op_id = b.event_id
+    ),
+    calls AS MATERIALIZED (
+        SELECT
+            l.lane, l.lane + p.event_id AS call_id, l.lane + p.parent_module_id AS parent_id,
+            regexp_replace(p.name, '^nn\.Module: ', '') AS name, p.ts, p.depth,
+            lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step) AS is_wanted,
+            g.depth AS bwd_depth
+        FROM python_calls AS p
+        JOIN lanes AS l ON l.run = p.run AND l.rank = p.rank
+        LEFT JOIN backward AS b ON b.op_id = l.lane + p.op_id
+        LEFT JOIN gradients AS g ON g.bwd_op_id = b.bwd_op_id
+        WHERE starts_with(p.name, 'nn.Module: ')
+    ),
+    -- A call is one of the backward pass if no module is called between autograd's operator and it.
+    begun AS MATERIALIZED (
+        SELECT c.*, coalesce(c.bwd_depth > coalesce(p.depth, -1), false) AS recomputes
+        FROM calls AS c
+        LEFT JOIN calls AS p ON p.call_id = c.parent_id
+    ),
+    forward_calls(lane, call_id, name, path_id, parent_path_id) AS (
+        SELECT b.lane, b.call_id, b.name, hash(NULL::UBIGINT, b.name), NULL::UBIGINT
+        FROM begun AS b
+        WHERE b.parent_id IS NULL AND NOT b.recomputes
+        UNION ALL
+        SELECT b.lane, b.call_id, b.name, hash(f.path_id, b.name), f.path_id
+        FROM forward_calls AS f
+        JOIN begun AS b ON b.parent_id = f.call_id
+        WHERE NOT b.recomputes
+    ),
+    -- The place of a module is that of its first call.
+    homes AS MATERIALIZED (
+        SELECT f.lane, f.name, arg_min({'id': f.parent_path_id}, f.call_id).id AS parent_path_id
+        FROM forward_calls AS f
+        GROUP BY f.lane, f.name
+    ),
+    recomputed_calls(lane, call_id, name, path_id, parent_path_id) AS (
+        SELECT b.lane, b.call_id, b.name, hash(h.parent_path_id, b.name), h.parent_path_id
+        FROM begun AS b
+        LEFT JOIN homes AS h ON h.lane = b.lane AND h.name = b.name
+        WHERE b.recomputes
+        UNION ALL
+        SELECT b.lane, b.call_id, b.name, hash(r.path_id, b.name), r.path_id
+        FROM recomputed_calls AS r
+        JOIN begun AS b ON b.parent_id = r.call_id
+        WHERE NOT b.recomputes
+    ),
+    placed AS MATERIALIZED (
+        SELECT f.*, false AS is_recomputed FROM forward_calls AS f
+        UNION ALL
+        SELECT r.*, true FROM recomputed_calls AS r
+    ),
+    spots AS MATERIALIZED (
+        SELECT p.lane, p.path_id, any_value(p.parent_path_id) AS parent_path_id, any_value(p.name) AS name, min(c.ts) AS first_ts
+        FROM placed AS p
+        JOIN calls AS c ON c.call_id = p.call_id
+        GROUP BY p.lane, p.path_id
+    ),
+    paths(lane, path_id, name, first_ts, path) AS (
+        SELECT s.lane, s.path_id, s.name, s.first_ts, [CASE WHEN expand THEN s.name ELSE regexp_replace(s.name, '_\d+$', '') END]
+        FROM spots AS s
+        WHERE s.parent_path_id IS NULL
+        UNION ALL
+        SELECT
+            s.lane, s.path_id, s.name, s.first_ts,
+            list_append(p.path, CASE WHEN expand THEN s.name ELSE regexp_replace(s.name, '_\d+$', '') END)
+        FROM paths AS p
+        JOIN spots AS s ON s.lane = p.lane AND s.parent_path_id = p.path_id
+    ),
+    on_host AS (
+        SELECT h.lane, h.module_id, coalesce(h.bwd_op_id, b.bwd_op_id) AS bwd_op_id, sum(h.host_ns)::BIGINT AS host_ns
+        FROM lib.own_host_times('lanes') AS h
+        LEFT JOIN backward AS b ON b.op_id = h.op_id
+        WHERE lib.wanted(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
+        GROUP BY ALL
+    ),
+    -- Few need their operator: those whose launch is not in the trace.
+    on_device AS (
+        SELECT
+            l.lane, l.lane + coalesce(g.module_id, o.module_id) AS module_id, l.lane + coalesce(g.bwd_op_id, o.bwd_op_id) AS bwd_op_id,
+            sum(g.dur)::BIGINT AS device_ns
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
+        LEFT JOIN cpu_ops AS o
+            ON o.run = g.run AND o.rank = g.rank AND o.event_id = CASE WHEN g.launch_id IS NULL THEN g.op_id END
+        GROUP BY ALL
+    ),
+    in_memory AS (
+        SELECT
+            l.lane, l.lane + m.module_id AS module_id, b.bwd_op_id,
+            coalesce(sum(m.bytes) FILTER (m.device_type = 0), 0)::BIGINT AS host_bytes,
+            coalesce(sum(m.bytes) FILTER (m.device_type <> 0), 0)::BIGINT AS device_bytes
+        FROM memory_events AS m
+        JOIN lanes AS l ON l.run = m.run AND l.rank = m.rank
+        LEFT JOIN backward AS b ON b.op_id = l.lane + m.op_id
+        WHERE m.bytes > 0 AND lib.wanted(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step)
+        GROUP BY ALL
+    ),
+    costs AS (
+        SELECT h.lane, h.module_id, h.bwd_op_id, h.host_ns, 0::BIGINT AS device_ns, 0::BIGINT AS host_bytes, 0::BIGINT AS device_bytes
+        FROM on_host AS h
+        UNION ALL
+        SELECT d.lane, d.module_id, d.bwd_op_id, 0, d.device_ns, 0, 0 FROM on_device AS d
+        UNION ALL
+        SELECT m.lane, m.module_id, m.bwd_op_id, 0, 0, m.host_bytes, m.device_bytes FROM in_memory AS m
+    ),
+    -- Whichever is inside of the other decides: the module call, or autograd's operator.
+    decided AS (
+        SELECT
+            c.* EXCLUDE (module_id, bwd_op_id), coalesce(g.depth > coalesce(m.depth, -1), false) AS is_backward,
+            CASE WHEN g.depth > coalesce(m.depth, -1) THEN coalesce(g.module_id, c.module_id) ELSE c.module_id END AS module_id
+        FROM costs AS c
+        LEFT JOIN calls AS m ON m.call_id = c.module_id
+        LEFT JOIN gradients AS g ON g.bwd_op_id = c.bwd_op_id
+    ),
+    parts AS (
+        SELECT
+            d.lane, p.path_id, d.is_backward OR coalesce(p.is_recomputed, false) AS is_backward,
+            NOT d.is_backward AND coalesce(p.is_recomputed, false) AS is_recomputed,
+            0::BIGINT AS calls, d.host_ns, d.device_ns, d.host_bytes, d.device_bytes
+        FROM decided AS d
+        LEFT JOIN placed AS p ON p.call_id = d.module_id
+        UNION ALL
+        SELECT p.lane, p.path_id, p.is_recomputed, p.is_recomputed, 1, 0, 0, 0, 0
+        FROM placed AS p
+        JOIN calls AS c ON c.call_id = p.call_id
+        WHERE c.is_wanted
+    ),
+    own AS MATERIALIZED (
+        SELECT
+            a.lane, p.path, any_value(p.name) AS name, count(DISTINCT p.name)::BIGINT AS instances, min(p.first_ts) AS first_ts,
+            coalesce(sum(a.calls) FILTER (NOT a.is_recomputed), 0)::BIGINT AS calls,
+            coalesce(sum(a.calls) FILTER (a.is_recomputed), 0)::BIGINT AS recomputed_calls,
+            coalesce(sum(a.host_ns) FILTER (NOT a.is_backward), 0)::BIGINT AS host_ns,
+            coalesce(sum(a.host_ns) FILTER (a.is_backward), 0)::BIGINT AS backward_host_ns,
+            coalesce(sum(a.host_ns) FILTER (a.is_recomputed), 0)::BIGINT AS recompute_host_ns,
+            coalesce(sum(a.device_ns) FILTER (NOT a.is_backward), 0)::BIGINT AS device_ns,
+            coalesce(sum(a.device_ns) FILTER (a.is_backward), 0)::BIGINT AS backward_device_ns,
+            coalesce(sum(a.device_ns) FILTER (a.is_recomputed), 0)::BIGINT AS recompute_device_ns,
+            coalesce(sum(a.host_bytes) FILTER (NOT a.is_backward), 0)::BIGINT AS host_bytes,
+            coalesce(sum(a.device_bytes) FILTER (NOT a.is_backward), 0)::BIGINT AS device_bytes,
+            coalesce(sum(a.host_bytes) FILTER (a.is_backward), 0)::BIGINT AS backward_host_bytes,
+            coalesce(sum(a.device_bytes) FILTER (a.is_backward), 0)::BIGINT AS backward_device_bytes
+        FROM parts AS a
+        LEFT JOIN paths AS p ON p.lane = a.lane AND p.path_id = a.path_id
+        GROUP BY a.lane, p.path
+    ),
+    -- Each path counts for all its beginnings, what is in no module for itself.
+    beginnings AS (
+        SELECT o.lane, o.path AS whole, CASE WHEN o.path IS NOT NULL THEN o.path[:n.n] END AS path
+        FROM own AS o
+        CROSS JOIN LATERAL (SELECT unnest(range(1, greatest(len(coalesce(o.path, [])), 1) + 1)) AS n) AS n
+    ),
+    totals AS (
+        SELECT
+            b.lane, b.path, min(o.first_ts) AS first_ts,
+            sum(o.host_ns)::BIGINT AS host_ns, sum(o.backward_host_ns)::BIGINT AS backward_host_ns,
+            sum(o.recompute_host_ns)::BIGINT AS recompute_host_ns, sum(o.device_ns)::BIGINT AS device_ns,
+            sum(o.backward_device_ns)::BIGINT AS backward_device_ns, sum(o.recompute_device_ns)::BIGINT AS recompute_device_ns,
+            sum(o.host_bytes)::BIGINT AS host_bytes, sum(o.device_bytes)::BIGINT AS device_bytes,
+            sum(o.backward_host_bytes)::BIGINT AS backward_host_bytes, sum(o.backward_device_bytes)::BIGINT AS backward_device_bytes
+        FROM beginnings AS b
+        JOIN own AS o ON o.lane = b.lane AND o.path IS NOT DISTINCT FROM b.whole
+        GROUP BY b.lane, b.path
+    ),
+    -- A module stands behind those around it, and before what is called later.
+    places AS (
+        SELECT b.lane, b.path, list(t.first_ts ORDER BY b.n) AS place
+        FROM (SELECT t.lane, t.path, unnest(range(1, len(t.path) + 1)) AS n FROM totals AS t) AS b
+        JOIN totals AS t ON t.lane = b.lane AND t.path = b.path[:b.n]
+        GROUP BY b.lane, b.path
+    ),
+    whole AS (
+        SELECT o.lane, sum(o.device_ns + o.backward_device_ns) AS device_ns FROM own AS o GROUP BY o.lane
+    )
+SELECT
+    l.run,
+    l.rank,
+    array_to_string(t.path, '/') AS path,
+    regexp_replace(t.path[-1], '_\d+$', '') AS class,
+    len(t.path) - 1 AS depth,
+    CASE WHEN t.path IS NOT NULL THEN coalesce(o.instances, 0) END AS instance_count,
+    CASE WHEN t.path IS NOT NULL THEN coalesce(o.calls, 0) END AS call_count,
+    CASE WHEN t.path IS NOT NULL THEN coalesce(o.recomputed_calls, 0) END AS recompute_count,
+    coalesce(o.host_ns, 0) AS host_self_ns,
+    t.host_ns AS host_total_ns,
+    coalesce(o.backward_host_ns, 0) AS backward_host_self_ns,
+    t.backward_host_ns AS backward_host_total_ns,
+    t.recompute_host_ns,
+    coalesce(o.device_ns, 0) AS device_self_ns,
+    t.device_ns AS device_total_ns,
+    coalesce(o.backward_device_ns, 0) AS backward_device_self_ns,
+    t.backward_device_ns AS backward_device_total_ns,
+    t.recompute_device_ns,
+    100 * ((t.device_ns + t.backward_device_ns) / nullif(w.device_ns, 0)) AS device_pct,
+    CASE WHEN l.remembers THEN t.host_bytes END AS host_allocated_bytes,
+    CASE WHEN l.remembers THEN t.device_bytes END AS device_allocated_bytes,
+    CASE WHEN l.remembers THEN t.backward_host_bytes END AS backward_host_allocated_bytes,
+    CASE WHEN l.remembers THEN t.backward_device_bytes END AS backward_device_allocated_bytes
+FROM totals AS t
+JOIN lanes AS l ON l.lane = t.lane
+JOIN whole AS w ON w.lane = t.lane
+LEFT JOIN own AS o ON o.lane = t.lane AND o.path IS NOT DISTINCT FROM t.path
+LEFT JOIN places AS e ON e.lane = t.lane AND e.path = t.path
+ORDER BY l.run, l.rank, e.place NULLS LAST, t.path
