@@ -40,25 +40,23 @@ WITH
             CASE WHEN starts_with(p.name, 'nn.Module: ') THEN p.event_id ELSE p.parent_module_id END AS module_id
         FROM python_calls AS p
     ),
-    _children AS (
-        SELECT l.lane + e.parent_id AS call_id, sum(e.dur)::BIGINT AS dur
+    -- One number for an event of any run and rank.
+    _calls AS MATERIALIZED (
+        SELECT
+            l.lane::BIGINT AS lane, l.lane + e.event_id AS call_id, l.lane + e.parent_id AS parent_id, l.lane + e.op_id AS op_id,
+            l.lane + e.module_id AS module_id, l.lane + e.fwd_op_id AS fwd_op_id, l.lane + e.bwd_op_id AS bwd_op_id,
+            e.stack_id, e.call_stack, e.dur, e.step, e.in_last_step
         FROM _events AS e
         JOIN query_table(lane_spans) AS l ON l.run = e.run AND l.rank = e.rank
-        WHERE e.parent_id IS NOT NULL
-        GROUP BY ALL
+    ),
+    _children AS (
+        SELECT c.parent_id AS call_id, sum(c.dur)::BIGINT AS dur
+        FROM _calls AS c
+        WHERE c.parent_id IS NOT NULL
+        GROUP BY c.parent_id
     )
 SELECT
-    l.lane::BIGINT AS lane,
-    l.lane + e.event_id AS call_id,
-    l.lane + e.op_id AS op_id,
-    l.lane + e.module_id AS module_id,
-    l.lane + e.fwd_op_id AS fwd_op_id,
-    l.lane + e.bwd_op_id AS bwd_op_id,
-    e.stack_id,
-    e.call_stack,
-    e.dur - coalesce(h.dur, 0) AS host_ns,
-    e.step,
-    e.in_last_step
-FROM _events AS e
-JOIN query_table(lane_spans) AS l ON l.run = e.run AND l.rank = e.rank
-LEFT JOIN _children AS h ON h.call_id = l.lane + e.event_id
+    c.lane, c.call_id, c.op_id, c.module_id, c.fwd_op_id, c.bwd_op_id, c.stack_id, c.call_stack,
+    c.dur - coalesce(h.dur, 0) AS host_ns, c.step, c.in_last_step
+FROM _calls AS c
+LEFT JOIN _children AS h ON h.call_id = c.call_id
