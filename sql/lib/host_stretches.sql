@@ -111,21 +111,39 @@ WITH
         SELECT s.lane, s.before, s.ts, 0, NULL, NULL, 0, false, NULL, s.part
         FROM _summed AS s
     ),
-    _states AS (
+    _placed AS (
+        SELECT p.*, row_number() OVER (PARTITION BY p.lane ORDER BY p.at_ns, p.ts, p.place, p.kind) AS nth
+        FROM _points AS p
+    ),
+    -- The last of a kind so far, as the largest of place and number in one: last_value(… IGNORE NULLS) looks back over all
+    -- rows of a thread on which the kind is rare, for each row.
+    _latest AS (
         SELECT
             p.lane,
             p.at_ns,
             lead(p.at_ns) OVER so_far AS next_ns,
-            last_value(p.part IGNORE NULLS) OVER so_far AS part,
-            coalesce(last_value(CASE WHEN p.kind = 'op' THEN p.n END IGNORE NULLS) OVER so_far, 0) AS op_n,
-            coalesce(last_value(CASE WHEN p.kind = 'op' AND p.is_outer THEN p.outer_n END IGNORE NULLS) OVER so_far, 0) AS outer_n,
-            coalesce(last_value(CASE WHEN p.kind = 'call' THEN p.n END IGNORE NULLS) OVER so_far, 0) AS call_n,
-            coalesce(last_value(CASE WHEN p.kind = 'annotation' THEN p.n END IGNORE NULLS) OVER so_far, 0) AS annotation_n,
-            coalesce(last_value(CASE WHEN p.kind = 'frame' THEN p.n END IGNORE NULLS) OVER so_far, 0) AS frame_n,
-            coalesce(last_value(CASE WHEN p.kind = 'module' THEN p.n END IGNORE NULLS) OVER so_far, 0) AS module_n,
+            max(p.nth << 32 | p.part) OVER so_far AS part,
+            max(CASE WHEN p.kind = 'op' THEN p.nth << 32 | p.n END) OVER so_far AS op,
+            max(CASE WHEN p.kind = 'op' AND p.is_outer THEN p.nth << 32 | p.outer_n END) OVER so_far AS outer_op,
+            max(CASE WHEN p.kind = 'call' THEN p.nth << 32 | p.n END) OVER so_far AS call,
+            max(CASE WHEN p.kind = 'annotation' THEN p.nth << 32 | p.n END) OVER so_far AS annotation,
+            max(CASE WHEN p.kind = 'frame' THEN p.nth << 32 | p.n END) OVER so_far AS frame,
+            max(CASE WHEN p.kind = 'module' THEN p.nth << 32 | p.n END) OVER so_far AS module,
             sum(p.loads) OVER so_far AS loads
-        FROM _points AS p
-        WINDOW so_far AS (PARTITION BY p.lane ORDER BY p.at_ns, p.ts, p.place, p.kind ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        FROM _placed AS p
+        WINDOW so_far AS (PARTITION BY p.lane ORDER BY p.nth ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    ),
+    _states AS (
+        SELECT
+            l.lane, l.at_ns, l.next_ns, l.loads,
+            l.part & 4294967295 AS part,
+            coalesce(l.op & 4294967295, 0) AS op_n,
+            coalesce(l.outer_op & 4294967295, 0) AS outer_n,
+            coalesce(l.call & 4294967295, 0) AS call_n,
+            coalesce(l.annotation & 4294967295, 0) AS annotation_n,
+            coalesce(l.frame & 4294967295, 0) AS frame_n,
+            coalesce(l.module & 4294967295, 0) AS module_n
+        FROM _latest AS l
     ),
     _stretches AS (
         SELECT
