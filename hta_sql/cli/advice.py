@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
 
 
 @click.command(short_help="Say what to do, what it saves at most, and how to check it.")
@@ -30,20 +34,32 @@ def advice(*, store: Path, runs: str | None, ranks: list[int] | None, min_pct: f
     rules may overlap. As a table, with queries that show the evidence: hta-sql run STORE advice.
     """
     from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.words import counted  # noqa: PLC0415
 
     chosen: dict[str, Any] = {"min_pct": min_pct, "ranks": ranks}
     chosen["runs"] = [run.strip() for run in runs.split(",")] if runs else None
     given = {key: value for key, value in chosen.items() if value is not None}
     with asked(store) as opened:
-        found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
-        for run, rows in groupby(found, key=lambda row: row["run"]):
-            told = list(rows)
-            click.echo(f"{run}: {counted(len(told), 'rule')} of advice")
-            for row in told:
-                click.echo(_paragraph(row, str(store)))
-        if not found:
-            note("No rule has anything to say: none finds what would save enough to matter.")
+        tell(opened, store, given)
+
+
+def tell(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
+    """Print a paragraph for each rule, run by run.
+
+    Args:
+        opened: The store.
+        store: Its name in the commands that are printed.
+        given: Parameters of the analysis.
+    """
+    from hta_sql.words import counted  # noqa: PLC0415 - imports are the start-up cost
+
+    found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
+    for run, rows in groupby(found, key=lambda row: row["run"]):
+        told = list(rows)
+        click.echo(f"{run}: {counted(len(told), 'rule')} of advice")
+        for row in told:
+            click.echo(_paragraph(row, str(store)))
+    if not found:
+        note("No rule has anything to say: none finds what would save enough to matter.")
 
 
 def _paragraph(row: dict[str, Any], store: str) -> str:

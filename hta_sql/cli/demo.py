@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hta_sql.cli.advice import tell
 from hta_sql.cli.messages import note, rank_progress
 
 if TYPE_CHECKING:
@@ -76,11 +77,13 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
         click.echo("Nobody.")
     click.echo("\nWhat a step would take at best (what_if):\n")
     opened.run("what_if", runs=[run]).show()
+    click.echo("\nWhat to do (advice):\n")
+    tell(opened, store, {"runs": [run]})
     click.echo("\nTry next:")
     program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
     for line in (
         "list",
-        f"run {store} temporal_breakdown",
+        f"run {store} idle_causes",
         f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
         f"run {store} collective_waits --ranks 0",
         f"report {store} -o report.html",
