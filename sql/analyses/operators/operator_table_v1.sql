@@ -42,34 +42,36 @@ CREATE OR REPLACE MACRO operator_table_v1(
     like_torch BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run                 VARCHAR          Run name.
---   rank                INTEGER          Rank of the process.
---   name                VARCHAR          Operator without its overload, annotation, or [memory]; all steps are ProfilerStep*.
---   side                VARCHAR          host or device: where the call itself is.
---   is_user_annotation  BOOLEAN          A range of record_function.
---   overload_name       VARCHAR          Overload, empty without one; NULL where they are not told apart, as all keys that follow.
---   input_shapes        VARCHAR          Input shapes as JSON; [] for a list of tensors.
---   input_types         VARCHAR          Input types as JSON.
---   stack               VARCHAR          Python frames as JSON, the innermost first.
---   module              VARCHAR          Nearest nn.Module call around it; not known of annotations.
---   pid                 BIGINT           Process id.
---   tid                 BIGINT           Thread id.
---   step                BIGINT           Profiler step.
---   call_count          BIGINT [count]   Calls.
---   host_self_ns        BIGINT [ns]      Time on the host in nothing that it called.
---   host_total_ns       BIGINT [ns]      Time on the host.
---   device_self_ns      BIGINT [ns]      Time of the device operations that it launched itself; of its own for a row of the device.
---   device_total_ns     BIGINT [ns]      With those that what it called launched.
---   host_self_bytes     BIGINT [bytes]   Memory of the host allocated less freed, in nothing that it called; NULL where no memory was recorded.
---   host_total_bytes    BIGINT [bytes]   The same while it ran.
---   device_self_bytes   BIGINT [bytes]   Memory of devices, in nothing that it called.
---   device_total_bytes  BIGINT [bytes]   The same while it ran.
---   flops               BIGINT [1]       Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
---   host_self_pct       DOUBLE [%]       host_self_ns of all that was called on the host, Python frames and runtime calls counted in.
---   host_total_pct      DOUBLE [%]       host_total_ns of that; calls inside calls count again.
---   device_self_pct     DOUBLE [%]       device_self_ns of all time of device operations, whoever launched them.
---   device_total_pct    DOUBLE [%]       device_total_ns of that.
---   place               BIGINT [1]       Where torch lists the row: in the order of first calls; NULL where not asked for.
+--   run                      VARCHAR          Run name.
+--   rank                     INTEGER          Rank of the process.
+--   name                     VARCHAR          Operator without its overload, annotation, or [memory]; all steps are ProfilerStep*.
+--   side                     VARCHAR          host or device: where the call itself is.
+--   is_user_annotation       BOOLEAN          A range of record_function.
+--   overload_name            VARCHAR          Overload, empty without one; NULL where they are not told apart, as all keys that follow.
+--   input_shapes             VARCHAR          Input shapes as JSON; [] for a list of tensors.
+--   input_types              VARCHAR          Input types as JSON.
+--   stack                    VARCHAR          Python frames as JSON, the innermost first.
+--   module                   VARCHAR          Nearest nn.Module call around it; not known of annotations.
+--   pid                      BIGINT           Process id.
+--   tid                      BIGINT           Thread id.
+--   step                     BIGINT           Profiler step.
+--   call_count               BIGINT [count]   Calls.
+--   host_self_ns             BIGINT [ns]      Time on the host in nothing that it called.
+--   host_total_ns            BIGINT [ns]      Time on the host.
+--   device_self_ns           BIGINT [ns]      Time of the device operations that it launched itself; of its own for a row of the device.
+--   device_total_ns          BIGINT [ns]      With those that what it called launched.
+--   host_self_bytes          BIGINT [bytes]   Memory of the host allocated less freed, in nothing that it called; NULL where no memory was recorded.
+--   host_total_bytes         BIGINT [bytes]   The same while it ran.
+--   device_self_bytes        BIGINT [bytes]   Memory of devices, in nothing that it called.
+--   device_total_bytes       BIGINT [bytes]   The same while it ran.
+--   flops                    BIGINT [1]       Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
+--   host_self_pct            DOUBLE [%]       host_self_ns of all that was called on the host, Python frames and runtime calls counted in.
+--   host_total_pct           DOUBLE [%]       host_total_ns of that; calls inside calls count again.
+--   device_self_pct          DOUBLE [%]       device_self_ns of all time of device operations, whoever launched them.
+--   device_total_pct         DOUBLE [%]       device_total_ns of that.
+--   tensor_core_pct          DOUBLE [%]       Share of device_self_ns on tensor cores, as names of kernels tell; copies are not. NULL where no name tells, or without such time.
+--   tensor_core_unknown_pct  DOUBLE [%]       Share of it whose names do not tell.
+--   place                    BIGINT [1]       Where torch lists the row: in the order of first calls; NULL where not asked for.
 WITH RECURSIVE
     -- An event_id plus the lane is one number for an event of any run and rank.
     known AS (
@@ -128,8 +130,16 @@ WITH RECURSIVE
     allocating AS MATERIALIZED (
         SELECT m.call_id, m.host_bytes, m.device_bytes FROM lib.memory_inside('seen', 'lanes') AS m
     ),
+    kernels AS (
+        SELECT DISTINCT g.name
+        FROM gpu_ops AS g
+        WHERE g.kind = 'kernel' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    told AS MATERIALIZED (
+        SELECT t.name, t.uses_tensor_cores FROM lib.tensor_core_names('kernels') AS t
+    ),
     launching AS MATERIALIZED (
-        SELECT d.call_id, d.self_ns, d.total_ns FROM lib.device_time_inside('calls', 'lanes') AS d
+        SELECT d.* FROM lib.device_time_inside('calls', 'lanes', 'told') AS d
     ),
     children AS MATERIALIZED (
         SELECT
@@ -224,6 +234,8 @@ WITH RECURSIVE
             k.dur AS host_total_ns,
             coalesce(d.self_ns, 0) AS device_self_ns,
             coalesce(d.total_ns, 0) AS device_total_ns,
+            coalesce(d.tensor_ns, 0) AS tensor_ns,
+            coalesce(d.unknown_ns, 0) AS unknown_ns,
             CASE WHEN k.remembers THEN coalesce(a.host_bytes, 0) END AS host_total_bytes,
             CASE WHEN k.remembers THEN coalesce(a.device_bytes, 0) END AS device_total_bytes,
             CASE
@@ -259,6 +271,7 @@ WITH RECURSIVE
             CASE WHEN stack_frames > 0 THEN []::VARCHAR[] END AS stack,
             m.pid, m.tid, m.step, m.in_last_step, m.ts, 0::BIGINT AS length, l.lane + m.event_id AS call_id, true AS is_kept,
             0::BIGINT AS host_self_ns, 0::BIGINT AS host_total_ns, 0::BIGINT AS device_self_ns, 0::BIGINT AS device_total_ns,
+            0::BIGINT AS tensor_ns, 0::BIGINT AS unknown_ns,
             CASE WHEN m.device_type = 0 THEN m.bytes ELSE 0 END AS host_total_bytes,
             CASE WHEN m.device_type <> 0 THEN m.bytes ELSE 0 END AS device_total_bytes,
             0::BIGINT AS host_inner_bytes, 0::BIGINT AS device_inner_bytes
@@ -268,11 +281,11 @@ WITH RECURSIVE
         WHERE m.ts > coalesce(v.until_ts, m.ts - 1)
     ),
     on_device AS (
-        SELECT g.run, g.rank, g.event_id, g.name, false AS is_user_annotation, g.ts, g.dur, g.step, g.in_last_step
+        SELECT g.run, g.rank, g.event_id, g.name, g.kind = 'kernel' AS is_kernel, false AS is_user_annotation, g.ts, g.dur, g.step, g.in_last_step
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect
         UNION ALL
-        SELECT a.run, a.rank, a.event_id, lib.op_base_name(a.name), true, a.ts, a.dur, a.step, a.in_last_step
+        SELECT a.run, a.rank, a.event_id, lib.op_base_name(a.name), true, true, a.ts, a.dur, a.step, a.in_last_step
         FROM annotations AS a
         WHERE a.on_gpu AND like_torch
     ),
@@ -284,11 +297,14 @@ WITH RECURSIVE
             CASE WHEN stack_frames > 0 THEN []::VARCHAR[] END AS stack,
             g.step, g.in_last_step, g.ts, g.dur AS length, l.lane + g.event_id AS call_id, true AS is_kept,
             0::BIGINT AS host_self_ns, 0::BIGINT AS host_total_ns, g.dur AS device_self_ns, g.dur AS device_total_ns,
+            CASE WHEN t.uses_tensor_cores THEN g.dur ELSE 0 END AS tensor_ns,
+            CASE WHEN g.is_kernel AND t.uses_tensor_cores IS NULL THEN g.dur ELSE 0 END AS unknown_ns,
             CASE WHEN l.remembers THEN 0 END::BIGINT AS host_total_bytes,
             CASE WHEN l.remembers THEN 0 END::BIGINT AS device_total_bytes,
             0::BIGINT AS host_inner_bytes, 0::BIGINT AS device_inner_bytes
         FROM on_device AS g
         JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
+        LEFT JOIN told AS t ON t.name = g.name AND g.is_kernel AND NOT g.is_user_annotation
     ),
     rows AS NOT MATERIALIZED (
         SELECT h.* FROM host_rows AS h
@@ -310,6 +326,8 @@ WITH RECURSIVE
             coalesce(sum(r.host_total_ns) FILTER (r.is_kept), 0)::BIGINT AS host_total_ns,
             sum(r.device_self_ns)::BIGINT AS device_self_ns,
             coalesce(sum(r.device_total_ns) FILTER (r.is_kept), 0)::BIGINT AS device_total_ns,
+            sum(r.tensor_ns)::BIGINT AS tensor_ns,
+            sum(r.unknown_ns)::BIGINT AS unknown_ns,
             sum(r.host_total_bytes - r.host_inner_bytes)::BIGINT AS host_self_bytes,
             (sum(r.host_total_bytes) FILTER (r.is_kept))::BIGINT AS host_total_bytes,
             sum(r.device_total_bytes - r.device_inner_bytes)::BIGINT AS device_self_bytes,
@@ -356,6 +374,8 @@ SELECT
     100 * (s.host_total_ns / nullif(s.host_ns, 0)) AS host_total_pct,
     100 * (s.device_self_ns / nullif(s.device_ns, 0)) AS device_self_pct,
     100 * (s.device_total_ns / nullif(s.device_ns, 0)) AS device_total_pct,
+    CASE WHEN s.unknown_ns < s.device_self_ns THEN 100 * (s.tensor_ns / s.device_self_ns) END AS tensor_core_pct,
+    100 * (s.unknown_ns / nullif(s.device_self_ns, 0)) AS tensor_core_unknown_pct,
     CASE WHEN like_torch THEN row_number() OVER (PARTITION BY s.run, s.rank ORDER BY s.first_call) END AS place
 FROM shares AS s
 WHERE s.is_shown
