@@ -70,22 +70,28 @@ def folded_stacks(world: World, scope: Scope) -> list[Row]:
 
 
 def forward_of(world: World, op: Item) -> Item | None:
-    """The forward operator of the innermost backward operator around a launch, by sequence numbers."""
+    """The forward operator of the innermost backward operator around a launch."""
     for item in chain(op.launch)[::-1]:
         is_op = item.cat == "cpu_op" and item.args.get("Fwd thread id", 0) > 0
         if is_op and not item.name.startswith("autograd::engine::"):
-            number = item.args["Sequence number"]
-            candidates = [
-                other
-                for other in world.host
-                if other.cat == "cpu_op"
-                and (other.run, other.rank) == (item.run, item.rank)
-                and other.args.get("Sequence number", -1) == number >= 0
-                and other.args.get("Fwd thread id", 0) == 0
-                and other.ts < item.ts
-            ]
-            return min(candidates, key=lambda other: other.id, default=None)
+            return forward_operator(world, item)
     return None
+
+
+def forward_operator(world: World, op: Item) -> Item | None:
+    """The forward operator of a backward operator, by sequence numbers."""
+    number = op.args.get("Sequence number", -1)
+    candidates = [
+        other
+        for other in world.host
+        if other.cat == "cpu_op"
+        and (other.run, other.rank) == (op.run, op.rank)
+        and other.args.get("Sequence number", -1) == number >= 0
+        and op.args.get("Fwd thread id", 0) > 0
+        and other.args.get("Fwd thread id", 0) == 0
+        and other.ts < op.ts
+    ]
+    return min(candidates, key=lambda other: other.id, default=None)
 
 
 def source_lines(world: World, scope: Scope) -> list[Row]:

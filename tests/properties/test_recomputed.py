@@ -16,6 +16,7 @@ from hta_sql.library.objects import load_library
 from tests.properties import answers_device as device
 from tests.properties import answers_host as host
 from tests.properties import answers_memory as memory
+from tests.properties import answers_modules as tree_of_modules
 from tests.properties import answers_stacks as stacks
 from tests.properties import answers_steps as stepped
 from tests.properties import answers_time as time
@@ -124,6 +125,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
     "forward_backward": ("forward_backward", {}, tree.forward_backward),
     "folded_stacks": ("folded_stacks", {"min_pct": 0}, stacks.folded_stacks),
     "source_lines": ("source_lines", {"hidden": None}, stacks.source_lines),
+    "modules": ("modules", {"expand": True}, tree_of_modules.modules),
     "gpu_timeline": (
         "gpu_timeline",
         {"resolution_ns": 2000},
