@@ -121,6 +121,7 @@ def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
     assert sum(isinstance(rows, int) and rows > 0 for rows, _ in there.values()) > len(there) // 2
 
 
+@pytest.mark.slow
 def test_the_cookbook(oldest: Environment, tmp_path: Path) -> None:
     """Its answers are right there, too."""
     catalog = ingest_cookbook(tmp_path) / CATALOG

@@ -169,6 +169,7 @@ def test_rows_that_are_left_out_are_counted(job_store: TraceStore, tmp_path: Pat
     assert kept == list(highest.sort_index()["idle_ns"])
 
 
+@pytest.mark.slow
 def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_path: Path) -> None:
     """Byte by byte: no time of day, no random names."""
     again = write_report(job_store, tmp_path / "again.html")
@@ -200,6 +201,7 @@ def test_odd_traces_have_reports(
     assert section_of(text, "rank_health")
 
 
+@pytest.mark.slow
 def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> None:
     """Statements per run, a column with the run; --runs leaves the others out."""
     both = write_report(tiny_store, tmp_path / "a.html").read_text(encoding="utf-8")

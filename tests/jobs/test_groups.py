@@ -222,6 +222,7 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
         assert row["wait_ns"] + row["communication_ns"] == sum(p.end - p.start for p in parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     [

@@ -68,6 +68,7 @@ def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
     ).fetchall()
 
 
+@pytest.mark.slow
 def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     empty: duckdb.DuckDBPyConnection,
 ) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from hta_sql.store.trace_store import TraceStore
 
-SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "3")))
+SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "2")))
 """Jobs to make up; each is looked at through a handful of scopes."""
 
 SCOPES = 4

@@ -99,6 +99,7 @@ def test_slurm_without_a_job(shell: Shell) -> None:
         shell.run(publish)
 
 
+@pytest.mark.slow
 def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
     """The command of the container, for each index, counted from 0."""
     yaml = pytest.importorskip("yaml")
@@ -115,6 +116,7 @@ def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask_jobqueue(
     shell: Shell, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
