@@ -39,7 +39,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'data_loading' AS rule, 'Load data faster' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', 100 * f.own_ns / s.step_ns) AS finding,
+    printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', 100 * (f.own_ns / s.step_ns)) AS finding,
     CASE
         WHEN contains(f.subject, 'SingleProcess') THEN 'The loader has no workers: num_workers=4 or more, pin_memory=True, and cheaper preprocessing.'
         ELSE 'More workers (num_workers), pin_memory=True, a larger prefetch_factor, cheaper preprocessing, or data closer by.'
@@ -48,4 +48,4 @@ SELECT
     'idle_causes' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * f.own_ns >= 5 * s.step_ns
+WHERE f.own_ns >= 0.05 * s.step_ns

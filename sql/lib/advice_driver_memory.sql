@@ -23,10 +23,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'driver_memory' AS rule, 'Stop asking the driver for memory' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('%s and the like take %.1f %% of the steps, in %d gaps.', f.subject, 100 * f.own_ns / s.step_ns, f.event_count) AS finding,
+    printf('%s and the like take %.1f %% of the steps, in %d gaps.', f.subject, 100 * (f.own_ns / s.step_ns), f.event_count) AS finding,
     'Warm up with the largest shapes before what counts; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; leave room, so that the allocator need not give memory back and ask again.' AS remedy,
     format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''runtime call''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * f.own_ns >= s.step_ns
+WHERE f.own_ns >= 0.01 * s.step_ns

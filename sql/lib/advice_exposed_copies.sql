@@ -26,10 +26,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'exposed_copies' AS rule, 'Hide copies behind computation' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('%d copies between host and device take %.1f %% of the steps; %.1f %% are under no kernel.', f.event_count, 100 * f.own_ns / nullif(s.step_ns, 0), 100 * s.memory_ns / nullif(s.step_ns, 0)) AS finding,
+    printf('%d copies between host and device take %.1f %% of the steps; %.1f %% are under no kernel.', f.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0)), 100 * (s.memory_ns / nullif(s.step_ns, 0))) AS finding,
     'Copy the next batch on a stream of its own while this one is computed; keep on the device what is used again; copy once what is copied in pieces.' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'memory_bandwidth_summary' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * least(f.own_ns, s.memory_ns) >= 5 * s.step_ns
+WHERE least(f.own_ns, s.memory_ns) >= 0.05 * s.step_ns

@@ -26,10 +26,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'exposed_transfer' AS rule, 'Hide transfers behind computation' AS title, f.subject, f.event_count, f.own_ns, s.transfer_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('No computation hides %.1f %% of the steps, in which data is transferred.', 100 * s.transfer_ns / nullif(s.step_ns, 0)) AS finding,
+    printf('No computation hides %.1f %% of the steps, in which data is transferred.', 100 * (s.transfer_ns / nullif(s.step_ns, 0))) AS finding,
     'Overlap it: larger or smaller gradient buckets (bucket_cap_mb), prefetching in FSDP, computation that does not need the result put between; send less: 16 bit, fewer and larger messages.' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'process_group_costs' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * s.transfer_ns >= 5 * s.step_ns
+WHERE s.transfer_ns >= 0.05 * s.step_ns

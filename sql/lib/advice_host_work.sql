@@ -25,10 +25,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'host_work' AS rule, 'Take work of the host out of the step' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('The host works on something else for %.1f %% of the steps, in %d gaps.', 100 * f.own_ns / s.step_ns, f.event_count) AS finding,
+    printf('The host works on something else for %.1f %% of the steps, in %d gaps.', 100 * (f.own_ns / s.step_ns), f.event_count) AS finding,
     'Do this before or after the step, on another thread, or on the GPU. An operator that stands here for a few gaps is often used for the first time: warm up. with_stack=True names the function.' AS remedy,
     format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE role = ''cause''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * f.own_ns >= 5 * s.step_ns
+WHERE f.own_ns >= 0.05 * s.step_ns

@@ -26,10 +26,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'misaligned_products' AS rule, 'Align the operands of matrix products' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d matrix products on operands that are not aligned take %.1f %% of the steps.', f.event_count, 100 * f.own_ns / nullif(s.step_ns, 0)) AS finding,
+    printf('%d matrix products on operands that are not aligned take %.1f %% of the steps.', f.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'Pad channels, heads and vocabulary to multiples of 8 (16 bit) or 16 (8 bit), and keep views contiguous.' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * f.own_ns >= s.step_ns
+WHERE f.own_ns >= 0.01 * s.step_ns

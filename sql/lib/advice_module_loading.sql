@@ -25,10 +25,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'module_loading' AS rule, 'Warm up before what counts' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The driver loads code for %.1f %% of the steps, in %d gaps.', 100 * f.own_ns / s.step_ns, f.event_count) AS finding,
+    printf('The driver loads code for %.1f %% of the steps, in %d gaps.', 100 * (f.own_ns / s.step_ns), f.event_count) AS finding,
     'Warm up before what counts (schedule(wait=1, warmup=3, active=…)), or CUDA_MODULE_LOADING=EAGER.' AS remedy,
     format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''runtime call''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * f.own_ns >= s.step_ns
+WHERE f.own_ns >= 0.01 * s.step_ns

@@ -26,10 +26,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'pageable_copies' AS rule, 'Copy from pinned memory' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('%d copies from or to pageable memory take %.1f %% of the steps.', f.event_count, 100 * f.own_ns / nullif(s.step_ns, 0)) AS finding,
+    printf('%d copies from or to pageable memory take %.1f %% of the steps.', f.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'pin_memory=True in the data loader or .pin_memory() on the tensor, then .to(device, non_blocking=True).' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'memory_bandwidth_summary' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * least(f.own_ns, s.memory_ns) >= s.step_ns
+WHERE least(f.own_ns, s.memory_ns) >= 0.01 * s.step_ns

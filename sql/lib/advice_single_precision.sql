@@ -31,8 +31,8 @@ WITH
         GROUP BY d.run, d.rank
     )
 SELECT
-    f.run, f.rank, 'single_precision' AS rule, 'Use the tensor cores' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) * 7 // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, 100 * f.own_ns / nullif(s.step_ns, 0)) AS finding,
+    f.run, f.rank, 'single_precision' AS rule, 'Use the tensor cores' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) - least(f.own_ns, s.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    printf('%d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     CASE
         WHEN v.major >= 8 THEN 'torch.set_float32_matmul_precision("high") for TF32, or torch.autocast in bfloat16.'
         ELSE 'torch.autocast in float16 with a gradient scaler.'
@@ -42,4 +42,4 @@ SELECT
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 JOIN _devices AS v ON v.run = f.run AND v.rank = f.rank
-WHERE 100 * f.own_ns >= 3 * s.step_ns AND v.major >= 7
+WHERE f.own_ns >= 0.03 * s.step_ns AND v.major >= 7

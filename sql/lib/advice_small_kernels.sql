@@ -32,11 +32,11 @@ WITH
     )
 SELECT
     f.run, f.rank, 'small_kernels' AS rule, 'Fuse small kernels' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d elementwise kernels shorter than 10 us, of %d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, 100 * f.own_ns / nullif(s.step_ns, 0)) AS finding,
+    printf('%d elementwise kernels shorter than 10 us, of %d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'torch.compile fuses them; or fused layers (fused optimizers, fused norm and activation).' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'launching_operators' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 JOIN _all AS a ON a.run = f.run AND a.rank = f.rank
-WHERE 100 * f.own_ns >= 5 * s.step_ns AND 10 * f.event_count >= 3 * a.event_count
+WHERE f.own_ns >= 0.05 * s.step_ns AND 10 * f.event_count >= 3 * a.event_count

@@ -25,10 +25,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'synchronisation' AS rule, 'Wait for the GPU less often inside of the step' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('The host waits for the GPU and only then goes on to launch: %.1f %% of the steps in %d gaps.', 100 * f.own_ns / s.step_ns, f.event_count) AS finding,
+    printf('The host waits for the GPU and only then goes on to launch: %.1f %% of the steps in %d gaps.', 100 * (f.own_ns / s.step_ns), f.event_count) AS finding,
     'Keep results on the GPU: no .item(), .cpu(), print or if on a tensor inside of the step, no synchronize(); copy with non_blocking=True and read later.' AS remedy,
     format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''synchronisation'' OR role = ''effect''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
     'synchronisations' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 100 * f.own_ns >= 2 * s.step_ns
+WHERE f.own_ns >= 0.02 * s.step_ns

@@ -32,11 +32,11 @@ WITH
     )
 SELECT
     f.run, f.rank, 'unfused_attention' AS rule, 'Fuse the attention' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('Softmax kernels take %.1f %% of the steps, beside %d batched matrix products: the attention is not fused.', 100 * f.own_ns / nullif(s.step_ns, 0), b.event_count) AS finding,
+    printf('Softmax kernels take %.1f %% of the steps, beside %d batched matrix products: the attention is not fused.', 100 * (f.own_ns / nullif(s.step_ns, 0)), b.event_count) AS finding,
     'torch.nn.functional.scaled_dot_product_attention, or attn_implementation="sdpa" or "flash_attention_2" in transformers: the scores are then never written to memory.' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'launching_operators' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 JOIN _products AS b ON b.run = f.run AND b.rank = f.rank
-WHERE 100 * f.own_ns >= 3 * s.step_ns AND b.event_count >= 2
+WHERE f.own_ns >= 0.03 * s.step_ns AND b.event_count >= 2

@@ -24,10 +24,10 @@ WITH
     )
 SELECT
     f.run, f.rank, 'zeroed_gradients' AS rule, 'Give gradients up instead of zeroing them' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns + s.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('zero_grad launches %d operations that take %.1f %% of the steps.', f.event_count, 100 * f.own_ns / nullif(s.step_ns, 0)) AS finding,
+    printf('zero_grad launches %d operations that take %.1f %% of the steps.', f.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'optimizer.zero_grad(set_to_none=True), the default since PyTorch 2.0.' AS remedy,
     format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
     'user_annotation_breakdown' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE 200 * f.own_ns >= s.step_ns
+WHERE f.own_ns >= 0.005 * s.step_ns

@@ -9,7 +9,10 @@ import duckdb
 
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 
-FILE_WIDE = ("ranks", "devices", "process_groups", "steps", "event_args", "quarantine")
+FILE_WIDE = (
+    *("ranks", "devices", "process_groups", "steps", "stacks"),
+    *("event_args", "quarantine"),
+)
 """Tables whose rows are not one event each."""
 
 Tables = dict[str, list[dict[str, Any]]]
