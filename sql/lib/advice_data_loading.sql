@@ -26,26 +26,19 @@ CREATE OR REPLACE MACRO lib.advice_data_loading(
 --   evidence_sql   VARCHAR         Query that shows it.
 --   next_analysis  VARCHAR         Analysis that shows more.
 WITH
-    _found AS (
-        SELECT
-            i.run, i.rank,
-            arg_max(coalesce(i.name, i.call), (i.idle_ns, i.name)) AS subject,
-            sum(i.gap_count)::BIGINT AS event_count,
-            sum(i.idle_ns)::BIGINT AS own_ns,
-            arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
+    _chosen AS (
+        SELECT i.*
         FROM query_table(idle) AS i
         WHERE i.cause = 'data loading'
-        GROUP BY i.run, i.rank
     )
 SELECT
     f.run, f.rank, 'data_loading' AS rule, 'Load data faster' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', 100 * (f.own_ns / s.step_ns)) AS finding,
+    printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', f.own_pct) AS finding,
     CASE
         WHEN contains(f.subject, 'SingleProcess') THEN 'The loader has no workers: num_workers=4 or more, pin_memory=True, and cheaper preprocessing.'
         ELSE 'More workers (num_workers), pin_memory=True, a larger prefetch_factor, cheaper preprocessing, or data closer by.'
     END AS remedy,
-    format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''data loading''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
+    f.evidence_sql || ' WHERE cause = ''data loading''' AS evidence_sql,
     'idle_causes' AS next_analysis
-FROM _found AS f
-JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE f.own_ns >= 0.05 * s.step_ns
+FROM lib.summed_idle('_chosen', spans) AS f
+WHERE f.own_ns >= 0.05 * f.step_ns

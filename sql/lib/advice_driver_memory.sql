@@ -10,23 +10,16 @@ CREATE OR REPLACE MACRO lib.advice_driver_memory(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 WITH
-    _found AS (
-        SELECT
-            i.run, i.rank,
-            arg_max(coalesce(i.call, i.name), (i.idle_ns, i.call)) AS subject,
-            sum(i.gap_count)::BIGINT AS event_count,
-            sum(i.idle_ns)::BIGINT AS own_ns,
-            arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
+    _chosen AS (
+        SELECT i.* REPLACE (coalesce(i.call, i.name) AS name)
         FROM query_table(idle) AS i
         WHERE i.cause = 'runtime call' AND regexp_matches(coalesce(i.call, i.name, ''), 'Malloc|HostAlloc|Free|MemCreate|MemAlloc|MemRelease|MemMap|MemUnmap')
-        GROUP BY i.run, i.rank
     )
 SELECT
     f.run, f.rank, 'driver_memory' AS rule, 'Stop asking the driver for memory' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('%s and the like take %.1f %% of the steps, in %d gaps.', f.subject, 100 * (f.own_ns / s.step_ns), f.event_count) AS finding,
+    printf('%s and the like take %.1f %% of the steps, in %d gaps.', f.subject, f.own_pct, f.event_count) AS finding,
     'Warm up with the largest shapes before what counts; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; leave room, so that the allocator need not give memory back and ask again.' AS remedy,
-    format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''runtime call''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
+    f.evidence_sql || ' WHERE cause = ''runtime call''' AS evidence_sql,
     'idle_causes' AS next_analysis
-FROM _found AS f
-JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE f.own_ns >= 0.01 * s.step_ns
+FROM lib.summed_idle('_chosen', spans) AS f
+WHERE f.own_ns >= 0.01 * f.step_ns

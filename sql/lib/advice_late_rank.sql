@@ -24,7 +24,7 @@ SELECT
     'high' AS confidence, NULL::BIGINT AS event_id,
     printf('Rank %d comes last in %d of %d collectives, and the others wait for it.', j.rank, j.last_count, j.collective_count) AS finding,
     'stragglers says why: other work, slower clocks, its host, its data.' AS remedy,
-    format('FROM stragglers_v1(runs := [''{}''], ranks := [{}])', replace(j.run, '''', ''''''), j.rank) AS evidence_sql,
+    format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
 FROM lib.late_ranks(runs, 1.0) AS j
 JOIN _longest AS l ON l.run = j.run

@@ -13,17 +13,10 @@ CREATE OR REPLACE MACRO lib.advice_single_precision(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 WITH
-    _found AS (
-        SELECT
-            k.run, k.rank,
-            arg_max(coalesce(k.op_name, k.name), (k.total_ns, k.name)) AS subject,
-            arg_max(k.name, (k.total_ns, k.name)) AS kernel,
-            sum(k.event_count)::BIGINT AS event_count,
-            sum(k.total_ns)::BIGINT AS own_ns,
-            arg_max(k.event_id, (k.total_ns, -k.event_id)) AS event_id
+    _chosen AS (
+        SELECT k.*
         FROM query_table(kernels) AS k
         WHERE k.class = 'computation' AND regexp_matches(k.name, '(?i)(^|_)[sf]gemm|simt_sgemm|gemmSN|f32f32_f32f32_f32|_ffma|implicit_convolve_sgemm|winograd.*fp32|Cijk_.*_SB_') AND NOT regexp_matches(k.name, '(?i)tf32|1688')
-        GROUP BY k.run, k.rank
     ),
     _devices AS (
         SELECT d.run, d.rank, min(d.compute_major) AS major
@@ -31,15 +24,14 @@ WITH
         GROUP BY d.run, d.rank
     )
 SELECT
-    f.run, f.rank, 'single_precision' AS rule, 'Use the tensor cores' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) - least(f.own_ns, s.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
+    f.run, f.rank, 'single_precision' AS rule, 'Use the tensor cores' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) - least(f.own_ns, f.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    printf('%d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, f.own_pct) AS finding,
     CASE
         WHEN v.major >= 8 THEN 'torch.set_float32_matmul_precision("high") for TF32, or torch.autocast in bfloat16.'
         ELSE 'torch.autocast in float16 with a gradient scaler.'
     END AS remedy,
-    format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
+    f.evidence_sql,
     'operator_unique_args' AS next_analysis
-FROM _found AS f
-JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _devices AS v ON v.run = f.run AND v.rank = f.rank
-WHERE f.own_ns >= 0.03 * s.step_ns AND v.major >= 7
+WHERE f.own_ns >= 0.03 * f.step_ns AND v.major >= 7

@@ -12,17 +12,10 @@ CREATE OR REPLACE MACRO lib.advice_small_kernels(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 WITH
-    _found AS (
-        SELECT
-            k.run, k.rank,
-            arg_max(coalesce(k.op_name, k.name), (k.total_ns, k.name)) AS subject,
-            arg_max(k.name, (k.small_ns, k.name)) AS kernel,
-            sum(k.small_count)::BIGINT AS event_count,
-            sum(k.small_ns)::BIGINT AS own_ns,
-            arg_max(k.event_id, (k.small_ns, -k.event_id)) AS event_id
+    _chosen AS (
+        SELECT k.* REPLACE (k.small_count AS event_count, k.small_ns AS total_ns)
         FROM query_table(kernels) AS k
         WHERE k.class = 'computation' AND regexp_matches(k.name, 'elementwise_kernel|CatArrayBatchedCopy|index_elementwise|FillFunctor|direct_copy_kernel') AND k.small_count > 0
-        GROUP BY k.run, k.rank
     ),
     _all AS (
         SELECT k.run, k.rank, sum(k.event_count)::BIGINT AS event_count
@@ -31,12 +24,11 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    f.run, f.rank, 'small_kernels' AS rule, 'Fuse small kernels' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d elementwise kernels shorter than 10 us, of %d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
+    f.run, f.rank, 'small_kernels' AS rule, 'Fuse small kernels' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    printf('%d elementwise kernels shorter than 10 us, of %d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, f.own_pct) AS finding,
     'torch.compile fuses them; or fused layers (fused optimizers, fused norm and activation).' AS remedy,
-    format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
+    f.evidence_sql,
     'launching_operators' AS next_analysis
-FROM _found AS f
-JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _all AS a ON a.run = f.run AND a.rank = f.rank
-WHERE f.own_ns >= 0.05 * s.step_ns AND 10 * f.event_count >= 3 * a.event_count
+WHERE f.own_ns >= 0.05 * f.step_ns AND 10 * f.event_count >= 3 * a.event_count

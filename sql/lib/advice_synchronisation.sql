@@ -12,23 +12,16 @@ CREATE OR REPLACE MACRO lib.advice_synchronisation(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 WITH
-    _found AS (
-        SELECT
-            i.run, i.rank,
-            arg_max(coalesce(i.name, i.call), (i.cause = 'synchronisation', i.idle_ns, i.name)) AS subject,
-            sum(i.gap_count)::BIGINT AS event_count,
-            sum(i.idle_ns)::BIGINT AS own_ns,
-            arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
+    _chosen AS (
+        SELECT i.*
         FROM query_table(idle) AS i
         WHERE i.cause = 'synchronisation' OR i.role = 'effect'
-        GROUP BY i.run, i.rank
     )
 SELECT
     f.run, f.rank, 'synchronisation' AS rule, 'Wait for the GPU less often inside of the step' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('The host waits for the GPU and only then goes on to launch: %.1f %% of the steps in %d gaps.', 100 * (f.own_ns / s.step_ns), f.event_count) AS finding,
+    printf('The host waits for the GPU and only then goes on to launch: %.1f %% of the steps in %d gaps.', f.own_pct, f.event_count) AS finding,
     'Keep results on the GPU: no .item(), .cpu(), print or if on a tensor inside of the step, no synchronize(); copy with non_blocking=True and read later.' AS remedy,
-    format('FROM idle_causes_v1(runs := [''{}''], ranks := [{}]) WHERE cause = ''synchronisation'' OR role = ''effect''', replace(f.run, '''', ''''''), f.rank) AS evidence_sql,
+    f.evidence_sql || ' WHERE cause = ''synchronisation'' OR role = ''effect''' AS evidence_sql,
     'synchronisations' AS next_analysis
-FROM _found AS f
-JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE f.own_ns >= 0.02 * s.step_ns
+FROM lib.summed_idle('_chosen', spans) AS f
+WHERE f.own_ns >= 0.02 * f.step_ns

@@ -12,17 +12,10 @@ CREATE OR REPLACE MACRO lib.advice_unfused_attention(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 WITH
-    _found AS (
-        SELECT
-            k.run, k.rank,
-            arg_max(coalesce(k.op_name, k.name), (k.total_ns, k.name)) AS subject,
-            arg_max(k.name, (k.total_ns, k.name)) AS kernel,
-            sum(k.event_count)::BIGINT AS event_count,
-            sum(k.total_ns)::BIGINT AS own_ns,
-            arg_max(k.event_id, (k.total_ns, -k.event_id)) AS event_id
+    _chosen AS (
+        SELECT k.*
         FROM query_table(kernels) AS k
         WHERE k.class = 'computation' AND regexp_matches(k.name, '(?i)softmax') AND NOT regexp_matches(k.name, '(?i)log_?softmax|flash|fmha|fwd_splitkv|attn')
-        GROUP BY k.run, k.rank
     ),
     _products AS (
         SELECT k.run, k.rank, sum(k.event_count)::BIGINT AS event_count
@@ -31,12 +24,11 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    f.run, f.rank, 'unfused_attention' AS rule, 'Fuse the attention' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('Softmax kernels take %.1f %% of the steps, beside %d batched matrix products: the attention is not fused.', 100 * (f.own_ns / nullif(s.step_ns, 0)), b.event_count) AS finding,
+    f.run, f.rank, 'unfused_attention' AS rule, 'Fuse the attention' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    printf('Softmax kernels take %.1f %% of the steps, beside %d batched matrix products: the attention is not fused.', f.own_pct, b.event_count) AS finding,
     'torch.nn.functional.scaled_dot_product_attention, or attn_implementation="sdpa" or "flash_attention_2" in transformers: the scores are then never written to memory.' AS remedy,
-    format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND name = ''{}'' ORDER BY dur DESC', replace(f.run, '''', ''''''), f.rank, replace(f.kernel, '''', '''''')) AS evidence_sql,
+    f.evidence_sql,
     'launching_operators' AS next_analysis
-FROM _found AS f
-JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _products AS b ON b.run = f.run AND b.rank = f.rank
-WHERE f.own_ns >= 0.03 * s.step_ns AND b.event_count >= 2
+WHERE f.own_ns >= 0.03 * f.step_ns AND b.event_count >= 2

@@ -40,7 +40,7 @@ SELECT
     f.run, f.rank, 'unfused_optimizer' AS rule, 'Fuse the optimizer' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns + s.idle_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
     printf('The optimizer launches %d kernels a step, %.1f %% of the steps from its first to its last.', f.event_count // f.call_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'fused=True or foreach=True in the optimizer: one kernel for many tensors.' AS remedy,
-    format('FROM gpu_ops WHERE run = ''{}'' AND rank = {} AND annotation_id = {} ORDER BY ts', replace(f.run, '''', ''''''), f.rank, f.event_id) AS evidence_sql,
+    format('FROM gpu_ops WHERE run = {} AND rank = {} AND annotation_id = {} ORDER BY ts', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
     'user_annotation_breakdown' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank

@@ -1,0 +1,42 @@
+-- Device operations of some names on each rank, beside its steps: what a rule of advice speaks of.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.summed_kernels(
+    -- Name of a relation with the columns of lib.advice_kernels: the rows that count.
+    chosen,
+    -- Name of a relation with the columns of lib.advice_spans.
+    spans
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   subject       VARCHAR         Operator that launches most of it, else what is launched.
+--   kernel        VARCHAR         What takes longest of it.
+--   event_count   BIGINT [count]  Operations.
+--   own_ns        BIGINT [ns]     Their durations.
+--   own_pct       DOUBLE [%]      The same as a share of the steps.
+--   event_id      BIGINT          One that is long, of the group that takes longest.
+--   evidence_sql  VARCHAR         Query of all operations of that name on the rank.
+--   step_ns       BIGINT [ns]     The steps.
+--   compute_ns    BIGINT [ns]     Of these, a computation kernel runs.
+--   transfer_ns   BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
+--   memory_ns     BIGINT [ns]     None of these nor waits, but a copy or memset.
+WITH
+    _summed AS (
+        SELECT
+            k.run, k.rank,
+            arg_max(coalesce(k.op_name, k.name), (k.total_ns, k.name)) AS subject,
+            arg_max(k.name, (k.total_ns, k.name)) AS kernel,
+            sum(k.event_count)::BIGINT AS event_count,
+            sum(k.total_ns)::BIGINT AS own_ns,
+            arg_max(k.event_id, (k.total_ns, -k.event_id)) AS event_id
+        FROM query_table(chosen) AS k
+        GROUP BY k.run, k.rank
+    )
+SELECT
+    u.run, u.rank, u.subject, u.kernel, u.event_count, u.own_ns, 100 * (u.own_ns / nullif(s.step_ns, 0)) AS own_pct, u.event_id,
+    format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur DESC', lib.sql_literal(u.run), u.rank, lib.sql_literal(u.kernel)) AS evidence_sql,
+    s.step_ns, s.compute_ns, s.transfer_ns, s.memory_ns
+FROM _summed AS u
+JOIN query_table(spans) AS s ON s.run = u.run AND s.rank = u.rank
