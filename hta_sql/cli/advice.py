@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import INTEGERS, STORE
+from hta_sql.cli.options import STORE, scope_options
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Say what to do, what it saves at most, and how to check it.")
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
-@click.option("--runs", metavar="RUN,RUN", help="Runs to include.", show_default="all")
-@click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
+@scope_options
 @click.option(
     "--min-pct",
     type=click.FloatRange(min=0),
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Only what saves at least this share of the steps.",
 )
-def advice(*, store: Path, runs: str | None, ranks: list[int] | None, min_pct: float) -> None:
+def advice(*, store: Path, runs: list[str] | None, ranks: list[int] | None, min_pct: float) -> None:
     """Say what to do about the job in a STORE: each rule that speaks, what saves most first.
 
     A saving is a ceiling, no promise: the time of the steps that the rule is about. Savings of two
@@ -35,11 +34,8 @@ def advice(*, store: Path, runs: str | None, ranks: list[int] | None, min_pct: f
     """
     from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
 
-    chosen: dict[str, Any] = {"min_pct": min_pct, "ranks": ranks}
-    chosen["runs"] = [run.strip() for run in runs.split(",")] if runs else None
-    given = {key: value for key, value in chosen.items() if value is not None}
     with asked(store) as opened:
-        tell(opened, store, given)
+        tell(opened, store, {"runs": runs, "ranks": ranks, "min_pct": min_pct})
 
 
 def tell(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options
+from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options, scope_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +18,7 @@ CLASSES = ("computation", "communication", "memory")
 
 @click.command("critical-path", short_help="Find the critical path of each rank.")
 @click.argument("store", type=STORE)
-@click.option("--runs", metavar="RUN,RUN", help="Runs to look at; default: all.")
-@click.option("--ranks", type=INTEGERS, help="Ranks to look at; default: all.")
+@scope_options
 @click.option(
     "--annotation",
     metavar="TEXT",
@@ -59,7 +58,7 @@ CLASSES = ("computation", "communication", "memory")
 def critical_path(
     *,
     store: Path,
-    runs: str | None,
+    runs: list[str] | None,
     ranks: list[int] | None,
     instances: list[int] | None,
     format_name: str | None,
@@ -84,10 +83,9 @@ def critical_path(
     if instances:
         window |= {"first_instance": instances[0], "last_instance": instances[-1]}
     window["include_launch_edges"] = wanted["faster"] is not None
-    of_runs = runs.split(",") if runs else None
     with hta_sql.TraceStore(store) as opened:
         table = interruptible(
-            opened, lambda: _table(critical_paths(opened, of_runs, ranks, **window), wanted)
+            opened, lambda: _table(critical_paths(opened, runs, ranks, **window), wanted)
         )
     if not len(table):
         _explain_nothing(wanted)

@@ -104,6 +104,25 @@ MEMORY_SIZE = MemorySize()
 STORE = StorePath()
 
 
+def _run_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return [run.strip() for run in value.split(",")] if value else None
+
+
+_RUNS = click.option(
+    "--runs",
+    metavar="RUN,RUN",
+    callback=_run_names,
+    show_default="all",
+    help="Runs to include.",
+)
+_RANKS = click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
+
+
+def scope_options(command: Command) -> Command:
+    """Add ``--runs`` and ``--ranks``: lists, None where all are meant."""
+    return _RUNS(_RANKS(command))
+
+
 def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
     """Refuse a file that another program would take for what it is not; --format is seen first."""
     suffix = value.suffix.lower() if value else ""

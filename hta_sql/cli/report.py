@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import INTEGERS, STORE
+from hta_sql.cli.options import STORE, scope_options
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
@@ -20,8 +20,7 @@ from hta_sql.cli.options import INTEGERS, STORE
     required=True,
     help="The HTML file.",
 )
-@click.option("--runs", metavar="RUN,RUN", help="Runs to include.", show_default="all")
-@click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
+@scope_options
 @click.option("--title", help="Title of the page.", show_default="names of the runs")
 @click.option(
     "--rows",
@@ -34,7 +33,7 @@ def report(
     *,
     store: Path,
     output: Path,
-    runs: str | None,
+    runs: list[str] | None,
     ranks: list[int] | None,
     title: str | None,
     rows: int,
@@ -53,7 +52,7 @@ def report(
         write_report(
             opened,
             output,
-            runs=[run.strip() for run in runs.split(",")] if runs else None,
+            runs=runs,
             ranks=ranks,
             title=title,
             rows=rows,
