@@ -133,6 +133,15 @@ def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
     assert "Drawn from names 'nothing_such'; write the name of an analysis" in problem
 
 
+def test_what_is_said_about_a_section_of_a_report_is_understood(root: Path) -> None:
+    """A slip of the pen would else be a section that nobody sees."""
+    path = root / ANALYSIS
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("-- Report: first", "-- Report: first; num_kernels := 10"))
+    (problem,) = find_problems(root)
+    assert "Report says 'num_kernels := 10'; write first, table, chart, at most N ranks" in problem
+
+
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:
     """The version is part of the name from the start."""
     path = root / ANALYSIS

@@ -32,7 +32,9 @@ def _object(about: SqlObject) -> Iterator[str]:
     yield ""
     yield from about.full_description.splitlines()
     yield ""
-    facts = [f"{key}: {value}" for key, value in about.facts.items() if key != "Status"]
+    facts = [
+        f"{key}: {value}" for key, value in about.facts.items() if key not in ("Status", "Report")
+    ]
     if facts:
         yield from (f"- {fact}" for fact in facts)
         yield ""

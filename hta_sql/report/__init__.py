@@ -18,7 +18,7 @@ from hta_sql.report.advice import advice_markup
 from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup, scope_markup
 from hta_sql.report.overview import overview_markup
-from hta_sql.report.sections import section_markup
+from hta_sql.report.sections import first_answers, section_markup
 from hta_sql.traces.writing import replacing
 from hta_sql.words import printable
 
@@ -65,26 +65,26 @@ def write_report(
     given = {key: value for key, value in scope.items() if value is not None}
     contents = topics()
     names = [section.name for topic in contents for section in topic.sections]
-    total = len(names) + 2
+    total = len(names) + 1
     report = progress or _silent
 
-    report("top_costs", 0, total)
+    report("the first screen", 0, total)
+    answers = first_answers(store, given)
     heading = title or _default_title(given.get("runs") or store.runs())
     page = Page(f"{heading}: GPU performance")
     page.add(f"<h1>{html.escape(printable(heading))}</h1>")
-    page.add(scope_markup(store, given))
+    page.add(scope_markup(answers))
     page.add(_navigation(contents))
-    page.add(overview_markup(store, given))
-    page.add(advice_markup(store, given, {*names, "findings", "top_costs"}, rows))
-    page.add(costs_markup(store, given, rows))
-    report("findings", 1, total)
-    page.add(findings_markup(store, given))
-    done = 2
+    page.add(overview_markup(answers, given))
+    page.add(advice_markup(answers, given, {*names, "findings", "top_costs"}, rows))
+    page.add(costs_markup(answers, given, rows))
+    page.add(findings_markup(answers, given))
+    done = 1
     for topic in contents:
         page.add(f'<h2 id="topic-{topic.key}">{html.escape(topic.title)}</h2>')
         for section in topic.sections:
             report(section.name, done, total)
-            page.add(section_markup(store, section, given, rows))
+            page.add(section_markup(store, section, given, rows, answers))
             done += 1
     page.add(f'<p class="quiet">Written by hta-sql {html.escape(__version__)}. {_HOW_TO_USE}</p>')
     return _written(page.text(), Path(path))

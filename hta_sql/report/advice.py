@@ -14,7 +14,7 @@ from hta_sql.report.tables import table_markup
 from hta_sql.words import cut_middle, printable
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.report.sections import Answers
 
 CARDS = 6
 """So many rules have a card; the table has all."""
@@ -23,26 +23,22 @@ RUNS = 6
 SUBJECT_CHARACTERS = 80
 
 
-def advice_markup(
-    store: TraceStore, scope: Mapping[str, Any], sections: set[str], rows: int
-) -> str:
+def advice_markup(answers: Answers, scope: Mapping[str, Any], sections: set[str], rows: int) -> str:
     """Write a card for each rule, what saves most first.
 
     Args:
-        store: The store, opened.
+        answers: Those of the first screen.
         scope: Runs and ranks to include.
         sections: Analyses that have a section on the page, which a card can lead to.
         rows: Rows that the table keeps.
     """
     analysis = load_library().find("advice")
     parameters = parameters_of(analysis, scope)
-    result = store.run("advice", **parameters)
+    result = answers["advice"]
     parts = ['<section id="advice">', "<h2>What to do</h2>"]
     worst = [row for row in result.records() if row["is_worst"]]
     if not worst:
-        has_devices = any(
-            row["gpu_op_count"] for row in store.run("rank_health", **scope).records()
-        )
+        has_devices = any(row["gpu_op_count"] for row in answers["rank_health"].records())
         text = "No rule finds what would save enough to matter."
         parts.append(f'<p class="quiet">{text}</p>' if has_devices else missing(no_rows(analysis)))
     else:

@@ -1,10 +1,11 @@
-"""What a report holds, in which order: the analyses that have a figure, and a few tables.
+"""What a report holds, in which order: the analyses that have a figure, and those that ask for a table.
 
-A new analysis with a figure gets its section by itself, in the topic of its folder.
+Each gets its section by itself, in the topic of its folder; its header says the rest: :data:`SAID`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,54 +27,10 @@ TOPICS = {
 }
 """Folder under sql/analyses ─▶ heading, in the order of the page; other folders follow."""
 
-FIRST = (
-    *("kpis", "temporal_breakdown", "step_breakdown", "comm_comp_overlap"),
-    *("gpu_summary", "gpu_kernel_types", "kernels_across_ranks"),
-    *("memory_peaks", "memory_curve"),
-)
-"""These open their topics; the others follow by name."""
-
-TABLES = frozenset(
-    {
-        *("kpis", "memory_leaks", "memory_peaks", "mfu", "rank_health", "step_time_stats"),
-        "synchronisations",
-    }
-)
-"""Analyses without a figure that have a section all the same."""
-
-LEFT_OUT = {"top_costs", "findings", "advice"}
-"""What stands at the top of the page."""
-
-PARAMETERS: dict[str, dict[str, Any]] = {"gpu_kernels_by_name": {"num_kernels": 10}}
-"""Values that keep a result as small as a page needs it."""
-
-MAX_RANKS = {
-    "gpu_kernels_by_name": 64,
-    "kernel_table": 64,
-    "aten_op_kernels_and_delay": 64,
-    "frequent_kernel_sequences": 64,
-    "operator_table": 64,
-    "roofline": 64,
-    "mfu": 64,
-    "source_lines": 64,
-    "modules": 64,
-    "folded_stacks": 16,
-    "memory_bandwidth_series": 8,
-    "memory_curve": 64,
-    "live_at_peak": 64,
-    "memory_by_operator": 64,
-    "memory_leaks": 64,
-    "queue_length_series": 8,
-}
-"""Where an analysis says nothing to people above so many ranks; another one stands for it."""
-
-CHART_ONLY = frozenset(
-    {
-        *("launch_histograms", "memory_bandwidth_series", "memory_curve", "queue_length_series"),
-        *("utilisation_over_time", "folded_stacks"),
-    }
-)
-"""Rows that are points of a curve: nobody reads them one by one."""
+SAID = re.compile(r"first|table|chart|at most (?P<ranks>\d+) ranks|(?P<name>\w+) := (?P<value>\d+)")
+"""What the line ``Report: first; chart; at most 64 ranks`` of an analysis may say: that it opens its topic,
+that it has a section without a figure, or a figure without rows, that it says nothing to people above so
+many ranks, and values that keep a result as small as a page needs it."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +60,8 @@ class Topic:
 
 def topics() -> list[Topic]:
     """List what a report holds."""
-    chosen = [
-        analysis
-        for analysis in load_library().newest()
-        if analysis.base_name in {*FIGURES, *TABLES} and analysis.base_name not in LEFT_OUT
-    ]
-    chosen.sort(key=lambda a: (a.base_name not in FIRST, a.base_name))
+    chosen = [a for a in load_library().newest() if a.base_name in FIGURES or "table" in said(a)]
+    chosen.sort(key=lambda a: ("first" not in said(a), a.base_name))
     keys = [*TOPICS, *sorted({a.topic for a in chosen} - set(TOPICS))]
     return [
         Topic(key, TOPICS.get(key, key.replace("_", " ").capitalize()), sections)
@@ -117,12 +70,19 @@ def topics() -> list[Topic]:
     ]
 
 
+def said(analysis: SqlObject) -> list[str]:
+    """List what the header of an analysis says about its section."""
+    line = analysis.facts.get("Report")
+    return line.split("; ") if line else []
+
+
 def _section(analysis: SqlObject) -> Section:
-    name = analysis.base_name
+    words = said(analysis)
+    found = [match for word in words if (match := SAID.fullmatch(word))]
     return Section(
         analysis,
-        has_chart=name in FIGURES,
-        parameters=PARAMETERS.get(name, {}),
-        max_ranks=MAX_RANKS.get(name),
-        has_table=name not in CHART_ONLY,
+        has_chart=analysis.base_name in FIGURES,
+        parameters={match["name"]: int(match["value"]) for match in found if match["name"]},
+        max_ranks=next((int(match["ranks"]) for match in found if match["ranks"]), None),
+        has_table="chart" not in words,
     )

@@ -15,8 +15,8 @@ from hta_sql.report.tables import table_markup
 from hta_sql.words import cut_middle, printable, rank_spans, time_text
 
 if TYPE_CHECKING:
+    from hta_sql.report.sections import Answers
     from hta_sql.results.result import Result
-    from hta_sql.store.trace_store import TraceStore
 
 RUNS = 6
 """So many runs get statements of their own; the table has all."""
@@ -49,9 +49,9 @@ _COLOURS = {
 }
 
 
-def scope_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
+def scope_markup(answers: Answers) -> str:
     """Say what the report is about: runs, ranks, events."""
-    health = store.run("rank_health", **scope).records()
+    health = answers["rank_health"].records()
     runs = {row["run"] for row in health}
     facts = [
         f"{len(runs):,} run{'s' if len(runs) != 1 else ''}",
@@ -70,10 +70,10 @@ def scope_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
     return f'<p class="quiet">{", ".join(facts)}.{last}</p>'
 
 
-def costs_markup(store: TraceStore, scope: Mapping[str, Any], rows: int) -> str:
+def costs_markup(answers: Answers, scope: Mapping[str, Any], rows: int) -> str:
     """Rank what GPU time goes to, as statements with numbers."""
     analysis = load_library().find("top_costs")
-    result = store.run("top_costs", **scope)
+    result = answers["top_costs"]
     parts = ['<section id="costs">', "<h2>What costs most</h2>"]
     if not len(result):
         parts.append(missing(no_rows(analysis)))
@@ -132,10 +132,10 @@ def _statement(row: dict[str, Any], longest: float) -> str:
     )
 
 
-def findings_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
+def findings_markup(answers: Answers, scope: Mapping[str, Any]) -> str:
     """List what is missing from the traces or wrong with them; notes are collapsed."""
     analysis = load_library().find("findings")
-    found = store.run("findings", **parameters_of(analysis, scope)).records()
+    found = answers["findings"].records()
     loud = [row for row in found if row["severity"] != "note"]
     quiet = [row for row in found if row["severity"] == "note"]
     parts = ['<section id="findings">', "<h2>What limits these numbers</h2>"]

@@ -14,7 +14,7 @@ from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
 from hta_sql.words import counted, printable
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.report.sections import Answers
 
 RUNS = 6
 """So many runs have a first screen of their own."""
@@ -28,11 +28,11 @@ LABELLED_SHARE = 0.08
 Row = dict[str, Any]
 
 
-def overview_markup(store: TraceStore, scope: Mapping[str, Any]) -> str:
+def overview_markup(answers: Answers, scope: Mapping[str, Any]) -> str:
     """Write the first screen of each run."""
     steps, late = (load_library().find(name) for name in ("step_accounting", "stragglers"))
-    accounted = store.run("step_accounting", **parameters_of(steps, scope)).records()
-    told = store.run("stragglers", **parameters_of(late, scope)).records()
+    accounted = answers["step_accounting"].records()
+    told = answers["stragglers"].records()
     parts = ['<section id="overview">']
     if not accounted:
         parts.append(missing(no_rows(steps)))

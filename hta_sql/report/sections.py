@@ -12,6 +12,7 @@ from hta_sql.charts.files import spec_of
 from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
+from hta_sql.library.objects import load_library
 from hta_sql.report.tables import table_markup
 
 if TYPE_CHECKING:
@@ -20,13 +21,27 @@ if TYPE_CHECKING:
     from hta_sql.results.result import Result
     from hta_sql.store.trace_store import TraceStore
 
+    Answers = Mapping[str, Result]
+    """Name of an analysis ─▶ its result in the scope of the report."""
+
 log = logging.getLogger(__name__)
 
 CHART_BYTES = 1_000_000
 """A larger chart is not put on the page: the page must open in seconds."""
 
 
-def section_markup(store: TraceStore, section: Section, scope: Mapping[str, Any], rows: int) -> str:
+FIRST_SCREEN = ("rank_health", "step_accounting", "stragglers", "advice", "top_costs", "findings")
+
+
+def first_answers(store: TraceStore, scope: Mapping[str, Any]) -> Answers:
+    """Ask what the first screen is made of; sections below it show some of these once more."""
+    asked = (load_library().find(name) for name in FIRST_SCREEN)
+    return {a.base_name: store.run(a.base_name, **parameters_of(a, scope)) for a in asked}
+
+
+def section_markup(
+    store: TraceStore, section: Section, scope: Mapping[str, Any], rows: int, answers: Answers
+) -> str:
     """Write one section. What cannot be shown is a sentence that says why."""
     analysis = section.analysis
     values = parameters_of(analysis, {**section.parameters, **scope})
@@ -34,12 +49,14 @@ def section_markup(store: TraceStore, section: Section, scope: Mapping[str, Any]
         f'<section id="{analysis.base_name}">',
         f"<h3>{html.escape(analysis.summary.rstrip('.'))}</h3>",
     ]
-    parts += _content(store, section, values, rows)
+    parts += _content(store, section, values, rows, answers)
     parts += [sql_markup(analysis, values), "</section>"]
     return "\n".join(parts)
 
 
-def _content(store: TraceStore, section: Section, values: dict[str, Any], rows: int) -> list[str]:
+def _content(
+    store: TraceStore, section: Section, values: dict[str, Any], rows: int, answers: Answers
+) -> list[str]:
     analysis = section.analysis
     ranks = len(values.get("ranks") or store.ranks())
     if section.max_ranks is not None and ranks > section.max_ranks:
@@ -48,7 +65,9 @@ def _content(store: TraceStore, section: Section, values: dict[str, Any], rows: 
     if lacking:
         return [missing(f"Left out: it needs to be told {', '.join(lacking)}.")]
     try:
-        result = store.run(analysis.base_name, version=analysis.version, **values)
+        result = answers.get(analysis.base_name)
+        if result is None:
+            result = store.run(analysis.base_name, version=analysis.version, **values)
     except HtaSqlError as error:
         return [missing(f"Not available: {error}")]
     if not len(result):

@@ -11,6 +11,7 @@ import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import Library, SqlObject
+from hta_sql.report.contents import SAID, said
 from tests.sql_rules.statement import Statement, count_statements, read_statement
 from tests.sql_rules.units import unit_problems
 
@@ -77,6 +78,7 @@ def _of_one(
     if in_analysis:
         yield from header(about)
         yield from drawn_from(library, about)
+        yield from reported(about)
         yield from scope(about)
         yield from references_of_analysis(library, statement)
         yield from golden_test(about, golden)
@@ -145,6 +147,16 @@ def drawn_from(library: Library, about: SqlObject) -> Iterator[str]:
     other = about.facts.get("Drawn from")
     if other and other not in {analysis.base_name for analysis in library.analyses}:
         yield f"Drawn from names {other!r}; write the name of an analysis, without version"
+
+
+def reported(about: SqlObject) -> Iterator[str]:
+    """What the header says about the section in a report is understood, and names parameters."""
+    for word in said(about):
+        match = SAID.fullmatch(word)
+        if not match or (match["name"] and match["name"] not in {p.name for p in about.parameters}):
+            yield (
+                f"Report says {word!r}; write first, table, chart, at most N ranks or parameter := N"
+            )
 
 
 def scope(about: SqlObject) -> Iterator[str]:

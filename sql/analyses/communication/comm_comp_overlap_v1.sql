@@ -7,6 +7,7 @@
 -- Since: 0.1
 -- Reference: HTA get_comm_comp_overlap
 -- Needs: GPU activity
+-- Report: first
 CREATE OR REPLACE MACRO comm_comp_overlap_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

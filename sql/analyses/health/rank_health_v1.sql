@@ -7,6 +7,7 @@
 -- Reference: capture health, as users of HTA and Kineto ask for it
 -- Needs: nothing
 -- Scope: runs, ranks; what is wrong with a capture is not a matter of one step
+-- Report: table
 CREATE OR REPLACE MACRO rank_health_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,6 +9,7 @@
 -- Since: 0.1
 -- Reference: HTA get_frequent_cuda_kernel_sequences
 -- Needs: operators, annotations or calls named like operator_name (aten:: by default), each of which launches min_pattern_len or more kernels and copies (3 by default)
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -7,6 +7,7 @@
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, first table
 -- Needs: GPU activity
+-- Report: first
 CREATE OR REPLACE MACRO gpu_kernel_types_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -12,6 +12,7 @@
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, GPU summary
 -- Needs: GPU activity; blocks and occupancy are recorded on CUDA, memory with profile_memory=True
+-- Report: first
 CREATE OR REPLACE MACRO gpu_summary_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

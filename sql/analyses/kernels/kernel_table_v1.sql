@@ -9,6 +9,7 @@
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, kernel view
 -- Needs: GPU activity
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO kernel_table_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

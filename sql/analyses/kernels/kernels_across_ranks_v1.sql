@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, bar charts of a kernel's duration per rank
 -- Needs: GPU activity
+-- Report: first
 CREATE OR REPLACE MACRO kernels_across_ranks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

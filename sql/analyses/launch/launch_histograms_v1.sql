@@ -9,6 +9,7 @@
 -- Since: 0.1
 -- Reference: HTA get_cuda_kernel_launch_stats, its three histograms
 -- Needs: GPU activity and runtime calls
+-- Report: chart
 CREATE OR REPLACE MACRO launch_histograms_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

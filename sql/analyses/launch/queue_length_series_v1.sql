@@ -10,6 +10,7 @@
 -- Since: 0.1
 -- Reference: HTA get_queue_length_time_series
 -- Needs: GPU activity and runtime calls
+-- Report: chart; at most 8 ranks
 CREATE OR REPLACE MACRO queue_length_series_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,6 +9,7 @@
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: torch memory snapshot at the peak
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO live_at_peak_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,6 +9,7 @@
 -- Since: 0.1
 -- Reference: HTA get_memory_bw_time_series
 -- Needs: GPU activity
+-- Report: chart; at most 8 ranks
 CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,6 +9,7 @@
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: TensorBoard profiler plugin, memory curve
 -- Needs: memory events (profile_memory=True)
+-- Report: first; chart; at most 64 ranks
 CREATE OR REPLACE MACRO memory_curve_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

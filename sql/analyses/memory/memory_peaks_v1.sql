@@ -12,6 +12,7 @@
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: TensorBoard profiler plugin, peak memory usage
 -- Needs: memory events (profile_memory=True)
+-- Report: first; table
 CREATE OR REPLACE MACRO memory_peaks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -14,6 +14,7 @@
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: TensorBoard profiler plugin, module view; TraceLens, nn_module latency
 -- Needs: nn.Module calls (with_stack)
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO modules_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

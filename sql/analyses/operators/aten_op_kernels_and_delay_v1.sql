@@ -10,6 +10,7 @@
 -- Since: 0.1
 -- Reference: HTA get_aten_op_kernels_and_delay
 -- Needs: GPU activity, operators and runtime calls
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -12,6 +12,7 @@
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler export_stacks; Brendan Gregg's folded format
 -- Needs: host operators; with_stack for Python frames
+-- Report: chart; at most 16 ranks
 CREATE OR REPLACE MACRO folded_stacks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

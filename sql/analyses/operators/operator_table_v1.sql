@@ -14,6 +14,7 @@
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler key_averages
 -- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack and verbose for stacks
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO operator_table_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -11,6 +11,7 @@
 -- Since: 0.1
 -- Reference: TraceLens perf models, XProf op profile (wasted time)
 -- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both peaks given
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO roofline_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -13,6 +13,7 @@
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler key_averages(group_by_stack_n), py-spy top
 -- Needs: Python frames (with_stack)
+-- Report: at most 64 ranks
 CREATE OR REPLACE MACRO source_lines_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: msprof-analyze overall metrics, TensorBoard profiler plugin overview
 -- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
+-- Report: first; table
 CREATE OR REPLACE MACRO kpis_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

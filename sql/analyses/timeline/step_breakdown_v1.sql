@@ -10,6 +10,7 @@
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, step time breakdown
 -- Needs: nothing; steps need the profiler's schedule
+-- Report: first
 CREATE OR REPLACE MACRO step_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: Nsight Systems pace recipes
 -- Needs: profiler steps (prof.step())
+-- Report: table
 CREATE OR REPLACE MACRO step_time_stats_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -10,6 +10,7 @@
 -- Since: 0.1
 -- Reference: torch.profiler synchronisation warnings, Nsight Systems expert rules
 -- Needs: GPU activity and runtime calls; source lines need with_stack=True
+-- Report: table
 CREATE OR REPLACE MACRO synchronisations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

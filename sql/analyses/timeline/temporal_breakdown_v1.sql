@@ -12,6 +12,7 @@
 -- Since: 0.1
 -- Reference: HTA get_temporal_breakdown
 -- Needs: GPU activity
+-- Report: first
 CREATE OR REPLACE MACRO temporal_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

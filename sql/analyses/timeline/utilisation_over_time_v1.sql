@@ -9,6 +9,7 @@
 -- Scope: runs, ranks; a picture of the whole capture
 -- Reference: Nsight Systems utilisation heat map
 -- Needs: GPU activity
+-- Report: chart
 CREATE OR REPLACE MACRO utilisation_over_time_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
