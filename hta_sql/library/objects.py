@@ -96,9 +96,9 @@ class SqlObject:
         return f"{self.summary}\n\n{self.description}".strip()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Library:
-    """All of sql/ but ingest."""
+    """All of sql/ but ingest; one read anew is another one."""
 
     tables: tuple[SqlObject, ...]
     macros: tuple[SqlObject, ...]

@@ -8,6 +8,7 @@ store is a copy of it with other tables below.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
@@ -31,6 +32,7 @@ _FORMAT = 9
 """Raised when the code here, in catalog.py or in library/creation.py writes something else from the same library."""
 
 
+@lru_cache(maxsize=4)
 def library_digest(library: Library) -> str:
     """Name a state of the library, of the table definitions and of what writes catalogs."""
     digest = hashlib.sha256(f"{_FORMAT} {STORAGE_VERSION} {__version__}".encode())
