@@ -67,6 +67,7 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate.lists README.md
 	$(BIN)/python -m docs.generate.schema docs/schema.md
 	$(BIN)/python -m docs.generate.analyses docs/analyses.md
+	$(BIN)/python -m docs.generate.notebooks docs/notebooks/operator_story.ipynb
 
 freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'

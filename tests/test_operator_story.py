@@ -1,0 +1,172 @@
+"""PyTorch's tutorial "Profiling your PyTorch module": the operator that eats time and memory is found, mended, compared.
+
+Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py): a mask of
+doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three steps count.
+docs/notebooks/operator_story.ipynb tells the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.hta.trace_analysis import TraceAnalysis
+from tests.shared_stores import made_once
+
+TRACES = Path(__file__).parent / "traces" / "recorded" / "masked_linear"
+VERSIONS = ("version1", "version2", "version3")
+FRAME = "record.py(45): indices"
+FRAME_IN_TORCH = "record.py(54): indices"
+
+STEPS = 2
+ELEMENTS = 128**3
+FOUND_BYTES = (ELEMENTS // 4 - 1) * 3 * 8
+MASK_BYTES = {"version1": 8 * ELEMENTS, "version2": 4 * ELEMENTS}
+
+
+def make(path: Path) -> None:
+    """A run for each version."""
+    for version in VERSIONS:
+        hta_sql.ingest(str(TRACES / f"{version}.json.gz"), path, run=version).close()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """The three versions."""
+    with hta_sql.open(made_once(tmp_path_factory, "operator_story", make)) as opened:
+        yield opened
+
+
+def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -> dict[str, Any]:
+    """The first row of an analysis, which is its answer."""
+    return store.run(analysis, runs=[run], **given).records()[0]
+
+
+@pytest.mark.parametrize(
+    ("run", "operator", "self_ns"),
+    [
+        ("version1", "aten::copy_", 23_560_040),
+        ("version2", "aten::copy_", 22_249_200),
+        ("version3", "aten::nonzero", 30_792_766),
+    ],
+)
+def test_which_operator_takes_most_time(
+    store: hta_sql.TraceStore, run: str, operator: str, self_ns: int
+) -> None:
+    """The copies; in the third version the one that looks for the places."""
+    row = first(store, "operator_table", run=run)
+    assert (row["name"], row["host_self_ns"]) == (operator, self_ns)
+
+
+@pytest.mark.parametrize(
+    ("run", "frame", "total_ns"),
+    [
+        ("version1", FRAME, 70_615_508),
+        ("version2", FRAME, 61_870_385),
+        ("version3", FRAME_IN_TORCH, 34_709_623),
+    ],
+)
+def test_in_which_line_of_mine(
+    store: hta_sql.TraceStore, run: str, frame: str, total_ns: int
+) -> None:
+    """The function that looks for the places, with what PyTorch and NumPy do for it."""
+    hidden = r"^<built-in|^nn\.Module: |^torch/|^numpy/"
+    row = first(store, "source_lines", run=run, hidden=hidden)
+    assert (row["frame"], row["host_self_ns"], row["call_count"]) == (frame, total_ns, STEPS)
+
+
+def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None:
+    """Of the six copies, the four of large tensors are called from there."""
+    row = first(store, "operator_table", run="version1", stack_frames=2)
+    assert (row["name"], row["call_count"], row["host_self_ns"]) == ("aten::copy_", 4, 23_550_555)
+    assert row["stack"].endswith(f'"{FRAME}"]')
+
+
+def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
+    """The mask is of doubles; the places that were found are as many as there should be."""
+    rows = store.run("operator_unique_args", runs=["version1"]).records()
+    copies = {row["input_shapes"]: row["input_types"] for row in rows if row["name"] == "aten::to"}
+    assert copies["[[128,128,128],[],[],[],[],[],[],[]]"].startswith('["double"')
+    assert f"[[{ELEMENTS // 4 - 1},3],[],[],[],[],[],[],[]]" in copies
+
+
+@pytest.mark.parametrize(
+    ("run", "operator", "each_step"),
+    [
+        ("version1", "aten::empty_strided", MASK_BYTES["version1"] + FOUND_BYTES),
+        ("version2", "aten::empty_strided", MASK_BYTES["version2"] + FOUND_BYTES),
+        ("version3", "aten::nonzero", FOUND_BYTES),
+    ],
+)
+def test_which_operator_takes_most_memory(
+    store: hta_sql.TraceStore, run: str, operator: str, each_step: int
+) -> None:
+    """What copies allocate: the mask again and the places; then the places alone. 4 bytes are of the threshold."""
+    row = first(store, "memory_by_operator", run=run)
+    small = 4 * STEPS if operator == "aten::empty_strided" else 0
+    assert row["operator_name"] == operator
+    assert row["self_allocated_bytes"] == STEPS * each_step + small
+
+
+@pytest.mark.parametrize(
+    ("run", "operator", "frame", "held"),
+    [
+        ("version1", "aten::_to_copy", FRAME, MASK_BYTES["version1"] + 2 * FOUND_BYTES),
+        ("version2", "aten::_to_copy", FRAME, MASK_BYTES["version2"] + 2 * FOUND_BYTES),
+        ("version3", "aten::nonzero", FRAME_IN_TORCH, 2 * FOUND_BYTES),
+    ],
+)
+def test_who_holds_the_memory_at_the_peak(
+    store: hta_sql.TraceStore, run: str, operator: str, frame: str, held: int
+) -> None:
+    """The mask and the places of this step, and of the step before, which the loop still holds."""
+    row = first(store, "live_at_peak", run=run)
+    assert (row["operator_name"], row["frame"], row["bytes"]) == (operator, frame, held)
+
+
+def test_it_is_mended(store: hta_sql.TraceStore) -> None:
+    """Time of the steps and the peak of memory fall from version to version."""
+    rows = store.run("operator_table").records()
+    times = [row["host_total_ns"] for row in rows if row["name"] == "ProfilerStep*"]
+    peaks = [first(store, "memory_peaks", run=run)["peak_allocated_bytes"] for run in VERSIONS]
+    assert times == [71_887_400, 63_200_105, 35_893_445]
+    assert peaks == [41_951_184, 33_562_576, 27_271_120]
+    # Half of the mask; then all of it, but for a byte an element that says what is above.
+    assert peaks[0] - peaks[1] == MASK_BYTES["version2"]
+    assert peaks[1] - peaks[2] == MASK_BYTES["version2"] - ELEMENTS
+
+
+@pytest.mark.parametrize(
+    ("test", "change", "label_ns", "copies_ns"),
+    [
+        ("version2", "unchanged", (71_114_572, 62_411_277), (23_560_040, 22_249_200)),
+        ("version3", "decreased", (71_114_572, 35_171_652), (23_560_040, 13_847)),
+    ],
+)
+def test_the_versions_are_compared(
+    store: hta_sql.TraceStore,
+    test: str,
+    change: str,
+    label_ns: tuple[int, int],
+    copies_ns: tuple[int, int],
+) -> None:
+    """By the label around it and by operator."""
+    rows = {row["name"]: row for row in store.run("trace_diff", runs=["version1", test]).records()}
+    label, copies = rows["MASK INDICES"], rows["aten::copy_"]
+    assert (label["control_sum_ns"], label["test_sum_ns"]) == label_ns
+    assert (copies["control_sum_ns"], copies["test_sum_ns"]) == copies_ns
+    assert copies["change"] == change
+
+
+def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:
+    """The tutorial's call: of operators, the copies by their stack stand first, of all three steps."""
+    with TraceAnalysis(store=store.path, run="version1") as analyzer:
+        averages = analyzer.key_averages(group_by_stack_n=5)
+    by_time = sorted(averages, key=lambda row: row.self_cpu_time_total, reverse=True)
+    row = next(row for row in by_time if row.key.startswith("aten::"))
+    assert (row.key, row.count, row.stack[1]) == ("aten::copy_", 6, FRAME)
+    assert "aten::copy_" in averages.table(sort_by="self_cpu_time_total", row_limit=5)
