@@ -20,6 +20,8 @@ MACROS = (
         "demangled_name",
         "loads_data",
         "matmul_flops",
+        "module_class",
+        "module_name",
         "op_base_name",
         "operator_flops",
         "shape_of",
@@ -274,3 +276,20 @@ def test_operators_of_the_backward_pass() -> None:
     assert all(value("lib.is_backward_op(?, NULL)", name) for name in names)
     assert value("lib.is_backward_op('aten::mm', 7)")
     assert not value("lib.is_backward_op('aten::mm', NULL)")
+
+
+@pytest.mark.parametrize(
+    ("frame", "name", "kind"),
+    [
+        ("nn.Module: Linear_3", "Linear_3", "Linear"),
+        ("nn.Module: Conv2d_1_12", "Conv2d_1_12", "Conv2d_1"),
+        ("model.py(71): forward", None, None),
+        (None, None, None),
+    ],
+)
+def test_modules_have_a_name_and_a_class(
+    frame: str | None, name: str | None, kind: str | None
+) -> None:
+    """The number behind a name tells instances of one class apart."""
+    sql = "SELECT lib.module_name($frame), lib.module_class(lib.module_name($frame))"
+    assert connection().execute(sql, {"frame": frame}).fetchall() == [(name, kind)]

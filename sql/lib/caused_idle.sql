@@ -65,7 +65,7 @@ WITH
                 WHEN s.inner_kind = 'annotation' THEN {'cause': 'annotation', 'name': s.inner_name}
                 WHEN s.call_name IS NOT NULL THEN {'cause': 'runtime call', 'name': s.call_name}
             END AS second,
-            regexp_replace(s.module_name, '_\d+$', '') AS module
+            lib.module_class(s.module_name) AS module
         FROM lib.host_stretches(runs, ranks, '_waiting') AS s
         JOIN _parts AS p ON p.part = s.part
         LEFT JOIN _launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
@@ -87,8 +87,7 @@ WITH
                 WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronises THEN 'effect'
                 ELSE 'cause'
             END AS role,
-            -- Frames of Python's own functions have addresses, which are never twice the same.
-            regexp_replace(coalesce(n.first.name, n.second.name), ' at 0x[0-9a-fA-F]+', '') AS name,
+            lib.frame_name(coalesce(n.first.name, n.second.name)) AS name,
             n.call,
             n.module
         FROM _named AS n

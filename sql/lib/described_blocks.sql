@@ -72,7 +72,7 @@ WITH RECURSIVE
         GROUP BY n.run, n.rank, n.stack_id
     ),
     _modules AS (
-        SELECT p.run, p.rank, p.event_id, regexp_replace(p.name, '^nn\.Module: ', '') AS name
+        SELECT p.run, p.rank, p.event_id, lib.module_name(p.name) AS name
         FROM python_calls AS p
         WHERE starts_with(p.name, 'nn.Module: ')
     )

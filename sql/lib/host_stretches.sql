@@ -157,7 +157,7 @@ SELECT
     s.part, s.dur, i.event_id, s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading,
     o.name AS op_name, u.name AS outer_op_name, c.name AS call_name, e.name AS inner_name, e.kind AS inner_kind,
     a.name AS annotation_name, f.name AS frame_name,
-    regexp_replace(m.name, '^nn\.Module: ', '') AS module_name
+    lib.module_name(m.name) AS module_name
 FROM _stretches AS s
 LEFT JOIN _kept AS i ON i.n = s.innermost_n
 LEFT JOIN _kept AS o ON o.n = s.op_n

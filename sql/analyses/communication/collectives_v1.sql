@@ -83,7 +83,7 @@ SELECT
     c.clock_ns,
     c.op_id,
     o.name AS op_name,
-    regexp_replace(p.name, '^nn.Module: ', '') AS module,
+    lib.module_name(p.name) AS module,
     c.match_method,
     c.found_count,
     c.rank_count

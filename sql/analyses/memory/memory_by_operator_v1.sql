@@ -98,7 +98,7 @@ WITH RECURSIVE
         SELECT o.run, o.rank, o.op_id, o.module_id FROM ops AS o WHERE by_module
     ),
     modules AS MATERIALIZED (
-        SELECT l.lane + p.op_id AS id, regexp_replace(m.name, '^nn\.Module: ', '') AS module
+        SELECT l.lane + p.op_id AS id, lib.module_name(m.name) AS module
         FROM told_apart AS p
         JOIN lanes AS l ON l.run = p.run AND l.rank = p.rank
         JOIN lib.operators_around('told_apart') AS a ON a.run = p.run AND a.rank = p.rank AND a.op_id = p.op_id

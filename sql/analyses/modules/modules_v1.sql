@@ -78,7 +78,7 @@ WITH RECURSIVE
     calls AS MATERIALIZED (
         SELECT
             l.lane, l.lane + p.event_id AS call_id, l.lane + p.parent_module_id AS parent_id,
-            regexp_replace(p.name, '^nn\.Module: ', '') AS name, p.ts, p.depth,
+            lib.module_name(p.name) AS name, p.ts, p.depth,
             lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step) AS is_wanted,
             g.depth AS bwd_depth
         FROM python_calls AS p

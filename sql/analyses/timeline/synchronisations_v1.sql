@@ -87,7 +87,7 @@ WITH
             o.name AS operator,
             -- Around a function of Python's own stands who calls it.
             CASE WHEN starts_with(f.name, '<built-in') THEN q.name ELSE f.name END AS frame,
-            regexp_replace(m.name, '^nn\.Module: (.*?)(_\d+)?$', '\1') AS module
+            lib.module_class(lib.module_name(m.name)) AS module
         FROM timed AS t
         LEFT JOIN drained AS d ON d.run = t.run AND d.rank = t.rank AND d.drain_id = t.event_id
         LEFT JOIN cpu_ops AS o ON o.run = t.run AND o.rank = t.rank AND o.event_id = t.op_id
