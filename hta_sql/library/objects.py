@@ -200,36 +200,24 @@ def load_library() -> Library:
 
 def parse_library(root: Path) -> Library:
     """Parse the .sql files below a folder laid out like sql/."""
-    return Library(
+    derived = [parse_file(p) for p in sorted((root / "derived").glob("*.sql"))]
+    newest = {about.base_name: about for about in sorted(derived, key=lambda a: a.version or 0)}
+    library = Library(
         tables=_ordered_tables(
             tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))
         ),
         macros=tuple(parse_file(p) for p in _lib_order(sorted((root / "lib").glob("*.sql")))),
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
-        derived=_ordered_derived([parse_file(p) for p in sorted((root / "derived").glob("*.sql"))]),
+        derived=tuple(newest[name] for name in sorted(newest)),
     )
+    # What stands on another one, itself or through macros, stands on more than that does.
+    ordered = sorted(library.derived, key=lambda about: len(library.stands_on(about)))
+    return replace(library, derived=tuple(ordered))
 
 
 def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
     """Views over other tables come behind those over Parquet."""
     return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
-
-
-def _ordered_derived(found: list[SqlObject]) -> tuple[SqlObject, ...]:
-    """The newest version of each; behind those whose tables it reads."""
-    newest = {about.base_name: about for about in sorted(found, key=lambda a: a.version or 0)}
-    reads = {name: newest.keys() & set(_WORD.findall(a.text)) for name, a in newest.items()}
-    ordered: list[str] = []
-
-    def place(name: str) -> None:
-        for other in sorted(reads[name] - {name, *ordered}):
-            place(other)
-        if name not in ordered:
-            ordered.append(name)
-
-    for name in sorted(newest):
-        place(name)
-    return tuple(newest[name] for name in ordered)
 
 
 def _lib_order(paths: list[Path]) -> list[Path]:

@@ -14,19 +14,13 @@ CREATE OR REPLACE MACRO derived.step_parts_v1(
 ) AS TABLE
 -- Columns: those of step_parts.
 WITH
-    with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run)
-    ),
     parts AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_estimate_ns, m.clock_drift,
             m.clock_mid_ts,
             coalesce(m.wait_ns, 0) AS waited,
             m.is_complete AND NOT m.is_loose AND NOT m.is_p2p AS is_meeting
-        FROM matched_collectives AS m
-        LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
-        -- What gloo runs on the host beside a device does not keep that from working.
-        WHERE lib.wanted(runs, m.run) AND (NOT m.on_host OR d.rank IS NULL)
+        FROM lib.swept_collectives(runs, NULL) AS m
     ),
     known AS MATERIALIZED (
         SELECT k.run, k.rank, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts

@@ -47,9 +47,6 @@ WITH
     labels AS MATERIALIZED (
         SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.wanted(ranks, l.rank)
     ),
-    with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-    ),
     placed AS MATERIALIZED (
         SELECT s.* FROM lib.blocking_stretches(runs, ranks, steps, include_last_profiler_step) AS s
     ),
@@ -57,12 +54,10 @@ WITH
         SELECT
             m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, s.event_id IS NOT NULL AS is_placed,
             m.ts + least(m.dur, coalesce(s.on_path_ns, 0)) AS left_ts
-        FROM matched_collectives AS m
+        FROM lib.swept_collectives(runs, ranks) AS m
         JOIN labels AS l
             ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
         LEFT JOIN placed AS s ON s.run = m.run AND s.rank = m.rank AND s.event_id = m.event_id
-        LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
-        WHERE NOT m.on_host OR d.rank IS NULL
     ),
     spans AS (
         SELECT {'run': p.run, 'rank': p.rank, 'group_id': p.group_id} AS lane, p.ts, p.dur FROM parts AS p

@@ -58,9 +58,6 @@ WITH
     labels AS MATERIALIZED (
         SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.wanted(ranks, l.rank)
     ),
-    with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-    ),
     parts AS MATERIALIZED (
         SELECT
             NOT m.on_host OR d.rank IS NULL AS is_swept,
@@ -71,7 +68,7 @@ WITH
         FROM matched_collectives AS m
         JOIN labels AS l
             ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
-        LEFT JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
+        LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = m.run AND d.rank = m.rank
     ),
     spans AS (
         SELECT {'run': p.run, 'rank': p.rank, 'group_id': p.group_id} AS lane, p.ts, p.dur FROM parts AS p WHERE p.is_swept

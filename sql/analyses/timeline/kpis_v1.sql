@@ -40,9 +40,6 @@ WITH
     parts AS MATERIALIZED (
         SELECT p.* FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
-    with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-    ),
     summed AS (
         SELECT
             p.run,
@@ -59,7 +56,7 @@ WITH
             sum(CASE WHEN d.rank IS NOT NULL THEN p.compute_ns + p.exposed_transfer_ns + p.exposed_wait_ns END) AS in_kernels,
             sum(CASE WHEN d.rank IS NOT NULL THEN p.idle_before_ns + p.idle_between_ns + p.idle_after_ns END) AS idled
         FROM parts AS p
-        LEFT JOIN with_device AS d ON d.run = p.run AND d.rank = p.rank
+        LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = p.run AND d.rank = p.rank
         GROUP BY p.run
     ),
     waiting AS (

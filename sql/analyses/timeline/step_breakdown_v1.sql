@@ -39,9 +39,6 @@ WITH
         SELECT d.*
         FROM lib.device_steps(runs, ranks, steps, include_last_profiler_step) AS d
     ),
-    with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE lib.wanted(runs, g.run)
-    ),
     spans AS (
         SELECT
             g.run, g.rank, g.ts, g.dur,
@@ -55,9 +52,8 @@ WITH
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
         UNION ALL
         SELECT m.run, m.rank, m.ts, m.dur, 4
-        FROM matched_collectives AS m
-        ANTI JOIN with_device AS d ON d.run = m.run AND d.rank = m.rank
-        WHERE m.on_host AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        FROM lib.swept_collectives(runs, ranks) AS m
+        WHERE m.on_host
         UNION ALL
         SELECT r.run, r.rank, r.ts, r.dur, 5
         FROM runtime_calls AS r

@@ -1,0 +1,16 @@
+-- The collectives that take time of the steps: what gloo runs on the host beside a device does not keep that from
+-- working.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.swept_collectives(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns: those of matched_collectives.
+SELECT m.*
+FROM matched_collectives AS m
+LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = m.run AND d.rank = m.rank
+WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND (NOT m.on_host OR d.rank IS NULL)
