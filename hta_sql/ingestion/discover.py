@@ -2,7 +2,7 @@
 
 The ladder, first that answers: the caller's {rank: path} ▸ ``distributedInfo.rank``
 inside the trace ▸ the file name ▸ the caller's regex ▸ the order of the names,
-with a warning; what one process wrote at several times is one rank. The caller's
+with a warning; what one process wrote one after the other is one rank. The caller's
 regex, where given, goes before the built-in ones.
 """
 
@@ -12,12 +12,12 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 
 import fsspec
 
 from hta_sql.errors import ParameterError, RankError, TraceFormatError, TraceNotFoundError
+from hta_sql.ingestion.captures import folder_of, number_captures
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
@@ -77,7 +77,7 @@ def discover(
     else:
         clusters, paths = _split(list_trace_paths(traces))
         found = _by_ladder(paths, _compiled(rank_regex), look, beside=len(clusters)) + clusters
-    found = _number_captures(found)
+    found = number_captures(found)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
     if ranks is None:
         return found
@@ -183,14 +183,33 @@ def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceF
     free = (rank for rank in count() if rank not in taken)
     ranks: dict[str, int] = {}
     found = []
+    processes = _told_processes(unknown)
     for path, stated in unknown:
-        process = _process(path)
+        process = processes.get(path) or _process(path)
         rank = ranks[process] if process in ranks else ranks.setdefault(process, next(free))
         found.append(TraceFile(path, rank, "order of names", stated.start_ns, stated=stated))
     if len(ranks) + len(taken) > 1:
         for file in found:
             log.warning("%s does not say its rank; took it as rank %d.", file.path, file.rank)
     return found
+
+
+def _told_processes(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
+    """Name the process of files of a folder that say the same one and follow each other in time.
+
+    Processes of two hosts may have one number, but then they record at the same time.
+    """
+    said: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for path, stated in unknown:
+        if stated.process and stated.end_ns and not TIMED_NAME.match(path.rpartition("/")[2]):
+            process = f"{folder_of(path)}/{stated.process}"
+            said[process].append((stated.start_ns, stated.end_ns, path))
+    return {
+        path: process
+        for process, spans in said.items()
+        if all(one[1] <= other[0] for one, other in pairwise(sorted(spans)))
+        for _, _, path in spans
+    }
 
 
 def _process(path: str) -> str:
@@ -206,42 +225,3 @@ def _rank_in_name(path: str, patterns: tuple[re.Pattern[str], ...]) -> int | Non
         if match := pattern.search(name):
             return int(match.group(1))
     return None
-
-
-def _number_captures(found: list[TraceFile]) -> list[TraceFile]:
-    by_rank: dict[int, list[TraceFile]] = defaultdict(list)
-    for file in found:
-        by_rank[file.rank].append(file)
-    numbered = []
-    for rank, files in by_rank.items():
-        files.sort(key=lambda file: (file.start_ns, file.path))
-        if len(files) > 1:
-            log.warning(
-                "Rank %d has %d files; each is a capture of its own and becomes a run: %s.",
-                rank,
-                len(files),
-                ", ".join(_told_apart([file.path for file in files])),
-            )
-        numbered += [replace(file, capture=number) for number, file in enumerate(files)]
-    if any(len({_folder(file.path) for file in files}) > 1 for files in by_rank.values()):
-        log.warning(
-            "Files of one rank are in several folders. If each folder is a job of its own, make "
-            "each a run that is named after it: hta-sql ingest FOLDER --run NAME -o STORE, once "
-            "per folder.",
-        )
-    return sorted(numbered, key=lambda file: (file.capture, file.rank))
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _told_apart(paths: list[str]) -> list[str]:
-    """Leave out the folders that all of the paths have in common."""
-    folders = [_folder(path).split("/") for path in paths]
-    common = 0
-    for parts in zip(*folders, strict=False):
-        if len(set(parts)) > 1:
-            break
-        common += 1
-    return ["/".join(path.split("/")[common:]) for path in paths]

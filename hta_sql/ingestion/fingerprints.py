@@ -132,12 +132,13 @@ class KnownTraces:
         return self._fingerprints[path]
 
     def look(self, path: str) -> Stated:
-        """Return what a trace states; of files that are known, its rank and start only."""
+        """Return what a trace states; of files that are known, its rank, process and times only."""
         entry = self._by_source.get(path)
         if entry is None or entry.fingerprint != self.fingerprint(path):
             return peek(path)
         stated = entry.rank if _FOUND_IN_FILE[entry.rank_source] else None
-        return Stated(stated, entry.start_ns or 0)
+        start_ns = entry.start_ns or 0
+        return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
 
     def current(self, run: str, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace that is in the store as it would be ingested now."""

@@ -125,6 +125,8 @@ def rank_jobs(
             memory_limit=plan.memory_limit,
             kernel_classes=os.fspath(options.kernel_classes) if options.kernel_classes else None,
             strict=options.strict,
+            process=file.stated.process if file.stated else None,
+            end_ns=file.stated.end_ns if file.stated else None,
             writer=writer,
         )
         for file in files

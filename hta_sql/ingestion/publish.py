@@ -49,6 +49,8 @@ def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
         options=options,
         files=files,
         schema=columns_digest(),
+        process=job.process,
+        end_ns=job.end_ns,
     )
 
 

@@ -60,6 +60,8 @@ class RankJob:
     kernel_classes: str | None = None
     chunk_bytes: int = CHUNK_BYTES
     strict: bool = False
+    process: str | None = None
+    end_ns: int | None = None
     writer: str = ""
     """Beginning of the names of its files: whose they are until a manifest names them."""
 

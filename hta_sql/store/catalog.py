@@ -43,7 +43,7 @@ from hta_sql.store.manifest import (
     parse_manifest,
 )
 from hta_sql.store.remote_binding import known_columns
-from hta_sql.store.runs import is_run_name
+from hta_sql.store.runs import is_run_name, is_unix_time
 from hta_sql.store.template import CONFIG, library_digest, template
 from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.traces.writing import replacing
@@ -307,24 +307,19 @@ def _rank_scope(files: StoredFiles) -> str:
     steps: dict[str, set[str]] = {}
     for entry in files.manifest.entries:
         if entry.start_ns is not None:
-            clock = (entry.run, _is_unix_time(entry.start_ns))
+            clock = (entry.run, is_unix_time(entry.start_ns))
             starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
         steps.setdefault(entry.run, set()).update(entry.step_names)
     rows = []
     for entry in files.manifest.entries:
         offset, drops_last_step = 0, False
         if entry.start_ns is not None:
-            offset = entry.start_ns - starts[entry.run, _is_unix_time(entry.start_ns)]
+            offset = entry.start_ns - starts[entry.run, is_unix_time(entry.start_ns)]
             drops_last_step = len(steps[entry.run]) >= 2
         missing = ", ".join(files.missing(entry)) or None
         changed = entry.options.get("definitions") != definitions()
         rows.append((entry.run, entry.rank, offset, drops_last_step, missing, changed))
     return sqltext.values(RANK_SCOPE, rows)
-
-
-def _is_unix_time(start_ns: int) -> bool:
-    """Tell a time since 1970 from one since the start of a machine: fifteen years lie between."""
-    return start_ns > 500_000_000_000_000_000
 
 
 def _store_info(identity: Identity, files: StoredFiles) -> str:

@@ -64,6 +64,9 @@ class RankEntry:
     """table ─▶ {"path": relative to the store, "rows": count, "bytes": size}"""
     schema: str
     """Digest of the columns of all tables as they were written; see :attr:`Manifest.schemas`."""
+    process: str | None = None
+    """What wrote the trace and when it had ended; only of traces that do not state their rank."""
+    end_ns: int | None = None
 
 
 @dataclass(frozen=True)

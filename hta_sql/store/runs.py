@@ -54,3 +54,8 @@ def _common_folder(paths: list[str]) -> str:
 def run_of_capture(name: str, capture: int) -> str:
     """Name the run of the n-th capture: several captures of one rank are several runs."""
     return name if capture == 0 else f"{name}-capture{capture + 1}"
+
+
+def is_unix_time(start_ns: int) -> bool:
+    """Tell a time since 1970 from one since the start of a machine: fifteen years lie between."""
+    return start_ns > 500_000_000_000_000_000

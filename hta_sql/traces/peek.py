@@ -19,6 +19,9 @@ _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BASE_TIME = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(-?\d+)')
 _TRACE_ID = re.compile(rb'"trace_id"\s*:\s*"([^"\\]*)"')
+_HOST = re.compile(rb'"host_name"\s*:\s*"([^"\\]*)"')
+_PROCESS = re.compile(rb'"process_labels"[^{}]*?"pid"\s*:\s*(\d+)[^{}]*\{\s*"labels"\s*:\s*"CPU"')
+_WINDOW_END = re.compile(rb'"Record Window End"[^{}]*?"ts"\s*:\s*"?(-?[0-9.]+)')
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
 
 
@@ -31,6 +34,10 @@ class Stated(NamedTuple):
     world_size: int | None = None
     backend: str | None = None
     trace_id: str | None = None
+    process: str | None = None
+    """Host and number of the process; None also where the trace states its rank."""
+    end_ns: int | None = None
+    """When its recording ended [ns]; likewise."""
 
 
 def peek(path: str) -> Stated:
@@ -64,17 +71,34 @@ def peek(path: str) -> Stated:
     if has_activity and not is_kineto:
         raise _not_kineto(path, head, "has no event of PyTorch's profiler")
     first = _FIRST_TS.search(head, head.find(b'"traceEvents"') if b'"traceEvents"' in head else 0)
-    start_us = float(first.group(1)) if first else 0.0
-    start_ns = (int(base.group(1)) if base else 0) + int(start_us * 1000)
+    base_ns = int(base.group(1)) if base else 0
     said = _distributed_info(tail, info.end()) if info else {}
     trace_id = _TRACE_ID.search(head) or _TRACE_ID.search(tail)
     return Stated(
         _whole(said.get("rank")),
-        start_ns,
+        _time(first, base_ns) or base_ns,
         _whole(said.get("world_size")),
         said["backend"] if isinstance(said.get("backend"), str) else None,
         trace_id.group(1).decode("utf-8", errors="replace") if trace_id else None,
+        # All of the file was looked through for a rank.
+        None if info else _process(head, tail),
+        None if info else _time(_WINDOW_END.search(tail), base_ns),
     )
+
+
+def _time(found: re.Match[bytes] | None, base_ns: int) -> int | None:
+    """Read a time in microseconds since the base."""
+    return base_ns + int(float(found.group(1)) * 1000) if found else None
+
+
+def _process(head: bytes, tail: bytes) -> str | None:
+    """Name the process of the host."""
+    number = _PROCESS.search(head) or _PROCESS.search(tail)
+    host = _HOST.search(head) or _HOST.search(tail)
+    if not number:
+        return None
+    name = host.group(1) if host else b""
+    return b"/".join((name, number.group(1))).decode("utf-8", errors="replace")
 
 
 def _head(stream: BinaryIO) -> bytes:

@@ -1,0 +1,90 @@
+"""Several files of one rank are several captures, each a run: which of them belong together."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import replace
+
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.runs import is_unix_time
+from hta_sql.words import rank_spans
+
+log = logging.getLogger(__name__)
+
+
+def number_captures(found: list[TraceFile]) -> list[TraceFile]:
+    """Number the files of each rank in order of time: the n-th ones of all ranks are one run."""
+    by_rank: dict[int, list[TraceFile]] = defaultdict(list)
+    for file in sorted(found, key=lambda file: (file.start_ns, file.path)):
+        by_rank[file.rank].append(file)
+    longest = max(by_rank.values(), key=len, default=[])
+    starts = [file.start_ns for file in longest]
+    numbered = [
+        replace(file, capture=number)
+        for files in by_rank.values()
+        for number, file in zip(
+            _captures([file.start_ns for file in files], starts), files, strict=True
+        )
+    ]
+    if len(longest) > 1:
+        _warn_of_captures(by_rank)
+    return sorted(numbered, key=lambda file: (file.capture, file.rank))
+
+
+def _captures(starts: list[int], of_longest: list[int]) -> list[int]:
+    """Find the captures of a rank that lacks some: those that began when its files did.
+
+    Where clocks cannot be compared, or two files began next to one capture, they are the first ones.
+
+    Args:
+        starts: Its files' starts [ns], ascending.
+        of_longest: Those of the rank with most files.
+    """
+    in_order = list(range(len(starts)))
+    if len(starts) == len(of_longest) or not all(map(is_unix_time, (*starts, *of_longest))):
+        return in_order
+    nearest = []
+    for start in starts:
+        distances = [abs(other - start) for other in of_longest]
+        nearest.append(distances.index(min(distances)))
+    return nearest if len(set(nearest)) == len(nearest) else in_order
+
+
+def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
+    """Say once for all ranks that several files of one are several runs."""
+    several = {rank: files for rank, files in by_rank.items() if len(files) > 1}
+    rank, files = min(several.items())
+    others = sorted(several)[1:]
+    more = f" (and so have ranks {rank_spans(others)})" if others else ""
+    log.warning(
+        "Rank %d has %d files%s. Each is a capture of its own, such as the spans of "
+        "torch.profiler.schedule(repeat=2), and becomes a run; in order of time NAME, NAME-capture2 "
+        "...: %s.",
+        rank,
+        len(files),
+        more,
+        ", ".join(_told_apart([file.path for file in files])),
+    )
+    if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):
+        log.warning(
+            "Files of one rank are in several folders. If each folder is a job of its own, make "
+            "each a run that is named after it: hta-sql ingest FOLDER --run NAME -o STORE, once "
+            "per folder.",
+        )
+
+
+def folder_of(path: str) -> str:
+    """Name the folder of a path or URL."""
+    return path.rpartition("/")[0]
+
+
+def _told_apart(paths: list[str]) -> list[str]:
+    """Leave out the folders that all of the paths have in common."""
+    folders = [folder_of(path).split("/") for path in paths]
+    common = 0
+    for parts in zip(*folders, strict=False):
+        if len(set(parts)) > 1:
+            break
+        common += 1
+    return ["/".join(path.split("/")[common:]) for path in paths]
