@@ -1,6 +1,7 @@
 -- Advice: GPUs wait for data for 5 % of the steps or more.
 --
--- That share is the TensorBoard profiler plugin's; here only what the device idles meanwhile counts.
+-- That share is the TensorBoard profiler plugin's; here only what the device idles meanwhile counts. Without a device it is
+-- the time in the loader.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -8,7 +9,9 @@ CREATE OR REPLACE MACRO lib.advice_data_loading(
     -- Name of a relation with the columns of lib.advice_spans.
     spans,
     -- Name of a relation with the columns of lib.caused_idle.
-    idle
+    idle,
+    -- Name of a relation with the columns of lib.advice_host.
+    host
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
@@ -30,15 +33,28 @@ WITH
         SELECT i.*
         FROM query_table(idle) AS i
         WHERE i.cause = 'data loading'
+    ),
+    _found AS (
+        SELECT
+            f.run, f.rank, f.subject, f.event_count, f.own_ns, f.event_id, f.step_ns,
+            printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', f.own_pct) AS finding,
+            f.evidence_sql || ' WHERE cause = ''data loading''' AS evidence_sql, 'idle_causes' AS next_analysis
+        FROM lib.summed_idle('_chosen', spans) AS f
+        UNION ALL
+        SELECT
+            h.run, h.rank, h.subject, h.event_count, h.own_ns, h.event_id, h.step_ns,
+            printf('The host is in the data loader for %.1f %% of the steps, %d times; there is no GPU in the trace.', h.own_pct, h.event_count),
+            h.evidence_sql, 'user_annotation_breakdown'
+        FROM query_table(host) AS h
+        WHERE h.kind = 'data loading'
     )
 SELECT
     f.run, f.rank, 'data_loading' AS rule, 'Load data faster' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', f.own_pct) AS finding,
+    f.finding,
     CASE
         WHEN contains(f.subject, 'SingleProcess') THEN 'The loader has no workers: num_workers=4 or more, pin_memory=True, and cheaper preprocessing.'
         ELSE 'More workers (num_workers), pin_memory=True, a larger prefetch_factor, cheaper preprocessing, or data closer by.'
     END AS remedy,
-    f.evidence_sql || ' WHERE cause = ''data loading''' AS evidence_sql,
-    'idle_causes' AS next_analysis
-FROM lib.summed_idle('_chosen', spans) AS f
+    f.evidence_sql, f.next_analysis
+FROM _found AS f
 WHERE f.own_ns >= 0.05 * f.step_ns

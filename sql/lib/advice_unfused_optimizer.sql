@@ -1,4 +1,4 @@
--- Advice: the optimizer updates tensor by tensor: over 100 kernels a step, for 2 % of the steps or more.
+-- Advice: the optimizer updates tensor by tensor: over 100 kernels a step, or without a device operators, for 2 % of the steps or more.
 --
 -- Counted is the time from its first kernel to its last, where more than half of them are plain elementwise ones: those that
 -- update many tensors at once have other names (multi_tensor_apply), and so have those of an optimizer that multiplies.
@@ -8,6 +8,8 @@
 CREATE OR REPLACE MACRO lib.advice_unfused_optimizer(
     -- Name of a relation with the columns of lib.advice_spans.
     spans,
+    -- Name of a relation with the columns of lib.advice_host.
+    host,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -45,3 +47,11 @@ SELECT
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 WHERE f.own_ns >= 0.02 * s.step_ns
+UNION ALL
+SELECT
+    h.run, h.rank, 'unfused_optimizer', 'Fuse the optimizer', h.subject, h.event_count, h.own_ns, h.exposed_ns, 'high', h.event_id,
+    printf('The optimizer takes %.1f %% of the steps for %d operators, tensor by tensor; there is no GPU in the trace.', h.own_pct, h.event_count),
+    'fused=True in the optimizer, which Adam, AdamW, SGD and Adagrad have on the CPU too: one operator for many tensors.',
+    h.evidence_sql, 'user_annotation_breakdown'
+FROM query_table(host) AS h
+WHERE h.kind = 'unfused optimizer' AND h.own_ns >= 0.02 * h.step_ns

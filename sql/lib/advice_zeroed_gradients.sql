@@ -6,7 +6,9 @@ CREATE OR REPLACE MACRO lib.advice_zeroed_gradients(
     -- Name of a relation with the columns of lib.advice_spans.
     spans,
     -- Name of a relation with the columns of lib.advice_kernels.
-    kernels
+    kernels,
+    -- Name of a relation with the columns of lib.advice_host.
+    host
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 WITH
@@ -23,3 +25,11 @@ SELECT
     'user_annotation_breakdown' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 WHERE f.own_ns >= 0.005 * f.step_ns
+UNION ALL
+SELECT
+    h.run, h.rank, 'zeroed_gradients', 'Give gradients up instead of zeroing them', h.subject, h.event_count, h.own_ns, h.exposed_ns, 'high', h.event_id,
+    printf('zero_grad fills %d gradients with zeros, %.1f %% of the steps; there is no GPU in the trace.', h.event_count, h.own_pct),
+    'optimizer.zero_grad(set_to_none=True), the default since PyTorch 2.0.',
+    h.evidence_sql, 'user_annotation_breakdown'
+FROM query_table(host) AS h
+WHERE h.kind = 'zeroed gradients' AND h.own_ns >= 0.005 * h.step_ns

@@ -9,10 +9,8 @@ CREATE OR REPLACE MACRO lib.caused_idle(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step.
-    steps,
-    -- Whether to include the last profiler step of a run with two or more.
-    include_last_profiler_step,
+    -- Name of a relation with the columns of lib.idle_parts.
+    parts,
     -- What is named first: operator, outermost operator, module, frame or annotation.
     level
 ) AS TABLE
@@ -31,11 +29,8 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   longest_ts    BIGINT [ns]     Start of what counts of that gap, since the run's first event.
 --   event_id      BIGINT          What to look at there; NULL if unknown.
 WITH
-    _parts AS MATERIALIZED (
-        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
-    ),
     _waiting AS (
-        SELECT p.* FROM _parts AS p WHERE p.waits_for = 'host'
+        SELECT p.* FROM query_table(parts) AS p WHERE p.waits_for = 'host'
     ),
     _launches AS (
         SELECT DISTINCT g.run, g.rank, g.launch_id
@@ -67,7 +62,7 @@ WITH
             END AS second,
             lib.module_class(s.module_name) AS module
         FROM lib.host_stretches(runs, ranks, '_waiting') AS s
-        JOIN _parts AS p ON p.part = s.part
+        JOIN query_table(parts) AS p ON p.part = s.part
         LEFT JOIN _launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
     ),
     _told AS (
@@ -95,7 +90,7 @@ WITH
         SELECT
             p.part, p.dur, p.next_id,
             CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE 'unknown' END, p.waits_for, NULL, NULL, NULL
-        FROM _parts AS p
+        FROM query_table(parts) AS p
         WHERE p.waits_for <> 'host'
     ),
     -- A gap has up to two parts in a step, and many stretches.
@@ -107,7 +102,7 @@ WITH
     _in_steps AS (
         SELECT i.*, p.run, p.rank, p.ts, unnest(p.in_steps) AS step
         FROM _in_parts AS i
-        JOIN _parts AS p ON p.part = i.part
+        JOIN query_table(parts) AS p ON p.part = i.part
     ),
     _summed AS (
         SELECT

@@ -47,14 +47,20 @@ WITH
     spans AS MATERIALIZED (
         FROM lib.advice_spans(runs, ranks, steps, include_last_profiler_step)
     ),
+    parts AS MATERIALIZED (
+        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
+    ),
     idle AS MATERIALIZED (
-        FROM lib.caused_idle(runs, ranks, steps, include_last_profiler_step, 'operator')
+        FROM lib.caused_idle(runs, ranks, 'parts', 'operator')
+    ),
+    host AS MATERIALIZED (
+        FROM lib.advice_host(runs, ranks, steps, include_last_profiler_step, 'parts', 'spans')
     ),
     kernels AS MATERIALIZED (
         FROM lib.advice_kernels(runs, ranks, steps, include_last_profiler_step)
     ),
     found AS (
-        FROM lib.advice_data_loading('spans', 'idle')
+        FROM lib.advice_data_loading('spans', 'idle', 'host')
         UNION ALL BY NAME
         FROM lib.advice_synchronisation('spans', 'idle')
         UNION ALL BY NAME
@@ -78,11 +84,23 @@ WITH
         UNION ALL BY NAME
         FROM lib.advice_small_kernels('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_zeroed_gradients('spans', 'kernels')
+        FROM lib.advice_zeroed_gradients('spans', 'kernels', 'host')
         UNION ALL BY NAME
         FROM lib.advice_exposed_transfer('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_unfused_optimizer('spans', runs, ranks, steps, include_last_profiler_step)
+        FROM lib.advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
+        UNION ALL BY NAME
+        FROM lib.advice_garbage_collection('host')
+        UNION ALL BY NAME
+        FROM lib.advice_indexing_loops('host')
+        UNION ALL BY NAME
+        FROM lib.advice_filled_copies('host')
+        UNION ALL BY NAME
+        FROM lib.advice_dynamic_shapes('spans', 'host', runs, ranks, steps, include_last_profiler_step)
+        UNION ALL BY NAME
+        FROM lib.advice_sync_batch_norm('spans', runs, ranks, steps, include_last_profiler_step)
+        UNION ALL BY NAME
+        FROM lib.advice_conv_bias('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
         FROM lib.advice_late_rank('spans', runs, ranks)
         UNION ALL BY NAME

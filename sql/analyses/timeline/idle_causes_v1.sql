@@ -50,8 +50,11 @@ WITH
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
         GROUP BY p.run, p.rank
     ),
+    parts AS MATERIALIZED (
+        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
+    ),
     causes AS (
-        FROM lib.caused_idle(runs, ranks, steps, include_last_profiler_step, level)
+        FROM lib.caused_idle(runs, ranks, 'parts', level)
     )
 SELECT
     c.run,

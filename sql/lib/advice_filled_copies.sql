@@ -1,0 +1,24 @@
+-- Advice: tensors are filled on the host and copied to the device for 1 % of the steps or more.
+--
+-- As torch's ExtraCUDACopyPattern says it, which has no share. Counted is what the device waits meanwhile, and the copy where nothing else runs.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.advice_filled_copies(
+    -- Name of a relation with the columns of lib.advice_host.
+    host
+) AS TABLE
+-- Columns: those of advice_data_loading.
+WITH
+    _found AS (
+        SELECT h.*, least(h.own_ns, h.exposed_ns + least(h.device_ns, h.memory_ns)) AS ceiling_ns
+        FROM query_table(host) AS h
+        WHERE h.kind = 'filled copy'
+    )
+SELECT
+    f.run, f.rank, 'filled_copies' AS rule, 'Make tensors where they are used' AS title, f.subject, f.event_count, f.own_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
+    printf('Tensors are filled on the host and then copied to the GPU, %d times, for %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
+    'torch.zeros(…, device="cuda") and the like make the tensor on the GPU; what never changes is made once, before the steps.' AS remedy,
+    f.evidence_sql, 'synchronisations' AS next_analysis
+FROM _found AS f
+WHERE f.ceiling_ns >= 0.01 * f.step_ns

@@ -1,0 +1,81 @@
+-- What the host spends on what a rule of advice can speak of, as spans of time.
+--
+-- Three kinds are told of ranks without a device only: of the others, rules look at what the device does meanwhile.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.host_costs(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process.
+--   kind         VARCHAR         garbage collection, indexing loop, filled copy or compilation; without a device also data loading, zeroed gradients or unfused optimizer.
+--   subject      VARCHAR         What it is the time of; NULL if that has no name.
+--   event_count  BIGINT [count]  Events, or turns of a loop.
+--   ts           BIGINT [ns]     Start.
+--   dur          BIGINT [ns]     Length, above 0.
+--   device_ns    BIGINT [ns]     What the device does for it; 0 if nothing.
+--   event_id     BIGINT          An event to look at.
+WITH
+    _bare AS (
+        SELECT k.run, k.rank
+        FROM ranks AS k
+        WHERE
+            NOT EXISTS (FROM gpu_ops AS g WHERE g.run = k.run AND g.rank = k.rank)
+            AND lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+    ),
+    _annotations AS (
+        SELECT a.run, a.rank, a.event_id, a.name, a.ts, a.dur
+        FROM annotations AS a
+        WHERE NOT a.on_gpu AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+    ),
+    -- What runs inside of an optimizer's annotations and of no other operator.
+    _optimizer AS (
+        SELECT
+            a.run, a.rank, a.event_id, a.name, a.ts, a.dur,
+            count_if(c.name IN ('aten::zero_', 'aten::_foreach_zero_')) AS zero_count,
+            count_if(NOT regexp_matches(c.name, '^aten::_(foreach|fused)_')) AS plain_count
+        FROM _annotations AS a
+        JOIN _bare AS b ON b.run = a.run AND b.rank = a.rank
+        JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.annotation_id = a.event_id
+        WHERE starts_with(a.name, 'Optimizer.') AND c.parent_op_id IS NULL
+        GROUP BY ALL
+    ),
+    _costs AS (
+        SELECT p.run, p.rank, 'garbage collection' AS kind, regexp_replace(p.name, ' at 0x[0-9a-fA-F]+', '') AS subject, 1 AS event_count, p.ts, p.dur, 0 AS device_ns, p.event_id
+        FROM python_calls AS p
+        WHERE
+            (p.name = 'Python GC' OR regexp_matches(p.name, '^<built-in (function|method) collect[ >]'))
+            AND lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+        UNION ALL
+        SELECT l.run, l.rank, 'indexing loop', l.body, l.event_count, l.ts, l.dur, 0, l.event_id FROM lib.indexing_loops(runs, ranks) AS l
+        UNION ALL
+        SELECT f.run, f.rank, 'filled copy', f.name, 1, f.ts, f.dur, f.device_ns, f.event_id FROM lib.filled_copies(runs, ranks) AS f
+        UNION ALL
+        SELECT a.run, a.rank, 'compilation', a.name, 1, a.ts, a.dur, 0, a.event_id FROM _annotations AS a WHERE contains(a.name, '(dynamo_timed)')
+        UNION ALL
+        SELECT a.run, a.rank, 'data loading', a.name, 1, a.ts, a.dur, 0, a.event_id
+        FROM _annotations AS a
+        JOIN _bare AS b ON b.run = a.run AND b.rank = a.rank
+        WHERE lib.loads_data(a.name)
+        UNION ALL
+        SELECT c.run, c.rank, 'data loading', c.name, 1, c.ts, c.dur, 0, c.event_id
+        FROM cpu_ops AS c
+        JOIN _bare AS b ON b.run = c.run AND b.rank = c.rank
+        WHERE starts_with(c.name, 'enumerate(DataLoader)#')
+        UNION ALL
+        SELECT o.run, o.rank, 'zeroed gradients', o.name, o.zero_count, o.ts, o.dur, 0, o.event_id
+        FROM _optimizer AS o
+        WHERE starts_with(o.name, 'Optimizer.zero_grad#') AND o.zero_count > 0
+        UNION ALL
+        SELECT o.run, o.rank, 'unfused optimizer', o.name, o.plain_count, o.ts, o.dur, 0, o.event_id
+        FROM _optimizer AS o
+        WHERE starts_with(o.name, 'Optimizer.step#') AND o.plain_count > 100
+    )
+SELECT c.run, c.rank, c.kind, c.subject, c.event_count::BIGINT AS event_count, c.ts, c.dur, c.device_ns, c.event_id
+FROM _costs AS c
+WHERE c.dur > 0

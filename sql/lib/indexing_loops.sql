@@ -1,0 +1,80 @@
+-- Loops of Python that take a tensor apart, one index at a time: the same few calls after each aten::select, ten times or more.
+--
+-- As torch's ForLoopIndexingPattern finds them, among the calls of one function; but a body has at most ten calls, for one that
+-- has more does other work, and addresses in names do not count. What an operator selects inside of itself is no loop of Python.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.indexing_loops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process.
+--   body         VARCHAR         What follows the first select of each turn; NULL if nothing does.
+--   event_count  BIGINT [count]  Turns.
+--   ts           BIGINT [ns]     Start of the first turn.
+--   dur          BIGINT [ns]     Until the end of the last one.
+--   event_id     BIGINT          The first select.
+WITH
+    _selecting AS (
+        SELECT c.run, c.rank, c.pid, c.tid, coalesce(c.parent_id, -1) AS parent_id
+        FROM cpu_ops AS c
+        WHERE c.name = 'aten::select' AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        GROUP BY ALL
+        HAVING count(*) >= 10
+    ),
+    _places AS MATERIALIZED (
+        SELECT s.*, row_number() OVER () AS place
+        FROM _selecting AS s
+        LEFT JOIN cpu_ops AS o ON o.run = s.run AND o.rank = s.rank AND o.event_id = s.parent_id
+        WHERE o.event_id IS NULL OR NOT starts_with(o.name, 'aten::')
+    ),
+    _calls AS (
+        SELECT c.run, c.rank, c.pid, c.tid, c.parent_id, c.event_id, c.ts, c.dur, c.name FROM cpu_ops AS c
+        UNION ALL
+        SELECT p.run, p.rank, p.pid, p.tid, p.parent_id, p.event_id, p.ts, p.dur, p.name FROM python_calls AS p
+    ),
+    _siblings AS (
+        SELECT
+            p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, regexp_replace(c.name, ' at 0x[0-9a-fA-F]+', '') AS name,
+            count_if(c.name = 'aten::select') OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id) AS turn
+        FROM _calls AS c
+        JOIN _places AS p
+            ON p.run = c.run AND p.rank = c.rank AND p.parent_id = coalesce(c.parent_id, -1)
+            AND p.pid IS NOT DISTINCT FROM c.pid AND p.tid IS NOT DISTINCT FROM c.tid
+    ),
+    _turns AS (
+        SELECT
+            s.place, s.run, s.rank, s.turn, min(s.ts) AS ts, min(s.event_id) AS event_id,
+            list(s.name ORDER BY s.ts, s.event_id) AS names,
+            list(s.end_ts ORDER BY s.ts, s.event_id) AS ends
+        FROM _siblings AS s
+        WHERE s.turn > 0
+        GROUP BY s.place, s.run, s.rank, s.turn
+    ),
+    -- What comes behind a loop belongs to the last turn at first.
+    _compared AS (
+        SELECT t.*, coalesce(list_slice(t.names, 1, len(lag(t.names) OVER turns)) = lag(t.names) OVER turns, false) AS goes_on
+        FROM _turns AS t
+        WINDOW turns AS (PARTITION BY t.place ORDER BY t.turn)
+    ),
+    _numbered AS (
+        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.place ORDER BY c.turn) AS loop
+        FROM _compared AS c
+    ),
+    _loops AS (
+        SELECT
+            n.run, n.rank, count(*) AS event_count, min(n.ts) AS ts, arg_min(n.event_id, n.turn) AS event_id, arg_min(n.names, n.turn) AS names,
+            arg_max(n.ends, n.turn) AS ends
+        FROM _numbered AS n
+        GROUP BY n.place, n.run, n.rank, n.loop
+    )
+SELECT
+    l.run, l.rank, nullif(array_to_string(list_slice(l.names, 2, len(l.names)), ', '), '') AS body, l.event_count, l.ts,
+    list_max(list_slice(l.ends, 1, len(l.names))) - l.ts AS dur, l.event_id
+FROM _loops AS l
+WHERE l.event_count >= 10 AND len(l.names) <= 10
