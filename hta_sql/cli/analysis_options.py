@@ -49,7 +49,17 @@ def _option(parameter: Parameter) -> click.Option:
             help=f"{words} May be repeated.",
             callback=_split_names if parameter.name == "runs" else _as_list,
         )
-    return click.Option([flag, parameter.name], type=_SCALARS[kind], help=words)
+    from_file = _or_file if kind == "VARCHAR" else None
+    return click.Option([flag, parameter.name], type=_SCALARS[kind], help=words, callback=from_file)
+
+
+def _or_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Take the text of a file where its name is given as ``@FILE``; it may be compressed."""
+    if value is None or not value.startswith("@"):
+        return value
+    from hta_sql.traces.side_files import text_of  # noqa: PLC0415 - imports the engine
+
+    return text_of(value[1:])
 
 
 def _as_list(

@@ -1,4 +1,4 @@
-"""Files that PyTorch writes beside its traces: execution traces and raw memory timelines."""
+"""Files that PyTorch writes beside its traces: execution traces, raw memory timelines, launch stacks."""
 
 from __future__ import annotations
 
@@ -54,17 +54,30 @@ def memory_timeline(path: str | os.PathLike[str]) -> pa.Table:
     )
 
 
-def _read(reader: str, path: str | os.PathLike[str], what: str) -> pa.Table:
+def text_of(path: str | os.PathLike[str]) -> str:
+    """Read a file of text, compressed or not, such as the stacks of ``graph_kernels``.
+
+    Raises:
+        TraceNotFoundError: There is no such file.
+        TraceFormatError: It is broken, or no text in UTF-8.
+    """
     name = os.fspath(path)
     with open_trace(name) as stream:
         text = whole_text(stream)
         if problem := getattr(stream, "problem", None):
             raise TraceFormatError(f"{name!r}: {problem}.")
     try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceFormatError(f"{name!r} is no text in UTF-8: {error}.") from error
+
+
+def _read(reader: str, path: str | os.PathLike[str], what: str) -> pa.Table:
+    bound = {"text": text_of(path)}
+    try:
         with duckdb.connect(":memory:") as con:
-            bound = {"text": text.decode("utf-8")}
             table: pa.Table = con.sql(reader_sql(reader), params=bound).to_arrow_table()
             return table
-    except (duckdb.Error, UnicodeDecodeError) as error:
+    except duckdb.Error as error:
         message = str(error).partition("\n")[0]
-        raise TraceFormatError(f"{name!r} is not {what}: {message}") from error
+        raise TraceFormatError(f"{os.fspath(path)!r} is not {what}: {message}") from error

@@ -1,0 +1,94 @@
+-- What runs inside CUDA graphs: each node with what its replays cost, and the source line that put it into its graph.
+--
+-- A replay is one launch of many kernels, so that no operator stands behind one of them. torch saves who launched
+-- them while the graph was captured: torch.cuda.graph(…, enable_annotations=True, annotation_config={"record_py_stacks": True}),
+-- then torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE), with the default key_by="exec". launch_stacks is the text
+-- of that file (on the command line @FILE). Without it, and for nodes that it does not name, the line is not known. Some
+-- recorders write the id of a node with that of its graph in front, others without; both are told from their size.
+-- Work outside of graphs has no rows.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: torch.cuda.graph_annotations
+-- Needs: GPU activity with ids of graph nodes (CUDA 12)
+-- Report: at most 64 ranks
+CREATE OR REPLACE MACRO graph_kernels_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Text of the file of dump_kernel_py_stacks, JSON; ids are those of one process, so choose its rank. NULL: none.
+    launch_stacks VARCHAR := NULL
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   graph_id       BIGINT          CUDA graph; NULL if not recorded.
+--   graph_node_id  BIGINT          Node of the graph.
+--   kind           VARCHAR         kernel, memcpy or memset.
+--   class          VARCHAR         computation, communication or memory.
+--   name           VARCHAR         Kernel name.
+--   frame          VARCHAR         file(line): function that launched it during capture, the innermost; NULL if not known.
+--   stack          VARCHAR         All such frames as JSON, the innermost first; likewise.
+--   run_count      BIGINT [count]  How often it ran.
+--   sum_ns         BIGINT [ns]     Total duration.
+--   mean_ns        DOUBLE [ns]     Mean.
+--   min_ns         BIGINT [ns]     Shortest.
+--   max_ns         BIGINT [ns]     Longest.
+--   graph_pct      DOUBLE [%]      Share of the total duration of what the rank runs inside graphs; NULL if that is 0.
+WITH
+    told AS (
+        SELECT unnest(map_entries(launch_stacks::JSON::MAP(VARCHAR, VARCHAR))) AS entry
+    ),
+    told_lines AS (
+        SELECT t.entry.key::UBIGINT AS tools_id, unnest(string_split(t.entry.value, chr(10))) AS line, generate_subscripts(string_split(t.entry.value, chr(10)), 1) AS place
+        FROM told AS t
+    ),
+    frames AS (
+        SELECT l.tools_id, l.place, regexp_replace(l.line, '^(.*):(\d+):(.*)$', '\1(\2): \3') AS frame
+        FROM told_lines AS l
+        WHERE l.line <> ''
+    ),
+    stacked AS (
+        SELECT f.tools_id, arg_min(f.frame, f.place) AS frame, to_json(list(f.frame ORDER BY f.place))::VARCHAR AS stack
+        FROM frames AS f
+        GROUP BY f.tools_id
+    ),
+    nodes AS (
+        SELECT
+            g.run, g.rank, g.kind, g.class, g.name, g.dur,
+            coalesce(nullif(g.graph_node_id >> 32, 0), g.graph_id) AS graph_id,
+            g.graph_node_id & 4294967295 AS graph_node_id
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        WHERE g.graph_node_id > 0
+    ),
+    summed AS (
+        SELECT
+            n.run, n.rank, n.graph_id, n.graph_node_id, n.kind, n.class, n.name,
+            count(*) AS run_count, sum(n.dur)::BIGINT AS sum_ns, avg(n.dur) AS mean_ns, min(n.dur) AS min_ns, max(n.dur) AS max_ns
+        FROM nodes AS n
+        GROUP BY ALL
+    )
+SELECT
+    s.run,
+    s.rank,
+    s.graph_id,
+    s.graph_node_id,
+    s.kind,
+    s.class,
+    s.name,
+    k.frame,
+    k.stack,
+    s.run_count,
+    s.sum_ns,
+    s.mean_ns,
+    s.min_ns,
+    s.max_ns,
+    100 * (s.sum_ns / nullif(sum(s.sum_ns) OVER (PARTITION BY s.run, s.rank), 0)) AS graph_pct
+FROM summed AS s
+LEFT JOIN stacked AS k ON k.tools_id = (s.graph_id << 32) | s.graph_node_id
+ORDER BY s.run, s.rank, s.sum_ns DESC, s.graph_id, s.graph_node_id, s.name, s.kind
