@@ -1,8 +1,9 @@
 """Charts: the result table of an analysis in, an altair chart out. No SQL, no display.
 
-``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of
-the analysis's own columns (ns), so that notebooks, the report and the command line show the
-same picture. ``save(chart, path)`` writes it as a page, a picture or data.
+``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table with
+the analysis's own columns (ns), so that notebooks, the report and the command line show the same picture.
+Options have one meaning in all of them: ``percent`` draws shares only, or times only, or, with None, both;
+``top`` is how many bars there are. ``save(chart, path)`` writes it as a page, a picture or data.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -15,6 +16,7 @@ from hta_sql.charts.style import (
     data,
     duration_unit,
     headed,
+    lane_names,
     subtitled,
     zoom,
 )
@@ -36,20 +38,60 @@ class Stack:
     """What a stacked bar is made of, and how it is called.
 
     Attributes:
-        palette: Part ─▶ colour, in the order of the stack; the table has a column of ns for each.
         title: What the chart shows.
         notes: How to read it, a line each.
         legend: What the parts are.
         whole: What the shares are shares of.
         lane: What one bar is.
+        palette: Part ─▶ colour, in the order of the stack; the table has a column of ns for each.
     """
 
-    palette: dict[str, str]
     title: str
     notes: tuple[str, ...]
     legend: str
     whole: str
     lane: str = "Rank"
+    palette: Mapping[str, str] = field(default_factory=dict)
+
+
+Parts = Mapping[str, tuple[str, str]]
+"""Column of ns ─▶ what people call it, and its colour; in the order of the bar."""
+
+
+def mean_steps(table: pd.DataFrame, parts: Parts, *keys: str) -> pd.DataFrame:
+    """Average the steps of each rank, or of what the keys tell apart."""
+    known = [column for column in parts if column in table]
+    return table.groupby(["run", *(keys or ("rank",))], as_index=False)[known].mean()
+
+
+def stacked_parts(
+    table: pd.DataFrame,
+    parts: Parts,
+    stack: Stack,
+    lane: Sequence[str] = ("rank",),
+    *,
+    percent: bool | None = None,
+) -> alt.TopLevelMixin:
+    """Draw one bar per row, of those parts that have any time.
+
+    Args:
+        table: ``run``, the columns of ``lane``, those of the parts that are known, and ``place`` where it is
+            not the rank.
+        parts: What to draw.
+        stack: How it is called; its palette is made here.
+        lane: Columns that name a bar.
+        percent: Shares only, times only, or None for both.
+    """
+    known = {column: about for column, about in parts.items() if column in table}
+    times = table[list(known)].astype(float).fillna(0)
+    rows = times.rename(columns={column: words for column, (words, _) in known.items()})
+    palette = {words: colour for words, colour in known.values() if rows[words].any()}
+    rows = rows.assign(
+        run=table["run"],
+        lane=lane_names(table, *lane),
+        place=table["place" if "place" in table else "rank"],
+    )
+    return stacked_bars(rows, replace(stack, palette=palette), percent=percent)
 
 
 def stacked_bars(

@@ -21,6 +21,7 @@ from hta_sql.charts.style import (
     headed,
     label_angle,
     labels,
+    present,
     subtitled,
     zoom,
 )
@@ -187,10 +188,10 @@ def operator_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
         time=shown["dur_ns"] / size,
         verdict=filled(shown["verdict"], "not compared"),
     )
-    present = {name: VERDICTS[name] for name in VERDICTS if name in set(bands["verdict"])}
+    palette = present(VERDICTS, bands["verdict"])
     shorter = dict(zip(names, labels(names), strict=True))
     panels = [
-        _bands(bands[bands["name"] == name], unit, present)
+        _bands(bands[bands["name"] == name], unit, palette)
         .properties(title=subtitled(shorter[name]))
         .add_params(zoom(f"bands_{at}"))
         for at, name in enumerate(names)

@@ -32,12 +32,7 @@ _GROUP = 30
 
 
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
-    """What changed most in duration: bars to the right got longer, bars to the left shorter.
-
-    Args:
-        table: Columns of the analysis ``trace_diff``.
-        top: Operations to show.
-    """
+    """What changed most in duration: bars to the right got longer, bars to the left shorter."""
     title = "What changed most"
     runs = list(dict.fromkeys(zip(table["control_run"], table["test_run"], strict=True)))
     note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."

@@ -49,11 +49,7 @@ DISTRIBUTION = {
 
 
 def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Steps over time, a panel per stream: operations waiting; the longest queues first.
-
-    Args:
-        table: Columns of the analysis ``queue_length_series``.
-    """
+    """Steps over time, a panel per stream: operations waiting; the longest queues first."""
     named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
     return _series(
         named,
@@ -66,11 +62,7 @@ def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Steps over time, a panel per rank and kind of copy: bandwidth as recorded, else computed.
-
-    Args:
-        table: Columns of the analysis ``memory_bandwidth_series``.
-    """
+    """Steps over time, a panel per rank and kind of copy: bandwidth as recorded, else computed."""
     named = table.assign(lane=lane_names(table, "rank", "device", "name"))
     named["value"] = table["bandwidth_gbps"].astype(float).fillna(table["computed_gbps"])
     return _series(
@@ -83,11 +75,7 @@ def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per stream: the share of the observed time during which its queue was full.
-
-    Args:
-        table: Columns of the analysis ``queue_full_time``.
-    """
+    """One bar per stream: the share of the observed time during which its queue was full."""
     title = "Launch queues: time during which they are full"
     if not table["full_ns"].any():
         longest = int(table["max_length"].max()) if len(table) else 0
@@ -126,11 +114,7 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Per stream: range, quartiles and median of the queue over its changes, mean over time.
-
-    Args:
-        table: Columns of the analysis ``queue_length_summary``.
-    """
+    """Per stream: range, quartiles and median of the queue over its changes, mean over time."""
     named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
     return _distribution(
         named,
@@ -143,11 +127,7 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Per kind of copy: range, quartiles and median of the recorded bandwidth, mean over time.
-
-    Args:
-        table: Columns of the analysis ``memory_bandwidth_summary``.
-    """
+    """Per kind of copy: range, quartiles and median of the recorded bandwidth, mean over time."""
     named = table.assign(lane=lane_names(table, "rank", "device", "name"))
     return _distribution(
         named,

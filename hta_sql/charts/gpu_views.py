@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
@@ -67,18 +67,8 @@ BINS = {
 
 
 def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: its mean step, in eight roles that add up to it.
-
-    Args:
-        table: Columns of the analysis ``step_breakdown``.
-        percent: Shares of the step only, times only, or None for both.
-    """
-    means = table.groupby(["run", "rank"], as_index=False)[list(STEP_ROLES)].mean()
-    named = means.rename(columns={name: words for name, (words, _) in STEP_ROLES.items()})
+    """One stacked bar per rank: its mean step, in eight roles that add up to it."""
     stack = Stack(
-        palette={
-            words: colour for name, (words, colour) in STEP_ROLES.items() if means[name].any()
-        },
         title="What a step is spent on",
         notes=(
             "Mean of the steps of each rank. A moment counts for the first of these that fits: what is",
@@ -87,16 +77,11 @@ def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.T
         legend="Role",
         whole="the step",
     )
-    wide = named.assign(lane=lane_names(means, "rank"), place=means["rank"])
-    return stacked_bars(wide, stack, percent=percent)
+    return stacked_parts(mean_steps(table, STEP_ROLES), STEP_ROLES, stack, percent=percent)
 
 
 def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A panel per measure, with a bar per GPU; what is not known is said.
-
-    Args:
-        table: Columns of the analysis ``gpu_summary``.
-    """
+    """A panel per measure, with a bar per GPU; what is not known is said."""
     keys = ["rank", "device"] if _has_several_devices(table) else ["rank"]
     lanes = lane_names(table, *keys)
     tall = pd.concat(

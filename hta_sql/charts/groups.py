@@ -7,18 +7,20 @@ from dataclasses import dataclass
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.bars import Stack, stacked_bars, stacked_parts
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     by_run,
+    colours,
     data,
     headed,
     lane_names,
     lanes,
     nothing,
+    present,
     size_unit,
     subtitled,
 )
@@ -96,7 +98,7 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
     wide = tall.pivot_table(
         "ns", ["run", "rank"], "part", aggfunc="sum", fill_value=0
     ).reset_index()
-    shown = {part: colour for part, colour in palette.items() if part in wide and wide[part].any()}
+    shown = present(palette, (part for part in wide.columns if wide[part].any()))
     if not shown:
         return nothing(title, "No communication is exposed: all of it runs under computation.")
     stack = Stack(
@@ -199,9 +201,7 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     notes = ["Bytes of its experts over the mean of the group: all wait for the highest bar."]
     if len(kept) < len(means):
         notes.append(f"The {len(kept)} of {len(means):,} ranks with most.")
-    scale = alt.Scale(
-        domain=["above the mean", "up to the mean"], range=[OUTLIER_COLOUR, NORMAL_COLOUR]
-    )
+    palette = {"above the mean": OUTLIER_COLOUR, "up to the mean": NORMAL_COLOUR}
     source = data(bars[["lane", "load", "times_mean"]])
     chart: alt.TopLevelMixin = (
         alt.Chart(source, title=headed(title, *notes), width=width)
@@ -209,7 +209,7 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
         .encode(
             x=x,
             y=alt.Y("times_mean:Q", title="Load / mean"),
-            color=alt.Color("load:N", title=None, scale=scale),
+            color=colours(palette, None, "load"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank"),
                 alt.Tooltip("times_mean:Q", title="Load / mean", format=",.3f"),
@@ -220,15 +220,8 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank or host: moving data, and waiting for others.
-
-    Args:
-        table: Columns of the analysis ``communication_by_rank``.
-        percent: Shares only, times only, or None for both.
-    """
-    named, palette = _parts(table, RANK_PARTS)
+    """One stacked bar per rank or host: moving data, and waiting for others."""
     stack = Stack(
-        palette=palette,
         title="Communication and waiting",
         notes=("Sum over collectives. A rank that hardly waits makes the others wait.",),
         legend="Part",
@@ -238,24 +231,16 @@ def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -
         host if pd.isna(rank) else f"{rank:.0f}"
         for host, rank in zip(table["host_name"], table["rank"], strict=True)
     ]
-    rows = named.assign(run=table["run"], lane=lane, place=range(len(table)))
-    rows["lane"] = lane_names(rows, "lane")
-    return stacked_bars(rows, stack, percent=percent)
+    rows = table.assign(lane=lane, place=range(len(table)))
+    return stacked_parts(rows, RANK_PARTS, stack, ("lane",), percent=percent)
 
 
 def blocking_communication(
     table: pd.DataFrame, *, percent: bool | None = None
 ) -> alt.TopLevelMixin:
-    """One stacked bar per rank: exposed communication that blocks, and that does not.
-
-    Args:
-        table: Columns of the analysis ``blocking_communication``.
-        percent: Shares only, times only, or None for both.
-    """
+    """One stacked bar per rank: exposed communication that blocks, and that does not."""
     sums = table.groupby(["run", "rank"], as_index=False)[list(BLOCKING_PARTS)].sum()
-    named, palette = _parts(sums, BLOCKING_PARTS)
     stack = Stack(
-        palette=palette,
         title="Exposed communication: does it block?",
         notes=(
             "Blocking: on the rank's critical path. Coincident: the rank was held up elsewhere",
@@ -264,17 +249,7 @@ def blocking_communication(
         legend="Part",
         whole="exposed communication",
     )
-    rows = named.assign(run=sums["run"], lane=lane_names(sums, "rank"), place=sums["rank"])
-    return stacked_bars(rows, stack, percent=percent)
-
-
-def _parts(
-    table: pd.DataFrame, parts: dict[str, tuple[str, str]]
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Name the columns of a stack, and colour those that have anything."""
-    times = table[list(parts)].astype(float).fillna(0)
-    named = times.rename(columns={column: words for column, (words, _) in parts.items()})
-    return named, {words: colour for words, colour in parts.values() if named[words].any()}
+    return stacked_parts(sums, BLOCKING_PARTS, stack, percent=percent)
 
 
 def _reasons(table: pd.DataFrame) -> str:

@@ -16,6 +16,7 @@ from hta_sql.charts.style import (
     duration_unit,
     headed,
     labels,
+    present,
     subtitled,
 )
 
@@ -90,14 +91,13 @@ def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
         alt.Tooltip("ranks:Q", title="Ranks", format=","),
     ]
     columns = ["lane", "short", "part", "time", "share", "gaps", "ranks"]
-    palette = {part: colour for part, colour in COLOURS.items() if (rows["part"] == part).any()}
     chart: alt.Chart = (
         alt.Chart(data(rows[columns]))
         .mark_bar()
         .encode(
             y=by_name(rows),
             x=alt.X("time:Q", title=f"Idle time [{unit}]"),
-            color=colours(palette, "Cause"),
+            color=colours(present(COLOURS, rows["part"]), "Cause"),
             tooltip=tooltip,
         )
         .properties(title=subtitled(f"run {run}" if run else ""), width=WIDTH, height=alt.Step(20))

@@ -36,11 +36,7 @@ _LABELLED_SHARE = 0.02
 
 
 def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A donut per run: busy time of its ranks by the classes that run at once.
-
-    Args:
-        table: Columns of the analysis ``gpu_kernel_types``.
-    """
+    """A donut per run: busy time of its ranks by the classes that run at once."""
     runs, more = by_run(table)
     notes = ["Classes joined by + run at the same moment on different streams.", *more]
     title = headed("What the GPUs do while they are busy", *notes)
@@ -93,11 +89,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
 
 
 def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """The longest kernels of each class: a bar for the mean of the ranks, a line for their span.
-
-    Args:
-        table: Columns of the analysis ``kernels_across_ranks``.
-    """
+    """The longest kernels of each class: a bar for the mean of the ranks, a line for their span."""
     size, unit = duration_unit(float(table["max_rank_ns"].max()) if len(table) else 0)
     ranks = int(table["rank_count"].max()) if len(table) else 0
     rows = table.assign(

@@ -22,6 +22,7 @@ from hta_sql.charts.style import (
     lane_names,
     nothing,
     order,
+    present,
     size_unit,
     subtitled,
     zoom,
@@ -61,11 +62,7 @@ def _lanes(table: pd.DataFrame) -> list[str]:
 
 
 def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A panel per device: allocated as an area, reserved as a line above it, the peak as a point.
-
-    Args:
-        table: Columns of the analysis ``memory_curve``.
-    """
+    """A panel per device: allocated as an area, reserved as a line above it, the peak as a point."""
     title = "Memory in use over time"
     known = table[table["allocated_bytes"].notna()]
     if known.empty:
@@ -136,12 +133,7 @@ def _curve(
 
 
 def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """A bar per device of what was in use at its peak; below, what allocated most on the fullest.
-
-    Args:
-        table: Columns of the analysis ``live_at_peak``.
-        top: Operators to show.
-    """
+    """A bar per device of what was in use at its peak; below, what allocated most on the fullest."""
     named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
     title = "What was in use when memory was at its peak"
     if named.empty:
@@ -197,8 +189,7 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
 
 def _part(rows: pd.DataFrame) -> alt.Color:
     """Colour what is there; the legend is above, as the labels need the width."""
-    there = {part: colour for part, colour in AT_PEAK.items() if (rows["part"] == part).any()}
-    return colours(there, None, legend=alt.Legend(orient="top", columns=5))
+    return colours(present(AT_PEAK, rows["part"]), None, legend=alt.Legend(orient="top", columns=5))
 
 
 def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:

@@ -41,12 +41,7 @@ DELAYS = {
 
 
 def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """The longest annotations: a bar for the mean of the ranks, a line from the lowest to the highest.
-
-    Args:
-        table: Columns of the analysis ``user_annotation_breakdown``.
-        top: Annotations to show.
-    """
+    """The longest annotations: a bar for the mean of the ranks, a line from the lowest to the highest."""
     ranks = len(table[["run", "rank"]].drop_duplicates())
     rows = table.assign(lane=lane_names(table, "name")).groupby("lane", as_index=False)
     bars = rows.agg(
@@ -83,12 +78,7 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
 
 
 def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """The most frequent operators with their kernels, and how long the first kernel is under way.
-
-    Args:
-        table: Columns of the analysis ``aten_op_kernels_and_delay``.
-        top: Rows to show.
-    """
+    """The most frequent operators with their kernels, and how long the first kernel is under way."""
     rows = table.sort_values("call_count", ascending=False, kind="stable").head(top)
     many = len(table[["run", "rank"]].drop_duplicates()) > 1
     lanes = lane_names(rows, *(("rank", "operator_name") if many else ("operator_name",)))

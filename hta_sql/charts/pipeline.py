@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.matrix import CELLS, spread
 from hta_sql.charts.style import (
     CLASS_COLOURS,
@@ -16,7 +16,7 @@ from hta_sql.charts.style import (
     data,
     duration_unit,
     headed,
-    lane_names,
+    present,
     subtitled,
     zoom,
 )
@@ -56,22 +56,11 @@ MESSAGES = 600
 """So many messages are drawn; the first ones of the step."""
 
 
-def _means(table: pd.DataFrame, parts: dict[str, tuple[str, str]], keys: list[str]) -> pd.DataFrame:
-    means = table.groupby(["run", *keys], as_index=False)[list(parts)].mean()
-    return means.rename(columns={name: words for name, (words, _) in parts.items()})
-
-
 def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank, stage by stage: its mean step, from the pipeline's first computation on.
-
-    Args:
-        table: Columns of the analysis ``pipeline_stages``.
-        percent: Shares only, times only, or None for both.
-    """
-    means = _means(table, STAGE_PARTS, ["pipeline", "stage", "rank"])
+    """One stacked bar per rank, stage by stage: its mean step, from the pipeline's first computation on."""
+    means = mean_steps(table, STAGE_PARTS, "pipeline", "stage", "rank")
     means = means.sort_values(["run", "stage", "rank"], kind="stable", ignore_index=True)
     stack = Stack(
-        palette={words: colour for words, colour in STAGE_PARTS.values() if means[words].any()},
         title="What the stages of a pipeline do",
         notes=(
             "Mean of the steps, from the first computation of the pipeline to the last. Sends, receives:",
@@ -81,25 +70,17 @@ def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
         whole="the pipeline's time",
         lane="Stage / Rank",
     )
-    wide = means.assign(
-        lane=lane_names(means, "stage", "rank"), place=means.groupby("run").cumcount()
-    )
-    return stacked_bars(wide, stack, percent=percent)
+    placed = means.assign(place=means.groupby("run").cumcount())
+    return stacked_parts(placed, STAGE_PARTS, stack, ("stage", "rank"), percent=percent)
 
 
 def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: iteration interval, forward and backward, tail of its mean step.
-
-    Args:
-        table: Columns of the analysis ``cluster_step_trace``.
-        percent: Shares of the step only, times only, or None for both.
-    """
+    """One stacked bar per rank: iteration interval, forward and backward, tail of its mean step."""
     names = ["iteration_interval_ns", "forward_backward_ns", "tail_ns"]
     known = table.assign(**{name: table[name].astype(float).fillna(0) for name in names})
     rest = known["total_ns"] - known[names].sum(axis=1)
-    means = _means(known.assign(rest_ns=rest), STEP_PARTS, ["rank"])
+    means = mean_steps(known.assign(rest_ns=rest), STEP_PARTS)
     stack = Stack(
-        palette={words: colour for words, colour in STEP_PARTS.values() if means[words].any()},
         title="Iteration interval, forward and backward, tail",
         notes=(
             "Mean of the steps of each rank. A long interval: data come late; forward and backward:",
@@ -108,8 +89,7 @@ def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> a
         legend="Part",
         whole="the step",
     )
-    wide = means.assign(lane=lane_names(means, "rank"), place=means["rank"])
-    return stacked_bars(wide, stack, percent=percent)
+    return stacked_parts(means, STEP_PARTS, stack, percent=percent)
 
 
 def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -135,7 +115,7 @@ def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
     y = alt.Y("rank:O", title="Rank", sort=lanes, axis=alt.Axis(ticks=False))
     x = alt.X("low:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
     tall = alt.Step(max(10, min(26, 480 // max(1, len(lanes)))))
-    palette = {name: colour for name, colour in PASSES.items() if name in set(bars["pass"])}
+    palette = present(PASSES, bars["pass"])
     tooltip = [
         alt.Tooltip("what:N", title="What"),
         alt.Tooltip("rank:N", title="Rank"),

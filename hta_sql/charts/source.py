@@ -23,6 +23,7 @@ from hta_sql.charts.style import (
     labels,
     lane_names,
     nothing,
+    present,
     readable,
     subtitled,
 )
@@ -135,7 +136,7 @@ def _bars(rows: pd.DataFrame, side: str, parts: dict[str, str]) -> alt.Chart:
         [rows.assign(part=part, time=rows[column] / size) for part, column in parts.items()]
     )
     long = long[long["time"] > 0]
-    palette = {part: colour for part, colour in PARTS.items() if (long["part"] == part).any()}
+    palette = present(PARTS, long["part"])
     chart: alt.Chart = (
         alt.Chart(data(long[["lane", "short", "part", "time", "calls"]]))
         .mark_bar()
@@ -190,7 +191,6 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
     rows["part"], rows["y2"] = rows["name"].map(_kind), rows["level"] + 1
     rows["label"] = list(map(_label, rows["name"], rows["share"]))
     depth = int(rows["level"].max()) + 1
-    palette = {part: colour for part, colour in KINDS.items() if (rows["part"] == part).any()}
     x = alt.X(
         "x:Q", title=None, axis=alt.Axis(format="%", grid=False), scale=alt.Scale(domain=[0, 1])
     )
@@ -203,7 +203,12 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
     columns = ["name", "label", "part", "time", "share", "x", "x2", "level", "y2"]
     base = alt.Chart(data(rows[columns]))
     boxes = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q", color=colours(palette, "Call of"), tooltip=tooltip
+        x=x,
+        x2="x2:Q",
+        y=y,
+        y2="y2:Q",
+        color=colours(present(KINDS, rows["part"]), "Call of"),
+        tooltip=tooltip,
     )
     words = (
         base.transform_filter("datum.label != ''")

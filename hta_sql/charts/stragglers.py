@@ -11,6 +11,7 @@ from hta_sql.charts.style import (
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     WIDTH,
+    colours,
     data,
     duration_unit,
     headed,
@@ -32,15 +33,10 @@ __all__ = [
 STEPS_SHOWN = 6
 RANKS_SHOWN = 32
 OPERATORS_SHOWN = 25
-LATE, IN_TIME = OUTLIER_COLOUR, NORMAL_COLOUR
 
 
 def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A band per run: shortest, mean and longest duration of each step over the ranks.
-
-    Args:
-        table: Columns of the analysis ``profiler_steps``.
-    """
+    """A band per run: shortest, mean and longest duration of each step over the ranks."""
     size, unit = duration_unit(float(table["dur"].max()) if len(table) else 0)
     steps = table.groupby(["run", "step"], as_index=False).agg(
         low=("dur", "min"), mean=("dur", "mean"), high=("dur", "max"), ranks=("rank", "count")
@@ -74,11 +70,7 @@ def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per rank: in how many steps it starts the collective among the last.
-
-    Args:
-        table: Columns of the analysis ``potential_stragglers``.
-    """
+    """One bar per rank: in how many steps it starts the collective among the last."""
     heading = "Ranks that start a collective last"
     if not table["late_count"].fillna(0).any():
         reasons = ", ".join(dict.fromkeys(table["reason"].dropna())) or "all start at once"
@@ -191,11 +183,7 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per operator: floating-point operations of the kernels that it launched.
-
-    Args:
-        table: Columns of the analysis ``cupti_counters_by_operator``.
-    """
+    """One bar per operator: floating-point operations of the kernels that it launched."""
     title = "Floating-point operations by operator"
     counted = table[table["flop_weight"].notna()]
     if counted.empty:
@@ -225,8 +213,7 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _late(field: str, title: str) -> alt.Color:
-    scale = alt.Scale(domain=["yes", "no"], range=[LATE, IN_TIME])
-    return alt.Color(f"{field}:N", title=title, scale=scale)
+    return colours({"yes": OUTLIER_COLOUR, "no": NORMAL_COLOUR}, title, field)
 
 
 def _yes_or_no(table: pd.DataFrame) -> pd.Series:

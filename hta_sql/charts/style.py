@@ -212,6 +212,12 @@ def colours(
     return alt.Color(f"{field}:N", title=title, scale=scale, **options)
 
 
+def present(palette: Mapping[str, str], parts: Iterable[object]) -> dict[str, str]:
+    """Keep the colours of what is there, in the order of the palette."""
+    there = set(parts)
+    return {part: colour for part, colour in palette.items() if part in there}
+
+
 def order(palette: dict[str, str], table: pd.DataFrame) -> list[int]:
     """Number the parts of a table for stacking: legend and stack in the same order."""
     places = {part: place for place, part in enumerate(palette)}

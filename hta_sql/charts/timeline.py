@@ -23,12 +23,7 @@ _PARTS = {
 
 
 def temporal_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: computation, exposed communication and memory, idle.
-
-    Args:
-        table: Columns of the analysis ``temporal_breakdown``.
-        percent: Shares of the span only, times only, or None for both.
-    """
+    """One stacked bar per rank: computation, exposed communication and memory, idle."""
     wide = table.rename(columns=_PARTS).assign(lane=lane_names(table, "rank"), place=table["rank"])
     stack = Stack(
         palette=PART_COLOURS,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.matrix import CELLS, matrix
 from hta_sql.charts.style import (
     CLASS_COLOURS,
@@ -14,12 +14,14 @@ from hta_sql.charts.style import (
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     RUNS,
+    colours,
     data,
     duration_unit,
     headed,
     lane_names,
     lanes,
     nothing,
+    present,
 )
 
 if TYPE_CHECKING:
@@ -40,17 +42,8 @@ STEP_PARTS = {
 
 
 def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: its mean step, in parts that add up to it.
-
-    Args:
-        table: Columns of the analysis ``step_accounting``.
-        percent: Shares of the step only, times only, or None for both.
-    """
-    parts = {name: about for name, about in STEP_PARTS.items() if name in table}
-    means = table.groupby(["run", "rank"], as_index=False)[list(parts)].mean()
-    named = means.rename(columns={name: words for name, (words, _) in parts.items()})
+    """One stacked bar per rank: its mean step, in parts that add up to it."""
     stack = Stack(
-        palette={words: colour for name, (words, colour) in parts.items() if means[name].any()},
         title="Where a step goes",
         notes=(
             "Mean of the steps of each rank. Transfer, wait for other ranks and copies: while nothing",
@@ -59,8 +52,7 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
         legend="Part",
         whole="the step",
     )
-    wide = named.assign(lane=lane_names(means, "rank"), place=means["rank"])
-    return stacked_bars(wide, stack, percent=percent)
+    return stacked_parts(mean_steps(table, STEP_PARTS), STEP_PARTS, stack, percent=percent)
 
 
 def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -145,9 +137,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     ]
     if len(kept) < len(table):
         notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
-    colours = {"late": OUTLIER_COLOUR, "in time": NORMAL_COLOUR, "not judged": "#E8E8E8"}
-    present = [name for name in colours if name in set(bars["late"])]
-    scale = alt.Scale(domain=present, range=[colours[name] for name in present])
+    palette = {"late": OUTLIER_COLOUR, "in time": NORMAL_COLOUR, "not judged": "#E8E8E8"}
     columns = ["lane", "late", "share", "time", "last", "cause", "subject"]
     chart: alt.TopLevelMixin = (
         alt.Chart(data(bars[columns]), title=headed(title, *notes), width=width)
@@ -155,7 +145,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         .encode(
             x=x,
             y=alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%")),
-            color=alt.Color("late:N", title=None, scale=scale),
+            color=colours(present(palette, bars["late"]), None, "late"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank"),
                 alt.Tooltip("time:Q", title=f"Wait caused [{unit}]", format=",.3f"),

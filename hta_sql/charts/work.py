@@ -18,6 +18,7 @@ from hta_sql.charts.style import (
     headed,
     lane_names,
     nothing,
+    present,
     zoom,
 )
 
@@ -51,16 +52,12 @@ PHASES = {
 
 
 def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A bar per kind of work: device time of a rank, by phase; the longest first.
-
-    Args:
-        table: Columns of the analysis ``operator_categories``.
-    """
+    """A bar per kind of work: device time of a rank, by phase; the longest first."""
     ranks = table.groupby("run")["rank"].nunique()
     rows = table.assign(phase=table["phase"].astype(object).fillna("not known"))
     rows["mean_ns"] = rows["device_ns"] / rows["run"].map(ranks)
     wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
-    palette = {phase: colour for phase, colour in PHASES.items() if phase in wide}
+    palette = present(PHASES, wide)
     wide["total"] = wide[list(palette)].sum(axis=1)
     wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
     note = "Device time of each rank, mean of the ranks" if ranks.max() > 1 else "Device time"
@@ -139,7 +136,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
             x=x,
             y=y,
             size=area,
-            color=colours(_palette(points), "Category"),
+            color=colours(present(CATEGORIES, points["part"]), "Category"),
             tooltip=_tooltip(unit),
         ).add_params(zoom("roofline", "x", "y")),
         names.encode(x=x, y=y, text="roof:N"),
@@ -178,10 +175,6 @@ def _tooltip(unit: str) -> list[alt.Tooltip]:
         alt.Tooltip("intensity:Q", title="Operations for each byte", format=",.3~g"),
         alt.Tooltip("share:Q", title="Share of the roofline", format=".1%"),
     ]
-
-
-def _palette(points: pd.DataFrame) -> dict[str, str]:
-    return {part: colour for part, colour in CATEGORIES.items() if part in set(points["part"])}
 
 
 def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, Any]]:
