@@ -17,6 +17,7 @@ from hta_sql import TraceStore
 from hta_sql.traces.whole_files import read_trace
 from tests.parity.jobs import EXACT, SHARED, files_of
 from tests.parity.test_key_averages import ingest_cases
+from tests.properties.answers_steps import ROLES
 from tests.shared_stores import made_once
 
 PLUGIN = SHARED / "expected" / "tb_plugin"
@@ -28,17 +29,6 @@ Row = dict[str, Any]
 GPU_JOBS = ("hta_nccl_parser_config", "hta_ns_resolution")
 CPU_JOBS = {"ddp_gloo_2_rank0": "ddp_gloo_2", "tinygpt_sched_all_span0": "tinygpt_sched_all_span0"}
 """Its answer ─▶ the run."""
-
-ROLES = (
-    "kernel",
-    "memcpy",
-    "memset",
-    "communication",
-    "runtime",
-    "data_loader",
-    "cpu_exec",
-    "other",
-)
 
 EVERYTHING = {"include_last_profiler_step": True}
 BY_ALL = {f"by_{key}": True for key in ("operator", "grid", "block", "registers", "shared_memory")}

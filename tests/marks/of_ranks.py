@@ -1,0 +1,129 @@
+"""What the figures of ranks side by side show of their rows: values, and marks by kind."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from hta_sql.charts.pipeline import STAGE_PARTS
+from tests.marks.rows import MS, US, Expected, Rows, by, column, seen, total
+
+
+def collective_waits(rows: Rows) -> Expected:
+    """A cell a rank and collective."""
+    unit = MS if max(row["wait_ns"] for row in rows) >= MS else US
+    return {"wait": column(rows, "wait_ns", unit)}, {"rect": len(rows)}
+
+
+def stragglers(rows: Rows) -> Expected:
+    """A bar a rank for which others wait."""
+    shares = column(rows, "wait_caused_pct", 100)
+    return {"share": shares}, {"rect": seen(shares)}
+
+
+def what_if(rows: Rows) -> Expected:
+    """A bar a scenario that has an answer."""
+    steps = column([row for row in rows if row["replayed_ns"] is not None], "then_step_ns", MS)
+    return {"then": steps}, {"rect": len(steps)}
+
+
+def process_group_costs(rows: Rows) -> Expected:
+    """What is exposed of each group, as shares and as times."""
+    values = {}
+    for (group,), own in by(rows, "pg_desc").items():
+        for part in ("transfer", "wait"):
+            times = [total(of, f"exposed_{part}_ns") / US for of in by(own, "rank").values()]
+            values[f"{group}: {part}"] = sorted(times)
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
+def all_to_all_traffic(rows: Rows) -> Expected:
+    """A cell a pair."""
+    return {"cell": column(rows, "bytes")}, {"rect": len(rows)}
+
+
+def links(rows: Rows) -> Expected:
+    """A cell a link."""
+    return {"cell": column(rows, "median_gbps")}, {"rect": len(rows)}
+
+
+def expert_load(rows: Rows) -> Expected:
+    """A bar a rank."""
+    return {"times_mean": column(rows, "times_mean")}, {"rect": len(rows)}
+
+
+def blocking_communication(rows: Rows) -> Expected:
+    """What blocks, what does not and what is not known, as shares and as times."""
+    parts = {"blocking": "blocking", "coincident": "coincident", "not known": "unknown"}
+    values = {drawn: column(rows, f"exposed_{part}_ns", US) for drawn, part in parts.items()}
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
+def communication_by_rank(rows: Rows) -> Expected:
+    """What each rank moves and waits, as shares and as times."""
+    values = {name: column(rows, f"{name}_ns", US) for name in ("communication", "wait")}
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
+def cluster_overview(rows: Rows) -> Expected:
+    """A cell a rank and step beside the median of the step, a dot where rank or host is slow."""
+    steps = by(rows, "step").values()
+    beside = [row["own_ns"] / median(column(own, "own_ns")) - 1 for own in steps for row in own]
+    dots = sum(row["verdict"] in ("slow rank", "slow host") for row in rows)
+    return {"excess": sorted(beside)}, {"rect": len(rows), "symbol": dots}
+
+
+def utilisation_over_time(rows: Rows) -> Expected:
+    """A cell a rank and bucket that was captured."""
+    shares = sorted(row["busy_ns"] / row["observed_ns"] for row in rows if row["observed_ns"])
+    return {"busy": shares}, {"rect": len(shares)}
+
+
+def operator_across_ranks(rows: Rows) -> Expected:
+    """A bar a rank and occurrence, a band an occurrence."""
+    return {"time": column(rows, "dur_ns", US)}, {"rect": len(rows), "area": len(by(rows, "place"))}
+
+
+def special_operators(rows: Rows) -> Expected:
+    """A cell with its number a rank and kind."""
+    counts = column(rows, "op_count")
+    return {"op_count": counts}, {"rect": len(rows), "text": len(rows)}
+
+
+def pipeline_stages(rows: Rows) -> Expected:
+    """Parts of each rank's time in the pipeline, as shares and as times."""
+    parts = {words: column(rows, name, US) for name, (words, _) in STAGE_PARTS.items()}
+    parts = {words: values for words, values in parts.items() if any(values)}
+    return parts, {"rect": 2 * sum(seen(values) for values in parts.values())}
+
+
+def cluster_step_trace(rows: Rows) -> Expected:
+    """Parts of the mean step; where the backward pass is not known, the rest is one part."""
+    steps = len(rows)
+    told = {
+        "iteration interval": total(rows, "iteration_interval_ns"),
+        "forward and backward": sum(row["forward_backward_ns"] or 0 for row in rows),
+        "tail": sum(row["tail_ns"] or 0 for row in rows),
+    }
+    told["not told apart"] = total(rows, "total_ns") - sum(told.values())
+    return {words: [ns / steps / US] for words, ns in told.items()}, {"rect": 2 * len(told)}
+
+
+def p2p_pairs(rows: Rows) -> Expected:
+    """A bar for the transfer on either side, one for a wait, a line between the sides."""
+    sides = ("send", "recv")
+    first = min(row[f"{side}_start_ns"] for row in rows for side in sides)
+    ends = [row["end_ns"] for row in rows for _ in sides]
+    waits = [(row, side) for row in rows for side in sides if row[f"{side}_wait_ns"]]
+    ends += [row[f"{side}_start_ns"] + row[f"{side}_wait_ns"] for row, side in waits]
+    highs = sorted((end - first) / US for end in ends)
+    return {"high": highs}, {"rect": len(highs), "line": len(rows)}
+
+
+def collective_arrivals(rows: Rows) -> Expected:
+    """A bar for a wait, one for the transfer."""
+    unit = MS if max(row["end_ns"] - row["start_ns"] for row in rows) >= MS else US
+    first = min(row["start_ns"] for row in rows)
+    ends = [row["end_ns"] for row in rows]
+    ends += [row["start_ns"] + row["wait_ns"] for row in rows if row["wait_ns"]]
+    highs = sorted((end - first) / unit for end in ends)
+    return {"high": highs}, {"rect": len(highs)}

@@ -1,0 +1,318 @@
+"""What the figures of time, kernels, operators and memory show of their rows: values, and marks by kind."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import mean
+
+from hta_sql.charts.gpu_views import BINS, MEASURES, STEP_ROLES
+from hta_sql.charts.waits import STEP_PARTS
+from tests.marks.rows import MS, US, Expected, Rows, apart, by, column, longest, seen, total
+
+
+def comm_comp_overlap(rows: Rows) -> Expected:
+    """Two parts a rank, as shares and as times."""
+    values = {
+        "whole": column(rows, "communication_ns", US),
+        "hidden": column(rows, "overlapped_ns", US),
+    }
+    return values, {"rect": 2 * 2 * len(rows)}
+
+
+def trace_diff(rows: Rows) -> Expected:
+    """A bar for each operation that lasts longer or shorter."""
+    return {"diff": column(rows, "diff_sum_ns", US)}, {"rect": len(rows)}
+
+
+def memory_bandwidth_series(rows: Rows) -> Expected:
+    """A panel a rank and kind of copy, as high as its highest bandwidth."""
+    lanes = by(rows, "rank", "name")
+    peaks = sorted(max(row["bandwidth_gbps"] for row in lane) for lane in lanes.values())
+    return {"peak of value": peaks}, {"area": len(lanes), "line": len(lanes)}
+
+
+def memory_bandwidth_summary(rows: Rows) -> Expected:
+    """A box a rank and kind of copy: line, quartiles that differ, median, mean over time."""
+    pairs = {"min": "min_gbps", "p25": "p25_gbps", "p50": "p50_gbps", "p75": "p75_gbps"}
+    pairs |= {"max": "max_gbps", "time_mean": "time_mean_gbps"}
+    boxes = len(rows) + apart(rows, "p25_gbps", "p75_gbps", "max_gbps")
+    lines = apart(rows, "min_gbps", "max_gbps", "max_gbps")
+    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
+    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+
+
+def queue_full_time(rows: Rows) -> Expected:
+    """A bar a stream that was full at some time."""
+    return {"time": column(rows, "full_ns", MS)}, {"rect": seen(r["full_ns"] for r in rows)}
+
+
+def queue_length_series(rows: Rows) -> Expected:
+    """A panel a stream, as high as its longest queue."""
+    lanes = by(rows, "rank", "stream")
+    peaks = sorted(max(row["queue_length"] for row in lane) for lane in lanes.values())
+    return {"peak of value": peaks}, {"area": len(lanes), "line": len(lanes)}
+
+
+def queue_length_summary(rows: Rows) -> Expected:
+    """A box a stream."""
+    pairs = {"min": "min_length", "p25": "p25_length", "p50": "p50_length", "p75": "p75_length"}
+    pairs |= {"max": "max_length", "time_mean": "time_mean"}
+    boxes = len(rows) + apart(rows, "p25_length", "p75_length", "max_length")
+    lines = apart(rows, "min_length", "max_length", "max_length")
+    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
+    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+
+
+def gpu_kernel_types(rows: Rows) -> Expected:
+    """A slice for classes that run at once, of all ranks together."""
+    parts = sorted(total(part, "busy_ns") / MS for part in by(rows, "classes").values())
+    return {"time": parts}, {"arc": len(parts)}
+
+
+def gpu_kernels_by_name(rows: Rows) -> Expected:
+    """A cell a rank and kernel, the ten longest of each class."""
+    drawn: Rows = []
+    for of_class in by(rows, "class").values():
+        names = sorted(by(of_class, "name").values(), key=lambda own: -total(own, "sum_ns"))
+        drawn += [row for own in names[:10] for row in own]
+    return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
+
+
+def kernels_across_ranks(rows: Rows) -> Expected:
+    """A bar, a line and its two ends a kernel."""
+    pairs = {"time": "mean_rank_ns", "low": "min_rank_ns", "high": "max_rank_ns"}
+    marks = {"rect": 3 * len(rows), "rule": len(rows)}
+    return {drawn: column(rows, name, MS) for drawn, name in pairs.items()}, marks
+
+
+def launch_histograms(rows: Rows) -> Expected:
+    """A bar a bin, with what stands out beside what does not."""
+    outliers = [float(row["outlier_count"]) for row in rows if row["outlier_count"]]
+    others = [float(row["launch_count"] - row["outlier_count"]) for row in rows]
+    counts = sorted(outliers + [count for count in others if count])
+    return {"count": counts}, {"rect": len(counts)}
+
+
+def aten_op_kernels_and_delay(rows: Rows) -> Expected:
+    """The twenty most frequent: both delays."""
+    drawn = longest(rows, "call_count", 20)
+    launch, queue = column(drawn, "launch_delay_ns", US), column(drawn, "queue_delay_ns", MS)
+    return {"time": sorted(launch + queue)}, {"rect": 2 * len(drawn)}
+
+
+def frequent_kernel_sequences(rows: Rows) -> Expected:
+    """A bar a sequence: how often it comes."""
+    values = {"occurrence_count": column(rows, "occurrence_count")}
+    return values | {"time": column(rows, "device_sum_ns", US)}, {"rect": len(rows)}
+
+
+def idle_causes(rows: Rows) -> Expected:
+    """A bar a cause, name and call, on all ranks: the twenty longest."""
+    times = [total(own, "idle_ns") for own in by(rows, "cause", "role", "name", "call").values()]
+    times = sorted(times)[-20:]
+    return {"time": [ns / MS for ns in times]}, {"rect": len(times)}
+
+
+def ops_by_name(rows: Rows) -> Expected:
+    """The fifteen longest of host and device."""
+    drawn = [row for side in by(rows, "side").values() for row in longest(side, "sum_ns", 15)]
+    return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
+
+
+def operator_table(rows: Rows) -> Expected:
+    """A bar for each of the 15 operators that cost most, on either side."""
+    values = {}
+    for side in ("device", "host"):
+        name = f"{side}_self_ns"
+        costs = [{name: total(own, name)} for own in by(rows, "name").values()]
+        most = longest([cost for cost in costs if cost[name]], name, 15)
+        values[side] = column(most, name, MS if most[0][name] >= MS else US)
+    return values, {"rect": sum(map(len, values.values()))}
+
+
+def source_lines(rows: Rows) -> Expected:
+    """A bar for each line with time of itself, on either side; on the device one of its backward pass."""
+    sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns")
+    lines = [row for row in rows if row["frame"]]
+    times = [row[side] / US for side in sides for row in lines if row[side]]
+    return {"time": sorted(times)}, {"rect": len(times)}
+
+
+def modules(rows: Rows) -> Expected:
+    """A bar for each module with time of itself, forward and backward, on either side."""
+    sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns", "backward_host_self_ns")
+    times = [row[side] / US for side in sides for row in rows if row["path"] and row[side]]
+    return {"time": sorted(times)}, {"rect": len(times)}
+
+
+def folded_stacks(rows: Rows) -> Expected:
+    """A rectangle for each call in its place, on either side, with the time of all that it calls."""
+    inside: dict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
+    for row in rows:
+        names = (row["stack"] or "").split(";")
+        for side in ("device_ns", "host_ns"):
+            for depth in range(1, len(names) + 1):
+                inside[side, tuple(names[:depth])] += row[side] / US if row["stack"] else 0
+    times = sorted(time for time in inside.values() if time)
+    return {"time": times}, {"rect": len(times)}
+
+
+def operator_categories(rows: Rows) -> Expected:
+    """The phases of each category on the mean of the ranks."""
+    ranks = len(by(rows, "rank"))
+    categories = by(rows, "category").values()
+    means = {
+        phase: sorted(
+            total(own, "device_ns") / ranks / MS
+            for own in ([row for row in all_ if row["phase"] == phase] for all_ in categories)
+        )
+        for phase in {row["phase"] for row in rows}
+    }
+    return means, {"rect": sum(value > 0 for own in means.values() for value in own)}
+
+
+def roofline(rows: Rows) -> Expected:
+    """A point for each operator with arithmetic whose roofline is known, and a line for each roof."""
+    known = [row for row in rows if row["roofline_ns"] is not None and row["flops"]]
+    values = {
+        "time": column(known, "device_ns", US),
+        "share": sorted(r["peak_pct"] / 100 for r in known),
+    }
+    return values, {"symbol": len(known), "line": len(by(known, "math_type"))}
+
+
+def user_annotation_breakdown(rows: Rows) -> Expected:
+    """A bar for the mean of the ranks, a line from lowest to highest, its ends."""
+    sums = [column(own, "sum_ns", MS) for own in by(rows, "name").values()]
+    values = {
+        "time": sorted(map(mean, sums)),
+        "low": sorted(map(min, sums)),
+        "high": sorted(map(max, sums)),
+    }
+    return values, {"rect": 3 * len(sums), "rule": len(sums)}
+
+
+def cupti_counters_by_operator(rows: Rows) -> Expected:
+    """A bar an operator: value times weight of its counters."""
+    counted = [row for row in rows if row["flop_weight"]]
+    operators = by(counted, "bottom_level_op").values()
+    flops = [sum(r["value"] * r["flop_weight"] for r in own) for own in operators]
+    return {"flops": sorted(flops)}, {"rect": len(flops)}
+
+
+def potential_stragglers(rows: Rows) -> Expected:
+    """A bar a rank that was among the last at some time."""
+    counts = column(rows, "late_count")
+    return {"late_count": counts}, {"rect": seen(counts)}
+
+
+def profiler_steps(rows: Rows) -> Expected:
+    """A line a step from the shortest to the longest rank, a point for the mean."""
+    steps = [column(own, "dur", MS) for own in by(rows, "step").values()]
+    values = {
+        "low": sorted(map(min, steps)),
+        "mean": sorted(map(mean, steps)),
+        "high": sorted(map(max, steps)),
+    }
+    return values, {"rule": len(steps), "line": 1, "symbol": len(steps)}
+
+
+def straggler_metric(rows: Rows) -> Expected:
+    """A bar a rank and step, from its start behind the first rank's, as long as it ran."""
+    values = {"start": column(rows, "late_ns", US), "length": column(rows, "dur", US)}
+    return values, {"rect": len(rows)}
+
+
+def gpu_timeline(rows: Rows) -> Expected:
+    """A bar an operation."""
+    values = {"start": column(rows, "start_ns", MS)}
+    return values | {"operations": column(rows, "op_count")}, {"rect": len(rows)}
+
+
+def idle_time_breakdown(rows: Rows) -> Expected:
+    """A bar a stream and cause, as shares and as times."""
+    causes = {cause: column(own, "idle_ns", MS) for (cause,), own in by(rows, "category").items()}
+    return causes, {"rect": 2 * seen(row["idle_ns"] for row in rows)}
+
+
+def temporal_breakdown(rows: Rows) -> Expected:
+    """Four parts a rank, as shares and as times."""
+    parts = {
+        "whole": "span_ns",
+        "computation": "compute_ns",
+        "exposed communication": "exposed_communication_ns",
+        "exposed memory": "exposed_memory_ns",
+        "idle": "idle_ns",
+    }
+    values = {drawn: column(rows, name, MS) for drawn, name in parts.items()}
+    return values, {"rect": 2 * 4 * len(rows)}
+
+
+def step_accounting(rows: Rows) -> Expected:
+    """The parts of each rank's mean step, as shares and as times."""
+    means = {
+        part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
+        for part in STEP_PARTS
+    }
+    values = {STEP_PARTS[part][0]: sorted(v / MS for v in own) for part, own in means.items()}
+    return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
+
+
+def step_breakdown(rows: Rows) -> Expected:
+    """The roles of each rank's mean step, as shares and as times."""
+    means = {
+        part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
+        for part in STEP_ROLES
+    }
+    known = {part: own for part, own in means.items() if any(own)}
+    values = {STEP_ROLES[part][0]: sorted(v / MS for v in own) for part, own in known.items()}
+    return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
+
+
+def gpu_summary(rows: Rows) -> Expected:
+    """A bar and its number a GPU and measure; a pale one for what names do not tell."""
+    shares = sorted(row[name] / 100 for row in rows for name in MEASURES if row[name] is not None)
+    pale = seen(row["tensor_core_unknown_pct"] for row in rows)
+    return {"share": shares}, {"rect": seen(shares) + pale, "text": len(rows) * len(MEASURES)}
+
+
+def kernel_table(rows: Rows) -> Expected:
+    """A bar for the longest, as long as its time on a rank, and a cell a decade that launches last."""
+    kernels = sorted(by(rows, "name").values(), key=lambda own: -total(own, "sum_ns"))[:20]
+    times = sorted(total(own, "sum_ns") / 2 / US for own in kernels)
+    cells = sum(total(own, name) > 0 for own in kernels for name in BINS)
+    return {"time": times}, {"rect": len(times) + cells}
+
+
+def memory_curve(rows: Rows) -> Expected:
+    """A panel a device: an area, a line where something is reserved, a point at the peak."""
+    peaks = by([row for row in rows if row["is_peak"]], "device_type", "device")
+    of_gpu = [row for row in rows if row["device"] == 0]
+    values = {
+        "top": sorted(row["allocated_bytes"] for own in peaks.values() for row in own),
+        "reserved": column(of_gpu, "reserved_bytes", 1e3),
+    }
+    values["top"] = sorted(v / (1e3 if v > 8 else 1) for v in values["top"])
+    return values, {"area": len(peaks), "line": 1, "symbol": len(peaks)}
+
+
+def live_at_peak(rows: Rows) -> Expected:
+    """Parts of each device's peak, as shares; below, the fullest one by what allocated."""
+    gpu = [row for row in rows if row["device"] == 0]
+    whole = total(gpu, "bytes")
+    parts = by(gpu, "state", "category")
+    named = {"held before and never freed", "held before"}
+    sums: dict[str, float] = defaultdict(float)
+    for (state, category), own in parts.items():
+        sums[state if state in named else category or "unknown"] += total(own, "bytes")
+    values = {
+        "share": sorted(part / whole for part in sums.values()),
+        "held": sorted(row["bytes"] for row in gpu),
+    }
+    return values, {"rect": len(sums) + len(gpu)}
+
+
+def memory_by_operator(rows: Rows) -> Expected:
+    """A bar for each operator that allocates itself."""
+    own = [row for row in rows if row["self_allocated_bytes"] and row["operator_name"]]
+    return {"allocated": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
