@@ -1,4 +1,4 @@
-"""Opens pages in headless Chromium without a network, and reports what it did."""
+"""Pages, as headless Chromium without a network opens them, and as a parser reads them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,20 @@ def browser(profile: Path) -> Iterator[Browser]:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+class Elements(HTMLParser):
+    """Counts what a browser would make of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.handlers: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from hta_sql.report import write_report
 from hta_sql.report.contents import topics
 from hta_sql.results.result import Result
 from hta_sql.synthetic import JobSpec, write_job
-from tests.report_pages import Browser, browser
+from tests.report_pages import Browser, Elements, browser
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -39,23 +38,6 @@ PAYLOADS = [
     "{{constructor.constructor('return 1')()}} ${1} </pre></details>",
     "x" * 10_000,
 ]
-
-
-class Elements(HTMLParser):
-    """Counts what a browser would make of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.handlers: list[str] = []
-        self.links: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element."""
-        self.tags.append(tag)
-        self.handlers += [name for name, _ in attrs if name.startswith("on")]
-        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
 
 
 @pytest.fixture(scope="module")

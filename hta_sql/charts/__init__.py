@@ -9,31 +9,20 @@ Options have one meaning in all of them: ``percent`` draws shares only, or times
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
+TOPICS = (
+    *("cluster", "communication", "compare", "counters", "gpu_views", "groups", "idle", "kernels"),
+    *("launches", "memory", "operators", "pipeline", "source", "stragglers", "timeline", "waits"),
+    *("what_if", "work"),
+)
+"""The modules with figures: each lists its own."""
+
 try:
-    from hta_sql.charts import (
-        cluster,
-        communication,
-        compare,
-        counters,
-        gpu_views,
-        groups,
-        idle,
-        kernels,
-        launches,
-        memory,
-        operators,
-        pipeline,
-        source,
-        stragglers,
-        timeline,
-        waits,
-        what_if,
-        work,
-    )
+    _PARTS = [import_module(f"hta_sql.charts.{topic}") for topic in TOPICS]
     from hta_sql.charts.compare import side_by_side as grouped
     from hta_sql.charts.files import save
     from hta_sql.charts.style import nothing, readable, themed
@@ -53,30 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "Drawable", "draw", "save", "side_by_side"]
 
 FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
-    name: getattr(topic, name)
-    for topic in (
-        cluster,
-        communication,
-        compare,
-        counters,
-        gpu_views,
-        groups,
-        idle,
-        kernels,
-        launches,
-        memory,
-        operators,
-        pipeline,
-        source,
-        stragglers,
-        timeline,
-        waits,
-        what_if,
-        work,
-    )
-    for name in topic.__all__
+    name: getattr(part, name) for part in _PARTS for name in part.__all__
 }
-"""Name of an analysis ─▶ its figure: each topic lists its own."""
+"""Name of an analysis ─▶ its figure."""
 
 
 class Drawable(Protocol):
