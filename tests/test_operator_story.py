@@ -86,6 +86,18 @@ def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None
     assert row["stack"].endswith(f'"{FRAME}"]')
 
 
+def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> None:
+    """What the Python tracer saw around an operator is what verbose=True recorded on it: also where it did not."""
+    query = """
+        SELECT count(*), count_if(f.frames = lib.counted_stack(c.call_stack)[:5])
+        FROM cpu_ops AS c
+        JOIN lib.innermost_frames(NULL, NULL, 5) AS f
+            ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
+    """
+    ((operators, same),) = store.sql(query).rows()
+    assert (operators, same) == (324, 324)
+
+
 def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
     """The mask is of doubles; the places that were found are as many as there should be."""
     rows = store.run("operator_unique_args", runs=["version1"]).records()

@@ -35,28 +35,30 @@ CREATE OR REPLACE MACRO lib.called_events(
 --   sequence_number  BIGINT       Autograd sequence number; -1: none.
 --   fwd_thread_id    BIGINT       Autograd's number of the forward thread; 0: none.
 --   call_stack       VARCHAR      Frames as recorded, the innermost first, with semicolons between them.
+--   stack_id         BIGINT       The names around it and its own, as a row of stacks.
 WITH
     _calls AS NOT MATERIALIZED (
         SELECT
             c.run, c.rank, c.event_id, c.parent_id, 'operator' AS kind, c.name, c.ts, c.dur, c.pid, c.tid, c.step, c.in_last_step,
             c.module_id, CASE WHEN with_shapes THEN c.input_dims END AS input_dims, c.input_types, c.concrete_inputs,
-            c.sequence_number, c.fwd_thread_id, CASE WHEN with_stacks THEN c.call_stack END AS call_stack
+            c.sequence_number, c.fwd_thread_id, CASE WHEN with_stacks THEN c.call_stack END AS call_stack, c.stack_id
         FROM cpu_ops AS c
         UNION ALL BY NAME
         SELECT
             a.run, a.rank, a.event_id, a.parent_id, 'annotation' AS kind, a.name, a.ts, a.dur, a.pid, a.tid, a.step, a.in_last_step,
-            CASE WHEN with_shapes THEN a.input_dims END AS input_dims, CASE WHEN with_stacks THEN a.call_stack END AS call_stack
+            CASE WHEN with_shapes THEN a.input_dims END AS input_dims, CASE WHEN with_stacks THEN a.call_stack END AS call_stack,
+            a.stack_id
         FROM annotations AS a
         WHERE NOT a.on_gpu
         UNION ALL BY NAME
         SELECT
             p.run, p.rank, p.event_id, p.parent_id, 'frame' AS kind, p.name, p.ts, p.dur, p.pid, p.tid, p.step, p.in_last_step,
-            p.parent_module_id AS module_id, CASE WHEN with_stacks THEN p.call_stack END AS call_stack
+            p.parent_module_id AS module_id, CASE WHEN with_stacks THEN p.call_stack END AS call_stack, p.stack_id
         FROM python_calls AS p
         UNION ALL BY NAME
         SELECT
             r.run, r.rank, r.event_id, r.parent_id, 'runtime' AS kind, r.name, r.ts, r.dur, r.pid, r.tid, r.step, r.in_last_step,
-            r.module_id
+            r.module_id, r.stack_id
         FROM runtime_calls AS r
     )
 SELECT c.*

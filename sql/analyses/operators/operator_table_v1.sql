@@ -6,14 +6,15 @@
 -- the launch, never to an annotation itself, and is added up, also of kernels that ran side by side. Memory is what was
 -- allocated less what was freed on any thread while the operator ran; what changed outside of all of them is [memory].
 -- An operator that calls nothing but itself once, as overloads do, counts once. Operators of the backward pass have
--- the stack of their forward operator. Two things cannot be told from a trace: operators that end on another thread
+-- the stack of their forward operator. A call that recorded no stack has the frames that the Python tracer saw around
+-- it; like torch, none. Two things cannot be told from a trace: operators that end on another thread
 -- (only those of gloo are known to), and when operators ended that were still running when the recording ended.
 --
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler key_averages
--- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack and verbose for stacks
+-- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, like torch's with verbose
 -- Report: at most 64 ranks
 CREATE OR REPLACE MACRO operator_table_v1(
     -- Runs to include; NULL means every run.
@@ -174,6 +175,9 @@ WITH RECURSIVE
         JOIN edges AS e ON e.parent_id = b.call_id
         ANTI JOIN (SELECT c.call_id FROM calls AS c WHERE c.is_backward) AS o ON o.call_id = e.call_id
     ),
+    framed AS MATERIALIZED (
+        SELECT i.* FROM lib.innermost_frames(runs, ranks, CASE WHEN like_torch THEN 0 ELSE stack_frames END) AS i
+    ),
     keyed AS NOT MATERIALIZED (
         SELECT
             c.run, c.rank, l.lane, l.remembers, l.lane + c.event_id AS call_id, c.kind, c.ts, c.dur, c.step, c.in_last_step,
@@ -186,13 +190,18 @@ WITH RECURSIVE
             END AS overload_name,
             CASE WHEN by_shapes THEN lib.counted_shapes(c.input_dims, c.input_types) END AS input_shapes,
             CASE WHEN by_dtype THEN c.input_types END AS input_types,
-            CASE WHEN stack_frames > 0 THEN lib.counted_stack(c.call_stack)[:stack_frames] END AS stack,
+            CASE
+                WHEN stack_frames <= 0 THEN NULL
+                WHEN c.call_stack IS NULL AND NOT like_torch THEN coalesce(f.frames, [])
+                ELSE lib.counted_stack(c.call_stack)[:stack_frames]
+            END AS stack,
             CASE
                 WHEN c.kind = 'operator' AND l.counts_flops THEN
                     lib.operator_flops(lib.op_base_name(c.name), c.input_dims, c.concrete_inputs)
             END AS flops
         FROM lib.called_events(runs, ranks, true, stack_frames > 0) AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
+        LEFT JOIN framed AS f ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
         ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id
     ),
     -- The first call outside of the backward pass with a sequence number gives its stack to those inside.
