@@ -55,6 +55,14 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     assert rows_of(store) == computed
 
 
+def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
+    """Not a copy in the cache: the one that it had open is closed before the new one is opened."""
+    with hta_sql.open(store) as opened:
+        opened.run("collective_waits")
+        assert not is_missing(store)
+        assert opened.catalog_path == str(store / "catalog.duckdb")
+
+
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
     """As when an upgrade changes the SQL of the second stage alone."""
     computed = rows_of(store)

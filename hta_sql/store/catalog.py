@@ -12,8 +12,8 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from hta_sql.store.manifest import (
 )
 from hta_sql.store.remote_binding import known_columns
 from hta_sql.store.runs import is_run_name, is_unix_time
-from hta_sql.store.template import CONFIG, library_digest, template
+from hta_sql.store.template import CONFIG, Config, library_digest, template
 from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.traces.writing import replacing
 
@@ -282,19 +282,32 @@ def put_tables(
         con.execute(view)
 
 
-def build_for_computing(
-    target: Path, folder: StoreFolder, manifest: Manifest, library: Library
-) -> None:
-    """Build a catalog of no identity, to compute derived tables in.
+@contextmanager
+def open_for_computing(
+    target: Path, folder: StoreFolder, manifest: Manifest, library: Library, limits: Config
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a catalog of no identity, to compute derived tables in; nobody opens it again.
 
     Args:
         target: File to write.
         folder: Store.
         manifest: What of the store can be read.
         library: Tables, macros and analyses.
+        limits: Settings of the engine.
     """
-    identity = Identity(folder.root, "", "")
-    _build_of(target, folder, stored_files(manifest, folder), identity, library)
+    shutil.copyfile(template(library), target)
+    with duckdb.connect(str(target), config=CONFIG | limits) as con:
+        con.execute("BEGIN")
+        put_tables(con, folder, stored_files(manifest, folder), library)
+        con.execute("COMMIT")
+        con.execute("PRAGMA disable_checkpoint_on_shutdown")
+        if folder.local:
+            yield con
+            return
+    # The file system of that one knows of columns, not of rows.
+    with duckdb.connect(str(target), config=CONFIG | limits) as con:
+        con.register_filesystem(folder.filesystem())
+        yield con
 
 
 def _rank_scope(files: StoredFiles) -> str:

@@ -131,8 +131,20 @@ class Connection(Closing):
             except (OSError, duckdb.Error, StoreError) as error:
                 log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
                 return
+            self._reopen(opened)
+
+    def _reopen(self, opened: Opened) -> None:
+        """Open the catalog that is there now.
+
+        The engine gives what it has open already, as it was: so that is closed first, unless
+        other threads are asking it.
+        """
+        if self._asking:
             self._replaced.append(opened.con)
-            self._opened = self._open()
+        else:
+            opened.con.close()
+        self._opened = None
+        self._opened = self._open()
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
         """Open the store without the files that an error shows to be lost; if any are.
@@ -142,6 +154,9 @@ class Connection(Closing):
         Raises:
             StoreError: It was closed meanwhile, or nothing is left of it.
         """
+        if isinstance(error, duckdb.ConnectionException):
+            with self._lock:
+                return self.opened() is not opened  # another thread replaced it
         if ".parquet" not in str(error) and type(error) is not duckdb.Error:
             return self.closed  # to be told so
         with self._lock:

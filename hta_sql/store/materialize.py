@@ -14,7 +14,7 @@ import duckdb
 from hta_sql.errors import QueryError
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
-from hta_sql.store.catalog import build_for_computing, publish_manifest
+from hta_sql.store.catalog import open_for_computing, publish_manifest
 from hta_sql.store.columns import stored_files
 from hta_sql.store.derived import computed, missing_tables
 from hta_sql.store.files import StoreFolder, store_folder
@@ -75,13 +75,10 @@ def keep_derived(
         return []
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary, CATALOG)
-        build_for_computing(target, folder, readable, library)
         limits: Config = {"threads": cpu_count(), "memory_limit": duckdb_memory_limit()}
         # Each analysis orders its rows; to keep their order here would take twice the memory.
         limits |= {"preserve_insertion_order": False, "temp_directory": temporary}
-        with duckdb.connect(str(target), config=limits) as con:
-            if filesystem := folder.filesystem():
-                con.register_filesystem(filesystem)
+        with open_for_computing(target, folder, readable, library, limits) as con:
             now = computed(con, folder, readable, library, runs)
     publish_manifest(folder, replace(manifest, kept=now.kept))
     return [kept for kept in now.kept if kept not in manifest.kept]
