@@ -94,16 +94,16 @@ def traces_of(traces: str) -> dict[str, dict[int, str]]:
     return runs
 
 
-def read_traces(traces: str, store: Path) -> None:
-    """Read the traces of a ``traces`` line, without a catalog for them."""
-    for run, ranks in traces_of(traces).items():
+def read_traces(runs: dict[str, dict[int, str]], store: Path) -> None:
+    """Read the traces of a ``traces`` line, or some of them, without a catalog for them."""
+    for run, ranks in runs.items():
         traces_of_run = list(ranks.values()) if min(ranks) < 0 else ranks
         hta_sql.ingest_shard(traces_of_run, store, run=run, jobs=1, shard=(1, 1))
 
 
 def ingest_case(traces: str, store: Path) -> TraceStore:
     """Make the store of a ``traces`` line."""
-    read_traces(traces, store)
+    read_traces(traces_of(traces), store)
     return hta_sql.publish(store)  # one catalog for all runs
 
 

@@ -7,6 +7,7 @@ are put below the template's views in a transaction, and rolled back for those o
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from hta_sql.library.objects import Library, load_library
 from hta_sql.store.catalog import put_tables
 from hta_sql.store.columns import stored_files
 from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import Manifest, digest_of
+from hta_sql.store.manifest import Manifest, RankEntry, digest_of
 from hta_sql.store.template import CONFIG, template
-from tests.golden_cases import Case, all_cases, read_traces
+from tests.golden_cases import Case, all_cases, read_traces, traces_of
 
 
 class GoldenEngine:
@@ -58,15 +59,37 @@ class GoldenEngine:
 
     def _show(self, traces: str) -> None:
         """Put the tables of a line in place; with the derived ones, where some case reads them."""
-        folder = store_folder(self._folder / digest_of(traces.encode())[:16] / "job.store")
-        read_traces(traces, Path(folder.root))
-        entries = [entry for shard in read_shards(folder) for entry in shard.entries]
+        folder = store_folder(self._folder)
+        entries = [
+            entry
+            for run, ranks in traces_of(traces).items()
+            for part in ([ranks] if min(ranks) < 0 else [{rank: ranks[rank]} for rank in ranks])
+            for entry in self._read(run, part)
+        ]
         manifest = Manifest().with_entries(entries)
         self._con.execute("BEGIN")
         self._shown = traces
         put_tables(self._con, folder, stored_files(manifest, folder), self._library)
         if traces in self._derived:
             keep_derived(self._con, self._library)
+
+    def _read(self, run: str, ranks: dict[int, str]) -> list[RankEntry]:
+        """Read traces that belong together, into a folder below; those that were read before are there."""
+        name = digest_of(f"{run} {ranks}".encode())[:16]
+        folder = store_folder(self._folder / name)
+        if not (self._folder / name).exists():
+            read_traces({run: ranks}, Path(folder.root))
+        return [
+            replace(
+                entry,
+                files={
+                    table: {**file, "path": f"{name}/{file['path']}"}
+                    for table, file in entry.files.items()
+                },
+            )
+            for shard in read_shards(folder)
+            for entry in shard.entries
+        ]
 
     def _reads_derived(self, case: Case) -> bool:
         return self._library.reads_derived(self._library.find(case.path.stem))

@@ -30,6 +30,8 @@ from tests.drawn_marks import drawn_rows, picture_marks, size_of_png
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from _pytest.mark import ParameterSet
+
     from hta_sql.store.trace_store import TraceStore
 
 RANKS = 4096
@@ -207,11 +209,16 @@ def arrivals(ranks: int) -> pd.DataFrame:
     )
 
 
+def at_scale(*case: object) -> ParameterSet:
+    """One of those that are drawn like others here."""
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("name", "table", "rows"),
     [
         ("temporal_breakdown", temporal(RANKS), RANKS),
-        ("idle_time_breakdown", idle(RANKS, 3), RANKS),
+        at_scale("idle_time_breakdown", idle(RANKS, 3), RANKS),
         (
             "comm_comp_overlap",
             pd.DataFrame(
@@ -224,15 +231,15 @@ def arrivals(ranks: int) -> pd.DataFrame:
             ),
             RANKS,
         ),
-        ("gpu_kernels_by_name", kernels(RANKS), 30),
-        ("all_to_all_traffic", traffic(RANKS), 64 * 64),
+        at_scale("gpu_kernels_by_name", kernels(RANKS), 30),
+        at_scale("all_to_all_traffic", traffic(RANKS), 64 * 64),
         ("cluster_overview", overview(RANKS), 96 * 10),
-        ("utilisation_over_time", utilisation(RANKS), 96 * 34),
-        ("operator_across_ranks", occurrences(RANKS), 32 * 20 * 3),
-        ("special_operators", specials(RANKS), 20 * 20),
-        ("gpu_summary", gpus(RANKS), RANKS * 5),
-        ("pipeline_stages", stages(RANKS), RANKS),
-        ("cluster_step_trace", step_trace(RANKS), RANKS),
+        at_scale("utilisation_over_time", utilisation(RANKS), 96 * 34),
+        at_scale("operator_across_ranks", occurrences(RANKS), 32 * 20 * 3),
+        at_scale("special_operators", specials(RANKS), 20 * 20),
+        at_scale("gpu_summary", gpus(RANKS), RANKS * 5),
+        at_scale("pipeline_stages", stages(RANKS), RANKS),
+        at_scale("cluster_step_trace", step_trace(RANKS), RANKS),
         # Two bars of the transfer, one of the wait, two ends of the line.
         ("p2p_pairs", messages(RANKS), 600 * 5),
         ("collective_arrivals", arrivals(RANKS), 96 * 2 - 1),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,12 +125,26 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
     assert section_of(text, "temporal_breakdown").count('class="chart"') == 1
 
 
+@pytest.fixture(scope="module")
+def narrow_page(
+    job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str, str]:
+    """The page about two ranks with three rows a table, as the command writes it; what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    page = tmp_path_factory.mktemp("narrow") / "out.html"
+    scope = ("--runs", "job", "--ranks", "1,2", "--rows", "3")
+    with redirect_stdout(out), redirect_stderr(err):
+        assert (
+            main(["report", str(job_store.path), "-o", str(page), "--title", "Mine", *scope]) == 0
+        )
+    return page, out.getvalue(), err.getvalue()
+
+
 def test_the_sql_on_the_page_gives_the_rows_on_the_page(
-    job_store: TraceStore, tmp_path: Path
+    job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
     """The call can be pasted: it holds the scope, quoted."""
-    path = write_report(job_store, tmp_path / "a.html", runs=["job"], ranks=[1, 2], rows=3)
-    text = path.read_text(encoding="utf-8")
+    text = narrow_page[0].read_text(encoding="utf-8")
     call = html.unescape(re.findall(r"<pre>(.*?)</pre>", section_of(text, "temporal_breakdown"))[0])
     assert call == "FROM temporal_breakdown_v1(runs := ['job'], ranks := [1, 2]);"
     rows = job_store.run("temporal_breakdown", runs=["job"], ranks=[1, 2]).rows()
@@ -137,11 +153,12 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     assert str(rows[0][2]) in exact
 
 
-def test_rows_that_are_left_out_are_counted(job_store: TraceStore, tmp_path: Path) -> None:
+def test_rows_that_are_left_out_are_counted(
+    job_store: TraceStore, narrow_page: tuple[Path, str, str]
+) -> None:
     """Those with the highest times stay, in their order."""
-    text = write_report(job_store, tmp_path / "a.html", rows=3).read_text(encoding="utf-8")
-    section = section_of(text, "idle_time_breakdown")
-    rows = job_store.run("idle_time_breakdown").df()
+    section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
+    rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
     left = len(rows) - 3
     assert (
         f"The 3 of {len(rows):,} rows with the highest idle_ns; {left:,} are left out." in section
@@ -172,7 +189,12 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
 
 
 @pytest.mark.parametrize(
-    "trace", ["no_events.json", "nothing_lasts.json", "suspect_and_unlinked.json"]
+    "trace",
+    [
+        pytest.param("no_events.json", marks=pytest.mark.slow),
+        pytest.param("nothing_lasts.json", marks=pytest.mark.slow),
+        "suspect_and_unlinked.json",
+    ],
 )
 def test_odd_traces_have_reports(
     trace: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
@@ -227,19 +249,20 @@ def test_names_of_a_trace_are_text(payload_page: Path, tmp_path: Path) -> None:
     assert "x" * 400 not in names
 
 
-def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_it(
+    job_store: TraceStore,
+    narrow_page: tuple[Path, str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Progress on stderr, nothing on stdout; a wrong rank is one line."""
-    store = tmp_path / "a.store"
-    trace = Path(__file__).parent / "traces" / "two_ranks_0.json"
-    hta_sql.ingest({0: str(trace)}, store, run="job").close()
-    out = tmp_path / "out.html"
-    assert main(["report", str(store), "-o", str(out), "--title", "Mine", "--rows", "5"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "] temporal_breakdown\n" in captured.err
-    assert f"Wrote {out} (" in captured.err
-    assert "<h1>Mine</h1>" in out.read_text(encoding="utf-8")
-    assert main(["report", str(store), "-o", str(tmp_path / "no.html"), "--ranks", "7"]) == 1
+    page, out, err = narrow_page
+    assert out == ""
+    assert "] temporal_breakdown\n" in err
+    assert f"Wrote {page} (" in err
+    assert "<h1>Mine</h1>" in page.read_text(encoding="utf-8")
+    no = str(tmp_path / "no.html")
+    assert main(["report", str(job_store.path), "-o", no, "--ranks", "7"]) == 1
     assert "No rank 7" in capsys.readouterr().err
 
 
@@ -356,7 +379,16 @@ def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
     assert chromium.complaints() == []
 
 
-@pytest.mark.parametrize("name", charts.FIGURES)
+DRAWN_ALONE = {"temporal_breakdown", "gpu_timeline", "stragglers", "memory_bandwidth_series"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in DRAWN_ALONE else [pytest.mark.slow])
+        for name in charts.FIGURES
+    ],
+)
 def test_chart_pages_draw_by_themselves(
     name: str, job_store: TraceStore, chromium: Browser, tmp_path: Path
 ) -> None:

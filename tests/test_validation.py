@@ -54,6 +54,7 @@ def problems_after(root: Path) -> Callable[..., list[str]]:
     return change
 
 
+@pytest.mark.slow  # make check asks the same
 def test_the_library_keeps_its_rules() -> None:
     """No file of this repository breaks a rule."""
     assert find_problems() == []

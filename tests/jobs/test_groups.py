@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import KINDS
+from tests.jobs.kinds import KINDS, every_kind
 from tests.jobs.simulator import ELEMENTS
 from tests.jobs.traces import ROW, Trace, tokens_received, tokens_sent
 
@@ -31,7 +31,9 @@ def found_of(trace: Trace) -> list[Any]:
     return [part for part in trace.did.collectives if part.event is not None]
 
 
-@pytest.mark.parametrize("run", [run for run, job in KINDS.items() if job.metadata != "none"])
+@pytest.mark.parametrize(
+    "run", every_kind([run for run, job in KINDS.items() if job.metadata != "none"])
+)
 def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> None:
     """Ranks, number and bytes; of a pipeline, the pairs that a rank is in."""
     _, traces = jobs.runs[run]
@@ -48,7 +50,7 @@ def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> N
             assert row["bytes"] == row["collective_count"] * ELEMENTS * FLOAT
 
 
-@pytest.mark.parametrize("run", KINDS)
+@pytest.mark.parametrize("run", every_kind())
 def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) -> None:
     """Transfer, wait and what has no match, of each rank; and the parts of a group to its time."""
     names = ("exposed_transfer_ns", "exposed_wait_ns")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import CAUSES, KINDS, UNSURE
+from tests.jobs.kinds import CAUSES, KINDS, UNSURE, every_kind
 from tests.jobs.simulator import simulate
 from tests.jobs.spec import PlantedJob
 
@@ -32,7 +32,7 @@ def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None
     return {scenario: (recorded, replayed, why) for scenario, recorded, replayed, why in rows}
 
 
-@pytest.mark.parametrize("run", sorted(set(KINDS) - UNSURE))
+@pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
     """To the nanosecond; and nothing that is taken away makes it longer."""
     told = answers(jobs, run)
@@ -46,7 +46,7 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
     assert (told["no late rank"][2] == "no rank is late") == (not job.late)
 
 
-@pytest.mark.parametrize("run", ONE_LATE)
+@pytest.mark.parametrize("run", every_kind(ONE_LATE))
 def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: str) -> None:
     """Within 2 %: the noise of the late rank's own work is that of the median instead."""
     job, _ = jobs.runs[run]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import KINDS, UNSURE
+from tests.jobs.kinds import KINDS, UNSURE, every_kind
 
 TOLERANCE_NS = 2_000
 
@@ -28,7 +28,7 @@ def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) ->
         assert abs(transfer - part.transfer) <= allowed, part
 
 
-@pytest.mark.parametrize("run", sorted(KINDS.keys() - UNSURE))
+@pytest.mark.parametrize("run", every_kind(sorted(KINDS.keys() - UNSURE)))
 def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None:
     """And nothing else has it."""
     rows = jobs.con.execute(
@@ -46,7 +46,7 @@ def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None
     }
 
 
-@pytest.mark.parametrize("run", KINDS)
+@pytest.mark.parametrize("run", every_kind())
 def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
     """To the nanosecond, none of them negative."""
     parts = (

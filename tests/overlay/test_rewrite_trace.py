@@ -149,7 +149,7 @@ def broken_documents() -> Iterator[tuple[str, bytes]]:
 BROKEN = dict(broken_documents())
 
 
-@pytest.mark.parametrize("change", [False, True])
+@pytest.mark.parametrize("change", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_traces_come_out_valid_with_the_event_ids_of_ingest(
     case: str, change: bool, tmp_path: Path
@@ -248,6 +248,7 @@ def test_a_remote_trace_is_rewritten_beside_itself(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     """Four times the events, the same memory."""
     peaks = []

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
 
 SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "2")))
-"""Jobs to make up; each is looked at through a handful of scopes."""
+"""Jobs to make up; each is looked at through a handful of scopes. All but the first are slow ones."""
 
 SCOPES = 4
 
@@ -154,7 +154,10 @@ def world(seed: int) -> World:
     return World(random_job(seed))
 
 
-@pytest.fixture(scope="module", params=SEEDS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in SEEDS],
+)
 def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[int, TraceStore]]:

@@ -55,24 +55,36 @@ def rows(store: TraceStore, name: str, **scope: Any) -> list[dict[str, Any]]:
     return [{key: row[key] for key in row if key not in NUMBERED} for row in found]
 
 
-def check_isolation(store: TraceStore, name: str) -> int:
-    """Ask for all, then for each run and each rank; returns the number of rows."""
+def check_isolation(
+    store: TraceStore,
+    name: str,
+    runs: tuple[str, ...] = ("a", "b.run-2"),
+    ranks: tuple[int, ...] = (0, 1, 3),
+) -> int:
+    """Ask for all, then for each of some runs and ranks; returns the number of rows."""
     whole = rows(store, name)
     columns = {column.name for column in load_library().find(name).columns}
     if "run" in columns and name not in OF_NO_RUN:
-        for run in ("a", "b.run-2"):
+        for run in runs:
             assert rows(store, name, runs=[run]) == [row for row in whole if row["run"] == run], run
     if "rank" in columns and name not in OF_SEVERAL_RANKS:
-        for rank in (0, 1, 3):
+        for rank in ranks:
             of_rank = [row for row in whole if row["rank"] == rank]
             assert rows(store, name, ranks=[rank]) == of_rank, rank
     return len(whole)
 
 
 @pytest.mark.parametrize("job", [SEED], indirect=True)
+@pytest.mark.parametrize(
+    ("runs", "ranks"),
+    [(("b.run-2",), (3,)), pytest.param(("a",), (0, 1), marks=pytest.mark.slow)],
+    ids=["later", "earlier"],
+)
 @pytest.mark.parametrize("name", ANALYSES)
-def test_runs_and_ranks_keep_to_themselves(job: tuple[int, TraceStore], name: str) -> None:
+def test_runs_and_ranks_keep_to_themselves(
+    job: tuple[int, TraceStore], name: str, runs: tuple[str, ...], ranks: tuple[int, ...]
+) -> None:
     """In their order, with all their columns."""
     _, store = job
-    found = check_isolation(store, name)
+    found = check_isolation(store, name, runs, ranks)
     assert found or name.startswith("cluster_") or name in WITHOUT_ROWS

@@ -66,8 +66,14 @@ def damage(path: Path, how: str) -> None:
         path.write_bytes(broken[how])
 
 
-@pytest.mark.parametrize("run", ["first", "second"])
-@pytest.mark.parametrize("how", ["cut off", "empty", "footer", "pages", "gone"])
+@pytest.mark.parametrize("run", ["first", pytest.param("second", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("cut off", "pages", "gone"),
+        *(pytest.param(how, marks=pytest.mark.slow) for how in ("empty", "footer")),
+    ],
+)
 def test_it_is_computed_again(
     store: Path,
     whole: tuple[Path, Answer],

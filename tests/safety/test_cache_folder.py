@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(
-    scope="module", params=["a file", "no such device", "a home that is a file", "one part of it"]
+    scope="module",
+    params=[
+        "a file",
+        pytest.param("no such device", marks=pytest.mark.slow),
+        pytest.param("a home that is a file", marks=pytest.mark.slow),
+        "one part of it",
+    ],
 )
 def no_cache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
