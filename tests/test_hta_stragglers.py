@@ -41,9 +41,9 @@ def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> Non
     ("planted", "options"),
     [
         ({2: 3_000_000}, {}),
-        ({0: 2_000_000}, {"nccl_names": "old"}),
+        pytest.param({0: 2_000_000}, {"nccl_names": "old"}, marks=pytest.mark.slow),
         ({3: 2_000_000}, {"collective_metadata": False}),
-        ({1: 4_000_000}, {"comm_streams": 2, "first_step": 0}),
+        pytest.param({1: 4_000_000}, {"comm_streams": 2, "first_step": 0}, marks=pytest.mark.slow),
         ({1: 3_000_000, 3: 2_500_000}, {}),
     ],
 )

@@ -94,6 +94,7 @@ def killer(cluster: Any) -> Callable[[], None]:
     return kill
 
 
+@pytest.mark.slow
 def test_a_trace_that_kills_every_worker_is_named(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:

@@ -57,6 +57,10 @@ def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same traces find the same store again; other traces have another one."""
+    (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
+    # A template of catalogs takes seconds to make.
+    (tmp_path / "cache" / "hta_sql" / "templates").symlink_to(cache_folder("templates"))
+    cache_folder.cache_clear()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(trace_places, "is_writable", lambda _: False)
     places = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,7 +23,19 @@ from tests.parity.own.comparison import OWN_LEDGER
 from tests.parity.own.jobs import OWN_JOBS, OWN_PAIRS, digest_of, ingest_own_jobs, own_files
 from tests.parity.pairs import PAIR_FRAMES, lines_of_pair
 
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
 LEDGER = read_ledger(OWN_LEDGER)
+
+ALIKE = {"simulated_syncs", "simulated_graphs", "simulated_losses", "path_stream_sync"}
+"""Jobs that ``make test`` does not ask: what they have is in others as well, or on one path."""
+
+
+def asked(job: str, *more: str) -> ParameterSet:
+    """Parameters of a test of a job."""
+    return pytest.param(job, *more, marks=[pytest.mark.slow] if job in ALIKE else [])
+
 
 WITHOUT_CELLS = {
     "cupti_counters",
@@ -49,7 +62,7 @@ def test_hta_was_asked_about_these_traces(job: str) -> None:
     assert answers(job)["hta"] == "0.6.1"
 
 
-@pytest.mark.parametrize("job", OWN_JOBS)
+@pytest.mark.parametrize("job", [asked(job) for job in OWN_JOBS])
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, own_store: TraceStore
 ) -> None:
@@ -93,7 +106,12 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
 
 @pytest.mark.parametrize(
     ("job", "name"),
-    [(j, name) for j in OWN_JOBS for name in WINDOWS if test_explained_paths.has_length(j, name)],
+    [
+        asked(j, name)
+        for j in OWN_JOBS
+        for name in WINDOWS
+        if test_explained_paths.has_length(j, name)
+    ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
     """Likewise of each critical path."""
