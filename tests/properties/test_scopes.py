@@ -27,7 +27,7 @@ OF_SEVERAL_RANKS = {"gpu_timeline", "straggler_metric", "potential_stragglers", 
 
 WITHOUT_ROWS = {
     *("collective_mismatches", "p2p_pairs", "pipeline_stages", "special_operators"),
-    *("all_to_all_traffic", "expert_load", "links"),
+    *("all_to_all_traffic", "expert_load", "links", "graph_kernels"),
 }
 """Analyses of what these jobs do not do: send to another rank, step an optimizer, …"""
 
