@@ -26,6 +26,8 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
 --   before_bytes          BIGINT [bytes]  Allocated total before the first of the events.
 --   end_bytes             BIGINT [bytes]  Allocated total after the last.
 --   grown_unused_bytes    BIGINT [bytes]  Reserved less allocated when the reserved total first grew to its peak; NULL if it was there from the beginning.
+--   reserved_peak_id      BIGINT          event_id of the event with the highest reserved total, the first of several.
+--   event_count           BIGINT [count]  Memory events.
 --   capacity_bytes        BIGINT [bytes]  Memory of the device; NULL if unknown.
 WITH
     _peaks AS (
@@ -33,14 +35,16 @@ WITH
             m.run, m.rank, m.device_type, m.device, CASE WHEN by_step THEN m.step END AS step,
             max(m.total_allocated_bytes) AS allocated,
             nullif(max(m.total_reserved_bytes), 0) AS reserved,
+            -- A NULL in a tuple is more than any number.
             arg_max(
                 {'ts': m.ts, 'id': m.event_id, 'place': coalesce(m.profiler_event_index, 0)},
                 (m.total_allocated_bytes, -m.ts, -coalesce(m.profiler_event_index, 0), -m.event_id)
-            ) AS top,
+            ) FILTER (m.total_allocated_bytes IS NOT NULL) AS top,
             arg_max(
-                m.total_reserved_bytes - m.total_allocated_bytes,
+                {'id': m.event_id, 'unused': m.total_reserved_bytes - m.total_allocated_bytes},
                 (m.total_reserved_bytes, -m.ts, -coalesce(m.profiler_event_index, 0), -m.event_id)
-            ) AS unused,
+            ) FILTER (m.total_reserved_bytes > 0) AS widest,
+            count(*) AS event_count,
             arg_min(
                 {'before': m.total_allocated_bytes - m.bytes, 'reserved': m.total_reserved_bytes},
                 (m.ts, coalesce(m.profiler_event_index, 0), m.event_id)
@@ -63,12 +67,14 @@ SELECT
     p.step,
     p.allocated AS peak_allocated_bytes,
     p.reserved AS peak_reserved_bytes,
-    CASE WHEN p.allocated IS NOT NULL THEN p.top.ts END AS peak_ts,
-    CASE WHEN p.allocated IS NOT NULL THEN p.top.id END AS peak_id,
-    CASE WHEN p.allocated IS NOT NULL THEN p.top.place END AS peak_place,
+    p.top.ts AS peak_ts,
+    p.top.id AS peak_id,
+    p.top.place AS peak_place,
     p.first.before AS before_bytes,
     p.last AS end_bytes,
-    CASE WHEN p.first.reserved < p.reserved THEN p.unused END AS grown_unused_bytes,
+    CASE WHEN p.first.reserved < p.reserved THEN p.widest.unused END AS grown_unused_bytes,
+    p.widest.id AS reserved_peak_id,
+    p.event_count AS event_count,
     c.capacity AS capacity_bytes
 FROM _peaks AS p
 LEFT JOIN _capacities AS c ON p.device_type <> 0 AND c.run = p.run AND c.rank = p.rank AND c.device = p.device

@@ -62,8 +62,9 @@ WITH
                 arg_min(p.event_id, (p.ts, p.place, p.event_id)),
                 arg_max(p.event_id, (p.ts, p.place, p.event_id)),
                 arg_min(p.event_id, (p.allocated, p.ts, p.place, p.event_id)),
-                arg_max(p.event_id, (p.allocated, -p.ts, -p.place, -p.event_id)),
-                arg_max(p.event_id, (p.reserved, -p.ts, -p.place, -p.event_id))
+                -- A NULL in a tuple is more than any number.
+                arg_max(p.event_id, (p.allocated, -p.ts, -p.place, -p.event_id)) FILTER (p.allocated IS NOT NULL),
+                arg_max(p.event_id, (p.reserved, -p.ts, -p.place, -p.event_id)) FILTER (p.reserved IS NOT NULL)
             ]) AS event_id
         FROM points AS p
         JOIN extents AS x ON x.lane = p.lane
