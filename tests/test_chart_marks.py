@@ -66,6 +66,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             {0: str(TRACES / "operator_kinds.json")}, folder / "kinds.store", run="r"
         ) as kinds,
         hta_sql.ingest(
+            {0: str(TRACES / "graph_launch.json")}, folder / "g.store", run="r"
+        ) as graphs,
+        hta_sql.ingest(
             {0: str(TRACES / "python_frames.json")}, folder / "f.store", run="r"
         ) as frames,
     ):
@@ -81,6 +84,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             "memory": memory,
             "kinds": kinds,
             "frames": frames,
+            "graphs": graphs,
         }
         yield {"job": of_job, **of_traces}
 
@@ -117,6 +121,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "memory_by_operator": ("memory", {}),
     "queue_full_time": ("job", {"max_queue_length": 8}),
     "frequent_kernel_sequences": ("sequences", {"operator_name": "cuda", "min_pattern_len": 1}),
+    "graph_kernels": ("graphs", {}),
     "roofline": ("kinds", {}),
     "source_lines": ("frames", {}),
     "modules": ("frames", {}),

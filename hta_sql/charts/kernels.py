@@ -22,13 +22,14 @@ from hta_sql.charts.style import (
     mean_and_span,
     of_ranks,
     order,
+    present,
     subtitled,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "kernels_across_ranks"]
+__all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "graph_kernels", "kernels_across_ranks"]
 
 TOTALS = "Total duration of all launches with that name."
 RANKS_AS_CELLS = 64
@@ -86,6 +87,50 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     below = middle.mark_text(fontSize=12, dy=13, color="#555555").encode(text=alt.value(what))
     donut = alt.layer(ring, shares, total, below).properties(width=300, height=300)
     return donut.properties(title=subtitled(f"Run {run}")) if run else donut
+
+
+def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """What runs inside CUDA graphs, by the line that launched it: a bar each, in the colours of classes.
+
+    Args:
+        table: Columns of the analysis ``graph_kernels``; ranks are added up.
+        top: So many bars.
+    """
+    frames = zip(table["frame"], table["name"], strict=True)
+    where = [frame if isinstance(frame, str) else name for frame, name in frames]
+    lines = table.assign(where=where)
+    lines = lines.assign(lane=lane_names(lines, "where"))
+    sums = lines.groupby(["lane", "class"], as_index=False)[["sum_ns", "run_count"]].sum()
+    sums["all"] = sums.groupby("lane")["sum_ns"].transform("sum")
+    sums = sums.sort_values(["all", "lane", "class"], ascending=[False, True, True])
+    rows = sums[sums["lane"].isin(sums["lane"].drop_duplicates().head(top))]
+    size, unit = duration_unit(float(rows["all"].max()) if len(rows) else 0)
+    rows = rows.assign(
+        time=rows["sum_ns"] / size,
+        share=rows["sum_ns"] / max(float(sums["sum_ns"].sum()), 1),
+        short=labels(rows["lane"]),
+    )
+    columns = ["lane", "short", "class", "time", "share", "run_count"]
+    palette = present(CLASS_COLOURS, rows["class"])
+    note = "By the line that launched it during capture; by name where that is not known."
+    chart: alt.TopLevelMixin = (
+        alt.Chart(data(rows[columns]))
+        .mark_bar()
+        .encode(
+            y=by_name(rows),
+            x=alt.X("time:Q", title=f"Time of all replays [{unit}]"),
+            color=colours(palette, "Class", "class", legend=alt.Legend(orient="bottom")),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Where"),
+                alt.Tooltip("class:N", title="Class"),
+                alt.Tooltip("time:Q", title=f"Time of all replays [{unit}]", format=",.3f"),
+                alt.Tooltip("share:Q", title="Share of time in graphs", format=".1%"),
+                alt.Tooltip("run_count:Q", title="Runs", format=","),
+            ],
+        )
+        .properties(width=WIDTH, height=alt.Step(20), title=headed("What CUDA graphs run", note))
+    )
+    return chart
 
 
 def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:

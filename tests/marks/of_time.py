@@ -284,6 +284,11 @@ def kernel_table(rows: Rows) -> Expected:
     return {"time": times}, {"rect": len(times) + cells}
 
 
+def graph_kernels(rows: Rows) -> Expected:
+    """A bar each, of as many microseconds; each of a name of its own."""
+    return {"time": column(rows, "sum_ns", US)}, {"rect": len(rows)}
+
+
 def memory_curve(rows: Rows) -> Expected:
     """A panel a device: an area, a line where something is reserved, a point at the peak."""
     peaks = by([row for row in rows if row["is_peak"]], "device_type", "device")
