@@ -25,7 +25,7 @@ from hta_sql.report import write_report
 from hta_sql.report.contents import topics
 from hta_sql.results.result import Result
 from hta_sql.synthetic import JobSpec, write_job
-from tests.report_pages import Browser, Elements, browser
+from tests.report_pages import Browser, Elements, browser, kernel, section_of
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -62,25 +62,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser without a network."""
     with browser(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
-
-
-def kernel(number: int, name: str) -> dict[str, Any]:
-    """One kernel on stream 7, 10 µs long, launched by a host that is late."""
-    return {
-        "ph": "X",
-        "cat": "kernel",
-        "name": name,
-        "pid": 0,
-        "tid": 7,
-        "ts": 20.0 * number,
-        "dur": 10.0,
-        "args": {"device": 0, "stream": 7},
-    }
-
-
-def section_of(text: str, name: str) -> str:
-    """One section of a page."""
-    return text.partition(f'<section id="{name}">')[2].partition("</section>")[0]
 
 
 def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
