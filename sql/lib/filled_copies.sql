@@ -42,21 +42,29 @@ WITH
         LEFT JOIN cpu_ops AS p ON p.run = c.run AND p.rank = c.rank AND p.event_id = c.parent_op_id AND p.name IN ('aten::to', 'aten::_to_copy')
         LEFT JOIN cpu_ops AS g ON g.run = p.run AND g.rank = p.rank AND g.event_id = p.parent_op_id AND g.name = 'aten::to'
     ),
-    _on_threads AS (
-        SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.dur, c.name, c.event_id, c.parent_op_id, c.input_dims
-        FROM cpu_ops AS c
-        SEMI JOIN _roots AS r ON r.run = c.run AND r.rank = c.rank AND r.tid = c.tid
-    ),
-    -- The latest started of all is the innermost of what ran last.
-    _filled AS (
-        SELECT r.*, f.parent_op_id
-        FROM _roots AS r
-        ASOF JOIN _on_threads AS f ON f.run = r.run AND f.rank = r.rank AND f.pid = r.pid AND f.tid = r.tid AND r.ts > f.ts
+    -- What made a tensor on the host, and the innermost operator that filled it.
+    _fills AS (
+        SELECT f.run, f.rank, f.pid, f.tid, f.event_id, f.input_dims, m.name, m.ts, m.ts + m.dur AS end_ts
+        FROM cpu_ops AS f
+        JOIN cpu_ops AS m ON m.run = f.run AND m.rank = f.rank AND m.event_id = f.parent_op_id AND starts_with(m.name, 'aten::')
         WHERE
-            f.name IN ('aten::fill_', 'aten::zero_', 'aten::normal_', 'aten::uniform_') AND f.ts + f.dur <= r.ts
-            AND NOT EXISTS (FROM gpu_ops AS g WHERE g.run = r.run AND g.rank = r.rank AND g.op_id = f.event_id)
-            AND coalesce(regexp_extract(f.input_dims, '^\[(\[[^\]]*\])', 1) = regexp_extract(r.input_dims, '^\[(\[[^\]]*\])', 1), true)
+            f.name IN ('aten::fill_', 'aten::zero_', 'aten::normal_', 'aten::uniform_')
+            AND lib.wanted(runs, f.run) AND lib.wanted(ranks, f.rank)
+            AND NOT EXISTS (FROM gpu_ops AS g WHERE g.run = f.run AND g.rank = f.rank AND g.op_id = f.event_id)
+    ),
+    _pairs AS MATERIALIZED (
+        SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.ts AS root_ts, r.end_ts, r.device_ns, f.event_id AS fill_id, f.name, f.ts
+        FROM _roots AS r
+        ASOF JOIN _fills AS f ON f.run = r.run AND f.rank = r.rank AND f.pid = r.pid AND f.tid = r.tid AND r.ts >= f.end_ts
+        WHERE coalesce(regexp_extract(f.input_dims, '^\[(\[[^\]]*\])', 1) = regexp_extract(r.input_dims, '^\[(\[[^\]]*\])', 1), true)
+    ),
+    _on_threads AS (
+        SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.event_id
+        FROM cpu_ops AS c
+        SEMI JOIN _pairs AS p ON p.run = c.run AND p.rank = c.rank AND p.tid = c.tid
     )
-SELECT f.run, f.rank, m.name, m.ts, f.end_ts - m.ts AS dur, f.device_ns, f.event_id
-FROM _filled AS f
-JOIN cpu_ops AS m ON m.run = f.run AND m.rank = f.rank AND m.event_id = f.parent_op_id AND m.ts + m.dur <= f.ts AND starts_with(m.name, 'aten::')
+-- The latest started of all is the innermost of what ran last.
+SELECT p.run, p.rank, p.name, p.ts, p.end_ts - p.ts AS dur, p.device_ns, p.event_id
+FROM _pairs AS p
+ASOF JOIN _on_threads AS l ON l.run = p.run AND l.rank = p.rank AND l.pid = p.pid AND l.tid = p.tid AND p.root_ts > l.ts
+WHERE l.event_id = p.fill_id

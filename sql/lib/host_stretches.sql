@@ -111,9 +111,10 @@ WITH
         SELECT s.lane, s.before, s.ts, 0, NULL, NULL, 0, false, NULL, s.part
         FROM _summed AS s
     ),
+    -- All threads in one order: windows over the rows as they come need no sort of their own.
     _placed AS (
-        SELECT p.*, row_number() OVER (PARTITION BY p.lane ORDER BY p.at_ns, p.ts, p.place, p.kind) AS nth
-        FROM _points AS p
+        SELECT o.*, row_number() OVER () AS nth, lag(o.lane) OVER () IS DISTINCT FROM o.lane AS is_first
+        FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.place, p.kind) AS o
     ),
     -- The last of a kind so far, as the largest of place and number in one: last_value(… IGNORE NULLS) looks back over all
     -- rows of a thread on which the kind is rare, for each row.
@@ -121,49 +122,52 @@ WITH
         SELECT
             p.lane,
             p.at_ns,
-            lead(p.at_ns) OVER so_far AS next_ns,
-            max(p.nth << 32 | p.part) OVER so_far AS part,
-            max(CASE WHEN p.kind = 'op' THEN p.nth << 32 | p.n END) OVER so_far AS op,
-            max(CASE WHEN p.kind = 'op' AND p.is_outer THEN p.nth << 32 | p.outer_n END) OVER so_far AS outer_op,
-            max(CASE WHEN p.kind = 'call' THEN p.nth << 32 | p.n END) OVER so_far AS call,
-            max(CASE WHEN p.kind = 'annotation' THEN p.nth << 32 | p.n END) OVER so_far AS annotation,
-            max(CASE WHEN p.kind = 'frame' THEN p.nth << 32 | p.n END) OVER so_far AS frame,
-            max(CASE WHEN p.kind = 'module' THEN p.nth << 32 | p.n END) OVER so_far AS module,
-            sum(p.loads) OVER so_far AS loads
+            CASE WHEN lead(p.lane) OVER () = p.lane THEN lead(p.at_ns) OVER () END AS next_ns,
+            -- What is below is of another thread.
+            max(CASE WHEN p.is_first THEN p.nth << 32 END) OVER (ROWS UNBOUNDED PRECEDING) AS first,
+            max(p.nth << 32 | p.part) OVER (ROWS UNBOUNDED PRECEDING) AS part,
+            max(CASE WHEN p.kind = 'op' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS op,
+            max(CASE WHEN p.kind = 'op' AND p.is_outer THEN p.nth << 32 | p.outer_n END) OVER (ROWS UNBOUNDED PRECEDING) AS outer_op,
+            max(CASE WHEN p.kind = 'call' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS call,
+            max(CASE WHEN p.kind = 'annotation' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS annotation,
+            max(CASE WHEN p.kind = 'frame' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS frame,
+            max(CASE WHEN p.kind = 'module' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS module,
+            sum(p.loads) OVER (ROWS UNBOUNDED PRECEDING) AS loads
         FROM _placed AS p
-        WINDOW so_far AS (PARTITION BY p.lane ORDER BY p.nth ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     ),
     _states AS (
         SELECT
             l.lane, l.at_ns, l.next_ns, l.loads,
-            l.part & 4294967295 AS part,
-            coalesce(l.op & 4294967295, 0) AS op_n,
-            coalesce(l.outer_op & 4294967295, 0) AS outer_n,
-            coalesce(l.call & 4294967295, 0) AS call_n,
-            coalesce(l.annotation & 4294967295, 0) AS annotation_n,
-            coalesce(l.frame & 4294967295, 0) AS frame_n,
-            coalesce(l.module & 4294967295, 0) AS module_n
+            CASE WHEN l.part >= l.first THEN l.part & 4294967295 END AS part,
+            CASE WHEN l.op >= l.first THEN l.op & 4294967295 ELSE 0 END AS op_n,
+            CASE WHEN l.outer_op >= l.first THEN l.outer_op & 4294967295 ELSE 0 END AS outer_n,
+            CASE WHEN l.call >= l.first THEN l.call & 4294967295 ELSE 0 END AS call_n,
+            CASE WHEN l.annotation >= l.first THEN l.annotation & 4294967295 ELSE 0 END AS annotation_n,
+            CASE WHEN l.frame >= l.first THEN l.frame & 4294967295 ELSE 0 END AS frame_n,
+            CASE WHEN l.module >= l.first THEN l.module & 4294967295 ELSE 0 END AS module_n
         FROM _latest AS l
     ),
     _stretches AS (
         SELECT
             s.*, coalesce(s.next_ns, t.total) - s.at_ns AS dur,
-            greatest(s.op_n, s.call_n, s.annotation_n, s.frame_n) AS innermost_n
+            greatest(s.op_n, s.call_n, s.annotation_n, s.frame_n) AS innermost_n, greatest(s.op_n, s.annotation_n, s.frame_n) AS inner_n
         FROM _states AS s
         JOIN _totals AS t ON t.lane = s.lane
         WHERE coalesce(s.next_ns, t.total) > s.at_ns
     )
 SELECT
-    s.part, s.dur, i.event_id, s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading,
-    o.name AS op_name, u.name AS outer_op_name, c.name AS call_name, e.name AS inner_name, e.kind AS inner_kind,
+    s.part, s.dur,
+    CASE s.innermost_n WHEN 0 THEN NULL WHEN s.op_n THEN o.event_id WHEN s.call_n THEN c.event_id WHEN s.annotation_n THEN a.event_id ELSE f.event_id END AS event_id,
+    s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading,
+    o.name AS op_name, u.name AS outer_op_name, c.name AS call_name,
+    CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN o.name WHEN s.annotation_n THEN a.name ELSE f.name END AS inner_name,
+    CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN o.kind WHEN s.annotation_n THEN a.kind ELSE f.kind END AS inner_kind,
     a.name AS annotation_name, f.name AS frame_name,
     lib.module_name(m.name) AS module_name
 FROM _stretches AS s
-LEFT JOIN _kept AS i ON i.n = s.innermost_n
 LEFT JOIN _kept AS o ON o.n = s.op_n
 LEFT JOIN _kept AS u ON u.n = s.outer_n
 LEFT JOIN _kept AS c ON c.n = s.call_n
-LEFT JOIN _kept AS e ON e.n = greatest(s.op_n, s.annotation_n, s.frame_n)
 LEFT JOIN _kept AS a ON a.n = s.annotation_n
 LEFT JOIN _kept AS f ON f.n = s.frame_n
 LEFT JOIN _kept AS m ON m.n = s.module_n
