@@ -56,6 +56,8 @@ def tell(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
             click.echo(_paragraph(row, str(store)))
     if not found:
         note("No rule has anything to say: none finds what would save enough to matter.")
+        if not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
+            note("There is no device in the trace; most rules are about devices.")
 
 
 def _paragraph(row: dict[str, Any], store: str) -> str:

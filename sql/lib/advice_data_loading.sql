@@ -43,7 +43,7 @@ WITH
         UNION ALL
         SELECT
             h.run, h.rank, h.subject, h.event_count, h.own_ns, h.event_id, h.step_ns,
-            printf('The host is in the data loader for %.1f %% of the steps, %d times; there is no GPU in the trace.', h.own_pct, h.event_count),
+            printf('The host is in the data loader for %.1f %% of the steps; there is no GPU in the trace.', h.own_pct),
             h.evidence_sql, 'user_annotation_breakdown'
         FROM query_table(host) AS h
         WHERE h.kind = 'data loading'

@@ -1,7 +1,8 @@
 -- Loops of Python that take a tensor apart, one index at a time: the same few calls after each aten::select, ten times or more.
 --
--- As torch's ForLoopIndexingPattern finds them, among the calls of one function; but a body has at most ten calls, for one that
--- has more does other work, and addresses in names do not count. What an operator selects inside of itself is no loop of Python.
+-- As torch's ForLoopIndexingPattern finds them, among the calls of one function; but a turn may begin with several of
+-- aten::select, as one that indexes two tensors does, and has at most ten calls, for one that has more does other work; and
+-- addresses in names do not count. What an operator selects inside of itself is no loop of Python.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -41,29 +42,38 @@ WITH
     _siblings AS (
         SELECT
             p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, regexp_replace(c.name, ' at 0x[0-9a-fA-F]+', '') AS name,
-            count_if(c.name = 'aten::select') OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id) AS turn
+            coalesce(lag(c.name) OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id), '') AS previous
         FROM _calls AS c
         JOIN _places AS p
             ON p.run = c.run AND p.rank = c.rank AND p.parent_id = coalesce(c.parent_id, -1)
             AND p.pid IS NOT DISTINCT FROM c.pid AND p.tid IS NOT DISTINCT FROM c.tid
     ),
+    -- A turn begins with each select, or with the first of several.
+    _marked AS (
+        SELECT
+            s.*, m.at_each,
+            count_if(s.name = 'aten::select' AND (m.at_each OR s.previous <> 'aten::select'))
+                OVER (PARTITION BY m.at_each, s.place ORDER BY s.ts, s.event_id) AS turn
+        FROM _siblings AS s
+        CROSS JOIN (VALUES (true), (false)) AS m (at_each)
+    ),
     _turns AS (
         SELECT
-            s.place, s.run, s.rank, s.turn, min(s.ts) AS ts, min(s.event_id) AS event_id,
+            s.at_each, s.place, s.run, s.rank, s.turn, min(s.ts) AS ts, min(s.event_id) AS event_id,
             list(s.name ORDER BY s.ts, s.event_id) AS names,
             list(s.end_ts ORDER BY s.ts, s.event_id) AS ends
-        FROM _siblings AS s
+        FROM _marked AS s
         WHERE s.turn > 0
-        GROUP BY s.place, s.run, s.rank, s.turn
+        GROUP BY s.at_each, s.place, s.run, s.rank, s.turn
     ),
     -- What comes behind a loop belongs to the last turn at first.
     _compared AS (
         SELECT t.*, coalesce(list_slice(t.names, 1, len(lag(t.names) OVER turns)) = lag(t.names) OVER turns, false) AS goes_on
         FROM _turns AS t
-        WINDOW turns AS (PARTITION BY t.place ORDER BY t.turn)
+        WINDOW turns AS (PARTITION BY t.at_each, t.place ORDER BY t.turn)
     ),
     _numbered AS (
-        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.place ORDER BY c.turn) AS loop
+        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.at_each, c.place ORDER BY c.turn) AS loop
         FROM _compared AS c
     ),
     _loops AS (
@@ -71,9 +81,10 @@ WITH
             n.run, n.rank, count(*) AS event_count, min(n.ts) AS ts, arg_min(n.event_id, n.turn) AS event_id, arg_min(n.names, n.turn) AS names,
             arg_max(n.ends, n.turn) AS ends
         FROM _numbered AS n
-        GROUP BY n.place, n.run, n.rank, n.loop
+        GROUP BY n.at_each, n.place, n.run, n.rank, n.loop
     )
-SELECT
+-- Where a turn has one select, both ways find the same.
+SELECT DISTINCT
     l.run, l.rank, nullif(array_to_string(list_slice(l.names, 2, len(l.names)), ', '), '') AS body, l.event_count, l.ts,
     list_max(list_slice(l.ends, 1, len(l.names))) - l.ts AS dur, l.event_id
 FROM _loops AS l

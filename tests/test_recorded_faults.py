@@ -1,0 +1,52 @@
+"""Three jobs on the CPU that torch 2.13 recorded, with one fault each (tests/traces/recorded/faults)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+
+JOBS = Path(__file__).parent / "traces" / "recorded" / "faults"
+
+FAULTS = {
+    "slow_loader": ("data_loading", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+    "row_loop": ("indexing_loops", "aten::select"),
+    "unfused_optimizer": ("unfused_optimizer", "Optimizer.step#Adam.step"),
+}
+"""Job ─▶ the rule that has to speak, and of what."""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """Job ─▶ what advice says of it; each piece of evidence has rows."""
+    store = tmp_path_factory.mktemp("faults") / "store"
+    for job in FAULTS:
+        traces = {0: str(JOBS / job / "rank0.json.gz")}
+        hta_sql.ingest_shard(traces, store, run=job, jobs=1, shard=(1, 1))
+    found: dict[str, list[dict[str, Any]]] = {job: [] for job in FAULTS}
+    with hta_sql.publish(store) as opened:
+        for row in opened.run("advice").records():
+            assert len(opened.sql(row["evidence_sql"]))
+            found[row["run"]].append(row)
+    return found
+
+
+@pytest.mark.parametrize("job", FAULTS)
+def test_the_fault_is_what_advice_speaks_of(
+    job: str, rows: dict[str, list[dict[str, Any]]]
+) -> None:
+    """Of it alone, and that there is no device stands in the message."""
+    (row,) = rows[job]
+    assert (row["rule"], row["subject"]) == FAULTS[job]
+    assert row["severity"] == "high"
+    assert "no GPU in the trace" in row["message"]
+
+
+def test_a_loop_tells_its_turns_and_its_body(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Forty rows of two tensors."""
+    (row,) = rows["row_loop"]
+    assert row["event_count"] == 40
+    assert "each with aten::select, aten::mul_" in row["message"]
