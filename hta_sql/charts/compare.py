@@ -8,10 +8,8 @@ import altair as alt
 
 from hta_sql.charts.style import (
     CHANGE_COLOURS,
-    WIDTH,
-    by_name,
+    bars_by_name,
     colours,
-    data,
     duration_unit,
     headed,
     labels,
@@ -56,33 +54,20 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         share=rows["diff_pct"].astype(float) / 100,
         part=["longer" if diff > 0 else "shorter" for diff in rows["diff_sum_ns"]],
     )
-    columns = ["lane", "short", "diff", "control", "test", "share", "part", "change"]
-    columns += ["control_count", "test_count"]
-    chart: alt.TopLevelMixin = (
-        alt.Chart(
-            data(rows[columns]),
-            title=headed(title, f"{note} Total durations of all wanted ranks."),
-            width=WIDTH,
-        )
-        .mark_bar()
-        .encode(
-            y=by_name(rows),
-            x=alt.X("diff:Q", title=f"Test less control [{unit}]"),
-            color=colours(CHANGE_COLOURS, "In the test"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Operation"),
-                alt.Tooltip("control:Q", title=f"Control [{unit}]", format=",.3f"),
-                alt.Tooltip("test:Q", title=f"Test [{unit}]", format=",.3f"),
-                alt.Tooltip("diff:Q", title=f"Difference [{unit}]", format="+,.3f"),
-                alt.Tooltip("share:Q", title="of the control", format="+.1%"),
-                alt.Tooltip("control_count:Q", title="Operations in the control", format=","),
-                alt.Tooltip("test_count:Q", title="Operations in the test", format=","),
-                alt.Tooltip("change:N", title="By counts"),
-            ],
-        )
-        .add_params(zoom("difference"))
-    )
-    return chart
+    tooltip = {
+        "lane": "Operation",
+        "control:,.3f": f"Control [{unit}]",
+        "test:,.3f": f"Test [{unit}]",
+        "diff:+,.3f": f"Difference [{unit}]",
+        "share:+.1%": "of the control",
+        "control_count:,": "Operations in the control",
+        "test_count:,": "Operations in the test",
+        "change": "By counts",
+    }
+    x = alt.X("diff:Q", title=f"Test less control [{unit}]")
+    bars = bars_by_name(rows, x, tooltip, colours(CHANGE_COLOURS, "In the test"))
+    heading = headed(title, f"{note} Total durations of all wanted ranks.")
+    return bars.properties(title=heading).add_params(zoom("difference"))
 
 
 def side_by_side(
@@ -105,21 +90,10 @@ def side_by_side(
     long = rows.melt(id_vars=[names, "short"], value_vars=sides, var_name="part", value_name="size")
     long = long.rename(columns={names: "lane"})
     more = f" The {top} that differ most of {len(table):,}." if len(table) > top else ""
-    chart: alt.TopLevelMixin = (
-        alt.Chart(data(long), title=headed(title, f"{sides[1]} against {sides[0]}.{more}"))
-        .mark_bar()
-        .encode(
-            y=by_name(rows),
-            yOffset=alt.YOffset("part:N", sort=sides),
-            x=alt.X("size:Q", title=axis),
-            color=colours(dict(zip(sides, SIDE_COLOURS, strict=True)), None),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Operation"),
-                alt.Tooltip("part:N", title="Side"),
-                alt.Tooltip("size:Q", title=axis, format=format_),
-            ],
-        )
-        .properties(width=WIDTH, height=alt.Step(_GROUP, **{"for": "position"}))
-        .add_params(zoom("sides"))
-    )
-    return chart
+    colour = colours(dict(zip(sides, SIDE_COLOURS, strict=True)), None)
+    tooltip = {"lane": "Operation", "part": "Side", f"size:{format_}": axis}
+    beside = alt.YOffset("part:N", sort=sides)
+    bars = bars_by_name(long, alt.X("size:Q", title=axis), tooltip, colour, yOffset=beside)
+    heading = headed(title, f"{sides[1]} against {sides[0]}.{more}")
+    high = bars.properties(title=heading, height=alt.Step(_GROUP, **{"for": "position"}))
+    return high.add_params(zoom("sides"))

@@ -12,7 +12,7 @@ from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
     WIDTH,
-    by_name,
+    bars_by_name,
     by_run,
     colours,
     data,
@@ -228,26 +228,17 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
         share=kernels["sum_ns"] / max(float(rows["sum_ns"].sum()), 1),
         short=labels(_told_apart(kernels)),
     )
-    y = by_name(kernels)
-    bars = (
-        alt.Chart(data(kernels[["name", "short", "time", "share", "on_cores", "kernel_count"]]))
-        .mark_bar()
-        .encode(
-            y=y,
-            x=alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4)),
-            color=colours(
-                TENSOR_COLOURS, "Tensor cores", "on_cores", legend=alt.Legend(orient="bottom")
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="Kernel"),
-                alt.Tooltip("time:Q", title=f"Time of a rank [{unit}]", format=",.3f"),
-                alt.Tooltip("share:Q", title="Share of kernel time", format=".1%"),
-                alt.Tooltip("on_cores:N", title="On tensor cores"),
-                alt.Tooltip("kernel_count:Q", title="Launches on all ranks", format=","),
-            ],
-        )
-        .properties(width=300, height=alt.Step(20))
-    )
+    tooltip = {
+        "name": "Kernel",
+        "time:,.3f": f"Time of a rank [{unit}]",
+        "share:.1%": "Share of kernel time",
+        "on_cores": "On tensor cores",
+        "kernel_count:,": "Launches on all ranks",
+    }
+    x = alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4))
+    below = alt.Legend(orient="bottom")
+    colour = colours(TENSOR_COLOURS, "Tensor cores", "on_cores", legend=below)
+    bars = bars_by_name(kernels, x, tooltip, colour).properties(width=300, height=alt.Step(20))
     spread = kernels.melt(["name", "short", "kernel_count"], list(BINS), "bin", "launches")
     spread = spread[spread["launches"] > 0]
     spread = spread.assign(

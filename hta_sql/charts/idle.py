@@ -8,11 +8,9 @@ import altair as alt
 
 from hta_sql.charts.style import (
     NEUTRAL_COLOUR,
-    WIDTH,
-    by_name,
+    bars_by_name,
     by_run,
     colours,
-    data,
     duration_unit,
     headed,
     labels,
@@ -82,24 +80,14 @@ def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
         lane=rows["lane"].where(~several, rows["lane"] + ", " + rows["cause"]), part=rows["cause"]
     )
     rows = rows.assign(short=labels(rows["lane"]))
-    tooltip = [
-        alt.Tooltip("lane:N", title="The host is in"),
-        alt.Tooltip("part:N", title="Cause"),
-        alt.Tooltip("time:Q", title=f"Idle [{unit}]", format=",.3f"),
-        alt.Tooltip("share:Q", title="of the idle time", format=".1%"),
-        alt.Tooltip("gaps:Q", title="Gaps", format=","),
-        alt.Tooltip("ranks:Q", title="Ranks", format=","),
-    ]
-    columns = ["lane", "short", "part", "time", "share", "gaps", "ranks"]
-    chart: alt.Chart = (
-        alt.Chart(data(rows[columns]))
-        .mark_bar()
-        .encode(
-            y=by_name(rows),
-            x=alt.X("time:Q", title=f"Idle time [{unit}]"),
-            color=colours(present(COLOURS, rows["part"]), "Cause"),
-            tooltip=tooltip,
-        )
-        .properties(title=subtitled(f"run {run}" if run else ""), width=WIDTH, height=alt.Step(20))
-    )
-    return chart
+    tooltip = {
+        "lane": "The host is in",
+        "part": "Cause",
+        "time:,.3f": f"Idle [{unit}]",
+        "share:.1%": "of the idle time",
+        "gaps:,": "Gaps",
+        "ranks:,": "Ranks",
+    }
+    x = alt.X("time:Q", title=f"Idle time [{unit}]")
+    bars = bars_by_name(rows, x, tooltip, colours(present(COLOURS, rows["part"]), "Cause"))
+    return bars.properties(title=subtitled(f"run {run}" if run else ""), height=alt.Step(20))

@@ -13,7 +13,7 @@ from hta_sql.charts.style import (
     NEUTRAL_COLOUR,
     OUTLIER_COLOUR,
     WIDTH,
-    by_name,
+    bars_by_name,
     colours,
     data,
     duration_unit,
@@ -208,27 +208,17 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
         held=bars["bytes"] / size, age=bars["oldest"] / 1e6, place=order(AT_PEAK, bars)
     )
     bars["short"] = labels(bars["who"])
-    chart: alt.Chart = (
-        alt.Chart(data(bars[["who", "short", "part", "held", "blocks", "age", "place"]]))
-        .mark_bar()
-        .encode(
-            y=by_name(bars),
-            x=alt.X("held:Q", title=f"In use [{unit}]"),
-            color=_part(bars),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("who:N", title="Allocated by"),
-                alt.Tooltip("part:N", title="What"),
-                alt.Tooltip("held:Q", title=f"In use [{unit}]", format=",.3f"),
-                alt.Tooltip("blocks:Q", title="Blocks", format=","),
-                alt.Tooltip("age:Q", title="Age of the oldest [ms]", format=",.3f"),
-            ],
-        )
-        .properties(
-            width=WIDTH, height=alt.Step(20), title=subtitled(f"{lane}, by what allocated it")
-        )
-    )
-    return chart
+    size_title = f"In use [{unit}]"
+    tooltip = {
+        "who": "Allocated by",
+        "part": "What",
+        "held:,.3f": size_title,
+        "blocks:,": "Blocks",
+        "age:,.3f": "Age of the oldest [ms]",
+    }
+    x = alt.X("held:Q", title=size_title)
+    drawn = bars_by_name(bars, x, tooltip, _part(bars), order=alt.Order("place:Q"))
+    return drawn.properties(height=alt.Step(20), title=subtitled(f"{lane}, by what allocated it"))
 
 
 def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
@@ -257,23 +247,17 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
             kept=rows["self_increase_bytes"] / size,
             count=rows["self_allocation_count"],
         )
-        panels.append(
-            alt.Chart(data(rows[["lane", "short", "allocated", "kept", "count", "call_count"]]))
-            .mark_bar(color=CLASS_COLOURS["memory"])
-            .encode(
-                y=by_name(rows),
-                x=alt.X("allocated:Q", title=f"Allocated by itself [{unit}]"),
-                tooltip=[
-                    alt.Tooltip("lane:N", title="Operator"),
-                    alt.Tooltip("allocated:Q", title=f"Allocated [{unit}]", format=",.3f"),
-                    alt.Tooltip("kept:Q", title=f"less what it freed [{unit}]", format=",.3f"),
-                    alt.Tooltip("count:Q", title="Allocations", format=","),
-                    alt.Tooltip("call_count:Q", title="Calls", format=","),
-                ],
-            )
-            .properties(width=WIDTH, title=subtitled(of_kind))
-            .add_params(zoom(f"allocating_{len(panels)}"))
-        )
+        tooltip = {
+            "lane": "Operator",
+            "allocated:,.3f": f"Allocated [{unit}]",
+            "kept:,.3f": f"less what it freed [{unit}]",
+            "count:,": "Allocations",
+            "call_count:,": "Calls",
+        }
+        x = alt.X("allocated:Q", title=f"Allocated by itself [{unit}]")
+        bars = bars_by_name(rows, x, tooltip, CLASS_COLOURS["memory"])
+        zoomed = bars.add_params(zoom(f"allocating_{len(panels)}"))
+        panels.append(zoomed.properties(title=subtitled(of_kind)))
     note = "Of themselves: without what they call. Memory that is used again counts each time."
     chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
     return chart

@@ -9,6 +9,7 @@ import altair as alt
 from hta_sql.charts.style import (
     NEUTRAL_COLOUR,
     WIDTH,
+    bars_by_name,
     by_name,
     data,
     duration_unit,
@@ -108,23 +109,14 @@ def _delays(
     size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
     shown = rows.assign(time=rows[column] / size)
     y = by_name(rows) if with_names else by_name(rows).axis(None)
-    chart: alt.Chart = (
-        alt.Chart(data(shown[["lane", "short", "kernel_sequence", "call_count", "time"]]))
-        .mark_bar(color=colour)
-        .encode(
-            y=y,
-            x=alt.X("time:Q", title=f"Mean delay [{unit}]"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Operator"),
-                alt.Tooltip("kernel_sequence:N", title="Launches"),
-                alt.Tooltip("call_count:Q", title="Calls", format=","),
-                alt.Tooltip("time:Q", title=f"{name}, mean [{unit}]", format=",.3f"),
-            ],
-        )
-        .properties(width=WIDTH // 2, title=subtitled(name))
-        .add_params(zoom(column))
-    )
-    return chart
+    tooltip = {
+        "lane": "Operator",
+        "kernel_sequence": "Launches",
+        "call_count:,": "Calls",
+        "time:,.3f": f"{name}, mean [{unit}]",
+    }
+    bars = bars_by_name(shown, alt.X("time:Q", title=f"Mean delay [{unit}]"), tooltip, colour, y=y)
+    return bars.properties(width=WIDTH // 2, title=subtitled(name)).add_params(zoom(column))
 
 
 def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLevelMixin:
@@ -143,27 +135,16 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
     ]
     size, unit = duration_unit(float(rows["device_sum_ns"].max()) if len(rows) else 0)
     rows = rows.assign(short=labels(_distinct(places)), time=rows["device_sum_ns"] / size)
-    columns = ["short", "pattern", "occurrence_count", "kernel_count", "time"]
-    chart: alt.TopLevelMixin = (
-        alt.Chart(
-            data(rows[columns]),
-            title=headed("The most frequent kernel sequences", "Point at a bar for its kernels."),
-            width=WIDTH,
-        )
-        .mark_bar(color=NEUTRAL_COLOUR)
-        .encode(
-            y=by_name(rows),
-            x=alt.X("occurrence_count:Q", title="Calls with this sequence"),
-            tooltip=[
-                alt.Tooltip("pattern:N", title="Sequence"),
-                alt.Tooltip("occurrence_count:Q", title="Calls", format=","),
-                alt.Tooltip("kernel_count:Q", title="Ops in it", format=","),
-                alt.Tooltip("time:Q", title=f"Time on the device [{unit}]", format=",.3f"),
-            ],
-        )
-        .add_params(zoom("sequences"))
-    )
-    return chart
+    tooltip = {
+        "pattern": "Sequence",
+        "occurrence_count:,": "Calls",
+        "kernel_count:,": "Ops in it",
+        "time:,.3f": f"Time on the device [{unit}]",
+    }
+    x = alt.X("occurrence_count:Q", title="Calls with this sequence")
+    bars = bars_by_name(rows, x, tooltip, NEUTRAL_COLOUR).add_params(zoom("sequences"))
+    title = headed("The most frequent kernel sequences", "Point at a bar for its kernels.")
+    return bars.properties(title=title)
 
 
 def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
@@ -183,22 +164,16 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
             short=labels(_distinct(list(rows["lane"]))),
             time=rows["sum_ns"] / size,
         )
-        panels.append(
-            alt.Chart(data(rows[["lane", "short", "category", "time", "op_count"]]))
-            .mark_bar(color=SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
-            .encode(
-                y=by_name(rows),
-                x=alt.X("time:Q", title=f"Total duration [{unit}]"),
-                tooltip=[
-                    alt.Tooltip("lane:N", title="Operation"),
-                    alt.Tooltip("category:N", title="Category"),
-                    alt.Tooltip("time:Q", title=f"Total [{unit}]", format=",.3f"),
-                    alt.Tooltip("op_count:Q", title="Operations", format=","),
-                ],
-            )
-            .properties(width=WIDTH, title=subtitled(side))
-            .add_params(zoom(f"ops_{len(panels)}"))
-        )
+        tooltip = {
+            "lane": "Operation",
+            "category": "Category",
+            "time:,.3f": f"Total [{unit}]",
+            "op_count:,": "Operations",
+        }
+        x = alt.X("time:Q", title=f"Total duration [{unit}]")
+        bars = bars_by_name(rows, x, tooltip, SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
+        zoomed = bars.add_params(zoom(f"ops_{len(panels)}"))
+        panels.append(zoomed.properties(title=subtitled(side)))
     chart: alt.TopLevelMixin = alt.vconcat(
         *panels,
         title=headed(
@@ -228,21 +203,11 @@ def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         rows = rows.assign(
             short=labels(_distinct(list(rows["lane"]))), **{side: rows[f"{side}_self_ns"] / size}
         )
-        panels.append(
-            alt.Chart(data(rows[["lane", "short", side, "call_count"]]))
-            .mark_bar(color=SIDE_COLOURS[side])
-            .encode(
-                y=by_name(rows),
-                x=alt.X(f"{side}:Q", title=f"Self time [{unit}]"),
-                tooltip=[
-                    alt.Tooltip("lane:N", title="Operator"),
-                    alt.Tooltip(f"{side}:Q", title=f"Self time [{unit}]", format=",.3f"),
-                    alt.Tooltip("call_count:Q", title="Calls", format=","),
-                ],
-            )
-            .properties(width=WIDTH, title=subtitled(side))
-            .add_params(zoom(f"operators_{side}"))
-        )
+        time = f"Self time [{unit}]"
+        tooltip = {"lane": "Operator", f"{side}:,.3f": time, "call_count:,": "Calls"}
+        bars = bars_by_name(rows, alt.X(f"{side}:Q", title=time), tooltip, SIDE_COLOURS[side])
+        zoomed = bars.add_params(zoom(f"operators_{side}"))
+        panels.append(zoomed.properties(title=subtitled(side)))
     title = "The operators that cost most"
     if not panels:
         return nothing(title, "No operator took any time.")

@@ -13,7 +13,7 @@ from hta_sql.charts.style import (
     LETTER,
     NEUTRAL_COLOUR,
     RUNS,
-    WIDTH,
+    bars_by_name,
     by_name,
     by_run,
     colours,
@@ -137,23 +137,11 @@ def _bars(rows: pd.DataFrame, side: str, parts: dict[str, str]) -> alt.Chart:
     )
     long = long[long["time"] > 0]
     palette = present(PARTS, long["part"])
-    chart: alt.Chart = (
-        alt.Chart(data(long[["lane", "short", "part", "time", "calls"]]))
-        .mark_bar()
-        .encode(
-            y=by_name(rows),
-            x=alt.X("time:Q", title=f"Self time [{unit}]"),
-            color=colours(palette, None, legend=alt.Legend() if len(palette) > 1 else None),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Where"),
-                alt.Tooltip("part:N", title="Time"),
-                alt.Tooltip("time:Q", title=f"Self time [{unit}]", format=",.3f"),
-                alt.Tooltip("calls:Q", title="Calls", format=","),
-            ],
-        )
-        .properties(width=WIDTH, title=subtitled(side))
-    )
-    return chart
+    time = f"Self time [{unit}]"
+    tooltip = {"lane": "Where", "part": "Time", "time:,.3f": time, "calls:,": "Calls"}
+    colour = colours(palette, None, legend=alt.Legend() if len(palette) > 1 else None)
+    bars = bars_by_name(long, alt.X("time:Q", title=time), tooltip, colour, y=by_name(rows))
+    return bars.properties(title=subtitled(side))
 
 
 def folded_stacks(table: pd.DataFrame) -> alt.TopLevelMixin:
