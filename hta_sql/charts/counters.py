@@ -14,6 +14,7 @@ from hta_sql.charts.style import (
     NEUTRAL_COLOUR,
     OUTLIER_COLOUR,
     WIDTH,
+    bars,
     data,
     duration_unit,
     lane_names,
@@ -81,36 +82,21 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         longest = int(table["max_length"].max()) if len(table) else 0
         return nothing(title, f"No queue was full; the longest held {longest:,} operations.")
     size, unit = duration_unit(float(table["full_ns"].max()) if len(table) else 0)
-    bars = table.assign(
+    rows = table.assign(
         lane=lane_names(table, "rank", "device", "stream"),
         share=table["full_pct"] / 100,
         time=table["full_ns"] / size,
     )
-    x, width = lanes(bars, title="Rank / device / stream")
-    chart: alt.TopLevelMixin = (
-        alt.Chart(
-            data(bars[["lane", "share", "time", "full_count", "max_length"]]),
-            title=title,
-            width=width,
-        )
-        .mark_bar(color=NEUTRAL_COLOUR)
-        .encode(
-            x=x,
-            y=alt.Y(
-                "share:Q",
-                title="Share of the observed time",
-                axis=alt.Axis(format="%"),
-            ),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank / device / stream"),
-                alt.Tooltip("share:Q", title="Share", format=".2%"),
-                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-                alt.Tooltip("full_count:Q", title="Changes that leave it full"),
-                alt.Tooltip("max_length:Q", title="Longest queue"),
-            ],
-        )
-    )
-    return chart
+    x, width = lanes(rows, title="Rank / device / stream")
+    tooltip = {
+        "lane": "Rank / device / stream",
+        "share:.2%": "Share",
+        "time:,.3f": f"Time [{unit}]",
+        "full_count:": "Changes that leave it full",
+        "max_length:": "Longest queue",
+    }
+    y = alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%"))
+    return bars(rows, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=width)
 
 
 def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:

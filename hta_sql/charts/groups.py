@@ -13,6 +13,7 @@ from hta_sql.charts.style import (
     MANY,
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
+    bars,
     by_run,
     colours,
     data,
@@ -193,30 +194,19 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     means = known.groupby(["run", "rank"], as_index=False).agg(times_mean=("times_mean", "mean"))
     ordered: pd.DataFrame = means.sort_values("times_mean", kind="stable")
     kept = means.loc[sorted(ordered.index[-MANY:])]
-    bars = kept.assign(
+    rows = kept.assign(
         lane=lane_names(kept, "rank"),
         load=kept["times_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
     )
-    x, width = lanes(bars)
+    x, width = lanes(rows)
     notes = ["Bytes of its experts over the mean of the group: all wait for the highest bar."]
     if len(kept) < len(means):
         notes.append(f"The {len(kept)} of {len(means):,} ranks with most.")
     palette = {"above the mean": OUTLIER_COLOUR, "up to the mean": NORMAL_COLOUR}
-    source = data(bars[["lane", "load", "times_mean"]])
-    chart: alt.TopLevelMixin = (
-        alt.Chart(source, title=headed(title, *notes), width=width)
-        .mark_bar()
-        .encode(
-            x=x,
-            y=alt.Y("times_mean:Q", title="Load / mean"),
-            color=colours(palette, None, "load"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("times_mean:Q", title="Load / mean", format=",.3f"),
-            ],
-        )
-    )
-    return chart
+    tooltip = {"lane": "Rank", "times_mean:,.3f": "Load / mean"}
+    y = alt.Y("times_mean:Q", title="Load / mean")
+    chart = bars(rows, tooltip, colours(palette, None, "load"), x=x, y=y)
+    return chart.properties(title=headed(title, *notes), width=width)
 
 
 def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:

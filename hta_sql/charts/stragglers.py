@@ -11,6 +11,7 @@ from hta_sql.charts.style import (
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     WIDTH,
+    bars,
     colours,
     data,
     duration_unit,
@@ -76,39 +77,28 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         reasons = ", ".join(dict.fromkeys(table["reason"].dropna())) or "all start at once"
         return nothing(heading, f"No rank is late: {reasons}.")
     size, unit = duration_unit(float(table["max_late_ns"].max()))
-    bars = table.assign(
+    rows = table.assign(
         lane=lane_names(table, "rank"),
         is_candidate=table["is_candidate"].astype(object).map({True: "yes", False: "no"}),
         late=table["total_late_ns"] / size / table["step_count"],
     )
-    x, width = lanes(bars)
-    columns = ["lane", "late_count", "step_count", "late", "is_candidate", "name", "reason"]
+    x, width = lanes(rows)
     title = headed(
         heading,
         "In how many steps a rank is among the last to start the collective that ranks wait for most.",
     )
-    chart: alt.TopLevelMixin = (
-        alt.Chart(data(bars[columns]), title=title, width=width)
-        .mark_bar()
-        .encode(
-            x=x,
-            y=alt.Y(
-                "late_count:Q",
-                title="Steps among the last",
-                axis=_counting_axis(int(bars["late_count"].fillna(0).max())),
-            ),
-            color=_late("is_candidate", "Potential straggler"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("late_count:Q", title="Steps among the last"),
-                alt.Tooltip("step_count:Q", title="Steps"),
-                alt.Tooltip("late:Q", title=f"Mean start after the first [{unit}]", format=",.3f"),
-                alt.Tooltip("name:N", title="Collective"),
-                alt.Tooltip("reason:N", title="Not measured, because"),
-            ],
-        )
-    )
-    return chart
+    axis = _counting_axis(int(rows["late_count"].fillna(0).max()))
+    tooltip = {
+        "lane": "Rank",
+        "late_count:": "Steps among the last",
+        "step_count:": "Steps",
+        "late:,.3f": f"Mean start after the first [{unit}]",
+        "name": "Collective",
+        "reason": "Not measured, because",
+    }
+    y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
+    chart = bars(rows, tooltip, _late("is_candidate", "Potential straggler"), x=x, y=y)
+    return chart.properties(title=title, width=width)
 
 
 def _counting_axis(most: int) -> alt.Axis:
@@ -133,14 +123,14 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
     steps = list(dict.fromkeys(named["step_name"]))[:STEPS_SHOWN]
     shown = named[named["lane"].isin(ranks) & named["step_name"].isin(steps)]
     size, unit = duration_unit(float((shown["late_ns"] + shown["dur"]).max()) if len(shown) else 0)
-    bars = shown.assign(
+    rows = shown.assign(
         start=shown["late_ns"] / size,
         end=(shown["late_ns"] + shown["dur"]) / size,
         length=shown["dur"] / size,
     )
     columns = ["lane", "step_name", "start", "end", "length", "late", "name", "normalized_start"]
     chart = (
-        alt.Chart(data(bars[columns]), width=WIDTH, height=alt.Step(14))
+        alt.Chart(data(rows[columns]), width=WIDTH, height=alt.Step(14))
         .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
             x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),
@@ -196,20 +186,10 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
         flops=("flops", "sum"), kernels=("event_id", "nunique")
     )
     shown = totals.sort_values(["flops", "operator"], ascending=[False, True])[:OPERATORS_SHOWN]
-    chart: alt.TopLevelMixin = (
-        alt.Chart(data(shown), title=title, width=WIDTH)
-        .mark_bar(color=NEUTRAL_COLOUR)
-        .encode(
-            x=alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s")),
-            y=alt.Y("operator:N", title=None, sort=list(shown["operator"])),
-            tooltip=[
-                alt.Tooltip("operator:N", title="Operator"),
-                alt.Tooltip("flops:Q", title="Operations", format=",.0f"),
-                alt.Tooltip("kernels:Q", title="Kernels"),
-            ],
-        )
-    )
-    return chart
+    tooltip = {"operator": "Operator", "flops:,.0f": "Operations", "kernels:": "Kernels"}
+    x = alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s"))
+    y = alt.Y("operator:N", title=None, sort=list(shown["operator"]))
+    return bars(shown, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=WIDTH)
 
 
 def _late(field: str, title: str) -> alt.Color:

@@ -242,36 +242,40 @@ def by_name(rows: pd.DataFrame) -> alt.Y:
     return alt.Y("short:N", title=None, sort=list(dict.fromkeys(rows["short"])), axis=NAMES)
 
 
-def bars_by_name(
-    rows: pd.DataFrame,
-    x: alt.X,
-    tooltip: Mapping[str, str],
-    colour: str | alt.Color,
-    **encodings: Any,
+def bars(
+    rows: pd.DataFrame, tooltip: Mapping[str, str], colour: str | alt.Color, **channels: Any
 ) -> alt.Chart:
-    """Draw bars with long names, those of :func:`by_name`.
+    """Draw bars.
 
     Args:
         rows: A bar each, or a part of one; the chart holds the columns that it names.
-        x: How long a bar is.
         tooltip: Field ─▶ its title; numbers have behind a colon how they are written: ``time:,.3f``.
         colour: Of all bars, or by a field.
-        **encodings: What else there is: ``order``, ``yOffset``, another ``y``.
+        **channels: Where bars stand and how long they are.
     """
     told = [
-        alt.Tooltip(f"{name}:Q", title=title, format=form)
-        if form
-        else alt.Tooltip(f"{name}:N", title=title)
+        alt.Tooltip(f"{name}:{'Q' if colon else 'N'}", title=title, format=form or alt.Undefined)
         for field, title in tooltip.items()
-        for name, _, form in [field.partition(":")]
+        for name, colon, form in [field.partition(":")]
     ]
-    channels: dict[str, Any] = {"y": by_name(rows), "x": x, **encodings}
     look: dict[str, Any] = {"color": colour} if isinstance(colour, str) else {}
     if not look:
         channels["color"] = colour
     fields = [channel["shorthand"].partition(":")[0] for channel in (*channels.values(), *told)]
     held = data(rows[list(dict.fromkeys(fields))])
     chart: alt.Chart = alt.Chart(held).mark_bar(**look).encode(tooltip=told, **channels)
+    return chart
+
+
+def bars_by_name(
+    rows: pd.DataFrame,
+    x: alt.X,
+    tooltip: Mapping[str, str],
+    colour: str | alt.Color,
+    **channels: Any,
+) -> alt.Chart:
+    """Draw bars with long names, those of :func:`by_name`, as :func:`bars` does."""
+    chart = bars(rows, tooltip, colour, **{"y": by_name(rows), "x": x, **channels})
     return chart.properties(width=WIDTH)
 
 

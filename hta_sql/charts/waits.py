@@ -14,8 +14,8 @@ from hta_sql.charts.style import (
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     RUNS,
+    bars,
     colours,
-    data,
     duration_unit,
     headed,
     lane_names,
@@ -121,7 +121,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     kept = table.loc[sorted(ordered.index[:MANY])]
     size, unit = duration_unit(float(kept["wait_caused_ns"].max()) if len(kept) else 0)
-    bars = kept.assign(
+    rows = kept.assign(
         lane=lane_names(kept, "rank"),
         late=kept["is_straggler"]
         .astype(object)
@@ -131,29 +131,22 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         time=kept["wait_caused_ns"].astype(float) / size,
         last=kept["last_count"].astype(float) / kept["collective_count"].astype(float),
     )
-    x, width = lanes(bars)
+    x, width = lanes(rows)
     notes = [
         "Time for which others wait because this rank comes last, of the time of those others."
     ]
     if len(kept) < len(table):
         notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
     palette = {"late": OUTLIER_COLOUR, "in time": NORMAL_COLOUR, "not judged": "#E8E8E8"}
-    columns = ["lane", "late", "share", "time", "last", "cause", "subject"]
-    chart: alt.TopLevelMixin = (
-        alt.Chart(data(bars[columns]), title=headed(title, *notes), width=width)
-        .mark_bar()
-        .encode(
-            x=x,
-            y=alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%")),
-            color=colours(present(palette, bars["late"]), None, "late"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("time:Q", title=f"Wait caused [{unit}]", format=",.3f"),
-                alt.Tooltip("share:Q", title="of their time", format=".2%"),
-                alt.Tooltip("last:Q", title="Comes last in", format=".1%"),
-                alt.Tooltip("cause:N", title="Cause"),
-                alt.Tooltip("subject:N", title="Most in"),
-            ],
-        )
-    )
-    return chart
+    tooltip = {
+        "lane": "Rank",
+        "time:,.3f": f"Wait caused [{unit}]",
+        "share:.2%": "of their time",
+        "last:.1%": "Comes last in",
+        "cause": "Cause",
+        "subject": "Most in",
+    }
+    y = alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%"))
+    colour = colours(present(palette, rows["late"]), None, "late")
+    chart = bars(rows, tooltip, colour, x=x, y=y)
+    return chart.properties(title=headed(title, *notes), width=width)
