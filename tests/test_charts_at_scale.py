@@ -14,6 +14,8 @@ from hta_sql.charts.pipeline import STAGE_PARTS
 from tests.drawn_marks import drawn_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from _pytest.mark import ParameterSet
 
 RANKS = 4096
@@ -175,11 +177,11 @@ def at_scale(*case: object) -> ParameterSet:
 @pytest.mark.parametrize(
     ("name", "table", "rows"),
     [
-        ("temporal_breakdown", temporal(RANKS), RANKS),
-        at_scale("idle_time_breakdown", idle(RANKS, 3), RANKS),
+        ("temporal_breakdown", lambda: temporal(RANKS), RANKS),
+        at_scale("idle_time_breakdown", lambda: idle(RANKS, 3), RANKS),
         (
             "comm_comp_overlap",
-            pd.DataFrame(
+            lambda: pd.DataFrame(
                 {
                     "run": "job",
                     "rank": range(RANKS),
@@ -189,23 +191,25 @@ def at_scale(*case: object) -> ParameterSet:
             ),
             RANKS,
         ),
-        at_scale("gpu_kernels_by_name", kernels(RANKS), 30),
-        at_scale("all_to_all_traffic", traffic(RANKS), 64 * 64),
-        ("cluster_overview", overview(RANKS), 96 * 10),
-        at_scale("utilisation_over_time", utilisation(RANKS), 96 * 34),
-        at_scale("operator_across_ranks", occurrences(RANKS), 32 * 20 * 3),
-        at_scale("special_operators", specials(RANKS), 20 * 20),
-        at_scale("gpu_summary", gpus(RANKS), RANKS * 5),
-        at_scale("pipeline_stages", stages(RANKS), RANKS),
-        at_scale("cluster_step_trace", step_trace(RANKS), RANKS),
+        at_scale("gpu_kernels_by_name", lambda: kernels(RANKS), 30),
+        at_scale("all_to_all_traffic", lambda: traffic(RANKS), 64 * 64),
+        ("cluster_overview", lambda: overview(RANKS), 96 * 10),
+        at_scale("utilisation_over_time", lambda: utilisation(RANKS), 96 * 34),
+        at_scale("operator_across_ranks", lambda: occurrences(RANKS), 32 * 20 * 3),
+        at_scale("special_operators", lambda: specials(RANKS), 20 * 20),
+        at_scale("gpu_summary", lambda: gpus(RANKS), RANKS * 5),
+        at_scale("pipeline_stages", lambda: stages(RANKS), RANKS),
+        at_scale("cluster_step_trace", lambda: step_trace(RANKS), RANKS),
         # Two bars of the transfer, one of the wait, two ends of the line.
-        ("p2p_pairs", messages(RANKS), 600 * 5),
-        ("collective_arrivals", arrivals(RANKS), 96 * 2 - 1),
+        ("p2p_pairs", lambda: messages(RANKS), 600 * 5),
+        ("collective_arrivals", lambda: arrivals(RANKS), 96 * 2 - 1),
     ],
 )
-def test_4096_ranks_stay_below_2_mb(name: str, table: pd.DataFrame, rows: int) -> None:
+def test_4096_ranks_stay_below_2_mb(
+    name: str, table: Callable[[], pd.DataFrame], rows: int
+) -> None:
     """What does not grow is drawn whole; what would, is summed up first."""
-    chart = style.themed(charts.FIGURES[name](table))
+    chart = style.themed(charts.FIGURES[name](table()))
     assert len(drawn_rows(chart)) == rows
     assert len(chart.to_json(indent=None)) < 2 * MEGABYTE
 
