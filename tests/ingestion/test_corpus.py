@@ -109,7 +109,13 @@ def check(folder: Path, fault: Fault, place: str, container: str) -> None:
     check_nothing_vanished(outcome)
 
 
-@pytest.mark.parametrize("case", EVERYWHERE, ids=case_name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if n % 2 else [], id=case_name(case))
+        for n, case in enumerate(EVERYWHERE)
+    ],
+)
 def test_a_fault_costs_itself(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
     """The fault becomes what is stated, wherever it stands; all others are kept."""
     check(tmp_path, *case)
