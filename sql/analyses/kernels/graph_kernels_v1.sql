@@ -44,12 +44,16 @@ WITH
     told AS (
         SELECT unnest(map_entries(launch_stacks::JSON::MAP(VARCHAR, VARCHAR))) AS entry
     ),
-    told_lines AS (
-        SELECT t.entry.key::UBIGINT AS tools_id, unnest(string_split(t.entry.value, chr(10))) AS line, generate_subscripts(string_split(t.entry.value, chr(10)), 1) AS place
+    split AS (
+        SELECT t.entry.key::UBIGINT AS tools_id, string_split(t.entry.value, chr(10)) AS lines
         FROM told AS t
     ),
+    told_lines AS (
+        SELECT p.tools_id, unnest(p.lines) AS line, generate_subscripts(p.lines, 1) AS place
+        FROM split AS p
+    ),
     frames AS (
-        SELECT l.tools_id, l.place, regexp_replace(l.line, '^(.*):(\d+):(.*)$', '\1(\2): \3') AS frame
+        SELECT l.tools_id, l.place, regexp_replace(l.line, '(.*):(\d+):', '\1(\2): ') AS frame
         FROM told_lines AS l
         WHERE l.line <> ''
     ),
