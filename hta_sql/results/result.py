@@ -81,7 +81,7 @@ class Result:
 
     def show(self, max_rows: int = 40) -> None:
         """Print the rows as a table."""
-        from hta_sql.results.display import print_table  # noqa: PLC0415 - rich only where used
+        from hta_sql.results.display import print_table  # noqa: PLC0415 - only where used
 
         print_table(self, max_rows=max_rows)
 

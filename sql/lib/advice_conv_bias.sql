@@ -7,7 +7,7 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.advice_conv_bias(
-    -- Name of a relation with the columns of lib.advice_spans.
+    -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Runs to include; NULL means every run.
     runs,

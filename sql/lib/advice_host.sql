@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.advice_host(
     include_last_profiler_step,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
-    -- Name of a relation with the columns of lib.advice_spans.
+    -- Name of a relation with the columns of lib.step_sums.
     spans
 ) AS TABLE
 -- Columns:

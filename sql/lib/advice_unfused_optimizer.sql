@@ -6,7 +6,7 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.advice_unfused_optimizer(
-    -- Name of a relation with the columns of lib.advice_spans.
+    -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib.advice_host.
     host,

@@ -5,7 +5,7 @@
 CREATE OR REPLACE MACRO lib.summed_idle(
     -- Name of a relation with the columns of lib.caused_idle: the rows that count.
     chosen,
-    -- Name of a relation with the columns of lib.advice_spans.
+    -- Name of a relation with the columns of lib.step_sums.
     spans
 ) AS TABLE
 -- Columns:

@@ -5,7 +5,7 @@
 CREATE OR REPLACE MACRO lib.summed_kernels(
     -- Name of a relation with the columns of lib.advice_kernels: the rows that count.
     chosen,
-    -- Name of a relation with the columns of lib.advice_spans.
+    -- Name of a relation with the columns of lib.step_sums.
     spans
 ) AS TABLE
 -- Columns:

@@ -45,7 +45,7 @@ CREATE OR REPLACE MACRO advice_v1(
 --   finding_id     VARCHAR         Name of the finding, the same as long as run, rank, rule and subject are.
 WITH
     spans AS MATERIALIZED (
-        FROM lib.advice_spans(runs, ranks, steps, include_last_profiler_step)
+        FROM lib.step_sums(runs, ranks, steps, include_last_profiler_step)
     ),
     parts AS MATERIALIZED (
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)

@@ -45,11 +45,6 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   message        VARCHAR          What it means and what to try.
 --   look_at        VARCHAR          Analysis that shows more.
 WITH
-    spans AS (
-        SELECT p.run, p.rank, sum(p.step_ns)::BIGINT AS step_ns
-        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
-        GROUP BY p.run, p.rank
-    ),
     parts AS MATERIALIZED (
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step)
     ),
@@ -100,5 +95,5 @@ SELECT
         ELSE 'event_stack'
     END AS look_at
 FROM causes AS c
-JOIN spans AS s ON s.run = c.run AND s.rank = c.rank
+JOIN lib.step_sums(runs, ranks, steps, include_last_profiler_step) AS s ON s.run = c.run AND s.rank = c.rank
 ORDER BY c.run, c.rank, place

@@ -1,8 +1,8 @@
--- What the steps of each rank are made of: parts that sum to them, the most that advice can save.
+-- What the steps of each rank are made of: parts that sum to them, the most that could be saved.
 --
 -- Status: experimental
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.advice_spans(
+CREATE OR REPLACE MACRO lib.step_sums(
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
