@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.messages import note
-from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options
+from hta_sql.cli.options import INTEGERS, STORE, chart_option
 
 if TYPE_CHECKING:
-    from hta_sql.exports.comparison import Side
+    from hta_sql.exports.changes import Comparison
     from hta_sql.store.trace_store import TraceStore
 
-SIDES = ("host", "device")
+FORMATS = ("text", "json", "markdown")
 
 
 class StoreRun(click.ParamType[tuple[Path, str | None]]):
@@ -42,7 +43,7 @@ STORE_RUN = StoreRun()
 
 @click.command(short_help="What changed between two runs.")
 @click.argument("control", type=STORE_RUN, metavar="STORE:RUN")
-@click.argument("test", type=STORE_RUN, metavar="STORE:RUN")
+@click.argument("tests", type=STORE_RUN, metavar="STORE:RUN...", nargs=-1)
 @click.option("--ranks", type=INTEGERS, help="Ranks of the control; default: all.")
 @click.option("--test-ranks", type=INTEGERS, help="Ranks of the test; default: as of the control.")
 @click.option("--steps", type=INTEGERS, help="Profiler steps of the control; default: all.")
@@ -52,93 +53,103 @@ STORE_RUN = StoreRun()
     is_flag=True,
     help="Include the last profiler step, in the middle of which profilers stop.",
 )
-@click.option("--only-side", type=click.Choice(SIDES), help="Only what runs there.")
 @click.option(
-    "--by-short-name",
-    is_flag=True,
-    help="Names without template arguments, parameters and return types.",
+    "--renamed",
+    multiple=True,
+    metavar="NEW=OLD",
+    help="An operator or kernel that the test calls otherwise; may be given several times.",
 )
 @click.option(
-    "--by-shapes", is_flag=True, help="Operators with other input shapes are another operation."
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="markdown is for pull requests; json has exact values and all changes.",
 )
-@click.option(
-    "--by-step-number",
-    is_flag=True,
-    help="ProfilerStep#3 and ProfilerStep#8 are two operations; else all steps are one.",
-)
-@output_options
 @chart_option
 def compare(
     *,
     control: tuple[Path, str | None],
-    test: tuple[Path, str | None],
+    tests: tuple[tuple[Path, str | None], ...],
     ranks: list[int] | None,
     test_ranks: list[int] | None,
     steps: list[int] | None,
     test_steps: list[int] | None,
-    format_name: str | None,
-    output: Path | None,
-    limit: int | None,
+    include_last_profiler_step: bool,
+    renamed: tuple[str, ...],
+    format_name: str,
     chart: Path | None,
-    **parameters: Any,
 ) -> None:
-    """Say what changed from the first run to the second, what changed most first.
+    """Say what changed from the first run to each other one: the step, its parts, what is in them.
 
-    Operators, calls and kernels are compared by name: how often and how long they run. Both runs
-    may be in one store or in two; with other ranks or steps a run may stand against itself. In
-    place of a store a folder of traces or a trace may be given, which is read into a temporary one.
+    Times are those of a step, the mean over typical steps and all ranks; parts sum to the step, and
+    what changed in them stands with its noise. Runs may be in one store or in several; without a
+    second one a run stands against itself, with other ranks or steps. In place of a store a folder
+    of traces or a trace may be given, which is read into a temporary one.
 
     \b
-    hta-sql compare job.store:base job.store:tuned --only-side device --by-short-name
-    hta-sql compare job.store:base job.store:base --steps 3 --test-steps 4
-    hta-sql compare traces/base traces/tuned
+    hta-sql compare job.store:base job.store:tuned
+    hta-sql compare job.store:base --ranks 0 --test-ranks 3
+    hta-sql compare job.store:base --steps 3 --test-steps 4
+    hta-sql compare traces/base traces/tuned --format markdown
     """  # noqa: D301 - click's mark for lines that stay as they are
-    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
-    from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
-    from hta_sql.cli.reading import asked  # noqa: PLC0415
-    from hta_sql.exports import comparison  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.output import send_chart  # noqa: PLC0415
+    from hta_sql.exports.changes import compare_steps  # noqa: PLC0415
+    from hta_sql.exports.comparison import Side  # noqa: PLC0415
 
-    with ExitStack() as opened:
-        first = opened.enter_context(asked(control[0]))
-        second = first if test[0] == control[0] else opened.enter_context(asked(test[0]))
-        sides = (
-            comparison.Side(first, _run(first, *control), ranks, steps),
-            comparison.Side(
-                second,
-                _run(second, *test),
-                ranks if test_ranks is None else test_ranks,
-                steps if test_steps is None else test_steps,
-            ),
+    if not tests and test_ranks is None and test_steps is None:
+        raise click.UsageError(
+            "name a second run, or other --test-ranks or --test-steps of this one"
         )
-        result = interruptible(first, lambda: comparison.compare(*sides, **parameters))
-        _note_unlike_sides(*sides)
-    if chart:
-        send_chart(result, chart)
-    if output or not chart:
-        send(result, format_name, output, limit)
-        if len(result) and output is None and format_name in (None, "table"):
-            note("change is by counts alone, diff_pct by duration.")
+    options: dict[str, Any] = {
+        "renamed": renamed,
+        "include_last_profiler_step": include_last_profiler_step,
+    }
+    with ExitStack() as opened:
+        stores: dict[Path, TraceStore] = {}
+        first, *others = (
+            _side(opened, stores, given) for given in (control, *(tests or (control,)))
+        )
+        base = Side(*first, ranks, steps)
+        test_ranks = ranks if test_ranks is None else test_ranks
+        test_steps = steps if test_steps is None else test_steps
+        compared = []
+        for other in others:
+            question = partial(compare_steps, base, Side(*other, test_ranks, test_steps), **options)
+            compared.append(interruptible(base.store, question))
+        if chart:
+            send_chart(compared[0].rows, chart)
+            return
+        _tell(compared, format_name)
 
 
-def _run(store: TraceStore, path: Path, run: str | None) -> str:
+def _tell(compared: list[Comparison], format_name: str) -> None:
+    if format_name == "json":
+        objects = [comparison.as_json() for comparison in compared]
+        told: Any = objects[0] if len(objects) == 1 else {"comparisons": objects}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    from hta_sql.cli.comparison import markdown_lines, text_lines  # noqa: PLC0415 - start-up cost
+
+    lines = markdown_lines if format_name == "markdown" else text_lines
+    click.echo("\n\n".join("\n".join(lines(comparison)) for comparison in compared))
+
+
+def _side(
+    opened: ExitStack, stores: dict[Path, TraceStore], given: tuple[Path, str | None]
+) -> tuple[TraceStore, str]:
+    from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
+
+    path, run = given
+    if path not in stores:
+        stores[path] = opened.enter_context(asked(path))
+    store = stores[path]
     runs: list[str] = store.runs()
     if run is None and len(runs) == 1:
-        return runs[0]
+        return store, runs[0]
     if run not in runs:
         wanted = f"has no run {run!r}" if run else "has several runs"
         raise click.UsageError(f"{path} {wanted}; name one: {', '.join(runs)}")
-    return run
-
-
-def _note_unlike_sides(control: Side, test: Side) -> None:
-    """Totals of unequally many ranks or steps differ for that alone."""
-    counts = {
-        "ranks": [len(side.ranks or side.store.ranks(side.run)) for side in (control, test)],
-        "steps": [len(side.steps or side.known_steps()) for side in (control, test)],
-    }
-    for what, (of_control, of_test) in counts.items():
-        if of_control != of_test:
-            note(
-                f"note: {of_control} {what} of {control.run} against {of_test} of {test.run}; "
-                f"--{what} and --test-{what} choose as many of both."
-            )
+    return store, run

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from hta_sql.results.result import Result
     from hta_sql.store.trace_store import TraceStore
+
+Answer = TypeVar("Answer")
 
 
 class Interrupts:
@@ -38,7 +39,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
 
-def interruptible(store: TraceStore, ask: Callable[[], Result]) -> Result:
+def interruptible(store: TraceStore, ask: Callable[[], Answer]) -> Answer:
     """Ask in a thread: a signal is handled only where Python code runs, not in the engine."""
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask)

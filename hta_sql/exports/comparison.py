@@ -41,12 +41,23 @@ class Side:
         Raises:
             RankError: No such run, or no such rank of it.
         """
+        return self.store.run("ops_by_name", **self._scope(), **parameters)
+
+    def contents(self, include_last_profiler_step: bool = False) -> Result:
+        """Run ``step_contents`` over it.
+
+        Raises:
+            RankError: No such run, or no such rank of it.
+        """
+        last = {"include_last_profiler_step": include_last_profiler_step}
+        return self.store.run("step_contents", **self._scope(), **last)
+
+    def _scope(self) -> dict[str, Any]:
         unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
         if unknown and self.run in self.store.runs():
             known = ", ".join(map(str, self.store.ranks(self.run)[:20]))
             raise RankError(f"No rank {unknown[0]} in run {self.run!r}; it has: {known}.")
-        scope: dict[str, Any] = {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
-        return self.store.run("ops_by_name", **scope, **parameters)
+        return {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
 
     def known_steps(self) -> list[int]:
         """List the profiler steps of the run, the last one too."""

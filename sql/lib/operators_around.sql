@@ -16,6 +16,7 @@ CREATE OR REPLACE MACRO lib.operators_around(
 --   operator_name     VARCHAR      What it is known by: itself, or where it makes room only, what called it.
 --   operator_end_ts   BIGINT [ns]  End of that.
 --   outer_end_ts      BIGINT [ns]  End of the outermost operator around it, or of itself.
+--   outer_name        VARCHAR      Name of that, without overload.
 --   is_backward       BOOLEAN      It runs in the backward pass.
 --   forward_module_id BIGINT       nn.Module call of the forward operator of that; NULL if unknown.
 --   forward_stack_id  BIGINT       Stack of that; NULL if unknown.
@@ -61,6 +62,7 @@ WITH RECURSIVE
             n.id,
             arg_min(n.at_id, n.height + m.says_nothing) AS known_id,
             arg_max(m.end_ts, n.height) AS outer_end_ts,
+            arg_max(m.name, n.height) AS outer_name,
             bool_or(m.is_backward) AS is_backward,
             arg_min(m.fwd_op_id, n.height) FILTER (m.fwd_op_id IS NOT NULL) AS fwd_op_id
         FROM _climbing AS n
@@ -74,6 +76,7 @@ SELECT
     k.name AS operator_name,
     k.end_ts AS operator_end_ts,
     a.outer_end_ts,
+    a.outer_name,
     a.is_backward,
     f.module_id AS forward_module_id,
     f.stack_id AS forward_stack_id

@@ -85,7 +85,9 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
     columns |= {"unit": "DOUBLE", "window_unit": "INTEGER"}
     columns |= dict.fromkeys(("input_shapes", "input_types", "concrete_inputs"), "VARCHAR")
-    columns |= dict.fromkeys(("call_id", "parent_id", "op_id"), "BIGINT")
+    columns |= dict.fromkeys(
+        ("call_id", "parent_id", "op_id", "module_id", "annotation_id", "bwd_op_id"), "BIGINT"
+    )
     columns |= dict.fromkeys(("is_usable", "is_late", "is_owner"), "BOOLEAN")
     con.execute(sqltext.values_view(SPANS, columns, []))
     for macro in library.macros:

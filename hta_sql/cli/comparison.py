@@ -1,0 +1,176 @@
+"""What a comparison looks like on a terminal and in a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.exports.changes import signed_time
+from hta_sql.words import CUT, cut_middle, printable, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hta_sql.exports.changes import Comparison
+
+PARTS = {
+    "compute": "computation",
+    "transfer": "transfer, not hidden",
+    "wait": "waiting for other ranks",
+    "memory": "copies, not hidden",
+    "idle": "device idle",
+    "host": "host",
+    "lag": "device behind its host",
+}
+"""The parts of a step as people say them."""
+
+CHANGES = 15
+"""Changes on one screen; JSON has all."""
+
+_NAME = 48
+
+
+def text_lines(comparison: Comparison) -> Iterator[str]:
+    """Write a comparison for a terminal: can it be said, how much, where, what."""
+    yield _title(comparison)
+    yield from (f"  {printable(reason)}" for reason in comparison.reasons)
+    yield ""
+    yield printable(comparison.message)
+    yield from _notes(comparison)
+    yield ""
+    yield from _aligned(_part_rows(comparison))
+    if comparison.changes:
+        yield ""
+        yield from _aligned(_change_rows(comparison))
+        yield from _rest(comparison)
+
+
+def markdown_lines(comparison: Comparison) -> Iterator[str]:
+    """Write it for a pull request."""
+    yield f"### {_in_markdown(_title(comparison))}"
+    yield ""
+    yield _in_markdown(comparison.message)
+    for reason in (*comparison.reasons, *_notes(comparison)):
+        yield f"- {_in_markdown(reason)}"
+    for rows in (_part_rows(comparison), _change_rows(comparison)):
+        if len(rows) > 1:
+            yield ""
+            yield _piped(rows[0])
+            yield _piped("---" for _ in rows[0])
+            yield from map(_piped, rows[1:])
+    yield from _rest(comparison)
+
+
+def _title(comparison: Comparison) -> str:
+    sides = [_side_name(side) for side in (comparison.control, comparison.test)]
+    return printable(f"{sides[0]} ▸ {sides[1]}: {comparison.level}")
+
+
+def _side_name(side: Any) -> str:
+    narrowed = [
+        f"{what} {','.join(map(str, chosen))}"
+        for what, chosen in (("ranks", side.ranks), ("steps", side.steps))
+        if chosen is not None
+    ]
+    return f"{side.run} ({'; '.join(narrowed)})" if narrowed else str(side.run)
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    step = comparison.step
+    notes = []
+    if step["left_out_count"]:
+        notes.append(f"{step['left_out_count']} steps are far from the others and left out.")
+    if step["control_step_count"] != step["test_step_count"]:
+        notes.append(
+            f"{step['control_step_count']} steps against {step['test_step_count']}; "
+            "times are those of one step of one rank."
+        )
+    return notes
+
+
+def _part_rows(comparison: Comparison) -> list[list[str]]:
+    rows = [
+        ["part of a step", comparison.control.run, comparison.test.run, "difference", "noise", ""]
+    ]
+    for row in (*comparison.of_level("part"), comparison.step):
+        name = PARTS[row["part"]] if row["part"] else "step"
+        rows.append([name, *_times(row), row["verdict"]])
+    return rows
+
+
+def _change_rows(comparison: Comparison) -> list[list[str]]:
+    rows = [["what changed", "part", "difference", "noise", "times", "", "kernel"]]
+    for row in comparison.changes[:CHANGES]:
+        difference, noise = _times(row)[2:]
+        rows.append(
+            [
+                cut_middle(printable(row["what"]), _NAME),
+                row["part"],
+                difference,
+                noise,
+                _counts(row),
+                _verdict(row),
+                _kernels(row),
+            ]
+        )
+    return rows
+
+
+def _times(row: dict[str, Any]) -> list[str]:
+    noise = "?" if row["noise_ns"] is None else f"± {time_text(row['noise_ns'])}"
+    times = [time_text(row["control_ns"]), time_text(row["test_ns"])]
+    return [*times, signed_time(row["diff_ns"]) if row["diff_ns"] else "0", noise]
+
+
+def _counts(row: dict[str, Any]) -> str:
+    if not row["control_count"] and not row["test_count"]:
+        return ""
+    counts = [f"{row[side]:,.4g}" for side in ("control_count", "test_count")]
+    return counts[0] if counts[0] == counts[1] else f"{counts[0]} ▸ {counts[1]}"
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    """Say what paired it, unless that is certain."""
+    match = row["loosest_match"]
+    sure = match in (None, "operator, shapes and kernel")
+    return row["verdict"] if sure else f"{row['verdict']} (paired by {match})"
+
+
+def _kernels(row: dict[str, Any]) -> str:
+    names = [row["control_kernel"], row["test_kernel"]]
+    if names[0] == names[1] or None in names:
+        known = next((name for name in names if name), "")
+        return cut_middle(printable(known), _NAME)
+    return " ▸ ".join(cut_middle(printable(name), _NAME // 2) for name in names)
+
+
+def _rest(comparison: Comparison) -> Iterator[str]:
+    more = len(comparison.changes) - CHANGES
+    if more > 0:
+        yield f"{CUT} and {more} smaller changes: --format json has all."
+
+
+def _aligned(rows: list[list[str]]) -> Iterator[str]:
+    """Write rows in columns; times to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    numeric = {column for column, head in enumerate(rows[0]) if _is_time(head, rows, column)}
+    for row in rows:
+        cells = (
+            cell.rjust(widths[i]) if i in numeric else cell.ljust(widths[i])
+            for i, cell in enumerate(row)
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _is_time(head: str, rows: list[list[str]], column: int) -> bool:
+    return head in ("difference", "noise") or (rows[0][0] == "part of a step" and column in (1, 2))
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(_in_markdown(cell) for cell in cells)} |"
+
+
+def _in_markdown(text: str) -> str:
+    escaped = printable(text).replace("\\", "\\\\")
+    for character in "|<>_*`[]":
+        escaped = escaped.replace(character, f"\\{character}")
+    return escaped

@@ -1,0 +1,89 @@
+-- What changed between two runs: the step, where its difference went, and which operators it is.
+--
+-- The first of the runs is the control, the second the test; a run may stand against itself, other ranks or steps of
+-- it. Times are means over the typical steps of all ranks of a side. The parts sum to the step, and the rows of a part
+-- to the part, on both sides and so in the difference, exactly; step_contents says what is in them. Names are paired across
+-- renamings, from equal operator, shapes and kernel down to the same kind of work (loosest_match). Steps are the samples of the
+-- noise; a difference counts where it is beyond chance (99 %; of parts and rows, which are many, 99.9 %) and not small (0.5 % of
+-- the step, of parts and rows 0.1 %). Where
+-- a side has one step nothing tells chance: rows above 1 % of the step count, and the step's verdict is unknown.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens trace diff, Holistic Trace Analysis TraceDiff, with parts that add up and noise
+-- Needs: two runs in the store, or one and different ranks or steps; shapes need record_shapes=True
+CREATE OR REPLACE MACRO comparison_v1(
+    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    runs VARCHAR[] := NULL,
+    -- Ranks of the control; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps of the control; NULL means every step and the whole of traces without steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Ranks of the test; NULL means the same as of the control.
+    test_ranks INTEGER[] := NULL,
+    -- Profiler steps of the test; NULL means the same as of the control.
+    test_steps BIGINT[] := NULL,
+    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    renamed VARCHAR[] := NULL
+) AS TABLE
+-- Columns:
+--   control_run         VARCHAR         Run of the control.
+--   test_run            VARCHAR         Run of the test.
+--   level               VARCHAR         step, part or row.
+--   part                VARCHAR         As in step_contents; NULL for the step.
+--   what                VARCHAR         What both sides are known by; NULL for steps and parts.
+--   control_ns          BIGINT [ns]     Mean of the control's steps.
+--   test_ns             BIGINT [ns]     Mean of the test's steps.
+--   diff_ns             BIGINT [ns]     Test less control.
+--   diff_pct            DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+--   noise_ns            DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
+--   is_change           BOOLEAN         The difference is beyond chance and not small.
+--   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag), more often, less often, added, removed, unchanged, within noise or unknown.
+--   control_count       DOUBLE [count]  Operations in a step of a rank of the control.
+--   test_count          DOUBLE [count]  Operations in a step of a rank of the test.
+--   same_pct            DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
+--   same_work_pct       DOUBLE [%]      Share whose operator and shapes are the same; likewise.
+--   paired_pct          DOUBLE [%]      Share whose operator or kernel is the same; likewise.
+--   loosest_match       VARCHAR         What partners have in common where least: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; place; kind of work; NULL: none.
+--   control_kernel      VARCHAR         Kernel that takes most of it in the control; NULL: none.
+--   test_kernel         VARCHAR         Likewise in the test.
+--   control_shapes      VARCHAR         Shapes that take most of it in the control; NULL if unknown.
+--   test_shapes         VARCHAR         Likewise in the test.
+--   place               VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
+--   control_step_count  BIGINT [count]  Typical steps of the control.
+--   test_step_count     BIGINT [count]  Typical steps of the test.
+--   left_out_count      BIGINT [count]  Steps of both sides that are not typical.
+WITH
+    known AS (
+        SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r
+    ),
+    pair AS (
+        SELECT
+            coalesce(runs[1], k.all_runs[1]) AS control_run,
+            coalesce(runs[2], runs[1], k.all_runs[2]) AS test_run
+        FROM known AS k
+    ),
+    both_contents AS MATERIALIZED (
+        SELECT c.* FROM lib.step_contents(runs, NULL, NULL, include_last_profiler_step) AS c
+    ),
+    control AS MATERIALIZED (
+        SELECT c.*
+        FROM both_contents AS c
+        JOIN pair AS p ON p.control_run = c.run
+        WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+    ),
+    test AS MATERIALIZED (
+        SELECT c.*
+        FROM both_contents AS c
+        JOIN pair AS p ON p.test_run = c.run
+        WHERE lib.wanted(coalesce(test_ranks, ranks), c.rank) AND lib.wanted(coalesce(test_steps, steps), c.step)
+    ),
+    compared AS MATERIALIZED (
+        FROM lib.compared_contents('control', 'test', renamed)
+    )
+SELECT p.control_run, p.test_run, c.*
+FROM compared AS c
+CROSS JOIN pair AS p
+ORDER BY list_position(['step', 'part', 'row'], c.level), abs(c.diff_ns) DESC, c.part, c.what

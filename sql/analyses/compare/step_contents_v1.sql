@@ -1,0 +1,43 @@
+-- What each step's time went to, by part, operator, shapes and kernel: what two runs are compared by.
+--
+-- Every nanosecond of a step is in one row. What runs at once counts in this order: computation, transfer, wait,
+-- copies; within one of these the operation that started first has the time, so that time is self time of the
+-- device. Idle time stands with the operator that ends it. The device works behind its host: its work of a step is
+-- what runs from the first operation that the step launched to the first one of the next, so that each step has
+-- its own kernels, all of them; by how much that time is longer or shorter than the host's step is the part lag,
+-- which may be negative. Names are without what changes from capture to capture. A rank
+-- without device activity is told by its host: the self time of operators on the thread of its steps.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: TraceLens gpu_timeline and diff reports, with every nanosecond in one row
+-- Needs: nothing; steps need the profiler's schedule, shapes need record_shapes=True
+CREATE OR REPLACE MACRO step_contents_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false
+) AS TABLE
+-- Columns:
+--   run        VARCHAR         Run name.
+--   rank       INTEGER         Rank of the process.
+--   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   part       VARCHAR         compute, transfer, wait, memory, idle, host or lag.
+--   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
+--   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it; NULL: none.
+--   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
+--   kernel     VARCHAR         Short name of the kernel; NULL for idle and host time.
+--   root       VARCHAR         Outermost operator around the launch; NULL: none.
+--   place      VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
+--   category   VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
+--   phase      VARCHAR         forward, backward or optimizer; NULL for idle time.
+--   self_ns    BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
+--   dur_ns     BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
+--   op_count   BIGINT [count]  Operations that started.
+SELECT c.*
+FROM lib.step_contents(runs, ranks, steps, include_last_profiler_step) AS c
+ORDER BY ALL

@@ -1,0 +1,42 @@
+-- Whether two sides can be compared: what both say of themselves, fact by fact, and whether they did the same work.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.compared_facts(
+    -- Name of a relation with the columns of lib.run_facts: the control.
+    control_facts,
+    -- The test: a relation with the columns of lib.run_facts.
+    test_facts,
+    -- Name of a relation with the columns of lib.compared_contents.
+    contents
+) AS TABLE
+-- Columns:
+--   place          BIGINT [1]  Place of the fact in the list.
+--   fact           VARCHAR     What is told.
+--   control_value  VARCHAR     What the control says; NULL: nothing.
+--   test_value     VARCHAR     What the test says; likewise.
+--   verdict        VARCHAR     same, unknown (a side does not say), limited (it explains a difference) or not comparable (times answer another question).
+WITH
+    _work AS (
+        SELECT c.same_work_pct, c.paired_pct FROM query_table(contents) AS c WHERE c.level = 'step'
+    )
+SELECT
+    c.place AS place, c.fact AS fact, c.fact_value AS control_value, t.fact_value AS test_value,
+    CASE
+        WHEN c.fact_value IS NULL OR t.fact_value IS NULL THEN 'unknown'
+        WHEN c.fact_value = t.fact_value THEN 'same'
+        ELSE c.severity
+    END AS verdict
+FROM query_table(control_facts) AS c
+JOIN query_table(test_facts) AS t ON t.fact = c.fact
+UNION ALL
+SELECT
+    10, 'same operators and shapes',
+    printf('%.1f %% of busy time', w.same_work_pct), printf('%.1f %% of busy time', w.same_work_pct),
+    CASE
+        WHEN w.same_work_pct IS NULL THEN 'unknown'
+        WHEN w.same_work_pct >= 90 THEN 'same'
+        WHEN w.paired_pct >= 50 THEN 'limited'
+        ELSE 'not comparable'
+    END
+FROM _work AS w

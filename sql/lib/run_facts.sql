@@ -1,0 +1,74 @@
+-- What tells whether runs can be compared: what they ran on, how many ranks, with what software, recorded how.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.run_facts(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run         VARCHAR     Run name.
+--   place       BIGINT [1]  Place of the fact in the list.
+--   fact        VARCHAR     What is told.
+--   fact_value  VARCHAR     What it is; NULL if unknown.
+--   severity    VARCHAR     What another value means: limited or not comparable.
+WITH
+    _known AS (
+        SELECT k.* FROM ranks AS k WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+    ),
+    _models AS (
+        SELECT m.run, string_agg(DISTINCT m.name, ', ' ORDER BY m.name) AS names FROM lib.device_models(runs, ranks) AS m GROUP BY m.run
+    ),
+    _stepped AS (
+        SELECT s.run FROM steps AS s WHERE lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank) GROUP BY s.run
+    ),
+    -- Type of the operands of matrix products, by what most of them have.
+    _products AS (
+        SELECT c.run, c.input_types::JSON ->> (CASE WHEN ends_with(c.name, 'addmm') THEN '$[1]' ELSE '$[0]' END) AS type_name, count(*) AS op_count
+        FROM cpu_ops AS c
+        WHERE
+            c.name IN ('aten::mm', 'aten::addmm', 'aten::bmm', 'aten::_scaled_mm', 'aten::convolution')
+            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        GROUP BY ALL
+    ),
+    _types AS (
+        SELECT p.run, arg_min(p.type_name, (-p.op_count, p.type_name)) AS type_name
+        FROM _products AS p
+        WHERE p.type_name <> ''
+        GROUP BY p.run
+    ),
+    _told AS (
+        SELECT
+            k.run,
+            max(k.world_size)::VARCHAR AS world_size,
+            count(*)::VARCHAR AS rank_count,
+            min(coalesce('CUDA ' || (k.metadata ->> 'cuda_runtime_version'), 'HIP ' || (k.metadata ->> 'hip_runtime_version'))) AS runtime,
+            min(coalesce(k.metadata ->> 'cuda_driver_version', k.metadata ->> 'hip_driver_version')) AS driver,
+            min(k.nccl_version) AS nccl,
+            min(nullif(concat_ws(' ', CASE WHEN k.record_shapes THEN 'shapes' END, CASE WHEN k.with_stack THEN 'stack' END, CASE WHEN k.profile_memory THEN 'memory' END), '')) AS recorded
+        FROM _known AS k
+        GROUP BY k.run
+    ),
+    _facts AS (
+        SELECT t.run, 1 AS place, 'device' AS fact, m.names AS fact_value, 'limited' AS severity FROM _told AS t LEFT JOIN _models AS m ON m.run = t.run
+        UNION ALL
+        SELECT t.run, 2, 'world size', t.world_size, 'not comparable' FROM _told AS t
+        UNION ALL
+        SELECT t.run, 3, 'ranks', t.rank_count, 'limited' FROM _told AS t
+        UNION ALL
+        SELECT t.run, 4, 'steps', CASE WHEN s.run IS NULL THEN 'none recorded' ELSE 'recorded' END, 'limited' FROM _told AS t LEFT JOIN _stepped AS s ON s.run = t.run
+        UNION ALL
+        SELECT t.run, 5, 'type of matrix products', p.type_name, 'limited' FROM _told AS t LEFT JOIN _types AS p ON p.run = t.run
+        UNION ALL
+        SELECT t.run, 6, 'runtime', t.runtime, 'limited' FROM _told AS t
+        UNION ALL
+        SELECT t.run, 7, 'driver', t.driver, 'limited' FROM _told AS t
+        UNION ALL
+        SELECT t.run, 8, 'NCCL', t.nccl, 'limited' FROM _told AS t
+        UNION ALL
+        SELECT t.run, 9, 'recorded with', t.recorded, 'limited' FROM _told AS t
+    )
+SELECT f.run AS run, f.place::BIGINT AS place, f.fact AS fact, f.fact_value AS fact_value, f.severity AS severity
+FROM _facts AS f

@@ -1,0 +1,225 @@
+"""What steps are made of, and what two runs are compared by: nothing is lost, and chance is no change."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from hta_sql import synthetic
+from hta_sql.exports.changes import compare_steps
+from hta_sql.exports.comparison import Side
+from hta_sql.synthetic import JobSpec
+from tests.properties.traces import random_job, write_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hta_sql.exports.changes import Comparison
+    from hta_sql.store.trace_store import TraceStore
+
+SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "2")))
+
+PARTS = {
+    "compute": "compute_ns",
+    "transfer": "exposed_transfer_ns",
+    "wait": "exposed_wait_ns",
+    "memory": "exposed_memory_ns",
+}
+
+SHARES_OF_HOST_STEPS = """
+    WITH windows AS MATERIALIZED (
+        SELECT
+            p.run, p.rank, p.step, row_number() OVER (PARTITION BY p.run, p.rank ORDER BY p.ts) AS window_no,
+            p.ts, p.ts + p.step_ns AS end_ts, p.step_ns
+        FROM step_parts AS p
+        WHERE NOT p.is_common
+    )
+    SELECT w.run, w.rank, w.step, s.part, sum(s.ns)::BIGINT AS ns
+    FROM lib.step_shares('windows', NULL, NULL) AS s
+    JOIN windows AS w ON w.run = s.run AND w.rank = s.rank AND w.window_no = s.window_no
+    GROUP BY ALL
+"""
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A store with two runs of awkward events."""
+    folder = tmp_path_factory.mktemp("job")
+    for run, traces in write_job(random_job(request.param), folder).items():
+        hta_sql.ingest(traces, folder / "job.store", run=run).close()
+    with hta_sql.open(folder / "job.store") as store:
+        yield store
+
+
+def test_contents_sum_to_the_steps(job: TraceStore) -> None:
+    """Each nanosecond of each step is in one row, whatever the events look like."""
+    last = {"include_last_profiler_step": True}
+    sums: dict[tuple[Any, ...], int] = defaultdict(int)
+    for row in job.run("step_contents", **last).records():
+        sums[row["run"], row["rank"], row["step"]] += row["self_ns"]
+    steps = {
+        (row["run"], row["rank"], row["step"]): row["step_ns"]
+        for row in job.run("step_accounting", **last).records()
+        if row["step_ns"] > 0
+    }
+    assert {key: ns for key, ns in sums.items() if key in steps} == steps
+    assert not any(ns for key, ns in sums.items() if key not in steps)
+
+
+def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) -> None:
+    """Two sweeps that have nothing in common but the order of parts."""
+    overlapping = _overlapping(job)
+    shares: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
+    for row in job.sql(SHARES_OF_HOST_STEPS).records():
+        shares[row["run"], row["rank"], row["step"]][row["part"]] = row["ns"]
+    for row in job.run("step_accounting", include_last_profiler_step=True).records():
+        if (row["run"], row["rank"]) in overlapping:
+            continue
+        found = shares.get((row["run"], row["rank"], row["step"]), {})
+        expected = {part: row[column] for part, column in PARTS.items()}
+        expected["idle"] = sum(row[f"idle_{where}_ns"] for where in ("before", "between", "after"))
+        assert found == {part: ns for part, ns in expected.items() if ns or part in found}
+
+
+def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
+    """Ranks of which a step starts before the one before it ends: shares are of windows that do not."""
+    found = set()
+    ends: dict[tuple[str, int], int] = {}
+    for row in job.sql("FROM steps ORDER BY run, rank, ts").records():
+        key = row["run"], row["rank"]
+        if row["ts"] < ends.get(key, row["ts"]):
+            found.add(key)
+        ends[key] = max(ends.get(key, 0), row["ts"] + row["dur"])
+    return found
+
+
+def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
+    """On both sides, at any level; and a run against itself has changed nowhere."""
+    for runs in (["a", "b.run-2"], ["b.run-2", "a"], ["a", "a"]):
+        rows = job.run("comparison", runs=runs, include_last_profiler_step=True).records()
+        for column in ("control_ns", "test_ns", "diff_ns"):
+            step = sum(row[column] for row in rows if row["level"] == "step")
+            assert sum(row[column] for row in rows if row["level"] == "part") == step
+            by_part: dict[str, int] = defaultdict(int)
+            for row in rows:
+                by_part[row["part"]] += row[column] if row["level"] == "row" else 0
+            assert all(
+                by_part[row["part"]] == row[column] for row in rows if row["level"] == "part"
+            )
+        if runs[0] == runs[1]:
+            assert not any(row["diff_ns"] or row["is_change"] for row in rows)
+
+
+BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
+"""Ten steps count."""
+
+
+CHANGED = {
+    "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},
+    "loading": {"seed": 21, "stragglers": {0: 2_000_000, 1: 2_000_000}},
+    "fewer_steps": {"seed": 22, "steps": 7},
+    "deeper": {"seed": 23, "ops_per_layer": 7},
+    "old_names": {"seed": 24, "nccl_names": "old"},
+}
+NOISE = {f"noise{seed}": {"seed": seed} for seed in range(5)}
+
+
+def store_of(jobs: dict[str, dict[str, Any]], folder: Path) -> TraceStore:
+    """Simulate jobs and read each as a run."""
+    for run, options in jobs.items():
+        synthetic.write_job(folder / run, replace(BASE, **options))
+        hta_sql.ingest(folder / run, folder / "job.store", run=run).close()
+    return hta_sql.open(folder / "job.store")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with one job twice over, and with a slower data loader."""
+    jobs = {name: (NOISE | CHANGED)[name] for name in ("noise0", "noise1", "loading")}
+    with store_of(jobs, tmp_path_factory.mktemp("planted")) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with all of them."""
+    with store_of(NOISE | CHANGED, tmp_path_factory.mktemp("many")) as store:
+        yield store
+
+
+def compared(store: TraceStore, control: str, test: str) -> Comparison:
+    """Compare two runs."""
+    return compare_steps(Side(store, control), Side(store, test))
+
+
+def assert_unchanged(told: Comparison) -> None:
+    """Nothing is said to have changed."""
+    assert told.level == "comparable"
+    assert told.step["verdict"] in ("unchanged", "within noise")
+    assert told.changes == []
+
+
+def test_noise_is_no_change(planted: TraceStore) -> None:
+    """A pair that differs by its seed alone."""
+    assert_unchanged(compared(planted, "noise0", "noise1"))
+
+
+@pytest.mark.slow
+def test_no_noise_is_a_change(many: TraceStore) -> None:
+    """Ten such pairs, and one with fewer steps."""
+    for control, test in [*combinations(NOISE, 2), ("noise0", "fewer_steps")]:
+        assert_unchanged(compared(many, control, test))
+
+
+def test_a_slower_data_loader_is_idle_time(planted: TraceStore) -> None:
+    """Two milliseconds a step: slower, and all of it before the host launches."""
+    told = compared(planted, "noise0", "loading")
+    assert told.step["verdict"] == "slower"
+    assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)
+    assert [(row["part"], row["what"]) for row in told.changes] == [("idle", "not launched yet")]
+    assert "beyond noise" in told.message
+    assert "Largest change beyond noise: not launched yet (idle), +" in told.message
+
+
+@pytest.mark.slow
+def test_planted_changes_are_named(many: TraceStore) -> None:
+    """Kernels 3 % slower; more operators; collectives by their old names."""
+    slower = compared(many, "noise0", "slower")
+    assert slower.step["verdict"] == "slower"
+    compute = next(row for row in slower.of_level("part") if row["part"] == "compute")
+    assert compute["verdict"] == "slower"
+    assert 1 < compute["diff_pct"] < 5
+    deeper = compared(many, "noise0", "deeper")
+    assert deeper.step["verdict"] == "slower"
+    assert "added" in {row["verdict"] for row in deeper.changes}
+    old = compared(many, "noise0", "old_names")
+    collectives = [row for row in old.of_level("row") if row["part"] == "transfer"]
+    assert {row["loosest_match"] for row in collectives} == {"operator"}
+
+
+def test_a_comparison_is_an_object_of_known_keys(planted: TraceStore) -> None:
+    """Parts sum to the headline's difference; a run against itself has no changes."""
+    told = compare_steps(Side(planted, "noise0"), Side(planted, "loading")).as_json()
+    headline = told["headline"]
+    assert headline["candidate_ns"] - headline["baseline_ns"] == headline["difference_ns"]
+    assert sum(part["difference_ns"] for part in told["parts"]) == headline["difference_ns"]
+    assert told["comparability"]["level"] == "comparable"
+    assert told["comparability"]["reasons"] == []
+    same = compare_steps(Side(planted, "noise0"), Side(planted, "noise0")).as_json()
+    assert same["changes"] == []
+    assert same["headline"]["message"].startswith("Nothing changed")
+
+
+def test_a_side_without_steps_is_an_error(planted: TraceStore) -> None:
+    """The message names the steps that there are."""
+    with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):
+        compare_steps(Side(planted, "noise0"), Side(planted, "noise0", steps=[99]))
+    with pytest.raises(ValueError, match="not a renaming such as"):
+        compare_steps(Side(planted, "noise0"), Side(planted, "noise0"), renamed=["gemm"])
