@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.style import (
     CHANGE_COLOURS,
+    WIDTH,
     bars_by_name,
+    by_name,
     colours,
+    data,
+    duration_text,
     duration_unit,
     headed,
     labels,
@@ -17,16 +22,126 @@ from hta_sql.charts.style import (
     zoom,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["trace_diff"]
+__all__ = ["comparison", "trace_diff"]
 
 SIDE_COLOURS = ("#0072B2", "#E69F00", "#BBBBBB")
 """Control, test, difference."""
 
 _GROUP = 30
 """Height of the three bars of an operation."""
+
+
+STEP_COLOUR = "#8C96A0"
+"""A whole step, of either side."""
+
+
+def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """From the control's step to the test's, part by part; below, what changed in them, with its noise.
+
+    Args:
+        table: Columns of the analysis ``comparison``.
+        top: Changes to show.
+    """
+    title = "Where the difference of a step went"
+    if table.empty:
+        return nothing(title, "There are no two runs, ranks or steps to compare.")
+    step = table[table["level"] == "step"].iloc[0]
+    parts = table[(table["level"] == "part") & (table["diff_ns"] != 0)]
+    changes = table[(table["level"] == "row") & table["is_change"]].head(top)
+    note = f"{step['test_run']} against {step['control_run']}; means of the steps of all ranks."
+    if parts.empty:
+        return nothing(title, f"Nothing changed: {note}")
+    size, unit = duration_unit(float(max(step["control_ns"], step["test_ns"])))
+    bars = _waterfall(step, parts).assign(
+        start=lambda rows: rows["start"] / size, end=lambda rows: rows["end"] / size
+    )
+    fall = (
+        alt.Chart(data(bars), width=WIDTH)
+        .mark_bar()
+        .encode(
+            y=alt.Y("lane:N", sort=None, title=None),
+            x=alt.X("start:Q", title=f"Time of a step [{unit}]"),
+            x2="end:Q",
+            color=colours({**CHANGE_COLOURS, "step": STEP_COLOUR}, "In the test"),
+            tooltip=[
+                alt.Tooltip("lane:N", title="Part"),
+                alt.Tooltip("told:N", title="Time"),
+                alt.Tooltip("noise:N", title="Noise"),
+            ],
+        )
+    )
+    panels = [fall] if changes.empty else [fall, _changed(changes)]
+    drawn: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
+    return drawn
+
+
+def _waterfall(step: pd.Series[Any], parts: pd.DataFrame) -> pd.DataFrame:
+    """A bar for each part from where the one before it ended, between the steps of both sides."""
+    end = int(step["control_ns"])
+    rows = [_whole(step, "control")]
+    for row in parts.to_dict("records"):
+        diff = int(row["diff_ns"])
+        rows.append(
+            {
+                "lane": row["part"],
+                "start": end,
+                "end": end + diff,
+                "part": "longer" if diff > 0 else "shorter",
+                "noise": _noise_text(row["noise_ns"]),
+                "told": f"{'+' if diff > 0 else '-'}{duration_text(abs(diff))}",
+            }
+        )
+        end += diff
+    return pd.DataFrame([*rows, _whole(step, "test")])
+
+
+def _whole(step: pd.Series[Any], side: str) -> dict[str, Any]:
+    lasts = int(step[f"{side}_ns"])
+    told = {"told": duration_text(lasts), "noise": "", "part": "step"}
+    return {"lane": f"{step[f'{side}_run']} ({side})", "start": 0, "end": lasts, **told}
+
+
+def _noise_text(noise: float) -> str:
+    return "not known: a side has one step" if pd.isna(noise) else f"± {duration_text(noise)}"
+
+
+def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """Bars of what changed beyond noise, each with its noise."""
+    size, unit = duration_unit(float(changes["diff_ns"].abs().max()))
+    names = [
+        f"{what} ({part})" for what, part in zip(changes["what"], changes["part"], strict=True)
+    ]
+    noise = changes["noise_ns"].astype(float).fillna(0)
+    rows = changes.assign(
+        lane=names,
+        short=labels(names),
+        diff=changes["diff_ns"] / size,
+        least=(changes["diff_ns"] - noise) / size,
+        most=(changes["diff_ns"] + noise) / size,
+        side=["longer" if diff > 0 else "shorter" for diff in changes["diff_ns"]],
+        told=[duration_text(abs(diff)) for diff in changes["diff_ns"]],
+        noise=[_noise_text(value) for value in changes["noise_ns"].astype(float)],
+    )
+    columns = ["lane", "short", "diff", "least", "most", "side", "told", "noise", "verdict"]
+    columns += ["control_count", "test_count", "control_kernel", "test_kernel"]
+    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows))
+    bars = base.mark_bar().encode(
+        x=alt.X("diff:Q", title=f"Test less control, of a step [{unit}]"),
+        color=colours(CHANGE_COLOURS, "In the test", field="side"),
+        tooltip=[
+            alt.Tooltip("lane:N", title="What"),
+            alt.Tooltip("verdict:N", title="Change"),
+            alt.Tooltip("told:N", title="Difference"),
+            alt.Tooltip("noise:N", title="Noise"),
+            alt.Tooltip("control_count:Q", title="Times in the control", format=",.4~g"),
+            alt.Tooltip("test_count:Q", title="Times in the test", format=",.4~g"),
+            alt.Tooltip("control_kernel:N", title="Kernel in the control"),
+            alt.Tooltip("test_kernel:N", title="Kernel in the test"),
+        ],
+    )
+    spans = base.mark_rule(color="#333333").encode(x=alt.X("least:Q"), x2="most:Q")
+    told = headed("What changed beyond noise", "The thin line is by how much chance may be off.")
+    return alt.layer(bars, spans, title=told, width=WIDTH)
 
 
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:

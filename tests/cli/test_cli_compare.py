@@ -1,11 +1,11 @@
-"""hta-sql compare: two runs of one store or of two, what changed most first."""
+"""hta-sql compare: two runs of one store or of two, what their steps are made of, what changed."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TRACES = Path(__file__).parents[1] / "traces"
 JSON = ("--format", "json")
+STEPS = ("--steps", "1", "--test-steps", "2", "--include-last-profiler-step")
 
 
 @pytest.fixture(scope="module")
@@ -28,40 +29,71 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_compare_prints_what_the_analysis_says(cli: Cli, runs: Path) -> None:
-    """The same rows as trace_diff; a note where one side has more ranks."""
-    done = cli("compare", f"{runs}:base", f"{runs}:more", "--by-shapes", *JSON)
-    assert done.code == 0
-    assert "1 ranks of base against 2 of more; --ranks and --test-ranks" in done.err
+def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
+    """The keys that programs rely on, with the figures of comparison and comparability."""
+    told = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *STEPS, *JSON).out)
+    assert set(told) == {
+        *("baseline", "candidate", "comparability", "headline", "parts", "changes")
+    }
+    options: dict[str, Any] = {"steps": [1], "test_steps": [2], "include_last_profiler_step": True}
     with hta_sql.open(runs) as store:
-        expected = store.run("trace_diff", runs=["base", "more"], by_shapes=True).arrow()
-    assert json.loads(done.out) == expected.to_pylist()
-
-
-def test_compare_chooses_ranks_steps_and_sides(cli: Cli, runs: Path) -> None:
-    """A run against itself: another step of another rank."""
-    call = ("compare", f"{runs}:more", f"{runs}:more", "--ranks", "0", "--test-ranks", "1")
-    steps = ("--steps", "1", "--test-steps", "2", "--include-last-profiler-step")
-    done = cli(*call, *steps, "--only-side", "device", "--by-short-name", *JSON)
-    assert [(row["name"], row["diff_sum_ns"]) for row in json.loads(done.out)] == [
-        ("gemm", -13000),
-        ("bias", -10000),
-        ("sgemm", -8000),
-        ("Memset (Device)", -2000),
+        rows = store.run("comparison", runs=["base"], **options).records()
+        facts = store.run("comparability", runs=["base"], **options).records()
+    assert told["headline"]["difference_ns"] == rows[0]["diff_ns"] == -100_000
+    assert [part["difference_ns"] for part in told["parts"]] == [
+        row["diff_ns"] for row in rows if row["level"] == "part"
     ]
-    assert "note:" not in done.err
+    assert [change["what"] for change in told["changes"]] == [
+        row["what"] for row in rows if row["level"] == "row" and row["is_change"]
+    ]
+    assert [fact["verdict"] for fact in told["comparability"]["facts"]] == [
+        fact["verdict"] for fact in facts
+    ]
 
 
-def test_compare_folds_steps(cli: Cli, runs: Path) -> None:
-    """Steps of other numbers are one row, unless they are asked for by number."""
-    call = ("compare", f"{runs}:base", f"{runs}:base", "--steps", "1", "--test-steps", "2")
-    for options, steps in (
-        ((), {"ProfilerStep": -100000}),
-        (("--by-step-number",), {"ProfilerStep#1": -200000, "ProfilerStep#2": 100000}),
-    ):
-        done = cli(*call, "--include-last-profiler-step", *options, *JSON)
-        rows = {row["name"]: row["diff_sum_ns"] for row in json.loads(done.out)}
-        assert {n: ns for n, ns in rows.items() if n.startswith("Profiler")} == steps
+def test_compare_tells_people(cli: Cli, runs: Path) -> None:
+    """Whether it can be compared, the headline, the parts of the step, what changed."""
+    done = cli("compare", f"{runs}:base", *STEPS)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "base (steps 1) ▸ base (steps 2): limited"
+    assert "same operators and shapes: 0.0 % of busy time" in lines[1]
+    assert "A step takes 100.000 µs shorter (200.000 µs ▸ 100.000 µs, -50.0 %)" in done.out
+    assert "nothing tells whether that is chance" in done.out
+    assert "aten::addmm" in done.out
+    assert "removed" in done.out
+
+
+def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
+    """In words, and as an empty list."""
+    same = ("compare", f"{runs}:base", f"{runs}:base")
+    assert "Nothing changed: a step takes 200.000 µs on both sides." in cli(*same).out
+    assert json.loads(cli(*same, *JSON).out)["changes"] == []
+
+
+def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
+    """A heading, the headline, tables; names stay text."""
+    done = cli("compare", f"{runs}:base", *STEPS, "--format", "markdown")
+    assert done.out.startswith("### base (steps 1) ▸ base (steps 2): limited")
+    assert "| --- | --- |" in done.out
+    assert "launched, not started" in done.out
+
+
+def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
+    """A rank against another one; and several runs, each against the first."""
+    call = ("compare", f"{runs}:more", "--ranks", "0", "--test-ranks", "1", *JSON)
+    assert json.loads(cli(*call).out)["changes"] == []
+    both = json.loads(cli("compare", f"{runs}:base", f"{runs}:more", f"{runs}:base", *JSON).out)
+    assert [told["candidate"]["run"] for told in both["comparisons"]] == ["more", "base"]
+    reasons = both["comparisons"][0]["comparability"]["reasons"]
+    assert reasons == ["ranks: 1 ▸ 2"]
+
+
+def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
+    """Told that aten::linear is what aten::addmm was, nothing stands under its kind of work."""
+    done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")
+    assert "gemm, forward" not in {change["what"] for change in json.loads(done.out)["changes"]}
+    cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
 
 
 def test_compare_takes_two_stores_and_their_only_runs(
@@ -69,36 +101,23 @@ def test_compare_takes_two_stores_and_their_only_runs(
 ) -> None:
     """The run may be left out where there is one; a chart is drawn on request."""
     done = cli("compare", f"{runs}:base", store, *JSON)
-    assert {row["test_run"] for row in json.loads(done.out)} == {"job"}
-    assert {row["change"] for row in json.loads(done.out)} == {"added", "deleted"}
+    assert json.loads(done.out)["candidate"] == {"store": str(store), "run": "job"}
     chart = tmp_path / "diff.html"
     drawn = cli("compare", f"{runs}:base", store, "--chart", chart)
     assert (drawn.code, drawn.out) == (0, "")
-    assert "What changed most" in chart.read_text(encoding="utf-8")
+    assert "Where the difference of a step went" in chart.read_text(encoding="utf-8")
 
 
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
-    """No run of that name, none given where there are several, nothing behind the colon."""
+    """No run of that name, none given where there are several, nothing behind the colon, no steps."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
     cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
     cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not STORE:RUN")
+    cli("compare", f"{runs}:base").fails(2, "name a second run")
     cli("compare", f"{runs}:base", f"{runs}:more", "--test-ranks", "7").fails(1, "No rank 7")
-
-
-def test_compare_says_what_change_is_of(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """Equally many that take longer are unchanged by count: a note beside the table alone."""
-    call = ("compare", f"{runs}:base", f"{runs}:more")
-    note = "change is by counts alone, diff_pct by duration."
-    assert note in cli(*call).err
-    assert note not in cli(*call, *JSON).err
-    assert note not in cli(*call, "-o", tmp_path / "diff.csv").err
-
-
-def test_compare_of_nothing_says_what_was_asked_for(cli: Cli, runs: Path) -> None:
-    """Steps that there are not come before what the analysis needs."""
-    done = cli("compare", f"{runs}:base", f"{runs}:base", "--steps", "99", "--only-side", "device")
-    assert "No rows. What was given as steps or only_side may have left nothing." in done.out
-    assert "change is" not in done.err
+    cli("compare", f"{runs}:base", f"{runs}:base", "--steps", "99").fails(
+        1, "no such steps", "1, 2"
+    )
 
 
 def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
@@ -109,12 +128,11 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
     done = cli("compare", tmp_path / "one", tmp_path / "two", *JSON)
     assert done.code == 0
     assert f"{tmp_path / 'one'} was read for this once" in done.err
-    rows = json.loads(done.out)
-    assert {(row["control_run"], row["test_run"]) for row in rows} == {("one", "two")}
-    base = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *JSON).out)
-    assert [row["control_sum_ns"] for row in rows] == [row["control_sum_ns"] for row in base]
+    told = json.loads(done.out)
+    assert (told["baseline"]["run"], told["candidate"]["run"]) == ("one", "two")
+    assert told["headline"]["baseline_ns"] == 200_000
     mixed = cli("compare", f"{runs}:base", tmp_path / "two" / "rank0.json", *JSON)
-    assert {row["test_run"] for row in json.loads(mixed.out)} == {"rank0"}
+    assert json.loads(mixed.out)["candidate"]["run"] == "rank0"
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["rank0.json"] * 2
     (tmp_path / "empty").mkdir()
     cli("compare", tmp_path / "empty", tmp_path / "one").fails(1, "No traces in")

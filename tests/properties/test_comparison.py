@@ -121,14 +121,14 @@ BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
 """Ten steps count."""
 
 
-CHANGED = {
+CHANGED: dict[str, dict[str, Any]] = {
     "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},
     "loading": {"seed": 21, "stragglers": {0: 2_000_000, 1: 2_000_000}},
     "fewer_steps": {"seed": 22, "steps": 7},
     "deeper": {"seed": 23, "ops_per_layer": 7},
     "old_names": {"seed": 24, "nccl_names": "old"},
 }
-NOISE = {f"noise{seed}": {"seed": seed} for seed in range(5)}
+NOISE: dict[str, dict[str, Any]] = {f"noise{seed}": {"seed": seed} for seed in range(5)}
 
 
 def store_of(jobs: dict[str, dict[str, Any]], folder: Path) -> TraceStore:
