@@ -116,6 +116,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "cluster_step_trace": ("passes", {}),
     "p2p_pairs": ("pipeline", {}),
     "trace_diff": ("pair", {}),
+    "comparison": ("pair", {}),
     "memory_curve": ("ends", {}),
     "live_at_peak": ("memory", {}),
     "memory_by_operator": ("memory", {}),

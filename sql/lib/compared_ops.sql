@@ -1,7 +1,7 @@
 -- What device activity is called when runs are compared: its operator, shapes, kernel and place, by steady names.
 --
 -- A kernel whose launch is not in the trace has what most launches of the same kernel with the same grid have in
--- its run, else what most of the same name have; of those shapes only where they all have one.
+-- its run, on whatever rank, else what most of the same name have; of those shapes only where they all have one.
 --
 -- Status: stable
 -- Since: 0.1
@@ -28,7 +28,7 @@ WITH
             g.run, g.rank, g.event_id, g.name, g.op_id, g.module_id, g.annotation_id, g.bwd_op_id, g.class, g.collective,
             CASE WHEN g.class = 'communication' THEN concat_ws(' ', g.in_elems, g.elem_type) END AS message,
             {'name': g.name, 'x': g.grid_x, 'y': g.grid_y, 'z': g.grid_z, 'in_elems': g.in_elems} AS same
-        FROM lib.scoped_gpu_ops(runs, ranks, NULL, true) AS g
+        FROM lib.scoped_gpu_ops(runs, NULL, NULL, true) AS g
     ),
     _described AS MATERIALIZED (
         FROM lib.described_ops('_launched')
@@ -86,3 +86,4 @@ SELECT
     CASE WHEN c.class = 'communication' THEN 'communication' ELSE coalesce(c.found.category, c.kernel_category) END AS category,
     coalesce(c.found.phase, 'forward') AS phase
 FROM _completed AS c
+WHERE lib.wanted(ranks, c.rank)

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.compared_windows(
 WITH
     _launched AS (
         SELECT g.run, g.rank, g.step, min(g.ts) AS first_ts, max(g.ts + g.dur) AS last_end
-        FROM lib.scoped_gpu_ops(runs, ranks, NULL, true) AS g
+        FROM lib.scoped_gpu_ops(runs, NULL, NULL, true) AS g
         WHERE g.launch_id IS NOT NULL AND g.dur > 0
         GROUP BY g.run, g.rank, g.step
     ),
@@ -38,7 +38,7 @@ WITH
             p.run, p.rank, p.step, p.is_last, p.step_ns, p.ts, p.ts + p.step_ns AS host_end, o.first_ts, o.last_end,
             lead(p.ts) OVER following AS next_ts,
             lead(o.first_ts) OVER following AS next_first
-        FROM lib.scoped_steps(runs, ranks, NULL, true) AS p
+        FROM lib.scoped_steps(runs, NULL, NULL, true) AS p
         LEFT JOIN _launched AS o ON o.run = p.run AND o.rank = p.rank AND o.step = p.step
         WINDOW following AS (PARTITION BY p.run, p.rank ORDER BY p.ts, p.step)
     ),
@@ -67,4 +67,4 @@ SELECT
 FROM _bordered AS b
 JOIN ranks AS k ON k.run = b.run AND k.rank = b.rank
 LEFT JOIN _usable AS u ON u.run = b.run
-WHERE lib.wanted(steps, b.step) AND (include_last_profiler_step OR NOT (b.is_last AND k.drops_last_step))
+WHERE lib.wanted(ranks, b.rank) AND lib.wanted(steps, b.step) AND (include_last_profiler_step OR NOT (b.is_last AND k.drops_last_step))

@@ -19,6 +19,13 @@ def comm_comp_overlap(rows: Rows) -> Expected:
     return values, {"rect": 2 * 2 * len(rows)}
 
 
+def comparison(rows: Rows) -> Expected:
+    """Both steps and each part that differs, one behind the other; below, bars of what changed."""
+    parts = [row for row in rows if row["level"] == "part" and row["diff_ns"]]
+    changes = [row for row in rows if row["level"] == "row" and row["is_change"]]
+    return {"diff": column(changes, "diff_ns", US)}, {"rect": 2 + len(parts) + len(changes)}
+
+
 def trace_diff(rows: Rows) -> Expected:
     """A bar for each operation that lasts longer or shorter."""
     return {"diff": column(rows, "diff_sum_ns", US)}, {"rect": len(rows)}

@@ -15,6 +15,7 @@ from hta_sql import synthetic
 from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
 from hta_sql.synthetic import JobSpec
+from tests.drawn_marks import visible_marks
 from tests.properties.traces import random_job, write_job
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ def test_a_slower_data_loader_is_idle_time(planted: TraceStore) -> None:
     assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)
     assert [(row["part"], row["what"]) for row in told.changes] == [("idle", "not launched yet")]
     assert "beyond noise" in told.message
+    assert visible_marks(told.rows.chart())["rule"] == 1
     assert "Largest change beyond noise: not launched yet (idle), +" in told.message
 
 
