@@ -10,11 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import duckdb
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 import hta_sql
@@ -23,8 +20,8 @@ from hta_sql.cli import main
 from hta_sql.errors import RankError
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
-from hta_sql.results.result import Result
 from hta_sql.synthetic import JobSpec, write_job
+from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, browser, kernel, section_of
 
 if TYPE_CHECKING:
@@ -245,45 +242,6 @@ def test_the_command_writes_it(
     no = str(tmp_path / "no.html")
     assert main(["report", str(job_store.path), "-o", no, "--ranks", "7"]) == 1
     assert "No rank 7" in capsys.readouterr().err
-
-
-RANKS = 4096
-
-
-class ManyRanks:
-    """A store of one rank that answers as if it had 4,096 of them, each like rank 0, with other times."""
-
-    def __init__(self, store: TraceStore) -> None:
-        self._store = store
-
-    def run(self, name: str, **parameters: Any) -> Result:
-        """Repeat each row for every rank; times grow with the rank."""
-        result = self._store.run(name, **parameters)
-        table = result.arrow()
-        if "rank" not in table.column_names or not len(table):
-            return result
-        table = table.filter(pc.equal(table.column("rank"), 0))
-        size = len(table)
-        places = pa.array([row for _ in range(RANKS) for row in range(size)])
-        ranks = pa.array([rank for rank in range(RANKS) for _ in range(size)], pa.int32())
-        many = table.take(places)
-        for at, field in enumerate(many.schema):
-            column = many.column(at)
-            if field.name == "rank":
-                column = ranks
-            elif field.name.endswith("_ns") and pa.types.is_int64(field.type):
-                column = pc.add(column, pc.cast(ranks, pa.int64()))
-            many = many.set_column(at, field, column)
-        with duckdb.connect() as con:
-            return Result(con.from_arrow(many), result.analysis)
-
-    def ranks(self) -> list[int]:
-        """All of them."""
-        return list(range(RANKS))
-
-    def runs(self) -> list[str]:
-        """The one run."""
-        return self._store.runs()
 
 
 @pytest.fixture(scope="module")
