@@ -26,6 +26,12 @@ PARTS = {
 CHANGES = 15
 """Changes on one screen; JSON has all."""
 
+UNSURE = 5
+"""Lines of what changed and what may be chance, at least."""
+
+UNSURE_SHARE = 0.01
+"""Of the step: what is smaller is not worth a line."""
+
 _NAME = 48
 
 
@@ -40,8 +46,11 @@ def text_lines(comparison: Comparison) -> Iterator[str]:
     yield from _aligned(_part_rows(comparison))
     if comparison.changes:
         yield ""
-        yield from _aligned(_change_rows(comparison))
+        yield from _aligned(_change_rows("what changed", comparison.changes[:CHANGES]))
         yield from _rest(comparison)
+    if unsure := _unsure(comparison):
+        yield ""
+        yield from _aligned(_change_rows("what may be chance", unsure))
 
 
 def markdown_lines(comparison: Comparison) -> Iterator[str]:
@@ -51,7 +60,8 @@ def markdown_lines(comparison: Comparison) -> Iterator[str]:
     yield _in_markdown(comparison.message)
     for reason in (*comparison.reasons, *_notes(comparison)):
         yield f"- {_in_markdown(reason)}"
-    for rows in (_part_rows(comparison), _change_rows(comparison)):
+    changes = _change_rows("what changed", comparison.changes[:CHANGES])
+    for rows in (_part_rows(comparison), changes):
         if len(rows) > 1:
             yield ""
             yield _piped(rows[0])
@@ -97,9 +107,20 @@ def _part_rows(comparison: Comparison) -> list[list[str]]:
     return rows
 
 
-def _change_rows(comparison: Comparison) -> list[list[str]]:
-    rows = [["what changed", "part", "difference", "noise", "times", "", "kernel"]]
-    for row in comparison.changes[:CHANGES]:
+def _unsure(comparison: Comparison) -> list[dict[str, Any]]:
+    """The largest differences that chance may make, where little else is to be told."""
+    least = UNSURE_SHARE * comparison.step["control_ns"]
+    rows = [
+        row
+        for row in comparison.of_level("row")
+        if row["verdict"] == "within noise" and abs(row["diff_ns"]) >= least
+    ]
+    return rows[: max(0, UNSURE - len(comparison.changes))]
+
+
+def _change_rows(head: str, chosen: list[dict[str, Any]]) -> list[list[str]]:
+    rows = [[head, "part", "difference", "noise", "times", "", "kernel"]]
+    for row in chosen:
         difference, noise = _times(row)[2:]
         rows.append(
             [

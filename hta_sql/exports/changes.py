@@ -90,7 +90,8 @@ class Comparison:
             return f"{told} Nothing in it changed so beyond noise."
         most = same_way[0]
         change = f"{most['what']} ({most['part']}), {signed_time(most['diff_ns'])}"
-        return f"{told} Largest change beyond noise: {change}."
+        beyond = "" if step["noise_ns"] is None else " beyond noise"
+        return f"{told} Largest change{beyond}: {change}."
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it for programs; times are ns of a step, ``changes`` without noise."""

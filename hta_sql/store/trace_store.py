@@ -225,6 +225,21 @@ class TraceStore(Closing):
 
         return self._connection.ask(question)
 
+    def compare(self, control: str, test: str, **parameters: Any) -> Result:
+        """Return what changed from one run to another: the analysis ``comparison``.
+
+        Args:
+            control: Run that the test is measured against.
+            test: Run that is measured.
+            **parameters: Its other parameters, such as ``ranks`` and ``test_ranks``.
+
+        Raises:
+            RankError: A run or rank is not in the store.
+            ParameterError: An unknown parameter, or a value of the wrong type.
+            QueryError: The engine failed.
+        """
+        return self.run("comparison", runs=[control, test], **parameters)
+
     def describe(self, name: str, version: int | None = None) -> SqlObject:
         """Return what an analysis takes, returns and means."""
         return load_library().find(name, version)

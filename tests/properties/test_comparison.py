@@ -219,6 +219,14 @@ def test_a_comparison_is_an_object_of_known_keys(planted: TraceStore) -> None:
     assert same["headline"]["message"].startswith("Nothing changed")
 
 
+def test_a_store_compares_its_runs(planted: TraceStore) -> None:
+    """The same rows as between any two sides."""
+    rows = planted.compare("noise0", "loading")
+    assert rows.records() == compared(planted, "noise0", "loading").rows.records()
+    with pytest.raises(ValueError, match="noise7"):
+        planted.compare("noise0", "noise7")
+
+
 def test_a_side_without_steps_is_an_error(planted: TraceStore) -> None:
     """The message names the steps that there are."""
     with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):
