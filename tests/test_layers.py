@@ -25,7 +25,7 @@ MAX_LINES = 400
 ROOMS = (
     *("errors", "_version", "words", "machine", "closing"),
     *("synthetic", "library", "traces", "charts", "results", "store", "ingestion", "api"),
-    *("critical_path", "overlay", "exports", "report"),
+    *("critical_path", "overlay", "exports", "report", "agents"),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
 """The rooms in the order in which data flows: a room imports only rooms before it."""

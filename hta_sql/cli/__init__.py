@@ -28,6 +28,7 @@ from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.listing import list_
 from hta_sql.cli.materialize import materialize
+from hta_sql.cli.mcp import mcp
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.publish import publish
 from hta_sql.cli.report import report
@@ -52,6 +53,7 @@ COMMANDS: list[click.Command] = [
     publish,
     catalog,
     materialize,
+    mcp,
     demo,
 ]
 """Every command, in the order in which a new user meets them."""

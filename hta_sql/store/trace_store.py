@@ -148,12 +148,19 @@ class TraceStore(Closing):
 
         return self._connection.ask(question)
 
-    def sql(self, query: str, parameters: Mapping[str, Any] | list[Any] | None = None) -> Result:
+    def sql(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | list[Any] | None = None,
+        *,
+        most_rows: int | None = None,
+    ) -> Result:
         """Ask one SQL query of the tables, analyses and macros.
 
         Args:
             query: SQL in DuckDB's dialect.
             parameters: Values for ``$name`` or ``?`` in the query.
+            most_rows: Rows to fetch, at most; None: all.
 
         Raises:
             QueryError: The engine refused or failed it; the message is the engine's.
@@ -162,7 +169,8 @@ class TraceStore(Closing):
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             checked = sandbox.checked(con, query) if sandbox else query
-            return Result(con.sql(checked, params=parameters))
+            relation = con.sql(checked, params=parameters)
+            return Result(relation if most_rows is None else relation.limit(most_rows))
 
         return self._connection.ask(question)
 

@@ -1,0 +1,50 @@
+"""``hta-sql mcp``: stores as tools of an agent."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from hta_sql.cli.options import STORE
+
+
+@click.command(short_help="Serve stores to an agent (Model Context Protocol).")
+@click.argument("stores", type=STORE, nargs=-1, required=True, metavar="STORE...")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Rows of an answer, at most.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Interrupt a question after this time.",
+)
+def mcp(*, stores: tuple[Path, ...], rows: int, seconds: float) -> None:
+    """Serve STOREs on stdin and stdout to a client of the Model Context Protocol.
+
+    Its tools list, describe and run analyses, ask SQL that reads the store and nothing else, give
+    the doctor's findings and advice, and compare runs. Needs pip install 'hta_sql[mcp]'.
+    """
+    from hta_sql.agents.answers import Limits  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.agents.server import make_server  # noqa: PLC0415
+    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
+
+    with ExitStack() as opened:
+        found = {
+            name: opened.enter_context(TraceStore(path, safe=True))
+            for name, path in _named(stores).items()
+        }
+        make_server(found, Limits(rows, seconds)).run()
+
+
+def _named(stores: tuple[Path, ...]) -> dict[str, Path]:
+    """Name each store by its folder, or by its path where two have the same."""
+    names = [path.name for path in stores]
+    return {path.name if names.count(path.name) == 1 else str(path): path for path in stores}

@@ -1,0 +1,183 @@
+"""hta-sql mcp, asked by the official client: in this process, and as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+import hta_sql
+from hta_sql.agents.answers import Answers, Limits
+from hta_sql.agents.server import ANALYSES, SCHEMA, make_server
+from hta_sql.errors import QueryError
+from tests.questions.job import trace
+
+TOOLS = [
+    *("open_store", "list_analyses", "describe", "run", "sql", "doctor", "advice", "compare"),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """The job of the questions, opened as the server does."""
+    folder = tmp_path_factory.mktemp("mcp")
+    (folder / "rank0.json").write_text(json.dumps(trace()), encoding="utf-8")
+    hta_sql.ingest(folder / "rank0.json", folder / "job.store", run="job").close()
+    with hta_sql.TraceStore(folder / "job.store", safe=True) as opened:
+        yield opened
+
+
+def asked(
+    store: hta_sql.TraceStore, *calls: tuple[str, dict[str, Any]], **limits: Any
+) -> list[Any]:
+    """Call tools one after the other over a client; the text of an error is its answer."""
+
+    async def talk() -> list[Any]:
+        async with Client(make_server({"job.store": store}, Limits(**limits))) as client:
+            return [_told(await client.call_tool(name, given)) for name, given in calls]
+
+    return asyncio.run(talk())
+
+
+def _told(result: Any) -> Any:
+    if result.is_error:
+        return result.content[0].text
+    return result.structured_content or json.loads(result.content[0].text)
+
+
+def test_the_tools_say_what_they_are_for(store: hta_sql.TraceStore) -> None:
+    """Each has words; the resources are there."""
+
+    async def talk() -> tuple[Any, Any, Any]:
+        async with Client(make_server({"job.store": store}, Limits())) as client:
+            tools = await client.list_tools()
+            schema = await client.read_resource(SCHEMA)
+            resources = await client.list_resources()
+            return tools.tools, resources.resources, schema.contents[0]
+
+    tools, resources, schema = asyncio.run(talk())
+    assert [tool.name for tool in tools] == TOOLS
+    assert all(len(tool.description) > 30 for tool in tools)
+    assert {str(resource.uri) for resource in resources} == {SCHEMA, ANALYSES}
+    assert "## gpu_ops" in schema.text
+    assert "- dur BIGINT [ns]" in schema.text
+
+
+def test_a_store_says_what_to_ask_first(store: hta_sql.TraceStore) -> None:
+    """Runs, and the next tools."""
+    (told,) = asked(store, ("open_store", {}))
+    assert told["stores"] == ["job.store"]
+    assert [run["run"] for run in told["runs"]] == ["job"]
+    assert told["next"][0].startswith("doctor")
+
+
+def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None:
+    """Why it idles, what costs most, what to do: with units, and what to look at next."""
+    idle, costs, advice = asked(
+        store,
+        ("run", {"name": "idle_causes", "parameters": {"level": "annotation"}, "limit": 1}),
+        ("run", {"name": "operator_table"}),
+        ("advice", {"runs": ["job"]}),
+    )
+    assert "DataLoader" in idle["rows"][0]["name"]
+    assert idle["units"]["idle_ns"] == "ns"
+    assert idle["is_truncated"]
+    by_name = {row["name"]: row for row in costs["rows"]}
+    assert by_name["aten::mm"]["device_self_ns"] == 300_000
+    assert {"data_loading"} <= {row["rule"] for row in advice["advice"]}
+    assert all(step.startswith("run ") for step in advice["next"])
+
+
+def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
+    """Each of the page has rows, as on the command line."""
+    page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")
+    names = list(dict.fromkeys(re.findall(r"`hta-sql run STORE (\w+)`", page)))
+    assert len(names) > 10
+    answers = asked(store, *(("run", {"name": name}) for name in names))
+    empty = [name for name, told in zip(names, answers, strict=True) if not told["rows"]]
+    assert empty == []
+
+
+def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
+    """A run against itself has no changes."""
+    both = {"run": "job"}
+    (told,) = asked(store, ("compare", {"control": both, "test": both}))
+    assert told["changes"] == []
+    assert told["headline"]["message"].startswith("Nothing changed")
+
+
+def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_path: Path) -> None:
+    """Rows are bounded and the answer says so; files, settings and writes are refused."""
+    rows, refused, written, wrong, plan = asked(
+        store,
+        ("sql", {"query": "SELECT event_id FROM events ORDER BY event_id", "limit": 2}),
+        ("sql", {"query": "SELECT * FROM read_text('/etc/hostname')"}),
+        ("sql", {"query": f"COPY (SELECT 1) TO '{tmp_path / 'x.csv'}'"}),
+        ("sql", {"query": "SELECT nope FROM gpu_ops"}),
+        ("sql", {"query": "EXPLAIN SELECT count(*) FROM gpu_ops"}),
+    )
+    assert len(rows["rows"]) == 2
+    assert rows["is_truncated"]
+    assert rows["row_count"] is None
+    assert "Only queries that read are allowed here, not the function read_text" in refused
+    assert not (tmp_path / "x.csv").exists()
+    assert isinstance(written, str)
+    assert "nope" in wrong
+    assert "physical_plan" in str(plan["rows"])
+
+
+def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
+    """The nearest name, the parameters that there are, the runs that there are."""
+    name, parameter, run, other, none = asked(
+        store,
+        ("run", {"name": "idle_cause"}),
+        ("run", {"name": "idle_causes", "parameters": {"lvl": "x"}}),
+        ("run", {"name": "kpis", "parameters": {"runs": ["nope"]}}),
+        ("open_store", {"store": "other"}),
+        ("run", {"name": "kpis", "limit": 0}),
+    )
+    assert "idle_causes" in name
+    assert "lvl" in parameter
+    assert "job" in run
+    assert "job.store" in other
+    assert "1 or more" in none
+
+
+def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
+    """After the time of the server; the next question is answered."""
+    answers = Answers(store, Limits(seconds=0.3))
+    began = time.monotonic()
+    with pytest.raises(QueryError, match=r"Interrupted after 0\.3 s"):
+        answers.sql("SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b", None)
+    assert time.monotonic() - began < 20
+    assert answers.sql("SELECT 1 AS one", None)["rows"] == [{"one": 1}]
+
+
+def test_values_are_plain(store: hta_sql.TraceStore) -> None:
+    """What JSON has no word for is text; long texts are cut, and say so."""
+    query = "SELECT 'x'::VARCHAR.repeat(5000) AS long, 'nan'::DOUBLE AS odd, DATE '2026-01-02' AS day, [1.5::DECIMAL(4,2)] AS parts, 'ab'::BLOB AS raw"
+    (row,) = Answers(store, Limits()).sql(query, None)["rows"]
+    assert row["long"].endswith("… (5,000 characters)")
+    assert (row["odd"], row["day"], row["parts"]) == ("nan", "2026-01-02", ["1.50"])
+    assert row["raw"] == "2 bytes"
+
+
+def test_the_command_serves_a_client(store: hta_sql.TraceStore) -> None:
+    """As an agent starts it: a process, over its stdin and stdout."""
+
+    async def talk() -> Any:
+        arguments = ["-m", "hta_sql", "mcp", str(store.path)]
+        async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
+            return _told(await client.call_tool("run", {"name": "step_accounting"}))
+
+    told = asyncio.run(talk())
+    assert told["row_count"] == 1
+    assert told["rows"][0]["compute_ns"] > 0
