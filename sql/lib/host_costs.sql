@@ -46,7 +46,7 @@ WITH
         GROUP BY ALL
     ),
     _costs AS (
-        SELECT p.run, p.rank, 'garbage collection' AS kind, regexp_replace(p.name, ' at 0x[0-9a-fA-F]+', '') AS subject, 1 AS event_count, p.ts, p.dur, 0 AS device_ns, p.event_id
+        SELECT p.run, p.rank, 'garbage collection' AS kind, lib.frame_name(p.name) AS subject, 1 AS event_count, p.ts, p.dur, 0 AS device_ns, p.event_id
         FROM python_calls AS p
         WHERE
             (p.name = 'Python GC' OR regexp_matches(p.name, '^<built-in (function|method) collect[ >]'))

@@ -41,7 +41,7 @@ WITH
     ),
     _siblings AS (
         SELECT
-            p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, regexp_replace(c.name, ' at 0x[0-9a-fA-F]+', '') AS name,
+            p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, lib.frame_name(c.name) AS name,
             coalesce(lag(c.name) OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id), '') AS previous
         FROM _calls AS c
         JOIN _places AS p
