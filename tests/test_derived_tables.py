@@ -33,8 +33,8 @@ def store(tmp_path: Path) -> Path:
 
 
 def rows_of(store: Path) -> list[list[tuple[object, ...]]]:
-    """Ask for everything."""
-    with hta_sql.open(store) as opened:
+    """Ask for everything, and keep nothing."""
+    with hta_sql.TraceStore(store, safe=True) as opened:
         return [opened.sql(f"FROM {name} ORDER BY ALL").rows() for name in TABLES]
 
 
@@ -83,6 +83,26 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
         assert opened.run("collectives").rows()
         assert not is_missing(store)
         assert before.rows()
+
+
+def test_a_query_keeps_what_it_names(store: Path) -> None:
+    """Views and macros, directly or through others; a query of other tables leaves the store alone."""
+    with hta_sql.open(store) as opened:
+        assert opened.sql("SELECT count(*) FROM gpu_ops").rows()
+        assert is_missing(store)
+        assert opened.sql("SELECT count(*) FROM step_accounting(ranks := [0])").rows()
+        assert not is_missing(store)
+
+
+def test_the_command_keeps_what_its_query_names(store: Path) -> None:
+    """Before it opens the store for reading only; without a right to write it answers all the same."""
+    query = "SELECT count(*) AS n FROM kpis"
+    with store_lock(store_folder(store)):
+        answered = CliRunner().invoke(program, ["sql", str(store), query])
+        assert answered.exit_code == 0
+    assert is_missing(store)
+    assert CliRunner().invoke(program, ["sql", str(store), query]).exit_code == 0
+    assert not is_missing(store)
 
 
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:

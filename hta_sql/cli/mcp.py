@@ -34,8 +34,11 @@ def mcp(*, stores: tuple[Path, ...], rows: int, seconds: float) -> None:
     """
     from hta_sql.agents.answers import Limits  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.agents.server import make_server  # noqa: PLC0415
+    from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
+    for store in stores:
+        materialize_for(store, "step_parts")
     with ExitStack() as opened:
         found = {
             name: opened.enter_context(TraceStore(path, safe=True))

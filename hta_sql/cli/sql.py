@@ -98,7 +98,9 @@ def sql(
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
+    from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
 
+    materialize_for(store, text)
     with hta_sql.TraceStore(store, safe=not unsafe) as opened:
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
     send(result, format_name, output, limit)

@@ -134,6 +134,13 @@ class Library:
             self._reads_derived[about.path] = any(one in self.derived for one in used)
         return self._reads_derived[about.path]
 
+    def asks_derived(self, query: str) -> bool:
+        """Say whether a query names what reads derived tables, as far as its words tell."""
+        words = set(_WORD.findall(query))
+        objects = (*self.analyses, *self.macros, *self.tables)
+        named = (o for o in objects if words & {o.name, o.base_name})
+        return any(self.reads_derived(one) for one in named)
+
     @cached_property
     def _reads_derived(self) -> dict[Path, bool]:
         return {}

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import duckdb
 
-from hta_sql.errors import QueryError
+from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.store.catalog import open_for_computing, publish_manifest
 from hta_sql.store.columns import stored_files
 from hta_sql.store.derived import computed, missing_tables
 from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.locks import store_lock
+from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.manifest import (
     CATALOG,
     KeptTable,
@@ -93,12 +93,28 @@ def forget(folder: StoreFolder, paths: Collection[str]) -> None:
     publish_manifest(folder, manifest.without_kept(paths))
 
 
-def materialize(store: Store, runs: Collection[str] | None = None) -> list[KeptTable]:
+def materialize_for(store: Store, query: str) -> None:
+    """Compute what a query reads of derived tables, before the store is opened for reading only.
+
+    Without them the engine computes them anew in each place that names them, which may take
+    minutes. Where they cannot be kept it does so still.
+    """
+    if load_library().asks_derived(query):
+        try:
+            materialize(store, lock_timeout=0)
+        except (OSError, HtaSqlError) as error:
+            log.info("Derived tables of %s are not kept: %s", store, error)
+
+
+def materialize(
+    store: Store, runs: Collection[str] | None = None, *, lock_timeout: float = LOCK_TIMEOUT_S
+) -> list[KeptTable]:
     """Compute the derived tables that a store does not keep yet; returns them.
 
     Args:
         store: The store.
         runs: Runs to compute; None: all.
+        lock_timeout: Seconds to wait for an ingest that is writing it.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
@@ -107,7 +123,7 @@ def materialize(store: Store, runs: Collection[str] | None = None) -> list[KeptT
     """
     folder = store_folder(store)
     manifest_bytes(folder)
-    with store_lock(folder):
+    with store_lock(folder, lock_timeout):
         try:
             return keep_derived(folder, load_library(), runs)
         except duckdb.Error as error:

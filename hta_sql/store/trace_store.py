@@ -165,6 +165,8 @@ class TraceStore(Closing):
         Raises:
             QueryError: The engine refused or failed it; the message is the engine's.
         """
+        if load_library().asks_derived(query):
+            self._connection.keep(self.runs())
         sandbox = self._connection.opened().sandbox
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
