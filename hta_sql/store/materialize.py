@@ -14,11 +14,12 @@ import duckdb
 from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
+from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import open_for_computing, publish_manifest
 from hta_sql.store.columns import stored_files
 from hta_sql.store.derived import computed, missing_tables
 from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.locks import LOCK_TIMEOUT_S, store_lock
+from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
     CATALOG,
     KeptTable,
