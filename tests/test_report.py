@@ -18,6 +18,7 @@ import hta_sql
 from hta_sql import charts
 from hta_sql.cli import main
 from hta_sql.errors import RankError
+from hta_sql.library.objects import load_library
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
 from hta_sql.synthetic import JobSpec, write_job
@@ -93,7 +94,7 @@ def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: Tr
 def test_every_topic_has_its_analyses(page: Path) -> None:
     """Each has a chart or rows, or says why not; and the SQL that made them."""
     text = page.read_text(encoding="utf-8")
-    sections = [section for topic in topics() for section in topic.sections]
+    sections = [section for topic in topics(load_library()) for section in topic.sections]
     assert {"temporal_breakdown", "gpu_kernel_types", "rank_health"} <= {s.name for s in sections}
     for section in sections:
         markup = section_of(text, section.name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hta_sql.errors import ParameterError, QueryError
 from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.library.objects import SqlObject
 
 if TYPE_CHECKING:
     from hta_sql.results.result import Result
@@ -66,7 +66,7 @@ class Answers:
 
     def run(self, name: str, parameters: Mapping[str, Any], limit: int | None) -> Answer:
         """Run an analysis with these parameters."""
-        found = load_library().find(name)
+        found = self._store.library.find(name)
         result = self._asked(lambda: self._store.run(name, **parameters))
         return {
             "analysis": found.name,

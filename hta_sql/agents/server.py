@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql._version import __version__
 from hta_sql.agents.answers import Answer, Answers, Limits, described
 from hta_sql.errors import ExtraNotInstalledError, HtaSqlError, ParameterError
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.library.objects import Library, SqlObject
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -46,10 +46,20 @@ def make_server(stores: Mapping[str, TraceStore], limits: Limits) -> MCPServer[A
         "hta_sql", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
     asked = {name: Answers(store, limits) for name, store in stores.items()}
-    for tool in Tools(asked).listed():
+    library = next(iter(stores.values())).library
+    for tool in Tools(asked, library).listed():
         server.tool()(_with_errors(tool))
-    server.resource(SCHEMA, title="Tables and columns")(schema_text)
-    server.resource(ANALYSES, title="Analyses, their parameters and columns")(analyses_text)
+
+    @server.resource(SCHEMA, title="Tables and columns")
+    def schema_text() -> str:
+        """Tables and their columns, with units."""
+        return "\n\n".join(map(_object_text, library.tables))
+
+    @server.resource(ANALYSES, title="Analyses, their parameters and columns")
+    def analyses_text() -> str:
+        """Analyses with their parameters and columns."""
+        return "\n\n".join(map(_object_text, library.newest()))
+
     return server
 
 
@@ -70,8 +80,9 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
 class Tools:
     """The tools of a server; ``store`` is one of the names that open_store lists, the first by default."""
 
-    def __init__(self, stores: Mapping[str, Answers]) -> None:
+    def __init__(self, stores: Mapping[str, Answers], library: Library) -> None:
         self._stores = stores
+        self._library = library
 
     def listed(self) -> list[Callable[..., Answer]]:
         """List them in the order in which an agent meets them."""
@@ -84,7 +95,7 @@ class Tools:
 
     def list_analyses(self, topic: str | None = None) -> Answer:
         """List the analyses: name, topic, what each says. Some topics: timeline, communication, kernels."""
-        found = load_library().newest_by_topic()
+        found = self._library.newest_by_topic()
         return {
             "analyses": [
                 {"name": a.base_name, "topic": a.topic, "says": a.summary}
@@ -96,9 +107,8 @@ class Tools:
 
     def describe(self, name: str) -> Answer:
         """Say what an analysis or a table such as gpu_ops takes and returns, with units."""
-        library = load_library()
-        tables = {table.name: table for table in library.tables}
-        return described(tables[name] if name in tables else library.find(name))
+        tables = {table.name: table for table in self._library.tables}
+        return described(tables[name] if name in tables else self._library.find(name))
 
     def run(
         self,
@@ -153,16 +163,6 @@ class Tools:
         if store is not None and store not in self._stores:
             raise ParameterError(f"No store {store!r}; there are: {', '.join(self._stores)}.")
         return self._stores[store or next(iter(self._stores))]
-
-
-def schema_text() -> str:
-    """Tables and their columns, with units."""
-    return "\n\n".join(_object_text(table) for table in load_library().tables)
-
-
-def analyses_text() -> str:
-    """Analyses with their parameters and columns."""
-    return "\n\n".join(_object_text(found) for found in load_library().newest())
 
 
 def _object_text(found: SqlObject) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import click
 
 from hta_sql.cli.options import INTEGERS
-from hta_sql.library.objects import Parameter, SqlObject, load_library
+from hta_sql.library.objects import Library, Parameter, SqlObject
 
 VALUELESS = frozenset({"-h", "--help"})
 """Options of ``run`` itself that take no value."""
@@ -76,7 +78,7 @@ def _split_names(
     return [name for value in values for name in value.split(",") if name] or None
 
 
-def scan(args: Sequence[str]) -> tuple[list[str], int | None]:
+def scan(args: Sequence[str], library: Library) -> tuple[list[str], int | None]:
     """Find the arguments and ``--version`` before the options are known.
 
     An option that is not known to take no value is assumed to take one.
@@ -94,15 +96,23 @@ def scan(args: Sequence[str]) -> tuple[list[str], int | None]:
             positionals.append(arg)
         elif arg.startswith("--version="):
             version = arg.partition("=")[2]
-        elif "=" not in arg and arg not in _flags() and not _has_value_attached(arg):
+        elif "=" not in arg and arg not in _flags(library) and not _has_value_attached(arg):
             waiting = arg
     return positionals, _integer(version)
 
 
-def _flags() -> frozenset[str]:
+def folders_in(args: Sequence[str]) -> list[str] | None:
+    """Find the values of ``--analyses``, which say what options there are; None without any."""
+    apart = [value for option, value in pairwise(args) if option == "--analyses"]
+    joined = [arg.partition("=")[2] for arg in args if arg.startswith("--analyses=")]
+    # What is no folder is told where the option is read.
+    return [folder for folder in (*apart, *joined) if Path(folder).is_dir()] or None
+
+
+def _flags(library: Library) -> frozenset[str]:
     names = {
         option_name(parameter)
-        for analysis in load_library().analyses
+        for analysis in library.analyses
         for parameter in analysis.parameters
         if parameter.type == "BOOLEAN"
     }

@@ -19,7 +19,16 @@ from hta_sql.cli.options import STORE
     help="Build catalog_relative.duckdb as well: for clients that see the store under another "
     "path. Start them in the store's folder, or SET file_search_path = '/its/path'.",
 )
-def catalog(*, store: Path, relative: bool) -> None:
+@click.option(
+    "--analyses",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Put the analyses of your own in this folder into the store: whoever opens its catalog "
+    "from now on has their views. In place of those that were put there before. May be repeated.",
+)
+@click.option("--no-analyses", "shipped_only", is_flag=True, help="Take them out again.")
+def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_only: bool) -> None:
     """Rebuild the catalog of a STORE: its views and macros; no data changes.
 
     Needed after a store was moved or copied, or to give an old store the analyses of a newer
@@ -27,16 +36,21 @@ def catalog(*, store: Path, relative: bool) -> None:
     """
     import hta_sql  # noqa: PLC0415
     from hta_sql.library.objects import load_library  # noqa: PLC0415
+    from hta_sql.library.own import library_with  # noqa: PLC0415
     from hta_sql.store.catalog import build_catalog  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
 
+    if analyses and shipped_only:
+        raise click.UsageError("--analyses puts some in, --no-analyses takes them out: give one")
     started = time.monotonic()
-    manifest, library = read_manifest(store), load_library()
-    path = build_catalog(store, library, relative=relative)
+    manifest = read_manifest(store)
+    library = load_library() if shipped_only else library_with(analyses) if analyses else None
+    with logged(verbose=False):
+        path = build_catalog(store, library, relative=relative)
+        # Which warns of runs that are left out.
+        with hta_sql.open(store, analyses=()) as opened:
+            count = len(opened.sql("SELECT DISTINCT name FROM analyses"))
     note(
         f"Built {path} in {time.monotonic() - started:.1f} s: {len(manifest.runs())} runs, "
-        f"{len(manifest.entries)} ranks, {len(library.tables)} tables, "
-        f"{len(library.analyses)} analyses."
+        f"{len(manifest.entries)} ranks, {len(load_library().tables)} tables, {count} analyses."
     )
-    with logged(verbose=False):
-        hta_sql.open(store).close()  # which warns of runs that are left out

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
+from hta_sql.cli.options import analyses_option
 from hta_sql.errors import AnalysisNotFoundError, nearest
-from hta_sql.library.objects import Column, Parameter, SqlObject, load_library
+from hta_sql.library.objects import Column, Library, Parameter, SqlObject
+from hta_sql.library.own import LIB, library_with
 
 _LABEL = 11
 _WIDEST = 110
@@ -18,14 +21,17 @@ _WIDEST = 110
 @click.command(short_help="Describe an analysis, a table or a macro.")
 @click.argument("name")
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@analyses_option
 @click.option("--sql", "shows_sql", is_flag=True, help="Print the SQL file instead.")
-def describe(name: str, version: int | None, shows_sql: bool) -> None:
+def describe(
+    *, name: str, version: int | None, analyses: tuple[Path, ...] | None, shows_sql: bool
+) -> None:
     """Describe an analysis, a table or a lib macro: parameters, columns, units.
 
     NAME is a name as in `hta-sql list`, with or without version, a table such as gpu_ops, or a
     macro such as lib.merged_intervals.
     """
-    found = find_object(name, version)
+    found = find_object(name, library_with(analyses), version)
     if shows_sql:
         click.echo(found.text, nl=False)
         return
@@ -33,13 +39,12 @@ def describe(name: str, version: int | None, shows_sql: bool) -> None:
         click.echo(line)
 
 
-def find_object(name: str, version: int | None = None) -> SqlObject:
+def find_object(name: str, library: Library, version: int | None = None) -> SqlObject:
     """Find an analysis, table or macro; a macro of an analysis' name is found as lib.NAME.
 
     Raises:
         AnalysisNotFoundError: No such name; the message has the nearest of all kinds.
     """
-    library = load_library()
     shared = {found.name: found for found in (*library.tables, *library.macros)}
     found = shared.get(name.removeprefix("lib."))
     if found and version is None and not library.versions(name):
@@ -57,7 +62,7 @@ def find_object(name: str, version: int | None = None) -> SqlObject:
 
 
 def _lines(found: SqlObject) -> Iterator[str]:
-    is_macro = found.path.parent.name == "lib"
+    is_macro = found.topic == LIB
     yield click.style(f"lib.{found.name}" if is_macro else found.name, bold=True)
     yield from _wrapped(found.full_description)
     yield ""

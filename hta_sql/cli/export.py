@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import INTEGERS, STORE
+from hta_sql.cli.options import INTEGERS, STORE, analyses_option
 from hta_sql.words import counted
 
 EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb", "speedscope")
@@ -34,6 +34,7 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
 )
 @click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
 @click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
+@analyses_option
 def export(
     *,
     store: Path,
@@ -42,6 +43,7 @@ def export(
     output: Path,
     runs: tuple[str, ...],
     ranks: list[int] | None,
+    analyses: tuple[Path, ...] | None,
 ) -> None:
     """Write analyses and tables of a STORE as files.
 
@@ -64,7 +66,7 @@ def export(
             f"hta-sql sql {store} 'FROM NAME' -o {output}"
         )
     chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
-    with hta_sql.open(store) as opened:
+    with hta_sql.open(store, analyses=analyses) as opened:
         written = write(opened, output, chosen, Selection(names, runs, ranks or ()))
     for part in written:
         if part.left_out:

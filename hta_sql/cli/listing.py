@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import STORE, output_options
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.cli.options import STORE, analyses_option, output_options
+from hta_sql.library.objects import SqlObject
+from hta_sql.library.own import library_with
 from hta_sql.words import printable, rank_spans
 
 if TYPE_CHECKING:
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
 
 @click.command("list", short_help="List the analyses, or what is in a store.")
 @click.argument("store", type=STORE, required=False)
+@analyses_option
 @output_options
 def list_(
-    store: Path | None, format_name: str | None, output: Path | None, limit: int | None
+    *,
+    store: Path | None,
+    analyses: tuple[Path, ...] | None,
+    format_name: str | None,
+    output: Path | None,
+    limit: int | None,
 ) -> None:
     """List the analyses by topic; with a STORE, also its runs and ranks.
 
@@ -29,9 +36,10 @@ def list_(
     """
     from hta_sql.store.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
 
+    library = library_with(analyses)
     entries = read_manifest(store).entries if store else []
     if format_name in (None, "table") and output is None:
-        for line in (*_run_lines(entries), *_analysis_lines(load_library().newest())):
+        for line in (*_run_lines(entries), *_analysis_lines(library.newest())):
             click.echo(line)
         return
     import pyarrow as pa  # noqa: PLC0415
@@ -39,7 +47,7 @@ def list_(
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.results.display import TableRows  # noqa: PLC0415
 
-    rows = [_rank_row(e) for e in entries] if store else [_row(a) for a in load_library().analyses]
+    rows = [_rank_row(e) for e in entries] if store else [_row(a) for a in library.analyses]
     send(TableRows(pa.Table.from_pylist(rows)), format_name, output, limit)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hta_sql.cli.options import STORE
+from hta_sql.cli.options import STORE, analyses_option
 
 
 @click.command(short_help="Serve stores to an agent (Model Context Protocol).")
@@ -26,7 +26,10 @@ from hta_sql.cli.options import STORE
     show_default=True,
     help="Interrupt a question after this time.",
 )
-def mcp(*, stores: tuple[Path, ...], rows: int, seconds: float) -> None:
+@analyses_option
+def mcp(
+    *, stores: tuple[Path, ...], rows: int, seconds: float, analyses: tuple[Path, ...] | None
+) -> None:
     """Serve STOREs on stdin and stdout to a client of the Model Context Protocol.
 
     Its tools list, describe and run analyses, ask SQL that reads the store and nothing else, give
@@ -41,7 +44,7 @@ def mcp(*, stores: tuple[Path, ...], rows: int, seconds: float) -> None:
         materialize_for(store, "step_parts")
     with ExitStack() as opened:
         found = {
-            name: opened.enter_context(TraceStore(path, safe=True))
+            name: opened.enter_context(TraceStore(path, safe=True, analyses=analyses))
             for name, path in _named(stores).items()
         }
         make_server(found, Limits(rows, seconds)).run()

@@ -167,6 +167,19 @@ def output_options(command: Command) -> Command:
     return command
 
 
+def analyses_option(command: Command) -> Command:
+    """Add ``--analyses``: folders, None where none is given."""
+    return click.option(
+        "--analyses",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        multiple=True,
+        callback=lambda _ctx, _param, folders: folders or None,
+        metavar="DIR",
+        show_default="$HTA_SQL_ANALYSES",
+        help="Folder with analyses of your own, beside the shipped ones. May be repeated.",
+    )(command)
+
+
 def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
     """Refuse a file that no chart can be drawn into, before anything is computed."""
     if value and value.suffix.lower() not in CHART_SUFFIXES:

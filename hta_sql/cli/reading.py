@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened_or_read(traces: str) -> Iterator[tuple[TraceStore, bool]]:
+def opened_or_read(
+    traces: str, analyses: Sequence[Path] | None = None
+) -> Iterator[tuple[TraceStore, bool]]:
     """Open the store, or the one inside the folder of traces, else read the traces.
+
+    Args:
+        traces: A store, a folder of traces or a trace.
+        analyses: Folders of own analyses; None: those of the environment.
 
     Yields:
         The store, and whether it was made for this; such a one is gone afterwards.
@@ -29,32 +35,32 @@ def opened_or_read(traces: str) -> Iterator[tuple[TraceStore, bool]]:
     for store in (folder, folder / STORE_NAME):
         # Shards that nobody has put together are told where a store is opened.
         if (store / MANIFEST).exists() or (store / SHARDS).is_dir():
-            with hta_sql.TraceStore(store) as opened:
+            with hta_sql.TraceStore(store, analyses=analyses) as opened:
                 yield opened, False
             return
-    with (
-        tempfile.TemporaryDirectory(prefix="hta_sql_") as temporary,
-        hta_sql.ingest(traces, temporary) as opened,
-    ):
-        yield opened, True
+    with tempfile.TemporaryDirectory(prefix="hta_sql_") as temporary:
+        hta_sql.ingest(traces, temporary).close()
+        with hta_sql.TraceStore(temporary, analyses=analyses) as opened:
+            yield opened, True
 
 
 @contextmanager
-def asked(path: Path) -> Iterator[TraceStore]:
+def asked(path: Path, analyses: Sequence[Path] | None = None) -> Iterator[TraceStore]:
     """Open a store to be asked; what is there and is none is read into a temporary one.
 
     Args:
         path: A store, a folder of traces or a trace.
+        analyses: Folders of own analyses; None: those of the environment.
     """
     import hta_sql  # noqa: PLC0415
 
     with ExitStack() as opened:
         if path.exists():
             with logged(verbose=False):
-                store, is_new = opened.enter_context(opened_or_read(str(path)))
+                store, is_new = opened.enter_context(opened_or_read(str(path), analyses))
             if is_new:
                 note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
         else:
-            store = opened.enter_context(hta_sql.TraceStore(path))
+            store = opened.enter_context(hta_sql.TraceStore(path, analyses=analyses))
         with logged(verbose=False):
             yield store

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import STORE, scope_options
+from hta_sql.cli.options import STORE, analyses_option, scope_options
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
@@ -21,6 +21,7 @@ from hta_sql.cli.options import STORE, scope_options
     help="The HTML file.",
 )
 @scope_options
+@analyses_option
 @click.option("--title", help="Title of the page.", show_default="names of the runs")
 @click.option(
     "--rows",
@@ -35,6 +36,7 @@ def report(
     output: Path,
     runs: list[str] | None,
     ranks: list[int] | None,
+    analyses: tuple[Path, ...] | None,
     title: str | None,
     rows: int,
 ) -> None:
@@ -48,7 +50,7 @@ def report(
     from hta_sql.report import write_report  # noqa: PLC0415
 
     started = time.perf_counter()
-    with asked(store) as opened:
+    with asked(store, analyses) as opened:
         write_report(
             opened,
             output,

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from hta_sql.cli.analysis_options import analysis_options, scan
+from hta_sql.cli.analysis_options import analysis_options, folders_in, scan
 from hta_sql.cli.failures import HELP_COMMAND
-from hta_sql.cli.options import STORE, chart_option, output_options
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.cli.options import STORE, analyses_option, chart_option, output_options
+from hta_sql.library.objects import SqlObject
+from hta_sql.library.own import library_with
 
 _ANALYSIS = "hta_sql.analysis"
 _PARAMS = "hta_sql.params"
@@ -21,8 +22,8 @@ class AnalysisCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the analysis first, then parse with its options."""
-        positionals, version = scan(args)
-        library = load_library()
+        library = library_with(folders_in(args))
+        positionals, version = scan(args, library)
         known = {name for a in library.analyses for name in (a.name, a.base_name)}
         name = next(iter(positionals[1:2]), None)
         if name is None and positionals and positionals[0] in known:
@@ -83,6 +84,7 @@ class AnalysisCommand(click.Command):
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
 @click.argument("name")
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@analyses_option
 @output_options
 @chart_option
 def run(
@@ -90,6 +92,7 @@ def run(
     store: Path,
     name: str,
     version: int | None,
+    analyses: tuple[Path, ...] | None,
     format_name: str | None,
     output: Path | None,
     limit: int | None,
@@ -106,7 +109,7 @@ def run(
     from hta_sql.cli.reading import asked  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
-    with asked(store) as opened:
+    with asked(store, analyses) as opened:
         result = interruptible(opened, lambda: opened.run(name, version=version, **given))
         if chart:
             send_chart(result, chart)

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from hta_sql.cli.options import STORE, output_options
+from hta_sql.cli.options import STORE, analyses_option, output_options
 
 SCRIPTS = str(Path(sys.executable).parent)
 """Where an extra of this environment installs its commands."""
@@ -68,6 +68,7 @@ def _typed(text: str) -> Any:
     is_flag=True,
     help="Also allow other files, ATTACH, COPY, extensions, settings, several statements.",
 )
+@analyses_option
 @output_options
 def sql(
     *,
@@ -76,6 +77,7 @@ def sql(
     file: IO[str] | None,
     parameters: tuple[tuple[str, Any], ...],
     unsafe: bool,
+    analyses: tuple[Path, ...] | None,
     format_name: str | None,
     output: Path | None,
     limit: int | None,
@@ -91,22 +93,23 @@ def sql(
     hta-sql sql job.store "FROM temporal_breakdown(ranks := [0])" --format csv
     """  # noqa: D301 - click's mark for lines that stay as they are
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
-        _start_terminal_client(store)
+        _start_terminal_client(store, analyses)
         return
     _check_order(store, query)
     text = _query_text(query, file)
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
+    from hta_sql.library.own import library_with  # noqa: PLC0415
     from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
 
-    materialize_for(store, text)
-    with hta_sql.TraceStore(store, safe=not unsafe) as opened:
+    materialize_for(store, text, library_with(analyses))
+    with hta_sql.TraceStore(store, safe=not unsafe, analyses=analyses) as opened:
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
     send(result, format_name, output, limit)
 
 
-def _start_terminal_client(store: Path) -> None:
+def _start_terminal_client(store: Path, analyses: tuple[Path, ...] | None) -> None:
     """Hand the terminal to harlequin, over the catalog, read-only."""
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
 
@@ -116,7 +119,9 @@ def _start_terminal_client(store: Path) -> None:
             'Give a query: hta-sql sql STORE "FROM analyses". For an editor in the terminal: '
             "pip install 'hta_sql[tui]', then hta-sql sql STORE"
         )
-    with hta_sql.open(store) as opened:  # says what is wrong with it, and renews its catalog
+    with hta_sql.open(
+        store, analyses=analyses
+    ) as opened:  # says what is wrong with it, and renews its catalog
         catalog = opened.catalog_path
     ended = subprocess.run(  # noqa: S603 - the program that the user installed, no shell
         [program, "--read-only", catalog], check=False

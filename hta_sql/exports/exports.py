@@ -16,7 +16,6 @@ from hta_sql.errors import (
     nearest,
 )
 from hta_sql.exports.speedscope import write_speedscope
-from hta_sql.library.objects import load_library
 from hta_sql.results.result import Result
 from hta_sql.traces.writing import replacing
 
@@ -102,7 +101,7 @@ def export(
     if format_name not in ("csv", "parquet", "xlsx"):
         known = "parquet, csv, xlsx, duckdb, speedscope"
         raise ParameterError(f"No format {format_name!r}; there are: {known}.")
-    names = selection.names or [a.base_name for a in load_library().newest_by_topic()]
+    names = selection.names or [a.base_name for a in store.library.newest_by_topic()]
     tables = {name: _reader(store, name, selection) for name in names}
     if format_name == "xlsx":
         return _write_sheets(tables, path)
@@ -114,7 +113,7 @@ Reader = Callable[[], Result]
 
 def _reader(store: TraceStore, name: str, selection: Selection) -> Reader:
     """Say how the rows of an analysis or a table are got, once they are wanted."""
-    library = load_library()
+    library = store.library
     runs, ranks = list(selection.runs) or None, list(selection.ranks) or None
     if name in {table.name for table in library.tables}:
         return lambda: store.table(name, runs=runs, ranks=ranks)

@@ -12,7 +12,6 @@ import duckdb
 from hta_sql.errors import QueryError, StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.files import stored_columns
-from hta_sql.library.objects import load_library
 from hta_sql.store.template import CONFIG, template
 from hta_sql.traces.writing import replacing
 
@@ -56,7 +55,7 @@ def write_portable(
     path.parent.mkdir(parents=True, exist_ok=True)
     scope = Scope(runs=list(runs) or None, ranks=list(ranks) or None)
     with replacing(path) as partial:
-        shutil.copyfile(template(load_library()), partial)
+        shutil.copyfile(template(store.library), partial)
         try:
             with duckdb.connect(str(partial), config=CONFIG) as con:
                 return _fill(con, store, scope)
@@ -77,7 +76,7 @@ def _fill(
         con.execute(drop)
         ((counts[name],),) = con.execute(create, scope).fetchall()
     con.execute(sqltext.detach(_SOURCE))
-    for name in load_library().derived_columns():
+    for name in store.library.derived_columns():
         # As the store has them, of all its ranks: what is left out here has been waited for as well.
         rows = store.table(name, **scope).arrow()
         con.register(_SOURCE, rows)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import duckdb
 
+from hta_sql.errors import LibraryError
 from hta_sql.library import sqltext
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.data_tables import data_views
-from hta_sql.library.files import stored_columns
+from hta_sql.library.files import Columns, stored_columns
 from hta_sql.library.objects import Column, Library, SqlObject
 
 MICROSECONDS = "us"
@@ -31,34 +35,133 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         con.execute(derived.text)
         _comment(con, "MACRO TABLE", f"derived.{derived.name}", derived)
     for analysis in library.analyses:
-        con.execute(analysis.text)
-        _comment(con, "MACRO TABLE", analysis.name, analysis)
+        _create_version(con, analysis)
     for analysis in library.newest():
-        con.execute(_unversioned_macro(analysis))
-        con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
-        _comment(con, "MACRO TABLE", analysis.base_name, analysis)
-        _comment(con, "VIEW", analysis.base_name, analysis)
+        _create_unversioned(con, analysis)
     _create_list_of_analyses(con, library)
-    _create_microsecond_views(con, library)
-    # Computed by each question, until a store keeps it. Last: what reads a derived table is bound
-    # five times, each with all that computes it where that is there already (12 s instead of 4).
+    con.execute(sqltext.create_schema(MICROSECONDS))
+    for about in (*library.tables, *library.newest()):
+        _create_microsecond_view(con, about)
+    _compute_derived(con, library)
+    con.execute("COMMIT")
+
+
+def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Create what a library adds to the shipped one, which is there, in one transaction.
+
+    Raises:
+        LibraryError: The engine refuses a file; the message says which line.
+    """
+    con.execute("SET python_enable_replacements = false")  # no variable of ours is a table
+    con.execute("BEGIN")
+    _create_empty(con, "derived", library.derived_columns())
+    own = library.own
+    for about in (*own.macros, *own.analyses):
+        with naming(about):
+            create_one(con, about)
+    for about in own.newest():
+        with naming(about):
+            _create_unversioned(con, about)
+            _create_microsecond_view(con, about)
+    _create_list_of_analyses(con, library)
+    _compute_derived(con, library)
+    con.execute("COMMIT")
+
+
+_REFUSED_WORD = re.compile(r'"(\w+)"|name (\w+) does not')
+_REFUSED_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+
+
+@contextmanager
+def naming(about: SqlObject) -> Iterator[None]:
+    """Turn what the engine says about a file into an error that names it, and the line.
+
+    Raises:
+        LibraryError: The engine refused it.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        said = str(error).partition("\n")[0]
+        line = refused_line(about, error)
+        raise LibraryError(f"{about.path}:{line}: the engine refuses it: {said}.") from error
+
+
+def refused_line(about: SqlObject, error: duckdb.Error) -> int:
+    """Find the line of a file that the engine means.
+
+    In a macro it may be off by one, so that the word it names says more.
+    """
+    said = _REFUSED_LINE.search(str(error))
+    lines = about.text.splitlines()
+    near = int(said.group(1)) if said else len(lines)
+    found = _REFUSED_WORD.findall(str(error).partition("\n")[0])
+    word = max((one or other for one, other in found), key=len, default=None)
+    meant = [number for number, line in enumerate(lines, 1) if word and word in line]
+    return min(meant, key=lambda number: abs(number - near), default=near if said else 1)
+
+
+def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
+    """Create a macro or an analysis that others wrote: one statement that creates what it says.
+
+    Raises:
+        LibraryError: It holds another statement, or has the name of a function of the engine.
+        duckdb.Error: The engine refuses it.
+    """
+    kinds = [statement.type.name for statement in con.extract_statements(about.text)]
+    if kinds != ["CREATE"]:
+        words = ", ".join(kinds)
+        raise LibraryError(f"{about.path}:1: a file is one CREATE statement, this one: {words}.")
+    question = "FROM duckdb_functions() WHERE internal AND function_name = ?"
+    if about.version and con.execute(question, [about.base_name]).fetchall():
+        raise LibraryError(
+            f"{about.path}:1: {about.base_name} is a function of the engine; rename it."
+        )
+    if about.version:
+        _create_version(con, about)
+        return
+    con.execute(about.text)
+    _comment(con, "MACRO" if about.is_scalar else "MACRO TABLE", f"lib.{about.name}", about)
+
+
+def _create_version(con: duckdb.DuckDBPyConnection, analysis: SqlObject) -> None:
+    con.execute(analysis.text)
+    _comment(con, "MACRO TABLE", analysis.name, analysis)
+
+
+def _create_unversioned(con: duckdb.DuckDBPyConnection, analysis: SqlObject) -> None:
+    con.execute(_unversioned_macro(analysis))
+    con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
+    _comment(con, "MACRO TABLE", analysis.base_name, analysis)
+    _comment(con, "VIEW", analysis.base_name, analysis)
+
+
+def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
+    """Have each question compute the derived tables, until a store keeps them.
+
+    Last: what reads a derived table is bound five times, each with all that computes it where that
+    is there already (12 s instead of 4).
+    """
     for derived in library.derived:
         columns = library.derived_columns()[derived.base_name]
         con.execute(sqltext.derived_view(derived.base_name, columns, (), derived.name))
-    con.execute("COMMIT")
 
 
 def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create the schemas, and what the views of the library read: tables without rows."""
     for schema in ("stored", "lib", "derived"):
         con.execute(sqltext.create_schema(schema))
-    for schema, columns in (("stored", stored_columns()), ("derived", library.derived_columns())):
-        for name, kinds in columns.items():
-            con.execute(sqltext.values_view(f"{schema}.{sqltext.identifier(name)}", kinds, []))
+    _create_empty(con, "stored", stored_columns())
+    _create_empty(con, "derived", library.derived_columns())
     con.execute(argument_columns())
     for statement in data_views(library.tables):
         con.execute(statement)
     con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
+
+
+def _create_empty(con: duckdb.DuckDBPyConnection, schema: str, columns: Columns) -> None:
+    for name, kinds in columns.items():
+        con.execute(sqltext.values_view(f"{schema}.{sqltext.identifier(name)}", kinds, []))
 
 
 RANK_SCOPE = {
@@ -72,19 +175,17 @@ RANK_SCOPE = {
 """What a store knows of each rank beside its files."""
 
 
-def _create_microsecond_views(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Give dashboards, which show what a column holds, every view in microseconds."""
-    con.execute(sqltext.create_schema(MICROSECONDS))
-    for about in (*library.tables, *library.newest()):
-        columns = [microsecond_column(column) for column in about.columns]
-        values = [
-            (sqltext.identifier(old.name) + ("" if new is old else " / 1000"), new.name)
-            for old, new in zip(about.columns, columns, strict=True)
-        ]
-        view = f"{MICROSECONDS}.{sqltext.identifier(about.base_name)}"
-        base = f"main.{sqltext.identifier(about.base_name)}"
-        con.execute(sqltext.renaming_view(view, base, values))
-        _comment(con, "VIEW", view, replace(about, columns=tuple(columns)))
+def _create_microsecond_view(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
+    """Give dashboards, which show what a column holds, a view in microseconds."""
+    columns = [microsecond_column(column) for column in about.columns]
+    values = [
+        (sqltext.identifier(old.name) + ("" if new is old else " / 1000"), new.name)
+        for old, new in zip(about.columns, columns, strict=True)
+    ]
+    view = f"{MICROSECONDS}.{sqltext.identifier(about.base_name)}"
+    base = f"main.{sqltext.identifier(about.base_name)}"
+    con.execute(sqltext.renaming_view(view, base, values))
+    _comment(con, "VIEW", view, replace(about, columns=tuple(columns)))
 
 
 def microsecond_column(column: Column) -> Column:

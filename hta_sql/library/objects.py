@@ -1,13 +1,15 @@
 """Finds and parses the files under sql/: what they are called, take, return and mean.
 
-Names, types and defaults come from the DDL; the comments add words and units.
-Whether the two agree with the engine is checked by tests/sql_rules.
+Names, types and defaults come from the DDL; the comments add words and units. Whether the two
+agree with the engine is checked by :mod:`hta_sql.library.rules`. Analyses of a team's own come
+beside those of this installation: :mod:`hta_sql.library.own`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -29,6 +31,13 @@ _CALLED = re.compile(r"\blib\.(\w+)\(")
 _FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from|Report): (.+)$")
 _WORD = re.compile(r"\w+")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
+
+REPORT = re.compile(
+    r"first|table|chart|at most (?P<ranks>\d+) ranks|(?P<name>\w+) := (?P<value>\d+)"
+)
+"""What the line ``Report: first; chart; at most 64 ranks`` of an analysis may say: that it opens its topic,
+that it has a section without a figure, or a figure without rows, that it says nothing to people above so
+many ranks, and values that keep a result as small as a page needs it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,12 @@ class SqlObject:
         return self.facts.get("Status", "stable")
 
     @property
+    def report(self) -> list[str]:
+        """What the header says about its section of a report: :data:`REPORT`."""
+        line = self.facts.get("Report")
+        return line.split("; ") if line else []
+
+    @property
     def full_description(self) -> str:
         """Summary and description, as published in the catalog."""
         return f"{self.summary}\n\n{self.description}".strip()
@@ -105,6 +120,23 @@ class Library:
     analyses: tuple[SqlObject, ...]
     derived: tuple[SqlObject, ...] = ()
     """What computes derived tables, those that others stand on first."""
+    shipped: Library | None = None
+    """What this one adds macros and analyses to; None where it adds to none."""
+
+    @property
+    def own(self) -> Library:
+        """Return only what is not shipped."""
+        known = {about.path for about in (*self.base.macros, *self.base.analyses)}
+        return Library(
+            tables=(),
+            macros=tuple(about for about in self.macros if about.path not in known),
+            analyses=tuple(about for about in self.analyses if about.path not in known),
+        )
+
+    @property
+    def base(self) -> Library:
+        """Return what this one adds to; itself where it adds to none."""
+        return self.shipped or self
 
     def derived_columns(self) -> Columns:
         """Name the columns of the derived tables, as their views document them."""
@@ -118,6 +150,8 @@ class Library:
     @cached_property
     def derived_digests(self) -> dict[str, str]:
         """Name the SQL by which each derived table is computed: table ─▶ hash of all it stands on."""
+        if self.shipped:
+            return self.shipped.derived_digests
         return {
             about.base_name: hashlib.sha256(
                 "\n".join(
@@ -213,7 +247,7 @@ def parse_library(root: Path) -> Library:
         tables=_ordered_tables(
             tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))
         ),
-        macros=tuple(parse_file(p) for p in _lib_order(sorted((root / "lib").glob("*.sql")))),
+        macros=lib_order(parse_file(p) for p in sorted((root / "lib").glob("*.sql"))),
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
         derived=tuple(newest[name] for name in sorted(newest)),
     )
@@ -227,24 +261,24 @@ def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
     return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
 
 
-def _lib_order(paths: list[Path]) -> list[Path]:
+def lib_order(macros: Iterable[SqlObject]) -> tuple[SqlObject, ...]:
     """A macro that calls another one comes behind it: the engine binds on creation."""
-    by_name = {path.stem: path for path in paths}
-    called = {
-        path: _CALLED.findall(_without_comments(path.read_text(encoding="utf-8"))) for path in paths
-    }
-    ordered: list[Path] = []
+    by_name = {macro.name: macro for macro in macros}
+    ordered: dict[str, SqlObject] = {}
+    waiting: set[str] = set()
 
-    def place(path: Path) -> None:
-        if path in ordered:
+    def place(name: str) -> None:
+        if name in ordered or name in waiting:
             return
-        for name in sorted(set(called[path]) & by_name.keys() - {path.stem}):
-            place(by_name[name])
-        ordered.append(path)
+        waiting.add(name)
+        called = _CALLED.findall(_without_comments(by_name[name].text))
+        for other in sorted(set(called) & by_name.keys()):
+            place(other)
+        ordered[name] = by_name[name]
 
-    for path in paths:
-        place(path)
-    return ordered
+    for name in by_name:
+        place(name)
+    return tuple(ordered.values())
 
 
 def _without_comments(text: str) -> str:
@@ -257,7 +291,18 @@ def parse_file(path: Path) -> SqlObject:
     Raises:
         LibraryError: The file does not have the form that all of them have.
     """
-    text = path.read_text(encoding="utf-8")
+    try:
+        return parse_text(path, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise LibraryError(f"{path}:1: it cannot be read: {error}") from error
+
+
+def parse_text(path: Path, text: str) -> SqlObject:
+    """Parse the text of a file of the library.
+
+    Raises:
+        LibraryError: It does not have the form that all of them have.
+    """
     header = []
     for line in text.splitlines():
         if not line.startswith("--"):
@@ -269,11 +314,11 @@ def parse_file(path: Path) -> SqlObject:
     declared = macro or view
     if not declared:
         raise LibraryError(
-            f"{path}: no 'CREATE OR REPLACE MACRO name(' with one parameter a line, and no "
+            f"{path}:1: no 'CREATE OR REPLACE MACRO name(' with one parameter a line, and no "
             "'CREATE OR REPLACE VIEW name AS'. Copy the form of another file in the folder."
         )
     if not header or not prose[0].strip():
-        raise LibraryError(f"{path}: start with a comment that says in one line what it answers.")
+        raise LibraryError(f"{path}:1: start with a comment that says in one line what it answers.")
     blank = prose.index("") if "" in prose else len(prose)
     return SqlObject(
         path=path,
@@ -281,17 +326,18 @@ def parse_file(path: Path) -> SqlObject:
         summary=" ".join(prose[:blank]),
         description="\n".join(prose[blank:]).strip(),
         facts=facts,
-        parameters=tuple(_parameters(path, macro.group(2))) if macro else (),
+        parameters=tuple(_parameters(path, text, macro)) if macro else (),
         columns=tuple(_columns(declared.group(1), text[declared.end() :])),
         text=text,
         is_scalar=bool(macro and not macro.group(3)),
     )
 
 
-def _parameters(path: Path, block: str) -> list[Parameter]:
+def _parameters(path: Path, text: str, macro: re.Match[str]) -> list[Parameter]:
     found: list[Parameter] = []
     doc: list[str] = []
-    for line in block.splitlines():
+    first = text.count("\n", 0, macro.start(2)) + 1
+    for number, line in enumerate(macro.group(2).splitlines(), first):
         stripped = line.strip()
         if stripped.startswith("--"):
             doc.append(stripped[2:].strip())
@@ -299,7 +345,7 @@ def _parameters(path: Path, block: str) -> list[Parameter]:
             found.append(Parameter(match.group(1), match.group(2), match.group(3), " ".join(doc)))
             doc = []
         elif stripped:
-            raise LibraryError(f"{path}: cannot read the parameter line {stripped!r}.")
+            raise LibraryError(f"{path}:{number}: cannot read the parameter line {stripped!r}.")
     return found
 
 

@@ -15,6 +15,9 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "VARCHAR": (str,),
     "BOOLEAN": (bool,),
 }
+TYPES = tuple(_SCALARS)
+"""What a parameter may be, or a list of."""
+
 _WORDS = {
     "BIGINT": "an integer",
     "INTEGER": "an integer",

@@ -63,7 +63,7 @@ def write_report(
     scope: dict[str, Any] = {"runs": list(runs) if runs else None}
     scope["ranks"] = list(ranks) if ranks else None
     given = {key: value for key, value in scope.items() if value is not None}
-    contents = topics()
+    contents = topics(store.library)
     names = [section.name for topic in contents for section in topic.sections]
     total = len(names) + 1
     report = progress or _silent

@@ -1,16 +1,15 @@
 """What a report holds, in which order: the analyses that have a figure, and those that ask for a table.
 
-Each gets its section by itself, in the topic of its folder; its header says the rest: :data:`SAID`.
+Each gets its section by itself, in the topic of its folder; its header says the rest: :data:`~hta_sql.library.objects.REPORT`.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from hta_sql.charts import FIGURES
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.library.objects import REPORT, Library, SqlObject
 
 TOPICS = {
     "timeline": "Where the time goes",
@@ -26,11 +25,6 @@ TOPICS = {
     "health": "The traces themselves",
 }
 """Folder under sql/analyses ─▶ heading, in the order of the page; other folders follow."""
-
-SAID = re.compile(r"first|table|chart|at most (?P<ranks>\d+) ranks|(?P<name>\w+) := (?P<value>\d+)")
-"""What the line ``Report: first; chart; at most 64 ranks`` of an analysis may say: that it opens its topic,
-that it has a section without a figure, or a figure without rows, that it says nothing to people above so
-many ranks, and values that keep a result as small as a page needs it."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +52,10 @@ class Topic:
     sections: tuple[Section, ...]
 
 
-def topics() -> list[Topic]:
+def topics(library: Library) -> list[Topic]:
     """List what a report holds."""
-    chosen = [a for a in load_library().newest() if a.base_name in FIGURES or "table" in said(a)]
-    chosen.sort(key=lambda a: ("first" not in said(a), a.base_name))
+    chosen = [a for a in library.newest() if a.base_name in FIGURES or "table" in a.report]
+    chosen.sort(key=lambda a: ("first" not in a.report, a.base_name))
     keys = [*TOPICS, *sorted({a.topic for a in chosen} - set(TOPICS))]
     return [
         Topic(key, TOPICS.get(key, key.replace("_", " ").capitalize()), sections)
@@ -70,15 +64,9 @@ def topics() -> list[Topic]:
     ]
 
 
-def said(analysis: SqlObject) -> list[str]:
-    """List what the header of an analysis says about its section."""
-    line = analysis.facts.get("Report")
-    return line.split("; ") if line else []
-
-
 def _section(analysis: SqlObject) -> Section:
-    words = said(analysis)
-    found = [match for word in words if (match := SAID.fullmatch(word))]
+    words = analysis.report
+    found = [match for word in words if (match := REPORT.fullmatch(word))]
     return Section(
         analysis,
         has_chart=analysis.base_name in FIGURES,

@@ -42,9 +42,10 @@ from hta_sql.store.manifest import (
     manifest_content,
     parse_manifest,
 )
+from hta_sql.store.own_analyses import put_own, with_those_of_store
 from hta_sql.store.remote_binding import known_columns
 from hta_sql.store.runs import is_run_name, is_unix_time
-from hta_sql.store.template import CONFIG, Config, library_digest, template
+from hta_sql.store.template import BESIDE, CONFIG, Config, library_digest, template
 from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.traces.writing import replacing
 
@@ -58,6 +59,12 @@ class Identity:
     location: str
     manifest: str
     library: str
+
+    def serves(self, wanted: Identity) -> bool:
+        """Whether a catalog has what is wanted; it may have analyses of a team besides."""
+        beside = BESIDE in wanted.library
+        library = self.library if beside else self.library.partition(BESIDE)[0]
+        return replace(self, library=library) == wanted
 
 
 def identity_of(folder: StoreFolder, library: Library) -> Identity:
@@ -83,7 +90,9 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
 
     Args:
         store: The store.
-        library: Tables, macros and analyses; default: those of this installation.
+        library: Tables, macros and analyses; default: those of this installation, and those that
+            were put into the store. What it adds to the shipped ones is put into it: from then on
+            each of its catalogs has them.
         relative: Build :data:`RELATIVE_CATALOG` beside it as well, and return that. From then on
             it is rebuilt with the other.
 
@@ -91,6 +100,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
         StoreNotFoundError: There is no store at that path.
         StoreVersionError: It was written with other table definitions.
         StoreError: An ingest is writing it, for longer than we wait.
+        LibraryError: The engine refuses a file of the library.
     """
     folder = store_folder(store)
     manifest_bytes(folder)
@@ -99,6 +109,9 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
             f"{folder.root!r} is no folder of this machine: it has no relative catalog."
         )
     with store_lock(folder):
+        if library:
+            template(library)  # which finds what is wrong with it
+            put_own(folder, library)
         write_catalog(folder, library, relative=relative)
     return Path(folder.path(RELATIVE_CATALOG if relative else CATALOG))
 
@@ -130,6 +143,8 @@ def _write(
     publishes: bool = False,
 ) -> None:
     """Build catalogs aside; then, where it is new, replace the manifest, and then the catalogs."""
+    if not library.shipped:
+        library = with_those_of_store(folder, library)
     with ExitStack() as ready:
         if folder.local:
             built = ready.enter_context(replacing(folder.local / CATALOG))
@@ -157,7 +172,8 @@ def private_catalog(
     It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
     were lost since it was built, or files of derived tables that broke.
     """
-    place = cache_folder("catalogs") / digest_of(folder.root.encode())[:16]
+    whose = [folder.root, *sorted({str(about.path.parent) for about in library.own.analyses})]
+    place = cache_folder("catalogs") / digest_of("\n".join(whose).encode())[:16]
     parts = (*astuple(identity), *sorted(lost), *sorted(broken))
     target = place / f"{digest_of(repr(parts).encode())[:24]}.duckdb"
     if target.exists():
@@ -177,7 +193,7 @@ def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
     try:
         target.write_bytes(folder.read(CATALOG))
         with duckdb.connect(str(target), read_only=True) as con:
-            if built_from(con) == identity:
+            if (built := built_from(con)) and built.serves(identity):
                 return True
     except (OSError, duckdb.Error) as error:
         log.debug("No catalog to copy from %s: %s", folder.root, error)

@@ -18,13 +18,14 @@ import duckdb
 
 from hta_sql.closing import Closing
 from hta_sql.errors import QueryError, StoreError, StoreVersionError
-from hta_sql.library.objects import Library, load_library
+from hta_sql.library.objects import Library
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.derived import missing_tables
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
+from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.template import Config
 from hta_sql.store.unreadable import unreadable_kept, unreadable_runs
@@ -54,14 +55,18 @@ class Connection(Closing):
     Args:
         folder: Where the store is.
         config: Settings of the engine.
+        library: Tables, macros and analyses.
         safe: Lock the engine down, and have a sandbox check what others ask.
     """
 
     _after_fork = False
     """Whether this process has instances of a parent, whose threads it has not."""
 
-    def __init__(self, folder: StoreFolder, config: Config, *, safe: bool) -> None:
+    def __init__(
+        self, folder: StoreFolder, config: Config, library: Library, *, safe: bool
+    ) -> None:
         self.closed = False
+        self._library = library
         self._folder = folder
         self._config = config
         self._safe = safe
@@ -120,13 +125,14 @@ class Connection(Closing):
             local = self._folder.local and not self._lost and not self._broken
             if not wanted or self._safe or not local:
                 return
-            library = load_library()
+            library = self._library.base
             if not missing_tables(read_manifest(self._folder), library, wanted):
                 return
             try:
                 with store_lock(self._folder, 0):
                     # Else somebody has changed it since it was opened.
-                    if identity_of(self._folder, library) == built_from(opened.con):
+                    built = built_from(opened.con)
+                    if built and built.serves(identity_of(self._folder, library)):
                         keep_derived(self._folder, library, wanted)
             except (OSError, duckdb.Error, StoreError) as error:
                 log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
@@ -219,13 +225,14 @@ class Connection(Closing):
 
     def _open(self) -> Opened:
         """Open a catalog of the manifest that is there: the store's own, or one of our own."""
-        library = load_library()
+        library = self._library
         for _ in range(ATTEMPTS):
             identity = identity_of(self._folder, library)
-            if self._folder.local and not self._lost and not self._broken:
+            whole = not self._lost and not self._broken
+            if self._folder.local and whole and may_serve(self._folder, library):
                 own = self._folder.local / CATALOG
                 opened = self._connected(own, identity)
-                if opened is None and self._refreshed(library, identity):
+                if not (opened or library.shipped) and self._refreshed(library, identity):
                     opened = self._connected(own, identity)
                 if opened:
                     return opened
@@ -248,7 +255,8 @@ class Connection(Closing):
             ) from error
         except (OSError, duckdb.Error):
             return None
-        if built_from(con) != identity:
+        built = built_from(con)
+        if not built or not built.serves(identity):
             con.close()
             return None
         if filesystem := self._folder.filesystem():

@@ -94,13 +94,13 @@ def forget(folder: StoreFolder, paths: Collection[str]) -> None:
     publish_manifest(folder, manifest.without_kept(paths))
 
 
-def materialize_for(store: Store, query: str) -> None:
+def materialize_for(store: Store, query: str, library: Library | None = None) -> None:
     """Compute what a query reads of derived tables, before the store is opened for reading only.
 
     Without them the engine computes them anew in each place that names them, which may take
     minutes. Where they cannot be kept it does so still.
     """
-    if load_library().asks_derived(query):
+    if (library or load_library()).asks_derived(query):
         try:
             materialize(store, lock_timeout=0)
         except (OSError, HtaSqlError) as error:

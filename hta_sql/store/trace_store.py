@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.closing import Closing
 from hta_sql.errors import AnalysisNotFoundError, RankError, nearest
 from hta_sql.library import sqltext
-from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.library.objects import SqlObject
+from hta_sql.library.own import Analyses, library_of, own_folders
 from hta_sql.library.parameters import check_parameters, narrowing
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.results.result import Result
@@ -42,8 +43,11 @@ class TraceStore(Closing):
             what the cgroup allows.
         safe: Let queries read this store and nothing else: no other file, no writing, no
             extension, no setting. For queries that others wrote.
+        analyses: Folders with analyses of your own, beside the shipped ones; default: those that
+            ``HTA_SQL_ANALYSES`` names. Installed packages may add more.
 
     Attributes:
+        library: The tables, macros and analyses that it has.
         catalog_path: The DuckDB file that this connection reads.
         ingested: What the ingest that returned this store did; None for a store that was opened.
         published: Likewise for a publish.
@@ -52,6 +56,8 @@ class TraceStore(Closing):
         StoreNotFoundError: There is no store at that path.
         StoreVersionError: It was written by an incompatible version, or with other tables.
         StoreError: It is open in this process with other settings.
+        LibraryError: A file of your own analyses has not the form of an analysis, the engine
+            refuses it, or its name is taken.
     """
 
     def __init__(
@@ -61,8 +67,10 @@ class TraceStore(Closing):
         threads: int | None = None,
         memory_limit: str | None = None,
         safe: bool = False,
+        analyses: Analyses = None,
     ) -> None:
-        self._set_up(path, {"threads": threads, "memory_limit": memory_limit, "safe": safe})
+        options = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
+        self._set_up(path, {**options, "analyses": own_folders(analyses)})
         self._connection.opened()
 
     def _set_up(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
@@ -79,7 +87,8 @@ class TraceStore(Closing):
             # of nearly every stage for one: a path over 25,000 kernels compared 300 million pairs.
             "asof_loop_join_threshold": 0,
         }
-        self._connection = Connection(self._folder, config, safe=options["safe"])
+        self.library = library_of(options["analyses"])
+        self._connection = Connection(self._folder, config, self.library, safe=options["safe"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel to another process as path and options; what is open stays here."""
@@ -130,16 +139,18 @@ class TraceStore(Closing):
             ParameterError: An unknown parameter, or a value of the wrong type.
             RankError: A wanted run or rank is not in the store.
         """
-        analysis = load_library().find(name, version)
+        analysis = self.library.find(name, version)
         if analysis.topic != "health":  # which says so itself
             self._warn_of_other_definitions()
         values = check_parameters(analysis, parameters)
-        if load_library().reads_derived(analysis):
+        if self.library.reads_derived(analysis):
             self._connection.keep(values.get("runs") or self.runs())
         call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
         # Now, since a chart may be drawn when the store is closed.
         drawn = analysis.facts.get("Drawn from")
-        drawn_from = self.run(drawn, **_taken_by(drawn, parameters)) if drawn else None
+        drawn_from = (
+            self.run(drawn, **_taken_by(self.library.find(drawn), parameters)) if drawn else None
+        )
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
@@ -165,7 +176,7 @@ class TraceStore(Closing):
         Raises:
             QueryError: The engine refused or failed it; the message is the engine's.
         """
-        if load_library().asks_derived(query):
+        if self.library.asks_derived(query):
             self._connection.keep(self.runs())
         sandbox = self._connection.opened().sandbox
 
@@ -196,7 +207,7 @@ class TraceStore(Closing):
         Raises:
             QueryError: The engine failed.
         """
-        analysis = load_library().find(name)
+        analysis = self.library.find(name)
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             # Names that no other query sees.
@@ -221,7 +232,7 @@ class TraceStore(Closing):
             RankError: A wanted run or rank is not in the store.
             QueryError: The engine failed.
         """
-        tables = {table.name: table for table in load_library().tables}
+        tables = {table.name: table for table in self.library.tables}
         if name not in tables:
             raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
         columns = {column.name for column in tables[name].columns}
@@ -252,7 +263,7 @@ class TraceStore(Closing):
 
     def describe(self, name: str, version: int | None = None) -> SqlObject:
         """Return what an analysis takes, returns and means."""
-        return load_library().find(name, version)
+        return self.library.find(name, version)
 
     def ranks(self, run: str | None = None) -> list[int]:
         """List the ranks of a run; of all runs by default."""
@@ -306,7 +317,7 @@ class TraceStore(Closing):
                 raise RankError(f"No rank {rank} in {str(self.path)!r}; it has: {known}.")
 
 
-def _taken_by(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Keep those parameters that an analysis has."""
-    known = {parameter.name for parameter in load_library().find(name).parameters}
+    known = {parameter.name for parameter in analysis.parameters}
     return {key: value for key, value in parameters.items() if key in known}

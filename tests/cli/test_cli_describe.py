@@ -52,14 +52,15 @@ def test_describe_prints_the_sql(cli: Cli) -> None:
     """--sql is the file, byte by byte; lib macros are found with and without their schema."""
     text = cli("describe", "temporal_breakdown", "--version", "1", "--sql").out
     assert text == load_library().find("temporal_breakdown").text
-    assert find_object("lib.merged_intervals") is find_object("merged_intervals")
+    library = load_library()
+    assert find_object("lib.merged_intervals", library) is find_object("merged_intervals", library)
 
 
 def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
     """Its plain name is the analysis, which users run; the macro is lib.NAME."""
     analysis = load_library().find("idle_gaps")
     assert cli("describe", "idle_gaps").out == cli("describe", "idle_gaps", "--version", "1").out
-    assert find_object("idle_gaps") is analysis
+    assert find_object("idle_gaps", load_library()) is analysis
     assert cli("describe", "lib.idle_gaps").out.startswith("lib.idle_gaps\n")
 
 

@@ -157,7 +157,8 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 def test_scan_finds_arguments_between_options() -> None:
     """The analysis is known before its options are."""
-    assert scan(["s", "n", "--version", "2"]) == (["s", "n"], 2)
-    assert scan(["--ranks", "0", "s", "--limit=3", "n"]) == (["s", "n"], None)
-    assert scan(["--include-last-profiler-step", "s", "-ofile", "n"]) == (["s", "n"], None)
-    assert scan(["--version=3", "--", "-s", "n"]) == (["-s", "n"], 3)
+    library = load_library()
+    assert scan(["s", "n", "--version", "2"], library) == (["s", "n"], 2)
+    assert scan(["--ranks", "0", "s", "--limit=3", "n"], library) == (["s", "n"], None)
+    assert scan(["--include-last-profiler-step", "s", "-ofile", "n"], library) == (["s", "n"], None)
+    assert scan(["--version=3", "--", "-s", "n"], library) == (["-s", "n"], 3)

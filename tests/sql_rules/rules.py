@@ -10,8 +10,7 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.objects import Library, SqlObject
-from hta_sql.report.contents import SAID, said
+from hta_sql.library.objects import REPORT, Library, SqlObject
 from tests.sql_rules.statement import Statement, count_statements, read_statement
 from tests.sql_rules.units import unit_problems
 
@@ -151,8 +150,8 @@ def drawn_from(library: Library, about: SqlObject) -> Iterator[str]:
 
 def reported(about: SqlObject) -> Iterator[str]:
     """What the header says about the section in a report is understood, and names parameters."""
-    for word in said(about):
-        match = SAID.fullmatch(word)
+    for word in about.report:
+        match = REPORT.fullmatch(word)
         if not match or (match["name"] and match["name"] not in {p.name for p in about.parameters}):
             yield (
                 f"Report says {word!r}; write first, table, chart, at most N ranks or parameter := N"

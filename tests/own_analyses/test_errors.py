@@ -1,0 +1,143 @@
+"""What is wrong with a folder of own analyses is said with the file, and the line where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.errors import LibraryError
+from hta_sql.library.own import library_with
+from tests.own_analyses.folders import ANALYSIS, own_macro, write_folder
+
+
+def refused(*folders: Path) -> str:
+    """Return why folders are refused."""
+    with pytest.raises(LibraryError) as caught:
+        library_with(folders)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("temporal_breakdown", "/analyses/timeline/temporal_breakdown_v1.sql"),
+        ("gpu_ops", "/tables/gpu_ops.sql"),
+        ("analyses", "the catalog"),
+    ],
+)
+def test_a_name_that_is_shipped(tmp_path: Path, name: str, other: str) -> None:
+    """Both files are named: which of the two was meant nobody else can know."""
+    said = refused(write_folder(tmp_path, name=name))
+    assert f"{tmp_path}/kernels/{name}_v1.sql:1: {name}" in said
+    assert f"{other}; rename one of them." in said
+
+
+def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
+    """It would become what the plain name means, for all who read this store."""
+    write_folder(tmp_path)
+    path = tmp_path / "kernels" / "stream_load_v1.sql"
+    text = path.read_text(encoding="utf-8").replace("stream_load_v1", "temporal_breakdown_v9")
+    path.with_name("temporal_breakdown_v9.sql").write_text(text, encoding="utf-8")
+    assert "temporal_breakdown_v9.sql:1: temporal_breakdown is also defined by" in refused(tmp_path)
+
+
+def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
+    """The shipped analyses stand on it."""
+    own_macro(write_folder(tmp_path), "merged_intervals")
+    said = refused(tmp_path)
+    assert f"{tmp_path}/lib/merged_intervals.sql:1: lib.merged_intervals is also" in said
+    assert "/lib/merged_intervals.sql; rename" in said
+
+
+def test_two_folders_with_one_name(tmp_path: Path) -> None:
+    """Also where one has a newer version: the plain name could mean either."""
+    first, second = write_folder(tmp_path / "a"), write_folder(tmp_path / "b")
+    own_macro(second, "total")
+    said = refused(first, second)
+    assert f"{second}/kernels/stream_load_v1.sql:1: stream_load" in said
+    assert f"is also defined by {first}/kernels/stream_load_v1.sql; rename" in said
+
+
+def test_versions_side_by_side(tmp_path: Path) -> None:
+    """In one folder they are one analysis, as among the shipped ones."""
+    write_folder(tmp_path)
+    path = tmp_path / "kernels" / "stream_load_v2.sql"
+    path.write_text(ANALYSIS.replace("stream_load_v1", "stream_load_v2"), encoding="utf-8")
+    assert [a.version for a in library_with(tmp_path).versions("stream_load")] == [1, 2]
+    assert library_with(tmp_path).find("stream_load").version == 2
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """And one that has no analysis says how to write one."""
+    assert "names '/no/such/folder', which is no folder" in refused(Path("/no/such/folder"))
+    assert f"hta-sql new analysis NAME --into {tmp_path}" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "MACRO stream_load_v1(",
+            "MACRO other_v1(",
+            ":1: it creates other_v1; call the file other",
+        ),
+        ("CREATE OR REPLACE MACRO", "CREATE MACRO", ":1: no 'CREATE OR REPLACE MACRO name('"),
+        (") AS TABLE\n", ") AS\n", ":1: an analysis is CREATE OR REPLACE MACRO name_v1("),
+        ("min_kernels BIGINT := 1", "min_kernels DATE := NULL", "parameter min_kernels needs"),
+        ("min_kernels BIGINT := 1", "min_kernels => 1", ":20: cannot read the parameter line"),
+    ],
+)
+def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """It is found when the folder is read."""
+    assert old in ANALYSIS
+    write_folder(tmp_path, text=ANALYSIS.replace(old, new))
+    message = refused(tmp_path)
+    assert message.startswith(f"{tmp_path}/kernels/stream_load_v1.sql:")
+    assert said in message
+
+
+def test_a_file_in_no_topic(tmp_path: Path) -> None:
+    """What would else be passed over in silence."""
+    write_folder(tmp_path)
+    (tmp_path / "stream_load_v2.sql").write_text(ANALYSIS, encoding="utf-8")
+    assert refused(tmp_path).endswith(
+        "stream_load_v2.sql:1: move it to TOPIC/stream_load_v2.sql, TOPIC being one word."
+    )
+
+
+REFUSED = {
+    "a slip of the pen": ("FROM loads AS l", "FORM loads AS l", "FORM", "syntax error at or near"),
+    "a table that is not there": (
+        "FROM loads AS l",
+        "FROM burdens AS l",
+        "FROM burdens",
+        "burdens",
+    ),
+    "a column that is not there": ("WHERE l.kernel", "WHERE l.missing", "l.missing", "missing"),
+    "two statements": ("l.stream;\n", "l.stream;\nDROP VIEW runs;\n", "--", "one CREATE statement"),
+}
+"""Old and new text, what the line begins with that is named, and part of what is said."""
+
+
+@pytest.mark.parametrize("kind", list(REFUSED))
+def test_a_file_that_the_engine_refuses(kind: str, store: Path, tmp_path: Path) -> None:
+    """The message has the file and the line, and no store is opened without it."""
+    old, new, named, said = REFUSED[kind]
+    burdens = "a variable of Python's is no table"
+    assert burdens
+    assert old in ANALYSIS
+    text = ANALYSIS.replace(old, new)
+    write_folder(tmp_path, text=text)
+    with pytest.raises(LibraryError) as caught:
+        hta_sql.open(store, analyses=tmp_path)
+    line = text[: text.index(named)].count("\n") + 1
+    assert str(caught.value).startswith(f"{tmp_path}/kernels/stream_load_v1.sql:{line}: ")
+    assert said in str(caught.value)
+
+
+def test_the_name_of_a_function_of_the_engine(store: Path, tmp_path: Path) -> None:
+    """The shipped analyses would call it from then on."""
+    with pytest.raises(LibraryError, match="unnest is a function of the engine; rename it"):
+        hta_sql.open(store, analyses=write_folder(tmp_path, name="unnest"))
