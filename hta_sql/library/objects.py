@@ -28,7 +28,7 @@ _COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +
 _RETURNED = re.compile(r"^-- Returns: ([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
 _CALLED = re.compile(r"\blib\.(\w+)\(")
-_FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from|Report): (.+)$")
+_FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from|Ranks|Report): (.+)$")
 _WORD = re.compile(r"\w+")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
 

@@ -38,6 +38,22 @@ class Result:
         self.drawn_from = drawn_from
         self._table = None if relation is None else _narrow(relation.to_arrow_table())
 
+    @classmethod
+    def joined(
+        cls,
+        relations: Iterable[duckdb.DuckDBPyRelation],
+        analysis: SqlObject,
+        given: Iterable[str] = (),
+        drawn_from: Result | None = None,
+    ) -> Result:
+        """Put the rows of relations with the same columns behind each other, each computed in its turn."""
+        import pyarrow as pa  # noqa: PLC0415 - only where used
+
+        result = cls(None, analysis, given, drawn_from)
+        tables = [relation.to_arrow_table() for relation in relations]
+        result._table = _narrow(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
+        return result
+
     def arrow(self) -> pa.Table:
         """Return a pyarrow table."""
         import pyarrow as pa  # noqa: PLC0415 - only where used

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+APART_EVENTS = 4_000_000
+"""Events from which on ranks are asked one by one: planning a question takes half a second each time."""
+
+
 class TraceStore(Closing):
     """A store of ingested traces, opened for reading.
 
@@ -145,7 +149,6 @@ class TraceStore(Closing):
         values = check_parameters(analysis, parameters)
         if self.library.reads_derived(analysis):
             self._connection.keep(values.get("runs") or self.runs())
-        call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
         # Now, since a chart may be drawn when the store is closed.
         drawn = analysis.facts.get("Drawn from")
         drawn_from = (
@@ -154,10 +157,34 @@ class TraceStore(Closing):
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
-            relation = con.sql(call, params=values)
-            return Result(relation, analysis, narrowing(parameters), drawn_from)
+            asked = [values | part for part in self._scopes_apart(con, analysis, values)]
+            relations = (con.sql(_call(analysis, given), params=given) for given in asked)
+            return Result.joined(relations, analysis, narrowing(parameters), drawn_from)
 
         return self._connection.ask(question)
+
+    def _scopes_apart(
+        self, con: duckdb.DuckDBPyConnection, analysis: SqlObject, values: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """List the scopes that a question is asked of, one after the other.
+
+        Rows of an analysis that says ``Ranks: apart`` are those of its ranks one behind the other.
+        Where there are many events each rank is asked by itself: memory does not grow with the ranks, and
+        nothing is sorted that is not of one rank (3/4 of the time at 15 M events in 8 ranks).
+        """
+        whole: list[dict[str, Any]] = [{}]
+        if analysis.facts.get("Ranks") != "apart":
+            return whole
+        rows = con.execute("SELECT run, rank, event_count FROM ranks ORDER BY run, rank").fetchall()
+        runs, ranks = values.get("runs"), values.get("ranks")
+        wanted = [
+            (run, rank, count)
+            for run, rank, count in rows
+            if (runs is None or run in runs) and (ranks is None or rank in ranks)
+        ]
+        if len(wanted) < 2 or sum(count for *_, count in wanted) < APART_EVENTS:
+            return whole
+        return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
 
     def sql(
         self,
@@ -315,6 +342,11 @@ class TraceStore(Closing):
             if rank not in ranks:
                 known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
                 raise RankError(f"No rank {rank} in {str(self.path)!r}; it has: {known}.")
+
+
+def _call(analysis: SqlObject, values: Mapping[str, Any]) -> str:
+    """Name each value in the call; they are bound."""
+    return sqltext.call(analysis.name, {key: f"${key}" for key in values})
 
 
 def _taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
 
 _LAUNCH_NAME = re.compile(r"(cuda|cu|hip|aclrt)\w*(Launch|Memcpy|Memset)|LaunchKernel")
 _COLUMNS_OF = re.compile(r"^\) AS TABLE\n-- Columns: those of (\w+)\.$", re.MULTILINE)
+_BY_RANK = re.compile(r"^ORDER BY\s+\w+\.run,\s+\w+\.rank\b", re.MULTILINE)
 _SINCE = re.compile(r"^\d+\.\d+(\.\d+)?$")
 
 
@@ -79,6 +80,7 @@ def _of_one(
         yield from drawn_from(library, about)
         yield from reported(about)
         yield from scope(about)
+        yield from apart(about)
         yield from references_of_analysis(library, statement)
         yield from golden_test(about, golden)
     elif about in library.derived:
@@ -156,6 +158,13 @@ def reported(about: SqlObject) -> Iterator[str]:
             yield (
                 f"Report says {word!r}; write first, table, chart, at most N ranks or parameter := N"
             )
+
+
+def apart(about: SqlObject) -> Iterator[str]:
+    """Rows of ranks that may be asked one by one stand one rank behind the other."""
+    told = about.facts.get("Ranks")
+    if told is not None and (told != "apart" or not _BY_RANK.search(about.text)):
+        yield f"Ranks is {told!r}; it may be apart, where the rows are ordered by run and rank first"
 
 
 def scope(about: SqlObject) -> Iterator[str]:

@@ -16,6 +16,7 @@
 -- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are true in the last step too
 -- Reference: TensorBoard profiler plugin, memory events
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
+-- Ranks: apart
 CREATE OR REPLACE MACRO memory_allocations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -15,6 +15,7 @@
 -- Reference: TensorBoard profiler plugin, module view; TraceLens, nn_module latency
 -- Needs: nn.Module calls (with_stack)
 -- Report: at most 64 ranks
+-- Ranks: apart
 CREATE OR REPLACE MACRO modules_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: TraceLens ops_summary (leaf kernel launchers)
 -- Needs: GPU activity; operators and runtime calls for names and phases
+-- Ranks: apart
 CREATE OR REPLACE MACRO launching_operators_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

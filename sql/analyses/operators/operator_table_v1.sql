@@ -16,6 +16,7 @@
 -- Reference: torch.profiler key_averages
 -- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, like torch's with verbose
 -- Report: at most 64 ranks
+-- Ranks: apart
 CREATE OR REPLACE MACRO operator_table_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

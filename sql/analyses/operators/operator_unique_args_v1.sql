@@ -9,6 +9,7 @@
 -- Since: 0.1
 -- Reference: TraceLens ops_unique_args
 -- Needs: host operators; record_shapes for arguments
+-- Ranks: apart
 CREATE OR REPLACE MACRO operator_unique_args_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

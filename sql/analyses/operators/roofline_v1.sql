@@ -12,6 +12,7 @@
 -- Reference: TraceLens perf models, XProf op profile (wasted time)
 -- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both peaks given
 -- Report: at most 64 ranks
+-- Ranks: apart
 CREATE OR REPLACE MACRO roofline_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

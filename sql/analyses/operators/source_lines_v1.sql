@@ -14,6 +14,7 @@
 -- Reference: torch.profiler key_averages(group_by_stack_n), py-spy top
 -- Needs: Python frames (with_stack)
 -- Report: at most 64 ranks
+-- Ranks: apart
 CREATE OR REPLACE MACRO source_lines_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

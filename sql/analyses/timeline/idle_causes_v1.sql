@@ -12,6 +12,7 @@
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin "Other", by what the host does
 -- Needs: GPU activity; steps need the profiler's schedule, names outside of operators need with_stack or record_function
+-- Ranks: apart
 CREATE OR REPLACE MACRO idle_causes_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
