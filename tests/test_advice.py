@@ -341,7 +341,13 @@ def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> N
     assert rows[f"{rule}-silent"] == {}
 
 
-@pytest.mark.parametrize("run", CASES)
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(run, marks=[pytest.mark.slow] if number % 3 else [])
+        for number, run in enumerate(CASES)
+    ],
+)
 def test_the_evidence_can_be_asked_for(
     run: str, store: TraceStore, rows: dict[str, dict[str, Any]]
 ) -> None:

@@ -154,6 +154,7 @@ def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_pa
     assert again.read_bytes() == page.read_bytes()
 
 
+@pytest.mark.slow
 def test_without_gpu_activity_sentences_stand_in_for_charts(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:

@@ -98,12 +98,14 @@ def court() -> Iterator[Court]:
         yield opened
 
 
+@pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
     """Of an analysis its golden cases at least."""
     for about in (*load_library().analyses, *load_library().macros):
         assert next(court.judges(about.name), None), about.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "who"),
     [

@@ -20,7 +20,10 @@ APART = [a.base_name for a in load_library().newest() if a.facts.get("Ranks") ==
 
 
 @pytest.mark.parametrize("job", [SEED], indirect=True)
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n == "modules" else [pytest.mark.slow]) for n in APART],
+)
 def test_ranks_apart_are_the_whole(
     job: tuple[int, TraceStore], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -219,6 +219,7 @@ def test_a_comparison_is_an_object_of_known_keys(planted: TraceStore) -> None:
     assert same["headline"]["message"].startswith("Nothing changed")
 
 
+@pytest.mark.slow
 def test_a_store_compares_its_runs(planted: TraceStore) -> None:
     """The same rows as between any two sides."""
     rows = planted.compare("noise0", "loading")
