@@ -28,6 +28,8 @@ from hta_sql.errors import (
 if TYPE_CHECKING:
     from hta_sql.hta.trace_analysis import TraceAnalysis
     from hta_sql.hta.trace_diff import LabeledTrace, TraceDiff
+    from hta_sql.store.edits import remove_runs, rename_run, tag_runs
+    from hta_sql.store.retention import retain_runs
     from hta_sql.store.trace_store import TraceStore
 
 __all__ = [
@@ -54,6 +56,10 @@ __all__ = [
     "ingest_shard",
     "open",
     "publish",
+    "remove_runs",
+    "rename_run",
+    "retain_runs",
+    "tag_runs",
 ]
 
 
@@ -62,6 +68,10 @@ _MODULES = {
     "TraceAnalysis": "hta_sql.hta.trace_analysis",
     "LabeledTrace": "hta_sql.hta.trace_diff",
     "TraceDiff": "hta_sql.hta.trace_diff",
+    "tag_runs": "hta_sql.store.edits",
+    "rename_run": "hta_sql.store.edits",
+    "remove_runs": "hta_sql.store.edits",
+    "retain_runs": "hta_sql.store.retention",
 }
 """Where what costs time to import (duckdb, pandas) is, until it is first used."""
 

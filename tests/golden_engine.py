@@ -13,13 +13,13 @@ from typing import Any
 
 import duckdb
 
-from hta_sql.ingestion.shard_files import read_shards
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library, load_library
 from hta_sql.store.catalog import put_tables
 from hta_sql.store.columns import stored_files
 from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import Manifest, RankEntry, digest_of
+from hta_sql.store.shard_files import read_shards
 from hta_sql.store.template import CONFIG, template
 from tests.golden_cases import Case, all_cases, read_traces, traces_of
 

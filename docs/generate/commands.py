@@ -37,9 +37,8 @@ def reference() -> str:
 
 
 def _section(command: click.Command, root: click.Context) -> Iterator[str]:
-    name = command.name or ""
-    ctx = click.Context(command, info_name=name, parent=root)
-    yield f"### hta-sql {name}"
+    ctx = click.Context(command, info_name=command.name, parent=root)
+    yield f"### {ctx.command_path}"
     yield ""
     yield "```"
     yield " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
@@ -48,6 +47,10 @@ def _section(command: click.Command, root: click.Context) -> Iterator[str]:
         yield ""
         yield paragraph
     yield ""
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            yield from _section(one, ctx)
+        return
     yield "| option | meaning |"
     yield "|---|---|"
     for param in command.get_params(ctx):

@@ -33,6 +33,7 @@ from hta_sql.cli.messages import show_error
 from hta_sql.cli.publish import publish
 from hta_sql.cli.report import report
 from hta_sql.cli.run import run
+from hta_sql.cli.runs import runs
 from hta_sql.cli.sql import sql
 
 __all__ = ["COMMANDS", "main", "program"]
@@ -48,6 +49,7 @@ COMMANDS: list[click.Command] = [
     report,
     compare,
     doctor,
+    runs,
     export,
     counters,
     publish,

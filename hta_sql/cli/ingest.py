@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import logged, note, rank_progress
-from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD
+from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, tag_option
 from hta_sql.store import LOCK_TIMEOUT_S, STORE_NAME
 from hta_sql.words import counted
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--run", metavar="NAME", show_default="the folder's or file's", help="Name of the run."
 )
+@tag_option("Remember this of the run, for example git_sha=8c1f0e; may be repeated.")
 @click.option("--ranks", type=INTEGERS, help="Read only these ranks, for example 0,1-3.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", show_default="cores", help="Processes."
@@ -70,6 +71,7 @@ def ingest(
     traces: tuple[str, ...],
     store: str | None,
     run: str | None,
+    tags: dict[str, str],
     ranks: list[int] | None,
     jobs: int | None,
     force: bool,
@@ -103,6 +105,7 @@ def ingest(
     with logged(verbose=verbose), executor_for(executor) as pool, rank_progress() as progress:
         options: dict[str, Any] = {
             "run": run,
+            "tags": tags,
             "ranks": ranks,
             "jobs": jobs,
             "force": force,

@@ -104,6 +104,24 @@ MEMORY_SIZE = MemorySize()
 STORE = StorePath()
 
 
+def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Split ``key=value`` at the first sign of equality."""
+    tags = {}
+    for value in values:
+        tag, equals, text = value.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{value!r} is not key=value")
+        tags[tag] = text
+    return tags
+
+
+def tag_option(words: str) -> Callable[[Command], Command]:
+    """Make ``--tag KEY=VALUE``, which may be repeated."""
+    return click.option(
+        "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=tags_of, help=words
+    )
+
+
 def _run_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     return [run.strip() for run in value.split(",")] if value else None
 

@@ -11,6 +11,7 @@ import duckdb
 
 from hta_sql.errors import QueryError, StoreError
 from hta_sql.library import sqltext
+from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.files import stored_columns
 from hta_sql.store.template import CONFIG, template
 from hta_sql.traces.writing import replacing
@@ -70,11 +71,13 @@ def _fill(
 ) -> dict[str, int]:
     store.attach_to(con, _SOURCE)
     counts = {}
-    for name in (*stored_columns(), "rank_scope"):
+    for name, columns in (stored_columns() | SCOPE_TABLES).items():
         table = f"stored.{sqltext.identifier(name)}"
-        drop, create = sqltext.replace_view_by_table(table, sqltext.of_scope(f"{_SOURCE}.{table}"))
+        asked = {key: value for key, value in scope.items() if key.removesuffix("s") in columns}
+        rows = sqltext.of_scope(f"{_SOURCE}.{table}", asked)
+        drop, create = sqltext.replace_view_by_table(table, rows)
         con.execute(drop)
-        ((counts[name],),) = con.execute(create, scope).fetchall()
+        ((counts[name],),) = con.execute(create, asked).fetchall()
     con.execute(sqltext.detach(_SOURCE))
     for name in store.library.derived_columns():
         # As the store has them, of all its ranks: what is left out here has been waited for as well.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from hta_sql.ingestion.consistency import warn_of_mixed_clocks
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, task_of
-from hta_sql.ingestion.publish import entry_of, remove_leftovers, settle
+from hta_sql.ingestion.publish import entry_of, settle
 from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Failure, raise_failures, run_jobs
+from hta_sql.store.edits import tag_runs
+from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import Manifest, RankEntry, manifest_or_empty
 from hta_sql.store.materialize import publish
@@ -32,6 +34,8 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
                 plan = plan_ingest(task, manifest)
             read, failures = _read_and_publish(task, plan, manifest)
         raise_failures(failures, len(plan.todo) + len(plan.unchanged))
+    if task.tags and not read:
+        tag_runs(task.folder, plan.runs(task.run), task.tags, lock_timeout=options.lock_timeout)
     return IngestReport(read, plan.unchanged, plan.runs(task.run))
 
 
@@ -50,5 +54,7 @@ def _read_and_publish(
         entries = [entry_of(result, task.known.options) for result in results]
         if entries:
             settle(folder, entries)
-            publish(folder, manifest.with_entries(entries))
+            now = manifest.with_entries(entries)
+            tagged = set(plan.runs(task.run)).intersection(now.runs())
+            publish(folder, now.with_tags(tagged, task.tags))
     return entries, failures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -33,6 +33,8 @@ class IngestOptions:
             a MindSpore cluster, several of which are one rank.
         store: Folder of the store, or its fsspec URL; made where missing, else added to.
         run: Name of the run; default: the name of the folder or file.
+        tags: What to remember of the run: tag ─▶ value, as the table ``run_tags`` has it. Those that it
+            has already stay.
         ranks: Read only these ranks.
         jobs: Processes; default: the cores that this process may use.
         force: Read unchanged files again.
@@ -51,6 +53,7 @@ class IngestOptions:
     store: str | os.PathLike[str]
     _: KW_ONLY
     run: str | None = None
+    tags: Mapping[str, object] | None = None
     ranks: Iterable[int] | None = None
     jobs: int | None = None
     force: bool = False

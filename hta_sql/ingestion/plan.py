@@ -14,6 +14,7 @@ from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.rank import RankJob
 from hta_sql.ingestion.running.workers import WorkerPlan, plan_workers
 from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.edits import checked_tags
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.manifest import TABLES, Manifest, RankEntry
 from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
@@ -31,13 +32,14 @@ class Task:
     ranks: list[int] | None
     folder: StoreFolder
     known: KnownTraces
+    tags: dict[str, str]
 
 
 def task_of(options: IngestOptions) -> Task:
     """Name the run, and take the traces and ranks: they are looked at several times.
 
     Raises:
-        ParameterError: A bad run name.
+        ParameterError: A bad run name or tag.
     """
     traces = options.traces
     if isinstance(traces, os.PathLike):
@@ -51,6 +53,7 @@ def task_of(options: IngestOptions) -> Task:
         ranks=None if options.ranks is None else list(options.ranks),
         folder=store_folder(options.store),
         known=KnownTraces(options.kernel_classes),
+        tags=checked_tags(options.tags),
     )
 
 

@@ -30,6 +30,7 @@ from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.library.files import ingest_sql, sql_root
 from hta_sql.library.sqltext import first_match_macro
 from hta_sql.store.manifest import Fingerprint
+from hta_sql.store.scope import DESCRIBING, facts_of
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.source import max_unpacked_bytes, open_trace
 
@@ -80,6 +81,8 @@ class RankResult:
     seconds: float
     steps: list[str] = field(default_factory=list)
     has_base_time: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What a list of runs shows of it; see store/scope.py."""
 
 
 def ingest_rank(job: RankJob) -> RankResult:
@@ -118,6 +121,9 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
         steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
         clock = "SELECT start_ns, base_time_ns IS NOT NULL FROM rank_frame"
         ((start_ns, has_base_time),) = con.execute(clock).fetchall()
+        for table in DESCRIBING:
+            con.sql(ingest_sql(f"store/{table}")).create_view(f"described_{table}")
+        ((_, facts),) = facts_of(con)
     quarantined = sum(file.rows for file in files if file.table == "quarantine")
     return RankResult(
         job=job,
@@ -129,6 +135,7 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
         seconds=time.monotonic() - started,
         steps=steps,
         has_base_time=has_base_time,
+        facts=facts,
     )
 
 

@@ -12,23 +12,24 @@ from hta_sql.errors import StoreError
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import ShardOptions
 from hta_sql.ingestion.plan import compared, intact, plan_ingest, rank_jobs, share, task_of
-from hta_sql.ingestion.publish import entry_of, remove_leftovers, settle
+from hta_sql.ingestion.publish import entry_of, settle
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Progress, raise_failures, run_jobs
-from hta_sql.ingestion.shard_files import (
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.leftovers import remove_leftovers
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import SHARDS, TABLES, Manifest, RankEntry, Store, manifest_or_empty
+from hta_sql.store.materialize import publish
+from hta_sql.store.reports import IngestReport, PublishReport
+from hta_sql.store.shard_files import (
     Shard,
     check_shard,
     read_shards,
     shard_name,
     write_shard,
 )
-from hta_sql.store import LOCK_TIMEOUT_S
-from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import SHARDS, TABLES, Manifest, RankEntry, Store, manifest_or_empty
-from hta_sql.store.materialize import publish
-from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,9 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
         mine = compared(share(plan.found, number, of), task)
         kept = [entry for entry in mine.unchanged if entry in earlier]
         writer = f"{uuid.uuid4().hex[:12]}-"
-        done = _Progress(folder, known, Shard(task.run, number, of, writer, entries=kept))
+        done = _Progress(
+            folder, known, Shard(task.run, number, of, writer, entries=kept, tags=task.tags)
+        )
         done.save()
         jobs, crew = rank_jobs(task, mine.todo, writer)
         with room_in(folder, done.give_back):
@@ -154,7 +157,10 @@ def _without_lost(folder: StoreFolder, shards: list[Shard]) -> list[Shard]:
 def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:
     entries: list[RankEntry] = [entry for shard in shards for entry in shard.entries]
     names = {shard.name: shard.digest for shard in shards}
-    return replace(manifest.with_entries(entries), published={**manifest.published, **names})
+    merged = manifest.with_entries(entries)
+    for shard in shards:
+        merged = merged.with_tags({entry.run for entry in shard.entries}, shard.tags)
+    return replace(merged, published={**manifest.published, **names})
 
 
 def _missing(shards: list[Shard], manifest: Manifest, expect: int | None) -> list[str]:

@@ -156,7 +156,8 @@ def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> Non
     con.execute(argument_columns())
     for statement in data_views(library.tables):
         con.execute(statement)
-    con.execute(sqltext.values_view("stored.rank_scope", RANK_SCOPE, []))
+    for name, kinds in SCOPE_TABLES.items():
+        con.execute(sqltext.values_view(f"stored.{name}", kinds, []))
 
 
 def _create_empty(con: duckdb.DuckDBPyConnection, schema: str, columns: Columns) -> None:
@@ -171,8 +172,27 @@ RANK_SCOPE = {
     "drops_last_step": "BOOLEAN",
     "missing_columns": "VARCHAR",
     "definitions_changed": "BOOLEAN",
+    "start_ns": "BIGINT",
+    "dur": "BIGINT",
+    "event_count": "BIGINT",
+    "step_count": "BIGINT",
+    "world_size": "BIGINT",
+    "host_name": "VARCHAR",
+    "backend": "VARCHAR",
+    "nccl_version": "VARCHAR",
+    "device_name": "VARCHAR",
+    "framework": "VARCHAR",
+    "git_sha": "VARCHAR",
+    "ingested_ns": "BIGINT",
+    "size_bytes": "BIGINT",
 }
 """What a store knows of each rank beside its files."""
+
+RUN_TAGS = {"run": "VARCHAR", "tag": "VARCHAR", "tag_value": "VARCHAR"}
+"""What its users say of each run."""
+
+SCOPE_TABLES = {"rank_scope": RANK_SCOPE, "run_tags": RUN_TAGS}
+"""The tables that stand in the catalog itself."""
 
 
 def _create_microsecond_view(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:

@@ -13,17 +13,15 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 import duckdb
 
 from hta_sql._version import __version__
-from hta_sql.errors import StoreError
+from hta_sql.errors import StoreError, StoreVersionError
 from hta_sql.library import sqltext
-from hta_sql.library.creation import RANK_SCOPE
-from hta_sql.library.definitions import definitions
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
@@ -44,7 +42,8 @@ from hta_sql.store.manifest import (
 )
 from hta_sql.store.own_analyses import put_own, with_those_of_store
 from hta_sql.store.remote_binding import known_columns
-from hta_sql.store.runs import is_run_name, is_unix_time
+from hta_sql.store.runs import is_run_name
+from hta_sql.store.scope import described, rank_scope, run_tags
 from hta_sql.store.template import BESIDE, CONFIG, Config, library_digest, template
 from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.traces.writing import replacing
@@ -131,6 +130,8 @@ def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
 
     Under its lock.
     """
+    with suppress(duckdb.Error, StoreVersionError):  # the catalog says of which runs
+        manifest = described(manifest, folder)
     _write(folder, manifest_content(manifest), load_library(), publishes=True)
 
 
@@ -225,7 +226,7 @@ def _build(
     lost = {run for run in manifest.runs() if not is_run_name(run)}.union(lost)
     while True:
         try:
-            files = stored_files(manifest.without(lost), folder)
+            files = stored_files(described(manifest.without(lost), folder), folder)
             _build_of(target, folder, replace(files, lost=tuple(lost)), identity, library)
         except duckdb.Error as error:
             more = unreadable_runs(error, manifest.without(lost), folder)
@@ -290,9 +291,11 @@ def put_tables(
         ]
         if located:
             con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
-    # A table: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
-    for statement in sqltext.replace_view_by_table("stored.rank_scope", _rank_scope(files)):
-        con.execute(statement)
+    # Tables: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
+    scope = {"rank_scope": rank_scope(files), "run_tags": run_tags(files.manifest)}
+    for name, rows in scope.items():
+        for statement in sqltext.replace_view_by_table(f"stored.{name}", rows):
+            con.execute(statement)
     above = "" if relative else f"{folder.root}/"
     for view in derived_views(files.manifest, library, above):
         con.execute(view)
@@ -324,31 +327,6 @@ def open_for_computing(
     with duckdb.connect(str(target), config=CONFIG | limits) as con:
         con.register_filesystem(folder.filesystem())
         yield con
-
-
-def _rank_scope(files: StoredFiles) -> str:
-    """What depends on all ranks of a run, its common zero and its number of steps, or on versions.
-
-    A trace without a base time may count from the start of the machine: such ranks have a zero of
-    their own, or they would lie half a century before the others.
-    """
-    starts: dict[tuple[str, bool], int] = {}
-    steps: dict[str, set[str]] = {}
-    for entry in files.manifest.entries:
-        if entry.start_ns is not None:
-            clock = (entry.run, is_unix_time(entry.start_ns))
-            starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
-        steps.setdefault(entry.run, set()).update(entry.step_names)
-    rows = []
-    for entry in files.manifest.entries:
-        offset, drops_last_step = 0, False
-        if entry.start_ns is not None:
-            offset = entry.start_ns - starts[entry.run, is_unix_time(entry.start_ns)]
-            drops_last_step = len(steps[entry.run]) >= 2
-        missing = ", ".join(files.missing(entry)) or None
-        changed = entry.options.get("definitions") != definitions()
-        rows.append((entry.run, entry.rank, offset, drops_last_step, missing, changed))
-    return sqltext.values(RANK_SCOPE, rows)
 
 
 def _store_info(identity: Identity, files: StoredFiles) -> str:

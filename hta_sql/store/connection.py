@@ -23,7 +23,7 @@ from hta_sql.store.catalog import Identity, built_from, identity_of, private_cat
 from hta_sql.store.derived import missing_tables
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import CATALOG, read_manifest
+from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
 from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
@@ -167,6 +167,11 @@ class Connection(Closing):
             return self.closed  # to be told so
         with self._lock:
             if self.opened() is not opened:
+                return True
+            built = built_from(opened.con)
+            if built and built.manifest != digest_of(manifest_bytes(self._folder)):
+                # A run was removed or has another name since: the store of now is asked.
+                self._reopen(opened)
                 return True
             manifest = read_manifest(self._folder).without(self._lost)
             lost = unreadable_runs(error, manifest, self._folder)

@@ -11,6 +11,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -50,6 +51,10 @@ class StoreFolder(ABC):
         """Copy a local file to its place in one step, durable before it is visible."""
 
     @abstractmethod
+    def copy(self, source: str, target: str) -> None:
+        """Give a file a second name: another link to it, or a copy where there are none."""
+
+    @abstractmethod
     def files(self, folder: str) -> list[str]:
         """List the files below a folder, sorted; none where there is no such folder."""
 
@@ -60,6 +65,10 @@ class StoreFolder(ABC):
     @abstractmethod
     def remove(self, names: list[str]) -> None:
         """Delete files; those that are gone already do not matter."""
+
+    @abstractmethod
+    def remove_empty(self, folder: str) -> None:
+        """Delete a folder and those in it, as far as there is no file in them."""
 
     @abstractmethod
     def settle(self, names: Iterable[str]) -> None:
@@ -97,6 +106,14 @@ class LocalFolder(StoreFolder):
         with replacing(self.local / name) as partial:
             shutil.copyfile(source, partial)
 
+    def copy(self, source: str, target: str) -> None:
+        """Give a file a second name: another link to it, or a copy where there are none."""
+        make_folder((self.local / target).parent)
+        try:
+            os.link(self.local / source, self.local / target)
+        except OSError:
+            self.put(self.local / source, target)
+
     def files(self, folder: str) -> list[str]:
         """List the files below a folder, sorted; none where there is no such folder."""
         top = self.local / folder
@@ -111,6 +128,12 @@ class LocalFolder(StoreFolder):
         """Delete files; those that are gone already do not matter."""
         for name in names:
             (self.local / name).unlink(missing_ok=True)
+
+    def remove_empty(self, folder: str) -> None:
+        """Delete a folder and those in it, as far as there is no file in them."""
+        for place, _, _ in os.walk(self.local / folder, topdown=False):
+            with suppress(OSError):
+                os.rmdir(place)  # noqa: PTH106 - as os.walk gives it
 
     def settle(self, names: Iterable[str]) -> None:
         """Flush the folders above the files, each once."""
@@ -161,6 +184,10 @@ class RemoteFolder(StoreFolder):
         """Upload a local file."""
         self._fs.put_file(str(source), f"{self._top}/{name}")
 
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object."""
+        self._fs.cp_file(f"{self._top}/{source}", f"{self._top}/{target}")
+
     def files(self, folder: str) -> list[str]:
         """List the files below a folder, sorted; none where there is no such folder."""
         # Another process may have written since this one listed.
@@ -177,6 +204,9 @@ class RemoteFolder(StoreFolder):
         """Delete files; those that are gone already do not matter."""
         if names:
             self._fs.rm([f"{self._top}/{name}" for name in names])
+
+    def remove_empty(self, folder: str) -> None:
+        """Object storages have no folders."""
 
     def settle(self, names: Iterable[str]) -> None:
         """Object storages have no folders."""

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -67,6 +67,10 @@ class RankEntry:
     process: str | None = None
     """What wrote the trace and when it had ended; only of traces that do not state their rank."""
     end_ns: int | None = None
+    ingested_ns: int | None = None
+    """When it was read, as Unix time; None of stores that were made before it was noted."""
+    facts: dict[str, Any] | None = None
+    """What the view ``runs`` says of it: the columns of sql/readers/rank_facts.sql."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ class Manifest:
     schemas: dict[str, Columns] = field(default_factory=dict)
     """Digest ─▶ the columns that the files of its entries have."""
     kept: list[KeptTable] = field(default_factory=list)
+    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Run ─▶ what its users say of it: tag ─▶ value."""
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
         """Add entries; an entry of the same run and rank is replaced.
@@ -122,6 +128,15 @@ class Manifest:
     def without_kept(self, paths: Collection[str]) -> Manifest:
         """Leave derived tables out: those with these files."""
         return replace(self, kept=[one for one in self.kept if one.path not in paths])
+
+    def with_tags(self, runs: Iterable[str], tags: Mapping[str, str]) -> Manifest:
+        """Add tags to runs; the other tags that they have stay, and an empty value takes one away."""
+        changed = dict(self.tags)
+        for run in runs:
+            values = {**changed.pop(run, {}), **tags}
+            if left := {tag: value for tag, value in sorted(values.items()) if value}:
+                changed[run] = left
+        return replace(self, tags=dict(sorted(changed.items())))
 
     def runs(self) -> list[str]:
         """List the runs."""
@@ -188,7 +203,8 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
             entries = [entry_from(entry) for entry in values["entries"]]
             published, schemas = values.get("published", {}), values.get("schemas", {})
             kept = [KeptTable(**kept) for kept in values.get("kept", ())]
-            return Manifest(entries, values["writer"], published, schemas, kept)
+            tags = values.get("tags", {})
+            return Manifest(entries, values["writer"], published, schemas, kept, tags)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
@@ -226,6 +242,7 @@ def manifest_content(manifest: Manifest) -> bytes:
         "published": manifest.published,
         "schemas": {digest: schemas[digest] for digest in used},
         "kept": [asdict(kept) for kept in manifest.kept],
+        "tags": manifest.tags,
         "entries": [asdict(entry) for entry in manifest.entries],
     }
     return json.dumps(content, indent=1).encode()

@@ -110,7 +110,8 @@ def _add_rank(rows: Rows, run: str, job: PlantedJob, trace: Trace) -> None:
         | {"host_name": job.host_of(rank) if job.names_hosts else None}
     )
     # The times above count from the job's zero: nothing to add.
-    rows["rank_scope"].append(base | {"offset_ns": 0, "drops_last_step": len(steps) > 1})
+    known = {"offset_ns": 0, "drops_last_step": len(steps) > 1, "dur": max(ends) - first}
+    rows["rank_scope"].append(base | known | {"event_count": len(ends)})
 
 
 def _nested(events: list[Captured]) -> Iterator[tuple[int, Captured, list[tuple[int, Captured]]]]:

@@ -122,7 +122,7 @@ def test_nothing_changes_before_the_catalog_is_built(
 
     before, manifest = files(), (store / MANIFEST).read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr(catalog, "_rank_scope", lambda *_: pytest.fail("no catalog"))
+        patched.setattr(catalog, "rank_scope", lambda *_: pytest.fail("no catalog"))
         with pytest.raises(pytest.fail.Exception):
             hta_sql.ingest(store.parent / "good", store, run="new")
     assert (store / MANIFEST).read_bytes() == manifest

@@ -31,6 +31,8 @@ class Shard:
     failures: list[str] = field(default_factory=list)
     digest: str = ""
     """Of its file."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """What its user says of the run."""
 
     @property
     def name(self) -> str:
@@ -50,6 +52,11 @@ class Shard:
 def shard_name(run: str, number: int, of: int) -> str:
     """Name a part of a run."""
     return f"{run}.{number}-of-{of}"
+
+
+def run_of_shard(name: str) -> str:
+    """Return the run that a part of it is named after."""
+    return name.rpartition(".")[0]
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:

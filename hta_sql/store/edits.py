@@ -1,0 +1,187 @@
+"""Changes of the runs of a store: their tags and names, and which of them there are.
+
+Each is one replaced manifest, under the store's lock: a reader sees the store of before or of after.
+Files go after the manifest that no longer names them. Whoever is killed in between leaves files that
+nothing names, and the next one who writes the store removes them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from hta_sql.errors import ParameterError, RankError, StoreError, nearest
+from hta_sql.library.files import stored_columns
+from hta_sql.library.objects import load_library
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.catalog import publish_manifest
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.leftovers import remove_leftovers
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, read_manifest
+from hta_sql.store.materialize import publish
+from hta_sql.store.runs import check_run_name
+from hta_sql.store.shard_files import read_shards, run_of_shard
+
+log = logging.getLogger(__name__)
+
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}")
+_VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1000}")
+
+
+def checked_tags(tags: Mapping[str, object] | None) -> dict[str, str]:
+    """Return tags as texts, or say what is wrong with one.
+
+    Raises:
+        ParameterError: A name or a value that cannot be one.
+    """
+    checked = {str(tag): str(value) for tag, value in (tags or {}).items()}
+    for tag, value in checked.items():
+        if not _TAG.fullmatch(tag):
+            raise ParameterError(
+                f"Tag {tag!r}: use letters, digits, '.', '_', '/' and '-', at most 100 of them."
+            )
+        if not _VALUE.fullmatch(value):
+            raise ParameterError(
+                f"The value of tag {tag!r} is longer than 1,000 characters, or not on one line."
+            )
+    return checked
+
+
+def tag_runs(
+    store: Store,
+    runs: Collection[str],
+    tags: Mapping[str, object],
+    *,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+) -> None:
+    """Add tags to runs of a store.
+
+    Args:
+        store: Folder of the store, or its fsspec URL.
+        runs: The runs.
+        tags: Tag ─▶ value. The other tags of a run stay; an empty value takes one away.
+        lock_timeout: Time to wait for another process that is writing the store [s].
+
+    Raises:
+        ParameterError: A name or a value that cannot be one.
+        RankError: There is no such run.
+        StoreNotFoundError: There is no store at that path.
+        StoreError: Another process is writing it for longer than ``lock_timeout``.
+    """
+    checked = checked_tags(tags)
+    with _changing(store, runs, lock_timeout) as (folder, manifest):
+        tagged = manifest.with_tags(runs, checked)
+        if tagged != manifest:
+            publish_manifest(folder, tagged)
+
+
+def remove_runs(
+    store: Store, runs: Collection[str], *, lock_timeout: float = LOCK_TIMEOUT_S
+) -> int:
+    """Remove runs from a store, and their files; returns how many bytes those had.
+
+    A store that is open here or in another process goes on with the runs that are left: its next
+    question that needs a removed file is answered by the store of now.
+
+    The arguments and errors are those of :func:`tag_runs`.
+    """
+    with _changing(store, runs, lock_timeout) as (folder, manifest):
+        gone = [entry for entry in manifest.entries if entry.run in runs]
+        left = replace(
+            manifest.without(runs),
+            kept=[kept for kept in manifest.kept if kept.run not in runs],
+            tags={run: tags for run, tags in manifest.tags.items() if run not in runs},
+            published={
+                shard: digest
+                for shard, digest in manifest.published.items()
+                if run_of_shard(shard) not in runs
+            },
+        )
+        publish_manifest(folder, left)
+        _remove_files(folder, left, runs)
+    return sum(file["bytes"] for entry in gone for file in entry.files.values())
+
+
+def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_TIMEOUT_S) -> None:
+    """Give a run another name.
+
+    The path of a file says of which run it is, and files do not change. So its files get new names:
+    second links to them, which take no space, or copies where there are no links, as at URLs; the
+    old names go when the manifest has the new ones. What was computed of the run is computed anew.
+
+    Args:
+        store: Folder of the store, or its fsspec URL.
+        run: The run.
+        name: Its new name.
+        lock_timeout: Time to wait for another process that is writing the store [s].
+
+    Raises:
+        ParameterError: A name that cannot be one.
+        RankError: There is no such run.
+        StoreNotFoundError: There is no store at that path.
+        StoreError: There is a run of the new name already; or another process is writing the store.
+    """
+    check_run_name(name)
+    with _changing(store, [run], lock_timeout) as (folder, manifest):
+        if name in manifest.runs():
+            raise StoreError(f"{folder.root!r} has a run {name!r} already.")
+        # What a killed one of this name has left would be in the way.
+        remove_leftovers(folder, manifest)
+        entries = [_renamed(e, name) if e.run == run else e for e in manifest.entries]
+        for entry, other in zip(manifest.entries, entries, strict=True):
+            for table, file in entry.files.items() if entry.run == run else ():
+                folder.copy(file["path"], other.files[table]["path"])
+        now = replace(
+            manifest,
+            entries=sorted(entries, key=lambda entry: (entry.run, entry.rank)),
+            kept=[kept for kept in manifest.kept if kept.run != run],
+            tags={name if of == run else of: tags for of, tags in manifest.tags.items()},
+            published={
+                f"{name}{shard.removeprefix(run)}" if run_of_shard(shard) == run else shard: digest
+                for shard, digest in manifest.published.items()
+            },
+        )
+        folder.settle(file["path"] for e in entries if e.run == name for file in e.files.values())
+        publish(folder, now)
+        _remove_files(folder, now, [run])
+
+
+def _renamed(entry: RankEntry, name: str) -> RankEntry:
+    """Return an entry as one of another run, with the paths that its files will have."""
+    files = {
+        table: {**file, "path": file["path"].replace(f"/run={entry.run}/", f"/run={name}/", 1)}
+        for table, file in entry.files.items()
+    }
+    return replace(entry, run=name, files=files)
+
+
+@contextmanager
+def _changing(
+    store: Store, runs: Collection[str], lock_timeout: float
+) -> Iterator[tuple[StoreFolder, Manifest]]:
+    """Hold the lock of a store that has some runs; gives its folder and what is in it."""
+    folder = store_folder(store)
+    read_manifest(folder)  # else the lock would make a folder where there is none
+    with store_lock(folder, lock_timeout):
+        manifest = read_manifest(folder)
+        known = manifest.runs()
+        for run in runs:
+            if run not in known:
+                raise RankError(
+                    f"No run {run!r} in {folder.root!r}.{nearest(run, known)} "
+                    f"hta-sql runs {folder.root} lists them."
+                )
+        yield folder, manifest
+
+
+def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> None:
+    """Delete what the manifest names no longer, and the empty folders of runs that are gone."""
+    remove_leftovers(folder, manifest)
+    # A job may be about to write into those of its run.
+    for run in set(runs) - {shard.run for shard in read_shards(folder)}:
+        for table in (*stored_columns(), *load_library().derived_columns()):
+            folder.remove_empty(f"{TABLES}/{table}/run={run}")
