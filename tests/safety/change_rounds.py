@@ -1,0 +1,86 @@
+"""Kills a removal or a rename right before each change that it makes to a file, and asks after each.
+
+Run as a program: ``python change_rounds.py STORE remove|rename``; the store has the runs a, b and c. It
+forks, and opens no store itself: an engine does not survive a fork. Prints what was seen after each kill,
+a line each, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hta_sql.store.edits
+import hta_sql.store.trace_store
+from hta_sql.store.manifest import read_manifest
+from tests.safety.crash_rounds import done, finished, forked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHANGING = ("os.link", "os.rename", "os.remove", "os.rmdir")
+
+
+def busy(store: Path) -> str:
+    """Ask a store: run ─▶ time of its kernels [ns], as JSON."""
+    with hta_sql.open(store) as opened:
+        query = "SELECT run, sum(dur)::BIGINT FROM gpu_ops GROUP BY run ORDER BY run"
+        return json.dumps(dict(opened.sql(query).rows()))
+
+
+def seen(store: Path) -> str:
+    """Ask it in a child."""
+    reading, writing = os.pipe()
+    done(lambda: os.write(writing, busy(store).encode()))
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        return pipe.read()
+
+
+def dying_before(operation: int, task: Callable[[], object]) -> None:
+    """Carry out a task, and die right before its n-th change of a file."""
+    count = 0
+
+    def hook(event: str, _arguments: tuple[object, ...]) -> None:
+        nonlocal count
+        count += event in CHANGING
+        if count == operation and event in CHANGING:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    task()
+
+
+def check_the_next_write(store: Path) -> None:
+    """Remove another run: what the killed one left is not there any more."""
+    done(partial(hta_sql.remove_runs, store, ["c"]))
+    files = {p.relative_to(store).as_posix() for p in (store / "tables").rglob("*.parquet")}
+    assert files == read_manifest(store).named_files()
+    assert not list(store.rglob(".*.partial"))
+
+
+def main(original: Path, change: str) -> None:
+    """Kill at each place in turn, until the task ends first."""
+    for operation in range(1, 1000):
+        store = Path(shutil.copytree(original, original.with_name(f"{change}{operation}.store")))
+        tasks = {
+            "remove": partial(hta_sql.remove_runs, store, ["a"]),
+            "rename": partial(hta_sql.rename_run, store, "a", "z"),
+        }
+        code = finished(forked(partial(dying_before, operation, tasks[change])))
+        assert code in (0, -signal.SIGKILL), code
+        sys.stdout.write(seen(store) + "\n")
+        check_the_next_write(store)
+        shutil.rmtree(store)
+        if code == 0:
+            return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
