@@ -69,7 +69,7 @@ def main(original: Path, change: str) -> None:
     """Kill at each place in turn, until the task ends first."""
     for operation in range(1, 1000):
         store = Path(shutil.copytree(original, original.with_name(f"{change}{operation}.store")))
-        tasks = {
+        tasks: dict[str, Callable[[], object]] = {
             "remove": partial(hta_sql.remove_runs, store, ["a"]),
             "rename": partial(hta_sql.rename_run, store, "a", "z"),
         }
