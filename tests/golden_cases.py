@@ -1,147 +1,33 @@
-"""Golden cases: a tiny trace, a call in stock SQL, the rows that it must give.
-
-A file tests/golden/<topic>/<analysis>.test holds cases like this one::
-
-    # Two kernels at once count once: busy from 0 to 15.
-    traces: overlap_two_streams.json
-    call: SELECT rank, compute_ns FROM temporal_breakdown_v1()
-    ----
-    rank  compute_ns
-    0     15000
-
-Lines that start with ``#`` say what is true and how the numbers come about; a blank line ends
-a case. ``traces`` names files of tests/traces: ``a.json`` is rank 0 of run ``run``,
-``1=b.json`` is rank 1, ``base/0=a.json`` is rank 0 of run ``base``; ``?=a.json`` leaves it to the
-ingest which rank it is. Cells are parted by two or more spaces. Numbers with a fraction are rounded to four places, lists and structs written as
-DuckDB casts them to text. The expected rows are worked out by hand from the trace, never copied
-from the output.
-"""
+"""The golden cases of the shipped library: tests/golden/<topic>/<analysis>.test."""
 
 from __future__ import annotations
 
-import difflib
-import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import hta_sql
+from hta_sql.authoring.golden import Case, cases_of, read_traces
+from hta_sql.authoring.golden import traces_of as traces_of_case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hta_sql.store.trace_store import TraceStore
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
-_TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+|\?)=)?(?P<file>[\w.-]+)$")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One case of a golden file."""
-
-    path: Path
-    line: int
-    truth: str
-    traces: str
-    call: str
-    expected: list[str]
-
-    @property
-    def id(self) -> str:
-        """Where it stands."""
-        return f"{self.path.stem}:{self.line}"
-
-
-def parse_cases(path: Path, text: str) -> Iterator[Case]:
-    """Read the cases of a file; parts of comments alone are skipped."""
-    number = 1
-    for part in re.split(r"\n[ \t]*\n", text):
-        lines = part.split("\n")
-        line = number
-        number += len(lines) + 1
-        said = [text[1:].strip() for text in lines if text.startswith("#")]
-        body = [text for text in lines if text.strip() and not text.startswith("#")]
-        if not body:
-            continue
-        where = f"{path.name}:{line}"
-        assert said, f"{where}: say in a comment what is true"
-        assert "----" in body, f"{where}: no ---- between the call and its rows"
-        cut = body.index("----")
-        head = "\n".join(body[:cut])
-        found = re.fullmatch(r"traces: (.+)\ncall: ([\s\S]+)", head)
-        assert found, f"{where}: 'traces: FILES', then 'call: SQL', then '----'"
-        assert body[cut + 1 :], f"{where}: no line with the names of the columns"
-        yield Case(path, line, " ".join(said), found[1], found[2], body[cut + 1 :])
+TRACES = TESTS / "traces"
 
 
 def all_cases() -> list[Case]:
     """Every case of every file."""
-    paths = sorted(GOLDEN.glob("*/*.test"))
-    return [case for path in paths for case in parse_cases(path, path.read_text(encoding="utf-8"))]
+    return cases_of(GOLDEN)
 
 
 def traces_of(traces: str) -> dict[str, dict[int, str]]:
     """Read a ``traces`` line: run ─▶ rank ─▶ path; ranks below 0 are to be found out."""
-    runs: dict[str, dict[int, str]] = {}
-    for item in traces.split():
-        found = _TRACE.match(item)
-        assert found, f"traces: {item!r} is not FILE, RANK=FILE or RUN/RANK=FILE"
-        ranks = runs.setdefault(found["run"] or "run", {})
-        rank = -1 - len(ranks) if found["rank"] == "?" else int(found["rank"] or 0)
-        ranks[rank] = str(TESTS / "traces" / found["file"])
-    return runs
-
-
-def read_traces(runs: dict[str, dict[int, str]], store: Path) -> None:
-    """Read the traces of a ``traces`` line, or some of them, without a catalog for them."""
-    for run, ranks in runs.items():
-        traces_of_run = list(ranks.values()) if min(ranks) < 0 else ranks
-        hta_sql.ingest_shard(traces_of_run, store, run=run, jobs=1, shard=(1, 1))
+    return traces_of_case(Case(GOLDEN, 0, "", traces, "", []), TRACES)
 
 
 def ingest_case(traces: str, store: Path) -> TraceStore:
     """Make the store of a ``traces`` line."""
     read_traces(traces_of(traces), store)
     return hta_sql.publish(store)  # one catalog for all runs
-
-
-def cell(value: Any) -> str:
-    """Write a value as a golden file does."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return str(round(value, 4))
-    return str(value) or "(empty)"
-
-
-def table(columns: list[str], rows: list[tuple[Any, ...]]) -> list[str]:
-    """Write a result as a golden file does: aligned, its columns named in the first line."""
-    cells = [columns, *([cell(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
-
-
-def _cells(lines: list[str]) -> list[list[str]]:
-    return [re.split(r" {2,}", line.strip()) for line in lines]
-
-
-def difference(case: Case, columns: list[str], rows: list[tuple[Any, ...]]) -> str:
-    """Say how a result differs from what a case expects; empty where it does not."""
-    actual = table(columns, rows)
-    if _cells(actual) == _cells(case.expected):
-        return ""
-    expected = table(*_split(_cells(case.expected)))
-    return "\n".join(difflib.ndiff(expected, actual))
-
-
-def _split(cells: list[list[str]]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    width = max(map(len, cells))
-    padded = [[*line, *[""] * (width - len(line))] for line in cells]
-    return padded[0], [tuple(line) for line in padded[1:]]

@@ -1,6 +1,6 @@
 """Golden tests: a tiny trace, a call in stock SQL, the rows that it must give.
 
-The files are tests/golden/<topic>/<analysis>.test; :mod:`tests.golden_cases` says how they read.
+The files are tests/golden/<topic>/<analysis>.test; :mod:`hta_sql.authoring.golden` says how they read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.golden_cases import Case, all_cases, difference, parse_cases, table
-from tests.golden_engine import GoldenEngine
+from hta_sql.authoring.golden import Case, difference, parse_cases, table
+from hta_sql.authoring.golden_engine import GoldenEngine
+from hta_sql.library.objects import load_library
+from tests.golden_cases import TRACES, all_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
     """The engine that all cases are asked in."""
-    with closing(GoldenEngine(tmp_path_factory.mktemp("golden"))) as engine:
+    folder = tmp_path_factory.mktemp("golden")
+    with closing(GoldenEngine(folder, load_library(), CASES, TRACES)) as engine:
         yield engine
 
 

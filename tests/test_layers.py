@@ -24,7 +24,17 @@ MAX_LINES = 400
 
 ROOMS = (
     *("errors", "_version", "words", "machine", "closing"),
-    *("synthetic", "library", "traces", "charts", "results", "store", "ingestion", "api"),
+    *(
+        "synthetic",
+        "library",
+        "traces",
+        "charts",
+        "results",
+        "store",
+        "ingestion",
+        "api",
+        "authoring",
+    ),
     *("critical_path", "overlay", "exports", "report", "agents"),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )

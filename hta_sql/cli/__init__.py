@@ -16,6 +16,7 @@ import click
 from hta_sql._version import __version__
 from hta_sql.cli.advice import advice
 from hta_sql.cli.catalog import catalog
+from hta_sql.cli.check import check
 from hta_sql.cli.compare import compare
 from hta_sql.cli.counters import counters
 from hta_sql.cli.critical_path import critical_path
@@ -30,6 +31,7 @@ from hta_sql.cli.listing import list_
 from hta_sql.cli.materialize import materialize
 from hta_sql.cli.mcp import mcp
 from hta_sql.cli.messages import show_error
+from hta_sql.cli.new import new
 from hta_sql.cli.publish import publish
 from hta_sql.cli.report import report
 from hta_sql.cli.run import run
@@ -55,6 +57,8 @@ COMMANDS: list[click.Command] = [
     publish,
     catalog,
     materialize,
+    new,
+    check,
     mcp,
     demo,
 ]

@@ -179,6 +179,22 @@ def describe(relation: str) -> str:
     return f"DESCRIBE {relation}"
 
 
+def view_of(name: str, source: str) -> str:
+    """Build a view that shows another relation; both names trusted or quoted."""
+    return f"CREATE OR REPLACE VIEW {name} AS FROM {source}"
+
+
+def value_of(name: str, arguments: Mapping[str, str]) -> str:
+    """Build the SELECT of what a scalar macro of lib returns, as a column of its name.
+
+    Args:
+        name: The macro, trusted.
+        arguments: Parameter ─▶ SQL of its value, both trusted.
+    """
+    given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
+    return f"SELECT lib.{name}({given}) AS {identifier(name)}"
+
+
 def create_table(name: str, select: str) -> str:
     """Build the statement that keeps what a SELECT returns as a new table; both trusted."""
     return f"CREATE TABLE {name} AS\n{select}"

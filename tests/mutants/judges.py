@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from hta_sql.authoring.golden import Case, difference
 from hta_sql.library.objects import load_library
 from tests import test_intervals, test_lib_operations, test_lib_values, test_operator_work
-from tests.golden_cases import TESTS, Case, all_cases, difference
+from tests.golden_cases import TESTS, all_cases
 from tests.mutants.places import MutatedStore, Place, kept_store, open_place, texts_of
 from tests.properties import test_orders, test_recomputed, test_scopes
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from hta_sql.authoring.golden_engine import keep_derived
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from tests.examples import examples
-from tests.golden_engine import keep_derived
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import ANALYSES, options_of
 

@@ -1,13 +1,11 @@
 """Checks the SQL library: every file against the rules of the library and against the engine.
 
 ``python -m tests.sql_rules.run`` prints what is wrong and what to do about it;
-``--freeze`` locks the analyses of a release (see frozen.py). A rule is a
-function from one file to messages:
+``--freeze`` locks the analyses of a release (see frozen.py). Most rules are those of
+:mod:`hta_sql.library.rules`; of the shipped library alone are:
 
-    text rules     rules.py, units.py   what the file says: header, words, units, names
-    statement      statement.py         what its statement refers to, from the engine's parser
-    engine rules   engine.py            names and types, from the engine itself
-    frozen files   frozen.py            a released file does not change
+    shipped.py   topics, headers, derived tables
+    frozen.py    a released file does not change
 """
 
 from __future__ import annotations
@@ -17,9 +15,10 @@ from pathlib import Path
 from hta_sql.errors import LibraryError
 from hta_sql.library.files import sql_root
 from hta_sql.library.objects import Library, parse_library
-from tests.sql_rules.engine import engine_problems
+from hta_sql.library.rules.engine import engine_problems
+from hta_sql.library.rules.text import text_problems
 from tests.sql_rules.frozen import frozen_problems
-from tests.sql_rules.rules import text_problems
+from tests.sql_rules.shipped import FACTS, shipped_problems
 
 
 def find_problems(root: Path | None = None, golden: Path | None = None) -> list[str]:
@@ -35,11 +34,13 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
         library = parse_library(root)
     except LibraryError as error:
         return [_relative(str(error), root)]
-    problems = [*text_problems(library, golden if golden.is_dir() else None)]
-    problems += frozen_problems(library, root)
+    files = (*library.tables, *library.macros, *library.derived, *library.analyses)
+    tests = golden if golden.is_dir() else None
+    broken = [*text_problems(library, files, tests, FACTS), *shipped_problems(library)]
+    problems = [*map(str, broken), *frozen_problems(library, root)]
     # A file that breaks a rule of form often breaks the engine's rules too: one message is enough.
     if not problems:
-        problems += engine_problems(library)
+        problems += map(str, engine_problems(library, files))
     return [_relative(problem, root) for problem in problems]
 
 

@@ -75,14 +75,11 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
         if not is_identifier(column):
             yield (
                 f"column {name} has no unit: write its unit in brackets behind the type ([1] for a "
-                "number without), or list it in IDENTIFIERS of tests/sql_rules/units.py if it is a name"
+                "number without); where the number is a name, end the column's in _id"
             )
         return
     if unit not in UNITS:
-        yield (
-            f"column {name} has the unit [{unit}]; known are {', '.join(sorted(UNITS))}. "
-            "Use one of them, or add it to SUFFIX_UNITS of tests/sql_rules/units.py"
-        )
+        yield (f"column {name} has the unit [{unit}]; known are {', '.join(sorted(UNITS))}")
     elif (wanted := _unit_of_name(name)) not in {None, unit}:
         yield f"column {name} has the unit [{unit}], but its name says [{wanted}]; change either"
     elif in_analysis and wanted is None and unit != "1":

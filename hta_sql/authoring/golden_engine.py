@@ -7,31 +7,40 @@ are put below the template's views in a transaction, and rolled back for those o
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from hta_sql.authoring.golden import Case, read_traces, traces_of
 from hta_sql.library import sqltext
-from hta_sql.library.objects import Library, load_library
+from hta_sql.library.objects import Library
 from hta_sql.store.catalog import put_tables
 from hta_sql.store.columns import stored_files
 from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import Manifest, RankEntry, digest_of
 from hta_sql.store.shard_files import read_shards
 from hta_sql.store.template import CONFIG, template
-from tests.golden_cases import Case, all_cases, read_traces, traces_of
 
 
 class GoldenEngine:
-    """Asks golden cases, best those of one ``traces`` line after each other."""
+    """Asks golden cases, best those of one ``traces`` line after each other.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: A folder of its own to work in.
+        library: What the cases ask.
+        cases: All of them.
+        traces: Folder of their traces.
+    """
+
+    def __init__(self, folder: Path, library: Library, cases: Iterable[Case], traces: Path) -> None:
         self._folder = folder
-        self._library = load_library()
+        self._library = library
+        self._traces = traces
         self._shown: str | None = None
-        self._derived = {case.traces for case in all_cases() if self._reads_derived(case)}
+        self._derived = {case.traces for case in cases if self._reads_derived(case)}
         catalog = folder / "golden.duckdb"
         shutil.copyfile(template(self._library), catalog)
         self._con = duckdb.connect(str(catalog), config=CONFIG)
@@ -44,7 +53,7 @@ class GoldenEngine:
         """Return names of columns, and rows."""
         if self._shown != case.traces:
             self._take_away()
-            self._show(case.traces)
+            self._show(case)
         try:
             result = self._con.execute(case.call)
         except duckdb.Error:
@@ -57,20 +66,20 @@ class GoldenEngine:
             self._con.execute("ROLLBACK")
             self._shown = None
 
-    def _show(self, traces: str) -> None:
+    def _show(self, case: Case) -> None:
         """Put the tables of a line in place; with the derived ones, where some case reads them."""
         folder = store_folder(self._folder)
         entries = [
             entry
-            for run, ranks in traces_of(traces).items()
+            for run, ranks in traces_of(case, self._traces).items()
             for part in ([ranks] if min(ranks) < 0 else [{rank: ranks[rank]} for rank in ranks])
             for entry in self._read(run, part)
         ]
         manifest = Manifest().with_entries(entries)
         self._con.execute("BEGIN")
-        self._shown = traces
+        self._shown = case.traces
         put_tables(self._con, folder, stored_files(manifest, folder), self._library)
-        if traces in self._derived:
+        if case.traces in self._derived:
             keep_derived(self._con, self._library)
 
     def _read(self, run: str, ranks: dict[int, str]) -> list[RankEntry]:
@@ -99,5 +108,5 @@ def keep_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Compute derived tables once in a catalog that may be written: many questions read them."""
     for about in library.derived:
         name, kept = sqltext.identifier(about.base_name), f"kept_{about.base_name}"
-        con.execute(sqltext.create_table(kept, f"FROM derived.{name}"))
-        con.execute(f"CREATE OR REPLACE VIEW derived.{name} AS FROM {kept}")
+        con.execute(sqltext.create_table(kept, sqltext.of_scope(f"derived.{name}", ())))
+        con.execute(sqltext.view_of(f"derived.{name}", kept))

@@ -21,6 +21,7 @@ class Statement:
         ctes: Names that its WITH clauses give, in order.
         tables: Tables and views that it reads, with their schema if it is given; no CTEs.
         functions: Table functions and macros that it calls, likewise.
+        scalars: Names of functions of values that it calls.
         texts: Literal texts in it.
         is_ordered: It ends with an ORDER BY of its own.
     """
@@ -28,6 +29,7 @@ class Statement:
     ctes: tuple[str, ...]
     tables: frozenset[str]
     functions: frozenset[str]
+    scalars: frozenset[str]
     texts: frozenset[str]
     is_ordered: bool
 
@@ -70,6 +72,9 @@ def read_statement(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Statemen
         ctes=tuple(ctes),
         tables=frozenset(read - set(ctes)),
         functions=frozenset(_qualified(call["schema"], call["function_name"]) for call in calls),
+        scalars=frozenset(
+            node["function_name"].lower() for node in nodes if node.get("class") == "FUNCTION"
+        ),
         texts=frozenset(x["text"] for x in literals if x and x["kind"] == "STRING"),
         is_ordered=any(modifier["type"] == "ORDER_MODIFIER" for modifier in top["modifiers"]),
     )

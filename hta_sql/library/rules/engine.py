@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import duckdb
 
 from hta_sql.library import sqltext
-from hta_sql.library.creation import create_empty_tables
+from hta_sql.library.creation import create_empty_tables, refused_line
 from hta_sql.library.objects import Column, Library, Parameter, SqlObject
-from tests.sql_rules.rules import columns_of
+from hta_sql.library.rules.problem import Found, Problem, column_line, located
+from hta_sql.library.rules.text import columns_of
 
 SPANS = "validation_spans"
 """The relation that lib macros are called with, where a parameter takes one."""
@@ -22,25 +23,43 @@ _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
 """How a parameter says that it takes what another macro returns."""
 
 
-def engine_problems(library: Library) -> Iterator[str]:
-    """Yield where words and engine disagree, each message with its file."""
+def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[Problem]:
+    """Yield where words and engine disagree.
+
+    Args:
+        library: What the files stand on; they are part of it.
+        abouts: The files to look at, in an order in which they can be created.
+    """
+    looked_at = list(abouts)
     listing = {about.name: about.columns for about in (*library.macros, *library.tables)}
     with duckdb.connect(":memory:") as con:
+        con.execute("SET python_enable_replacements = false")  # no variable of ours is a table
         # Only what the files stand on: each of them is created below, so that a refusal has a name.
         create_empty_tables(con, library)
+        for about in _below(library, looked_at):
+            con.execute(about.text)
         _create_spans(con, library)
-        for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
+        for about in looked_at:
             try:
                 con.execute(about.text)
             except duckdb.Error as error:
-                yield f"{about.path}: the engine refuses it: {str(error).partition(chr(10))[0]}."
+                said = str(error).partition("\n")[0]
+                yield Problem(
+                    about.path, refused_line(about, error), f"the engine refuses it: {said}"
+                )
                 continue
             listed = about.columns or listing.get(columns_of(about) or "", ())
             schema, relation = _schema_and_relation(library, about)
-            yield from (
-                f"{about.path}: {problem}."
-                for problem in (*parameters(con, about, schema), *columns(con, listed, relation))
-            )
+            found = (*parameters(con, about, schema), *columns(con, listed, relation))
+            yield from (located(about, problem) for problem in found)
+
+
+def _below(library: Library, abouts: Iterable[SqlObject]) -> Iterator[SqlObject]:
+    """What files stand on and are not part of, in the order in which it can be created."""
+    files = list(abouts)
+    known = {about.path for about in files}
+    used = {one.path for about in files for one in library.stands_on(about)} - known
+    return (one for one in (*library.tables, *library.macros) if one.path in used)
 
 
 def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
@@ -53,14 +72,8 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
     if about in library.derived:
         return "derived", sqltext.call(f"derived.{about.name}", values)
     if about.is_scalar:
-        return "lib", _scalar_call(about.name, values)
+        return "lib", sqltext.value_of(about.name, values)
     return "lib", sqltext.call(f"lib.{about.name}", values)
-
-
-def _scalar_call(name: str, arguments: dict[str, str]) -> str:
-    """Build the SELECT of what a scalar macro of lib returns, as a column of its name."""
-    given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
-    return f"SELECT lib.{name}({given}) AS {sqltext.identifier(name)}"
 
 
 def _value(parameter: Parameter) -> str:
@@ -96,7 +109,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
             con.execute(sqltext.values_view(f"{SPANS}_{macro.name}", types, []))
 
 
-def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) -> Iterator[str]:
+def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) -> Iterator[Found]:
     """Names and types of the parameters, as the engine has them."""
     rows = con.execute(
         "SELECT f.parameters, f.parameter_types FROM duckdb_functions() AS f "
@@ -108,31 +121,40 @@ def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) ->
     for names, types in rows:
         actual = list(zip(names, types, strict=True))
         if actual != documented:
-            yield f"the engine takes {_list(actual)}, the file declares {_list(documented)}"
+            yield (
+                "^CREATE",
+                f"the engine takes {_list(actual)}, the file declares {_list(documented)}",
+            )
 
 
 def columns(
     con: duckdb.DuckDBPyConnection, listed: tuple[Column, ...], relation: str
-) -> Iterator[str]:
+) -> Iterator[Found]:
     """Names, order and types of the columns, as the engine returns them."""
     try:
         described = con.sql(sqltext.describe(relation)).fetchall()
     except duckdb.Error as error:
-        yield f"the engine refuses to run it: {str(error).partition(chr(10))[0]}"
+        yield "", f"the engine refuses to run it: {str(error).partition(chr(10))[0]}"
         return
     actual = {row[0]: row[1] for row in described}
     documented = {column.name: column for column in listed}
     for name in (name for name in actual if name not in documented):
-        yield f"it returns {name} {actual[name]}, which it does not document"
+        yield r"^\) AS", f"it returns {name} {actual[name]}, which it does not document"
     for name in (name for name in documented if name not in actual):
-        yield f"it documents {name}, which it does not return"
+        yield column_line(name), f"it documents {name}, which it does not return"
     if actual.keys() != documented.keys():
         return
     if list(actual) != list(documented):
-        yield f"it returns the columns in the order {', '.join(actual)}; document them so"
+        yield (
+            r"^\) AS",
+            f"it returns the columns in the order {', '.join(actual)}; document them so",
+        )
     for column in listed:
         if not _fits(column, actual[column.name]):
-            yield f"column {column.name} is {actual[column.name]}, documented as {column.type}"
+            yield (
+                column_line(column.name),
+                f"column {column.name} is {actual[column.name]}, documented as {column.type}",
+            )
 
 
 def _fits(column: Column, kind: str) -> bool:

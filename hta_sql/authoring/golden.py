@@ -1,0 +1,154 @@
+"""Golden cases: a tiny trace, a call in stock SQL, the rows that it must give.
+
+A file ``<topic>/<analysis>.test`` holds cases like this one::
+
+    # Two kernels at once count once: busy from 0 to 15.
+    traces: overlap_two_streams.json
+    call: SELECT rank, compute_ns FROM temporal_breakdown_v1()
+    ----
+    rank  compute_ns
+    0     15000
+
+Lines that start with ``#`` say what is true and how the numbers come about; a blank line ends
+a case. ``traces`` names files of the folder of traces: ``a.json`` is rank 0 of run ``run``,
+``1=b.json`` is rank 1, ``base/0=a.json`` is rank 0 of run ``base``; ``?=a.json`` leaves it to the
+ingest which rank it is. Cells are parted by two or more spaces. Numbers with a fraction are rounded
+to four places, lists and structs written as DuckDB casts them to text. The expected rows are worked
+out by hand from the trace, never copied from the output.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hta_sql.api import ingest_shard
+from hta_sql.errors import LibraryError
+
+_TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+|\?)=)?(?P<file>[\w.-]+)$")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a golden file."""
+
+    path: Path
+    line: int
+    truth: str
+    traces: str
+    call: str
+    expected: list[str]
+
+    @property
+    def id(self) -> str:
+        """Where it stands."""
+        return f"{self.path.stem}:{self.line}"
+
+
+def parse_cases(path: Path, text: str) -> Iterator[Case]:
+    """Read the cases of a file; parts of comments alone are skipped.
+
+    Raises:
+        LibraryError: A case lacks a part; the message has its line.
+    """
+    number = 1
+    for part in re.split(r"\n[ \t]*\n", text):
+        lines = part.split("\n")
+        line = number
+        number += len(lines) + 1
+        said = [text[1:].strip() for text in lines if text.startswith("#")]
+        body = [text for text in lines if text.strip() and not text.startswith("#")]
+        if not body:
+            continue
+        _demand(path, line, bool(said), "say in a comment what is true")
+        _demand(path, line, "----" in body, "write ---- between the call and its rows")
+        cut = body.index("----")
+        found = re.fullmatch(r"traces: (.+)\ncall: ([\s\S]+)", "\n".join(body[:cut]))
+        _demand(path, line, bool(found), "write 'traces: FILES', 'call: SQL', then '----'")
+        _demand(path, line, len(body) > cut + 1, "write the names of the columns below ----")
+        traces, call = found.groups() if found else ("", "")
+        yield Case(path, line, " ".join(said), traces, call, body[cut + 1 :])
+
+
+def _demand(path: Path, line: int, kept: bool, wanted: str) -> None:
+    if not kept:
+        raise LibraryError(f"{path}:{line}: {wanted}.")
+
+
+def cases_of(folder: Path) -> list[Case]:
+    """Read the cases of all files of a folder, by topic.
+
+    Raises:
+        LibraryError: A case lacks a part; the message has its line.
+    """
+    paths = sorted(folder.glob("*/*.test"))
+    return [case for path in paths for case in parse_cases(path, path.read_text(encoding="utf-8"))]
+
+
+def traces_of(case: Case, folder: Path) -> dict[str, dict[int, str]]:
+    """Read the ``traces`` line of a case: run ─▶ rank ─▶ path; ranks below 0 are to be found out.
+
+    Raises:
+        LibraryError: It is not understood, or a file is not there.
+    """
+    runs: dict[str, dict[int, str]] = {}
+    for item in case.traces.split():
+        found = _TRACE.match(item)
+        if not found or not (folder / found["file"]).is_file():
+            wanted = f"of a file in {folder}: FILE, RANK=FILE or RUN/RANK=FILE"
+            raise LibraryError(f"{case.path}:{case.line}: traces: {item!r} is no name {wanted}.")
+        ranks = runs.setdefault(found["run"] or "run", {})
+        rank = -1 - len(ranks) if found["rank"] == "?" else int(found["rank"] or 0)
+        ranks[rank] = str(folder / found["file"])
+    return runs
+
+
+def read_traces(runs: dict[str, dict[int, str]], store: Path) -> None:
+    """Read the traces of a ``traces`` line, or some of them, without a catalog for them."""
+    for run, ranks in runs.items():
+        traces_of_run = list(ranks.values()) if min(ranks) < 0 else ranks
+        ingest_shard(traces_of_run, store, run=run, jobs=1, shard=(1, 1))
+
+
+def cell(value: Any) -> str:
+    """Write a value as a golden file does."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(round(value, 4))
+    return str(value) or "(empty)"
+
+
+def table(columns: list[str], rows: list[tuple[Any, ...]]) -> list[str]:
+    """Write a result as a golden file does: aligned, its columns named in the first line."""
+    cells = [columns, *([cell(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def _cells(lines: list[str]) -> list[list[str]]:
+    return [re.split(r" {2,}", line.strip()) for line in lines]
+
+
+def difference(case: Case, columns: list[str], rows: list[tuple[Any, ...]]) -> str:
+    """Say how a result differs from what a case expects; empty where it does not."""
+    actual = table(columns, rows)
+    if _cells(actual) == _cells(case.expected):
+        return ""
+    expected = table(*_split(_cells(case.expected)))
+    return "\n".join(difflib.ndiff(expected, actual))
+
+
+def _split(cells: list[list[str]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    width = max(map(len, cells))
+    padded = [[*line, *[""] * (width - len(line))] for line in cells]
+    return padded[0], [tuple(line) for line in padded[1:]]

@@ -1,0 +1,59 @@
+"""Writes a first analysis of one's own: the .sql file, its golden test and the trace of that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hta_sql.errors import LibraryError, ParameterError
+from hta_sql.library.files import sql_root
+from hta_sql.library.objects import load_library
+from hta_sql.traces.writing import replacing
+
+PLACEHOLDER = "new_analysis"
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_TAKEN = ("lib", "tests")
+
+
+def write_new_analysis(name: str, topic: str, folder: Path) -> list[Path]:
+    """Write files that work, and keep all rules, to be changed from there.
+
+    Args:
+        name: Name of the analysis, without version.
+        topic: Folder that it stands in, and heading under which it is listed.
+        folder: The folder of own analyses; made where it is not there.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ParameterError: A name or topic that no analysis can have.
+        LibraryError: A file is there already, or the name is shipped.
+    """
+    if not _NAME.fullmatch(name) or not _NAME.fullmatch(topic) or topic in _TAKEN:
+        raise ParameterError(
+            f"{topic}/{name}: names are small letters, digits and _; no topic is called "
+            f"{' or '.join(_TAKEN)}."
+        )
+    library = load_library()
+    for about in (*library.tables, *library.analyses):
+        if about.base_name == re.sub(r"_v\d+$", "", name):
+            raise LibraryError(f"{name} is shipped: {about.path}. Choose another name.")
+    source = sql_root() / "new"
+    texts = {
+        folder / _renamed(path.relative_to(source), name, topic): path.read_text(encoding="utf-8")
+        for path in sorted(source.rglob("*.*"))
+    }
+    for path in texts:
+        if path.exists():
+            raise LibraryError(f"{path}:1: it is there already; choose another name, or a _v2.")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial:
+            partial.write_text(text.replace(PLACEHOLDER, name), encoding="utf-8")
+    return list(texts)
+
+
+def _renamed(path: Path, name: str, topic: str) -> Path:
+    parts = [topic if part == "topic" else part for part in path.parts]
+    return Path(*parts[:-1], parts[-1].replace(PLACEHOLDER, name))

@@ -1,0 +1,39 @@
+"""``hta-sql new``: the files of an analysis of one's own, ready to be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hta_sql.cli.messages import note
+
+
+@click.command(short_help="Write the files of an analysis of your own.")
+@click.argument("kind", type=click.Choice(["analysis"]), metavar="analysis")
+@click.argument("name")
+@click.option(
+    "--topic",
+    default="own",
+    show_default=True,
+    help="Folder below DIR, and heading in lists and reports.",
+)
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="analyses",
+    show_default=True,
+    metavar="DIR",
+    help="Folder of your own analyses; made where it is not there.",
+)
+def new(*, kind: str, name: str, topic: str, into: Path) -> None:  # noqa: ARG001 - there is one kind
+    """Write the two files of an analysis NAME of your own, which work as they are.
+
+    DIR/TOPIC/NAME_v1.sql is the analysis, DIR/tests/TOPIC/NAME_v1.test its golden test, on a tiny
+    trace beside it. Change them, then: hta-sql check DIR.
+    """
+    from hta_sql.authoring.new import write_new_analysis  # noqa: PLC0415 - start-up cost
+
+    for path in write_new_analysis(name, topic, into):
+        click.echo(path)
+    note(f"Next: hta-sql check {into}; hta-sql run STORE {name} --analyses {into}")

@@ -1,0 +1,85 @@
+"""What the statement of a file may refer to: tables and lib, and nothing that answers otherwise tomorrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hta_sql.library.objects import Library
+from hta_sql.library.rules.problem import Found, code_line
+from hta_sql.library.rules.statement import Statement
+
+TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
+"""What an analysis may call beside lib: nothing that reads a file or a setting."""
+
+UNSTABLE = {
+    *("random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "setseed", "nextval", "currval"),
+    *("now", "today", "get_current_timestamp", "get_current_time", "current_date", "current_time"),
+    *("current_timestamp", "current_localtime", "current_localtimestamp", "transaction_timestamp"),
+    *("getenv", "current_setting", "current_user", "current_database", "current_query", "version"),
+    *("getvariable", "query", "write_log"),
+}
+"""Functions that do not answer the same when they are asked again, or elsewhere."""
+
+_LAUNCH_NAME = re.compile(r"(cuda|cu|hip|aclrt)\w*(Launch|Memcpy|Memset)|LaunchKernel")
+
+
+def references_of_analysis(library: Library, statement: Statement) -> Iterator[Found]:
+    """Tables and lib only; plain CTE names, no names of launch functions, ordered rows."""
+    yield from references(
+        library, statement, "an analysis uses tables and lib, never another analysis"
+    )
+    for text in sorted(filter(_LAUNCH_NAME.search, statement.texts)):
+        yield (
+            code_line(text),
+            f"it contains the launch name {text!r}; find launches by correlation (launch_id)",
+        )
+    if not statement.is_ordered:
+        yield "", "it does not end with an ORDER BY; equal input has to give equal output"
+
+
+def references(library: Library, statement: Statement, allowed: str) -> Iterator[Found]:
+    """Tables and lib only; plain CTE names."""
+    yield from _unknown_tables(library, statement)
+    yield from _unstable(statement)
+    for name in sorted(statement.functions - TABLE_FUNCTIONS - _lib_names(library)):
+        yield code_line(name), f"it calls {name}; {allowed}"
+    for name in _starting_with_underscore(statement.ctes):
+        yield (
+            code_line(name),
+            f"CTE {name} starts with _; those of lib do, so that the two never meet",
+        )
+
+
+def references_of_lib(library: Library, statement: Statement) -> Iterator[Found]:
+    """Tables, lib and the relation that it is given; CTEs that cannot hide that relation."""
+    yield from _unknown_tables(library, statement)
+    yield from _unstable(statement)
+    allowed = {*TABLE_FUNCTIONS, "query_table", *_lib_names(library)}
+    for name in sorted(statement.functions - allowed):
+        yield code_line(name), f"it calls {name}; lib uses tables and lib"
+    for name in set(statement.ctes) - set(_starting_with_underscore(statement.ctes)):
+        yield (
+            code_line(name),
+            f"CTE {name} could hide a caller's relation of that name; call it _{name}",
+        )
+
+
+def _unstable(statement: Statement) -> Iterator[Found]:
+    for name in sorted(statement.scalars & UNSTABLE):
+        yield code_line(name), f"it calls {name}; equal input has to give equal output, everywhere"
+
+
+def _lib_names(library: Library) -> set[str]:
+    return {f"lib.{macro.name}" for macro in library.macros}
+
+
+def _unknown_tables(library: Library, statement: Statement) -> Iterator[Found]:
+    # A recursive CTE reads all of what it has so far as recurring.<its name>.
+    own = {f"recurring.{cte}" for cte in statement.ctes}
+    for name in sorted(statement.tables - {table.name for table in library.tables} - own):
+        yield code_line(name), f"it reads {name}, which is not a table of sql/tables"
+
+
+def _starting_with_underscore(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith("_")]

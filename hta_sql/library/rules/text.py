@@ -1,0 +1,231 @@
+"""What a file of the library has to say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import duckdb
+
+from hta_sql.errors import LibraryError
+from hta_sql.library.objects import REPORT, Library, SqlObject
+from hta_sql.library.rules.problem import (
+    Found,
+    Problem,
+    column_line,
+    fact_line,
+    located,
+    parameter_line,
+)
+from hta_sql.library.rules.references import references_of_analysis, references_of_lib
+from hta_sql.library.rules.statement import count_statements, read_statement
+from hta_sql.library.rules.units import unit_problems
+
+STATUSES = ("stable", "experimental")
+FACTS = ("Status", "Needs")
+
+SCOPE = {
+    "runs": ("VARCHAR[]", "NULL"),
+    "ranks": ("INTEGER[]", "NULL"),
+    "steps": ("BIGINT[]", "NULL"),
+    "include_last_profiler_step": ("BOOLEAN", "false"),
+}
+"""The parameters that every analysis begins with, with type and default; fewer, the first ones,
+where its fact Scope names them and says why: ``Scope: runs, ranks; is the same in every step``."""
+
+_COLUMNS_OF = re.compile(r"^\) AS TABLE\n-- Columns: those of (\w+)\.$", re.MULTILINE)
+_BY_RANK = re.compile(r"^ORDER BY\s+\w+\.run,\s+\w+\.rank\b", re.MULTILINE)
+_SINCE = re.compile(r"^\d+\.\d+(\.\d+)?$")
+
+
+def text_problems(
+    library: Library,
+    abouts: Iterable[SqlObject],
+    golden: Path | None,
+    facts: tuple[str, ...] = FACTS,
+) -> Iterator[Problem]:
+    """Yield what is wrong with files.
+
+    Args:
+        library: What they may refer to; they are part of it.
+        abouts: The files.
+        golden: Folder of the golden tests, by topic; None: none are asked for.
+        facts: What the header of an analysis has to say.
+    """
+    with duckdb.connect(":memory:") as con:
+        for about in abouts:
+            for found in _of_one(con, library, about, facts):
+                yield located(about, found)
+            if about in library.analyses:
+                yield from (located(about, found) for found in golden_test(about, golden))
+
+
+def _of_one(
+    con: duckdb.DuckDBPyConnection, library: Library, about: SqlObject, facts: tuple[str, ...]
+) -> Iterator[Found]:
+    yield from form(con, about)
+    yield from words(about)
+    in_analysis = about in library.analyses
+    for column in about.columns:
+        for problem in unit_problems(column, in_analysis=in_analysis):
+            yield column_line(column.name), problem
+    if about in library.tables:
+        return
+    yield from shadowing(library, about)
+    if in_analysis and about.is_scalar:
+        yield "", "it returns one value; an analysis returns rows: AS TABLE"
+        return
+    try:
+        statement = read_statement(con, about)
+    except LibraryError as error:
+        yield "", f"the engine cannot parse it: {error}"
+        return
+    if in_analysis:
+        yield from header(about, facts)
+        yield from drawn_from(library, about)
+        yield from reported(about)
+        yield from scope(about)
+        yield from apart(about)
+        yield from references_of_analysis(library, statement)
+    elif about in library.macros:
+        yield from references_of_lib(library, statement)
+
+
+def form(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Iterator[Found]:
+    """One statement, under the name of the file."""
+    if about.path.stem != about.name:
+        yield "^CREATE", f"it creates {about.name}; call the file {about.name}.sql"
+    try:
+        count = count_statements(con, about.text)
+    except LibraryError as error:
+        yield "", f"the engine cannot parse it: {error}"
+        return
+    if count != 1:
+        yield "", f"it holds {count} statements; a file is one statement"
+
+
+def words(about: SqlObject) -> Iterator[Found]:
+    """Columns are listed once each, what a scalar macro returns is said; parameters have words."""
+    if about.is_scalar and not about.columns:
+        yield r"^\) AS", "it does not say what it returns; write '-- Returns: TYPE  what' behind AS"
+    elif not about.columns and not columns_of(about):
+        yield (
+            r"^\) AS",
+            (
+                "it documents no columns; list them under '-- Columns:' behind AS (a lib macro that "
+                "returns the rows of a table says '-- Columns: those of gpu_ops.')"
+            ),
+        )
+    names = Counter(column.name for column in about.columns)
+    for name in (name for name, count in names.items() if count > 1):
+        yield column_line(name), f"column {name} is documented twice"
+    for parameter in about.parameters:
+        if not parameter.doc:
+            yield (
+                parameter_line(parameter.name),
+                f"parameter {parameter.name} has no words; say above it what it means",
+            )
+
+
+def columns_of(about: SqlObject) -> str | None:
+    """What has the columns that a lib macro returns, where it says so instead of listing them."""
+    found = _COLUMNS_OF.search(about.text)
+    return found.group(1) if found else None
+
+
+def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
+    """The facts of an analysis, and its version."""
+    for fact in facts:
+        if fact not in about.facts:
+            yield "", f"the header has no line '-- {fact}: ...'"
+    if about.status not in STATUSES:
+        yield fact_line("Status"), f"Status is {about.status!r}; write {' or '.join(STATUSES)}"
+    if not _SINCE.match(about.facts.get("Since", "0.1")):
+        since = about.facts["Since"]
+        yield fact_line("Since"), f"Since is {since!r}; write the release, such as 0.1"
+    if about.version is None:
+        wanted = f"{about.name}_v1"
+        yield "^CREATE", f"its name has no version; call it {wanted}, in the file's name too"
+    elif about.version > 1 and "Changed" not in about.facts:
+        said = f"version {about.version} does not say what changed"
+        yield "", f"{said}; add a line '-- Changed: ...'"
+
+
+def drawn_from(library: Library, about: SqlObject) -> Iterator[Found]:
+    """What a chart is drawn from is there."""
+    other = about.facts.get("Drawn from")
+    if other and other not in {analysis.base_name for analysis in library.analyses}:
+        yield (
+            fact_line("Drawn from"),
+            f"Drawn from names {other!r}; write the name of an analysis, without version",
+        )
+
+
+def reported(about: SqlObject) -> Iterator[Found]:
+    """What the header says about the section in a report is understood, and names parameters."""
+    for word in about.report:
+        match = REPORT.fullmatch(word)
+        if not match or (match["name"] and match["name"] not in {p.name for p in about.parameters}):
+            yield (
+                fact_line("Report"),
+                f"Report says {word!r}; write first, table, chart, at most N ranks or parameter := N",
+            )
+
+
+def apart(about: SqlObject) -> Iterator[Found]:
+    """Rows of ranks that may be asked one by one stand one rank behind the other."""
+    told = about.facts.get("Ranks")
+    if told is not None and (told != "apart" or not _BY_RANK.search(about.text)):
+        rule = "it may be apart, where the rows are ordered by run and rank first"
+        yield fact_line("Ranks"), f"Ranks is {told!r}; {rule}"
+
+
+def scope(about: SqlObject) -> Iterator[Found]:
+    """Every analysis takes the same scope first, and every parameter has type and default."""
+    for parameter in about.parameters:
+        if parameter.type is None or parameter.default is None:
+            yield (
+                parameter_line(parameter.name),
+                f"parameter {parameter.name} needs a type and a default: name TYPE := default",
+            )
+    names = list(SCOPE)
+    if own := about.facts.get("Scope"):
+        fewer, _, why = own.partition("; ")
+        if not why or fewer.split(", ") != names[: len(fewer.split(", "))]:
+            wanted = f"write the first of {', '.join(names)}; and why no more"
+            yield fact_line("Scope"), f"Scope is {own!r}; {wanted}"
+            return
+        names = fewer.split(", ")
+    declared = [(name, *SCOPE[name]) for name in names]
+    if [(p.name, p.type, p.default) for p in about.parameters[: len(names)]] != declared:
+        ddl = ", ".join(f"{name} {kind} := {default}" for name, kind, default in declared)
+        yield (
+            "^CREATE",
+            (
+                f"it does not begin with the parameters {ddl}; add them, or say "
+                "in a fact Scope which it has and why"
+            ),
+        )
+
+
+def shadowing(library: Library, about: SqlObject) -> Iterator[Found]:
+    """A parameter named like a column replaces the column in silence."""
+    columns = {column.name: table.name for table in library.tables for column in table.columns}
+    own = {column.name: "this file" for column in about.columns}
+    for parameter in about.parameters:
+        if found := {**own, **columns}.get(parameter.name):
+            yield (
+                parameter_line(parameter.name),
+                f"parameter {parameter.name} is also a column of {found}; call it otherwise",
+            )
+
+
+def golden_test(about: SqlObject, golden: Path | None) -> Iterator[Found]:
+    """Every analysis has a golden test in the folder of its topic."""
+    if golden is None:
+        return
+    path = golden / about.topic / f"{about.name}.test"
+    if not path.exists():
+        yield "", f"it has no golden test; write {path} (trace, call, expected rows)"

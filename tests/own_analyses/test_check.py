@@ -1,0 +1,211 @@
+"""``hta-sql new`` and ``hta-sql check``: files that work at once, and rules that are told with their line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql.authoring.check import folder_problems
+from hta_sql.cli import main
+from tests.own_analyses.folders import ANALYSIS, CASE, write_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0, nothing on stdout."""
+    assert main(["check", str(team)]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "All is well: 1 SQL file, 1 golden case.\n"
+
+
+def test_new_then_check_then_run(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is written is accepted and answers, before anybody changes it."""
+    folder = tmp_path / "analyses"
+    assert main(["new", "analysis", "longest", "--topic", "team", "--into", str(folder)]) == 0
+    written = {
+        Path(line).relative_to(folder).as_posix() for line in capsys.readouterr().out.split()
+    }
+    assert written == {
+        "team/longest_v1.sql",
+        "tests/team/longest_v1.test",
+        "tests/traces/longest.json",
+    }
+    assert main(["check", str(folder)]) == 0
+    with hta_sql.open(store, analyses=folder) as opened:
+        rows = opened.run("longest", min_count=2).rows()
+    assert rows == [("job", 0, "gemm_a", 3, 25_000)]
+
+
+@pytest.mark.parametrize(
+    ("name", "topic", "said"),
+    [
+        ("kpis", "own", "kpis is shipped: "),
+        ("gpu_ops", "own", "gpu_ops is shipped: "),
+        ("Longest", "own", "own/Longest: names are small letters"),
+        ("longest", "lib", "no topic is called lib or tests"),
+        ("stream_load", "kernels", "it is there already; choose another name, or a _v2"),
+    ],
+)
+def test_names_that_cannot_be(
+    name: str, topic: str, said: str, team: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written, and nothing overwritten."""
+    before = sorted(team.rglob("*"))
+    assert main(["new", "analysis", name, "--topic", topic, "--into", str(team)]) == 1
+    assert said in capsys.readouterr().err
+    assert sorted(team.rglob("*")) == before
+
+
+RULES = {
+    "a column without unit": (
+        "busy_ns       BIGINT [ns]  ",
+        "busy_ns       BIGINT       ",
+        "--   busy_ns",
+        "column busy_ns has no unit",
+    ),
+    "a parameter without words": (
+        "    -- Leave out streams with fewer kernels.\n",
+        "",
+        "    min_kernels",
+        "parameter min_kernels has no words",
+    ),
+    "a line of the header": ("-- Needs: GPU activity\n", "", "--", "no line '-- Needs: ...'"),
+    "a status": ("Status: stable", "Status: done", "-- Status", "Status is 'done'"),
+    "a report that is not understood": (
+        "Report: table",
+        "Report: tables",
+        "-- Report",
+        "Report says 'tables'",
+    ),
+    "another analysis": (
+        "FROM loads AS l\n",
+        "FROM kpis_v1() AS l\n",
+        "FROM kpis_v1",
+        "it calls kpis_v1; an analysis uses tables and lib",
+    ),
+    "a file": (
+        "FROM loads AS l\n",
+        "FROM read_csv('/etc/passwd') AS l\n",
+        "FROM read_csv",
+        "it calls read_csv; an analysis uses tables and lib",
+    ),
+    "another answer each time": (
+        "sum(g.dur)",
+        "sum(g.dur + now()::BIGINT)",
+        "        SELECT g.run",
+        "it calls now; equal input has to give equal output",
+    ),
+    "no order": ("\nORDER BY l.run, l.rank, l.stream;", ";", "--", "does not end with an ORDER BY"),
+    "another type": (
+        "stream        BIGINT ",
+        "stream        INTEGER",
+        "--   stream",
+        "column stream is BIGINT, documented as INTEGER",
+    ),
+    "a column that is not returned": (
+        "--   kernel_count ",
+        "--   launch_count ",
+        "--   launch_count",
+        "it documents launch_count, which it does not return",
+    ),
+    "a name that is nowhere": (
+        "FROM loads AS l\n",
+        "FROM burdens AS l\n",
+        "FROM burdens",
+        "it reads burdens, which is not a table",
+    ),
+    "a column that is nowhere": (
+        "g.kind = 'kernel'",
+        "g.sort = 'kernel'",
+        "        WHERE g.sort",
+        "the engine refuses it: Binder Error",
+    ),
+}
+"""Old and new text, how the line begins that is named, and part of what is said."""
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_a_rule_is_told_with_its_line(rule: str, tmp_path: Path) -> None:
+    """An editor jumps there."""
+    old, new, named, said = RULES[rule]
+    assert old in ANALYSIS
+    text = ANALYSIS.replace(old, new)
+    write_folder(tmp_path, text=text)
+    problems = folder_problems([tmp_path])
+    line = f"\n{text}".index(f"\n{named}")
+    place = f"{tmp_path}/kernels/stream_load_v1.sql:{text.count(chr(10), 0, line) + 1}: "
+    assert any(problem.startswith(place) and said in problem for problem in problems), problems
+
+
+def edited(folder: Path, *edits: tuple[str, str]) -> Iterator[str]:
+    """Change the golden case of a folder and yield its problems, without the path of the file."""
+    text = CASE
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    path = write_folder(folder) / "tests" / "kernels" / "stream_load_v1.test"
+    path.write_text(text, encoding="utf-8")
+    for problem in folder_problems([folder]):
+        assert problem.startswith(f"{path}:")
+        yield problem.removeprefix(f"{path}:")
+
+
+def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Expected and actual rows stand below each other; exit code 1."""
+    (problem,) = edited(tmp_path, ("25000", "26000"))
+    assert problem == (
+        "1: other rows; - is what the file expects, + what there is:\n"
+        "      rank  stream  busy_ns  kernel_count\n"
+        "    - 0     7       26000    3\n"
+        "    + 0     7       25000    3\n"
+        "      0     9       10000    2"
+    )
+    assert main(["check", str(tmp_path)]) == 1
+    assert capsys.readouterr().out.endswith("stream_load_v1.test:" + problem + "\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("# Three kernels", "Three kernels", "1: say in a comment what is true."),
+        ("----\n", "", "1: write ---- between the call and its rows."),
+        ("traces: ", "trace: ", "1: write 'traces: FILES', 'call: SQL', then '----'."),
+        ("two_streams.json", "gone.json", "1: traces: 'gone.json' is no name of a file in "),
+        ("FROM stream_load_v1()", "FROM kpis_v1()", "1: it does not call stream_load_v1."),
+        ("SELECT rank,", "SELECT ranc,", "1: Binder Error: "),
+    ],
+)
+def test_a_golden_case_that_cannot_be_asked(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """The line is that of the case."""
+    (problem,) = edited(tmp_path, (old, new))
+    assert problem.startswith(said)
+
+
+def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
+    """After a renaming it would be asked no more, in silence; an analysis without one is named."""
+    write_folder(tmp_path)
+    path = tmp_path / "tests" / "kernels" / "stream_load_v1.test"
+    path.rename(path.with_name("old_v1.test"))
+    (missing,) = folder_problems([tmp_path])
+    assert missing.endswith(f"no golden test; write {path} (trace, call, expected rows).")
+    path.write_text(CASE, encoding="utf-8")
+    (left,) = folder_problems([tmp_path])
+    assert left.startswith(f"{path.with_name('old_v1.test')}:1: there is no analysis old_v1;")
+
+
+def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2 for a folder that is not there, 1 for one without an analysis."""
+    assert main(["check", str(tmp_path / "gone")]) == 2
+    assert main(["check"]) == 2
+    assert main(["new", "table", "x"]) == 2
+    capsys.readouterr()
+    assert main(["check", str(tmp_path)]) == 1
+    assert "it has no analysis" in capsys.readouterr().out

@@ -1,0 +1,71 @@
+"""Rules that only the shipped library has: its topics, what its headers say, its derived tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+
+from hta_sql.errors import LibraryError
+from hta_sql.library.objects import Library, SqlObject
+from hta_sql.library.rules.problem import Found, Problem, located
+from hta_sql.library.rules.references import references
+from hta_sql.library.rules.statement import read_statement
+from hta_sql.library.rules.text import columns_of
+
+TOPICS = (
+    "timeline",
+    "kernels",
+    "launch",
+    "communication",
+    "operators",
+    "memory",
+    "modules",
+    "path",
+    "compare",
+    "health",
+    "advice",
+)
+FACTS = ("Status", "Since", "Reference", "Needs")
+
+
+def shipped_problems(library: Library) -> Iterator[Problem]:
+    """Yield what is wrong with the files of the shipped library alone."""
+    for analysis in library.analyses:
+        if analysis.topic not in TOPICS:
+            said = f"it stands in {analysis.topic}/; the topics are {' '.join(TOPICS)}"
+            yield located(analysis, ("", said))
+    with duckdb.connect(":memory:") as con:
+        for about in library.derived:
+            for found in (*derived_table(library, about), *_references(con, library, about)):
+                yield located(about, found)
+
+
+def derived_table(library: Library, about: SqlObject) -> Iterator[Found]:
+    """What computes a table has a version, takes the runs, and stands behind the view of its table."""
+    name = about.base_name
+    if about.version is None:
+        yield "", f"its name has no version; call it {about.name}_v1, in the file's name too"
+    if [parameter.name for parameter in about.parameters] != ["runs"]:
+        yield (
+            "",
+            "it takes other parameters than runs; a derived table is kept for all ranks of a run",
+        )
+    if columns_of(about) != name:
+        yield (
+            "",
+            f"it does not say '-- Columns: those of {name}.'; the view of the table lists them",
+        )
+    view = next((table for table in library.tables if table.name == name), None)
+    if view is None or f"derived.{name}" not in view.text:
+        yield "", f"no view shows it; write sql/tables/{name}.sql, which reads derived.{name}"
+
+
+def _references(
+    con: duckdb.DuckDBPyConnection, library: Library, about: SqlObject
+) -> Iterator[Found]:
+    try:
+        statement = read_statement(con, about)
+    except LibraryError:
+        return  # which the rules of all files say
+    yield from references(library, statement, "a derived table uses tables and lib")
