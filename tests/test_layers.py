@@ -235,6 +235,11 @@ def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
     here = {p.relative_to(ROOT).as_posix() for p in (ROOT / "sql").rglob("*") if p.is_file()}
     assert here
     assert shipped == here
-    data = {"py.typed", "store/reading_functions.txt", "synthetic/model.json"}
+    data = {
+        "py.typed",
+        "store/reading_functions.txt",
+        "synthetic/model.json",
+        "exports/gate/default.toml",
+    }
     assert {f"hta_sql/{name}" for name in data} <= names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)

@@ -1,4 +1,4 @@
-"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2 and 130.
+"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2 and 130; 3 of gate.
 
 A command is a module with one click command; the list below is all that registers it. Modules
 import what costs time (the engine, pandas, pyarrow) where they use it, so that ``--help`` is
@@ -15,6 +15,7 @@ import click
 
 from hta_sql._version import __version__
 from hta_sql.cli.advice import advice
+from hta_sql.cli.baseline import baseline
 from hta_sql.cli.catalog import catalog
 from hta_sql.cli.check import check
 from hta_sql.cli.compare import compare
@@ -25,6 +26,7 @@ from hta_sql.cli.describe import describe
 from hta_sql.cli.doctor import doctor
 from hta_sql.cli.export import export
 from hta_sql.cli.failures import INTERRUPTED, failure_of
+from hta_sql.cli.gate import gate
 from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.listing import list_
@@ -50,6 +52,8 @@ COMMANDS: list[click.Command] = [
     sql,
     report,
     compare,
+    gate,
+    baseline,
     doctor,
     runs,
     export,

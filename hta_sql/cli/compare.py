@@ -10,35 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import INTEGERS, STORE, chart_option
+from hta_sql.cli.options import INTEGERS, STORE_RUN, chart_option
 
 if TYPE_CHECKING:
     from hta_sql.exports.changes import Comparison
     from hta_sql.store.trace_store import TraceStore
 
 FORMATS = ("text", "json", "markdown")
-
-
-class StoreRun(click.ParamType[tuple[Path, str | None]]):
-    """``STORE:RUN``, or ``STORE`` where it has one run only."""
-
-    name = "STORE:RUN"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Path, str | None]:
-        """Split at the last colon, unless all of it is a folder or a URL."""
-        if isinstance(value, tuple):
-            return value
-        store, colon, run = value.rpartition(":")
-        if not colon or run.startswith("//") or Path(value).exists():
-            return STORE.convert(value, param, ctx), None
-        if not run or not store:
-            self.fail(f"{value!r} is not STORE:RUN, such as job.store:base", param, ctx)
-        return STORE.convert(store, param, ctx), run
-
-
-STORE_RUN = StoreRun()
 
 
 @click.command(short_help="What changed between two runs.")
@@ -96,6 +74,7 @@ def compare(
     """  # noqa: D301 - click's mark for lines that stay as they are
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.output import send_chart  # noqa: PLC0415
+    from hta_sql.cli.reading import chosen_run  # noqa: PLC0415
     from hta_sql.exports.changes import compare_steps  # noqa: PLC0415
     from hta_sql.exports.comparison import Side  # noqa: PLC0415
 
@@ -110,7 +89,7 @@ def compare(
     with ExitStack() as opened:
         stores: dict[Path, TraceStore] = {}
         first, *others = (
-            _side(opened, stores, given) for given in (control, *(tests or (control,)))
+            chosen_run(opened, stores, given) for given in (control, *(tests or (control,)))
         )
         base = Side(*first, ranks, steps)
         test_ranks = ranks if test_ranks is None else test_ranks
@@ -135,21 +114,3 @@ def _tell(compared: list[Comparison], format_name: str) -> None:
 
     lines = markdown_lines if format_name == "markdown" else text_lines
     click.echo("\n\n".join("\n".join(lines(comparison)) for comparison in compared))
-
-
-def _side(
-    opened: ExitStack, stores: dict[Path, TraceStore], given: tuple[Path, str | None]
-) -> tuple[TraceStore, str]:
-    from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
-
-    path, run = given
-    if path not in stores:
-        stores[path] = opened.enter_context(asked(path))
-    store = stores[path]
-    runs: list[str] = store.runs()
-    if run is None and len(runs) == 1:
-        return store, runs[0]
-    if run not in runs:
-        wanted = f"has no run {run!r}" if run else "has several runs"
-        raise click.UsageError(f"{path} {wanted}; name one: {', '.join(runs)}")
-    return store, run

@@ -8,7 +8,7 @@ from hta_sql.exports.changes import signed_time
 from hta_sql.words import CUT, cut_middle, printable, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from hta_sql.exports.changes import Comparison
 
@@ -55,18 +55,18 @@ def text_lines(comparison: Comparison) -> Iterator[str]:
 
 def markdown_lines(comparison: Comparison) -> Iterator[str]:
     """Write it for a pull request."""
-    yield f"### {_in_markdown(_title(comparison))}"
+    yield f"### {in_markdown(_title(comparison))}"
     yield ""
-    yield _in_markdown(comparison.message)
+    yield in_markdown(comparison.message)
     for reason in (*comparison.reasons, *_notes(comparison)):
-        yield f"- {_in_markdown(reason)}"
+        yield f"- {in_markdown(reason)}"
     changes = _change_rows("what changed", comparison.changes[:CHANGES])
     for rows in (_part_rows(comparison), changes):
         if len(rows) > 1:
             yield ""
-            yield _piped(rows[0])
-            yield _piped("---" for _ in rows[0])
-            yield from map(_piped, rows[1:])
+            yield piped(rows[0])
+            yield piped("---" for _ in rows[0])
+            yield from map(piped, rows[1:])
     yield from _rest(comparison)
 
 
@@ -171,9 +171,13 @@ def _rest(comparison: Comparison) -> Iterator[str]:
 
 
 def _aligned(rows: list[list[str]]) -> Iterator[str]:
-    """Write rows in columns; times to the right."""
+    heads = enumerate(rows[0])
+    return aligned(rows, {column for column, head in heads if _is_time(head, rows, column)})
+
+
+def aligned(rows: list[list[str]], numeric: Collection[int]) -> Iterator[str]:
+    """Write rows in columns; numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    numeric = {column for column, head in enumerate(rows[0]) if _is_time(head, rows, column)}
     for row in rows:
         cells = (
             cell.rjust(widths[i]) if i in numeric else cell.ljust(widths[i])
@@ -186,11 +190,13 @@ def _is_time(head: str, rows: list[list[str]], column: int) -> bool:
     return head in ("difference", "noise") or (rows[0][0] == "part of a step" and column in (1, 2))
 
 
-def _piped(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(_in_markdown(cell) for cell in cells)} |"
+def piped(cells: Iterable[str]) -> str:
+    """Write a row of a table in Markdown."""
+    return f"| {' | '.join(in_markdown(cell) for cell in cells)} |"
 
 
-def _in_markdown(text: str) -> str:
+def in_markdown(text: str) -> str:
+    """Escape what Markdown would act on."""
     escaped = printable(text).replace("\\", "\\\\")
     for character in "|<>_*`[]":
         escaped = escaped.replace(character, f"\\{character}")

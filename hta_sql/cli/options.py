@@ -98,10 +98,30 @@ class ShardOfShards(click.ParamType[tuple[int, int]]):
         return int(match.group(1)), int(match.group(2))
 
 
+class StoreRun(click.ParamType[tuple[Path, str | None]]):
+    """``STORE:RUN``, or ``STORE`` where it has one run only."""
+
+    name = "STORE:RUN"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Path, str | None]:
+        """Split at the last colon, unless all of it is a folder or a URL."""
+        if isinstance(value, tuple):
+            return value
+        store, colon, run = value.rpartition(":")
+        if not colon or run.startswith("//") or Path(value).exists():
+            return STORE.convert(value, param, ctx), None
+        if not run or not store:
+            self.fail(f"{value!r} is not STORE:RUN, such as job.store:base", param, ctx)
+        return STORE.convert(store, param, ctx), run
+
+
 INTEGERS = IntegerList()
 SHARD = ShardOfShards()
 MEMORY_SIZE = MemorySize()
 STORE = StorePath()
+STORE_RUN = StoreRun()
 
 
 def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from hta_sql.cli.messages import logged, note
 from hta_sql.store import STORE_NAME
 from hta_sql.store.manifest import MANIFEST, SHARDS
@@ -64,3 +66,38 @@ def asked(path: Path, analyses: Sequence[Path] | None = None) -> Iterator[TraceS
             store = opened.enter_context(hta_sql.TraceStore(path, analyses=analyses))
         with logged(verbose=False):
             yield store
+
+
+def chosen_run(
+    opened: ExitStack, stores: dict[Path, TraceStore], given: tuple[Path, str | None]
+) -> tuple[TraceStore, str]:
+    """Open what a ``STORE:RUN`` names, each store once.
+
+    Raises:
+        UsageError: It has no such run, or several where none is named.
+    """
+    path, run = given
+    store = opened_once(opened, stores, path)
+    return store, run_in(store, path, run)
+
+
+def opened_once(opened: ExitStack, stores: dict[Path, TraceStore], path: Path) -> TraceStore:
+    """Open a store, or take it from those that are open."""
+    if path not in stores:
+        stores[path] = opened.enter_context(asked(path))
+    return stores[path]
+
+
+def run_in(store: TraceStore, path: Path, run: str | None) -> str:
+    """Name the run that is meant: the only one, where none is named.
+
+    Raises:
+        UsageError: The store has no such run, or several where none is named.
+    """
+    runs: list[str] = store.runs()
+    if run is None and len(runs) == 1:
+        return runs[0]
+    if run not in runs:
+        wanted = f"has no run {run!r}" if run else "has several runs"
+        raise click.UsageError(f"{path} {wanted}; name one: {', '.join(runs)}")
+    return run

@@ -69,9 +69,13 @@ class Comparison:
     @cached_property
     def reasons(self) -> list[str]:
         """Facts that are not the same on both sides, worst first."""
+        return [fact_text(fact) for fact in self.differing]
+
+    @cached_property
+    def differing(self) -> list[dict[str, Any]]:
+        """The rows of these facts."""
         facts = [fact for fact in self.facts.records() if fact["verdict"] in LEVELS[1:]]
-        facts.sort(key=lambda fact: -LEVELS.index(fact["verdict"]))
-        return [_told(fact) for fact in facts]
+        return sorted(facts, key=lambda fact: -LEVELS.index(fact["verdict"]))
 
     @cached_property
     def message(self) -> str:
@@ -175,7 +179,8 @@ def _trust(step: dict[str, Any]) -> str:
     return f", {verdict} (± {time_text(step['noise_ns'])})"
 
 
-def _told(fact: dict[str, Any]) -> str:
+def fact_text(fact: dict[str, Any]) -> str:
+    """Write ``world size: 8 ▸ 16``."""
     if fact["control_value"] == fact["test_value"]:
         return f"{fact['fact']}: {fact['control_value']}"
     return f"{fact['fact']}: {fact['control_value']} ▸ {fact['test_value']}"

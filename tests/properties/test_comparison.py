@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import hta_sql
-from hta_sql import synthetic
 from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
-from hta_sql.synthetic import JobSpec
 from tests.drawn_marks import visible_marks
+from tests.properties.planted import ALL, FEW, NOISE, planted_store
 from tests.properties.traces import random_job, write_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from hta_sql.exports.changes import Comparison
     from hta_sql.store.trace_store import TraceStore
@@ -118,40 +115,17 @@ def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
             assert not any(row["diff_ns"] or row["is_change"] for row in rows)
 
 
-BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
-"""Ten steps count."""
-
-
-CHANGED: dict[str, dict[str, Any]] = {
-    "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},
-    "loading": {"seed": 21, "stragglers": {0: 2_000_000, 1: 2_000_000}},
-    "fewer_steps": {"seed": 22, "steps": 7},
-    "deeper": {"seed": 23, "ops_per_layer": 7},
-    "old_names": {"seed": 24, "nccl_names": "old"},
-}
-NOISE: dict[str, dict[str, Any]] = {f"noise{seed}": {"seed": seed} for seed in range(5)}
-
-
-def store_of(jobs: dict[str, dict[str, Any]], folder: Path) -> TraceStore:
-    """Simulate jobs and read each as a run."""
-    for run, options in jobs.items():
-        synthetic.write_job(folder / run, replace(BASE, **options))
-        hta_sql.ingest(folder / run, folder / "job.store", run=run).close()
-    return hta_sql.open(folder / "job.store")
-
-
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     """A store with one job twice over, and with a slower data loader."""
-    jobs = {name: (NOISE | CHANGED)[name] for name in ("noise0", "noise1", "loading")}
-    with store_of(jobs, tmp_path_factory.mktemp("planted")) as store:
+    with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     """A store with all of them."""
-    with store_of(NOISE | CHANGED, tmp_path_factory.mktemp("many")) as store:
+    with hta_sql.open(planted_store(tmp_path_factory, ALL)) as store:
         yield store
 
 

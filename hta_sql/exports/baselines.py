@@ -1,0 +1,184 @@
+"""Runs by a name that are what they were: each with a digest of its content.
+
+A file of names stands in the store, or wherever a team keeps it: under version control, say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import ParameterError, StoreError, nearest
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+BASELINES = "baselines.json"
+FORMAT = "hta_sql baselines"
+LOCK_WITHIN_S = 60
+
+_NAME = re.compile(r"[\w][\w.-]*")
+_TIMES = (
+    "SELECT e.rank, count(*), sum(e.ts)::VARCHAR, sum(e.dur)::VARCHAR, count(DISTINCT e.name) "
+    "FROM events AS e WHERE e.run = $run GROUP BY e.rank ORDER BY e.rank"
+)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A run by a name.
+
+    Attributes:
+        name: The name.
+        store: Path of its store, relative to the file, or URL.
+        run: The run.
+        digest: Of its content; see :func:`content_digest`.
+    """
+
+    name: str
+    store: str
+    run: str
+    digest: str
+
+
+def content_digest(store: TraceStore, run: str) -> str:
+    """Name the content of a run: another trace, event, time or name, and it is another one.
+
+    It stays the same where equal traces are ingested again, elsewhere or by another version. It
+    is made of what the manifest says of the traces, and of the sums of their times.
+
+    Raises:
+        RankError: No such run.
+    """
+    store.check_scope([run], [])
+    entries = [entry for entry in read_manifest(str(store.path)).entries if entry.run == run]
+    told = [
+        [
+            entry.rank,
+            entry.fingerprint.size,
+            entry.fingerprint.content,
+            entry.event_count,
+            entry.quarantined,
+            entry.options.get("kernel_classes", ""),
+        ]
+        for entry in sorted(entries, key=lambda entry: entry.rank)
+    ]
+    times = [list(row) for row in store.sql(_TIMES, {"run": run}).rows()]
+    return hashlib.sha256(json.dumps([told, times]).encode()).hexdigest()
+
+
+def is_name(text: str) -> bool:
+    """Say whether a baseline may be called so."""
+    return bool(_NAME.fullmatch(text))
+
+
+class BaselineFile:
+    """The names in a file.
+
+    Args:
+        path: The file, or a store, in which it is ``baselines.json``; a path or an fsspec URL.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        text = str(path)
+        is_file = text.endswith(".json")
+        folder, name = os.path.split(text) if is_file else (text, BASELINES)
+        self._folder: StoreFolder = store_folder(folder or ".")
+        self._name = name
+        self._is_in_store = not is_file
+        self.path = self._folder.path(name)
+
+    def read(self) -> dict[str, Baseline]:
+        """List the baselines by name; none where there is no file.
+
+        Raises:
+            StoreError: It is not such a file.
+        """
+        try:
+            content = json.loads(self._folder.read(self._name))
+            found = [Baseline(**baseline) for baseline in content["baselines"]]
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{self.path!r} is not a file of baselines: {error!r}.") from error
+        return {baseline.name: baseline for baseline in found}
+
+    def find(self, name: str) -> Baseline:
+        """Return a baseline, with the path of its store as one can open it.
+
+        Raises:
+            ParameterError: There is none of that name.
+        """
+        known = self.read()
+        if name not in known:
+            has = f"it has: {', '.join(sorted(known))}" if known else "it has none"
+            raise ParameterError(
+                f"No baseline {name!r} in {self.path!r}.{nearest(name, known)} There: {has}."
+            )
+        found = known[name]
+        if self._folder.local is None or "://" in found.store:
+            return found
+        return replace(found, store=os.path.normpath(self._folder.local / found.store))
+
+    def set(self, name: str, store: TraceStore, run: str) -> Baseline:
+        """Give a run a name; another one that had it loses it.
+
+        Raises:
+            ParameterError: The name is no word.
+            RankError: No such run.
+        """
+        if not is_name(name):
+            raise ParameterError(f"{name!r} is no name: letters, digits, '.', '_' and '-'.")
+        folder, here = store_folder(str(store.path)), self._folder.local
+        place = os.path.relpath(folder.local, here) if folder.local and here else folder.root
+        new = Baseline(name, place, run, content_digest(store, run))
+        with self._changed() as baselines:
+            baselines[name] = new
+        return new
+
+    def remove(self, name: str) -> None:
+        """Take a name away; the run stays.
+
+        Raises:
+            ParameterError: There is none of that name.
+        """
+        self.find(name)
+        with self._changed() as baselines:
+            baselines.pop(name, None)
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Baseline]]:
+        """Read the names, to be written again in one step when the block ends."""
+        lock = store_lock(self._folder, LOCK_WITHIN_S) if self._is_in_store else nullcontext()
+        with lock:
+            baselines = self.read()
+            yield baselines
+            named: list[dict[str, Any]] = [asdict(baselines[name]) for name in sorted(baselines)]
+            content = {"format": FORMAT, "baselines": named}
+            self._folder.replace(self._name, json.dumps(content, indent=1).encode() + b"\n")
+
+
+def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
+    """Refuse a baseline whose run is not the one any more that was given the name.
+
+    Raises:
+        StoreError: Its content is another one, or it is gone.
+    """
+    told = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
+    if baseline.run not in store.runs():
+        raise StoreError(f"{told} is not there any more.")
+    if content_digest(store, baseline.run) != baseline.digest:
+        raise StoreError(
+            f"{told} was ingested again with other content. If that is meant: "
+            f"hta-sql baseline set {baseline.name} {baseline.store}:{baseline.run}"
+        )

@@ -1,0 +1,185 @@
+"""Holds values of two sides to the limits of a rule."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hta_sql.errors import nearest
+from hta_sql.exports.comparison import Side
+from hta_sql.exports.gate.limits import broken_limits
+from hta_sql.exports.gate.noise import ENOUGH_RUNS, Chance
+from hta_sql.exports.gate.rules import BUDGETS, Rule
+from hta_sql.exports.gate.values import (
+    Answers,
+    Key,
+    Value,
+    asked_by_step,
+    key_columns,
+    steps_of,
+    values_of,
+)
+from hta_sql.exports.gate.verdicts import (
+    FAILED,
+    INCONCLUSIVE,
+    PASSED,
+    SKIPPED,
+    VERDICTS,
+    Judged,
+    Verdict,
+)
+from hta_sql.exports.gate.words import change_text, number_text
+
+NO_ROW = Value(None, has_row=False)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What all rules have in common.
+
+    Attributes:
+        baselines: Runs that the candidate is held against.
+        candidate: The run.
+        chance: What tells noise.
+        answers: Rows that were asked already.
+        limited: What differs and is not allowed, where that makes changes doubtful; else empty.
+    """
+
+    baselines: Sequence[Side]
+    candidate: Side
+    chance: Chance
+    answers: Answers
+    limited: str = ""
+
+    def verdict(self, rule: Rule) -> Verdict:
+        """Judge a rule.
+
+        Raises:
+            ParameterError: Its rows cannot be paired.
+        """
+        sides = [*self.baselines, self.candidate]
+        rows = [self.answers.rows(side, rule) for side in sides]
+        key = key_columns(rule, rows)
+        steps = [len(steps_of(side, rule)) for side in sides]
+        values = [values_of(r, rule, key, s) for r, s in zip(rows, steps, strict=True)]
+        names = list(dict.fromkeys(name for found in values for name in found)) or [()]
+        has_baseline = any(value.number is not None for v in values[:-1] for value in v.values())
+        judging = _Judging(self, rule, key, steps, of_many=len(names) > 1)
+        judged = [
+            judging.row(name, [found.get(name, NO_ROW) for found in values], has_baseline)
+            for name in names
+        ]
+        if not rows[-1]:
+            judged = [self._with_hint(row, rule) for row in judged]
+        return Verdict(rule, sorted(judged, key=_severity))
+
+    def _with_hint(self, row: Judged, rule: Rule) -> Judged:
+        """Name what the candidate has instead of what a condition asks."""
+        bare = replace(rule, where={}, name=rule.name)
+        found = self.answers.rows(self.candidate, bare)
+        for column, wanted in rule.where.items():
+            known = {str(other[column]) for other in found}
+            if isinstance(wanted, str) and wanted not in known:
+                return replace(row, reason=f"{row.reason}.{nearest(wanted, known)}".rstrip("."))
+        return row
+
+
+@dataclass(frozen=True)
+class _Judging:
+    judge: Judge
+    rule: Rule
+    key: Sequence[str]
+    steps: Sequence[int]
+    of_many: bool
+
+    def row(self, name: Key, values: Sequence[Value], has_baseline: bool) -> Judged:
+        """Judge a value, of each baseline and, last, of the candidate."""
+        *before, candidate = values
+        known = [value.number for value in before if value.number is not None]
+        samples = tuple(number for value in before for number in value.samples)
+        baseline = Value(statistics.fmean(known) if known else None, samples)
+        named = dict(zip(self.key, name, strict=False))
+        told = Judged(named, baseline.number, candidate.number, PASSED)
+        told = replace(told, samples=self._counts(baseline, candidate))
+        if candidate.number is None:
+            return self._missing(told, values, has_baseline)
+        broken = broken_limits(self.rule, told)
+        is_over_budget = bool(broken) and broken[0][0] in BUDGETS
+        if not known and self.rule.is_relative and not is_over_budget:
+            return self._missing(told, values, has_baseline)
+        wanted = self.rule.min_samples
+        if wanted and min(told.samples) < wanted and len(known) < max(wanted, ENOUGH_RUNS):
+            few = f"{min(told.samples)} samples, where {wanted} are wanted"
+            return replace(told, verdict=INCONCLUSIVE, reason=few)
+        if self.rule.noise != "none" and not is_over_budget:
+            told = replace(told, noise=self._noise(name, baseline, candidate, known, bool(broken)))
+        if not broken:
+            return told
+        sides = change_text(told.baseline, told.candidate, told.difference_pct, self.rule.unit)
+        reason = f"{sides}; the limit is {broken[0][1]}"
+        excuse = "" if is_over_budget else self._excuse(told)
+        verdict = INCONCLUSIVE if excuse else FAILED
+        return replace(told, verdict=verdict, reason=f"{reason}{excuse}")
+
+    def _excuse(self, told: Judged) -> str:
+        """Say why a broken limit decides nothing; empty where it does."""
+        if self.rule.noise != "none":
+            if told.noise is None and self._counts_by_step() and self.rule.min_samples != 1:
+                return "; with one step on a side nothing tells whether that is chance"
+            if told.noise is not None and abs(told.difference or 0) <= told.noise:
+                return f"; within noise (± {number_text(told.noise, self.rule.unit)})"
+        return f"; but the runs differ in {self.judge.limited}" if self.judge.limited else ""
+
+    def _missing(self, told: Judged, values: Sequence[Value], has_baseline: bool) -> Judged:
+        """Something without a value: of the candidate it fails, what is new has no baseline."""
+        if told.baseline is not None:
+            what = "value" if values[-1].has_row else "such row"
+            return replace(told, verdict=FAILED, reason=f"the candidate has no {what}")
+        is_row = any(value.has_row for value in values)
+        if told.candidate is None:
+            reason = f"no side has {'a value' if is_row else 'such a row'}"
+        else:
+            reason = f"the baseline has no {'value' if values[0].has_row else 'such row'}"
+        is_new = has_baseline and told.candidate is not None
+        is_failure = self.rule.required and not is_new
+        return replace(told, verdict=FAILED if is_failure else SKIPPED, reason=reason)
+
+    def _counts_by_step(self) -> bool:
+        about = self.rule.about
+        named = [*(column.name for column in about.columns), *(p.name for p in about.parameters)]
+        return "step" in named or "steps" in named
+
+    def _counts(self, baseline: Value, candidate: Value) -> tuple[int, int]:
+        if baseline.samples or candidate.samples:
+            return len(baseline.samples), len(candidate.samples)
+        return sum(self.steps[:-1]), self.steps[-1]
+
+    def _noise(
+        self, name: Key, baseline: Value, candidate: Value, known: Sequence[float], asks: bool
+    ) -> float | None:
+        """Tell the noise by the spread of baseline runs, where they are enough; else by steps.
+
+        Analyses that do not say their steps are asked for each one, if that decides (``asks``).
+        """
+        chance, many = self.judge.chance, self.of_many
+        of_runs = chance.of_runs(known, of_many=many)
+        if len(known) >= ENOUGH_RUNS:
+            return of_runs
+        aggregate = self.rule.aggregate
+        if "step" in self.key:
+            aggregate = "one"
+        elif asks and not baseline.samples and not candidate.samples and min(self.steps) > 1:
+            asked = [
+                asked_by_step(self.judge.answers, side, self.rule, self.key).get(name, [])
+                for side in (*self.judge.baselines, self.judge.candidate)
+            ]
+            baseline = replace(baseline, samples=tuple(n for side in asked[:-1] for n in side))
+            candidate = replace(candidate, samples=tuple(asked[-1]))
+        of_steps = chance.of_steps(baseline, candidate, aggregate=aggregate, of_many=many)
+        return of_steps if of_runs is None or of_steps is None else max(of_runs, of_steps)
+
+
+def _severity(row: Judged) -> tuple[int, float]:
+    share = row.difference_pct
+    return -VERDICTS.index(row.verdict), -abs(share if share is not None else 0)

@@ -1,0 +1,76 @@
+"""Which limits of a rule a value breaks; and rules on a comparison, whose rows are of both sides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hta_sql.exports.changes import Comparison
+from hta_sql.exports.gate.rules import BUDGETS, Rule
+from hta_sql.exports.gate.values import chosen_rows
+from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, Judged, Verdict
+from hta_sql.exports.gate.words import change_text, limit_text
+
+
+def broken_limits(rule: Rule, told: Judged) -> list[tuple[str, str]]:
+    """List the limits that do not hold, budgets first: name and text."""
+    value, difference = told.candidate or 0, told.difference
+    found = {"max": value, "min": -value}
+    if difference and abs(difference) >= rule.ignore_below:
+        share = told.difference_pct
+        # Of nothing any change is more than any percentage.
+        pct = (float("inf") if difference > 0 else float("-inf")) if share is None else share
+        found |= {"max_increase": difference, "max_decrease": -difference}
+        found |= {"max_increase_pct": pct, "max_decrease_pct": -pct}
+    order = [*BUDGETS, *(name for name in rule.limits if name not in BUDGETS)]
+    return [
+        (name, limit_text(name, rule.limits[name], rule.unit))
+        for name in order
+        if name in rule.limits and name in found and _exceeds(name, found[name], rule.limits[name])
+    ]
+
+
+def _exceeds(name: str, found: float, limit: float) -> bool:
+    return found > (-limit if name == "min" else limit)
+
+
+def verdict_of_both(comparison: Comparison | None, rule: Rule) -> Verdict:
+    """Judge a rule on the rows of a comparison, which say themselves what is beyond chance."""
+    if comparison is None:
+        return Verdict(rule, [Judged({}, None, None, FAILED, "the runs cannot be compared")])
+    rows = {_name(row): row for row in comparison.rows.records()}
+    chosen = [rows[_name(row)] for row in chosen_rows(comparison.rows.arrow(), rule)]
+    judged = [_of_both(row, rule) for row in chosen]
+    missing = Judged({}, None, None, FAILED, "the comparison has no such row")
+    return Verdict(rule, judged or [missing])
+
+
+def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
+    key = {name: row[name] for name in ("level", "part", "what") if row[name] is not None}
+    steps = (row["control_step_count"], row["test_step_count"])
+    noise = row["noise_ns"]
+    if noise is not None and rule.column.endswith("_pct"):
+        noise = 100 * noise / row["control_ns"] if row["control_ns"] else None
+    told = Judged(key, None, row[rule.column], PASSED, noise=noise, samples=steps)
+    if told.candidate is None:
+        return replace(told, verdict=FAILED, reason="the comparison has no value")
+    if rule.min_samples and min(steps) < rule.min_samples:
+        few = f"{min(steps)} samples, where {rule.min_samples} are wanted"
+        return replace(told, verdict=INCONCLUSIVE, reason=few)
+    broken = broken_limits(rule, told)
+    if not broken:
+        return told
+    beyond = f"{change_text(None, told.candidate, None, rule.unit)}; the limit is {broken[0][1]}"
+    if row["noise_ns"] is None:
+        return replace(
+            told,
+            verdict=INCONCLUSIVE,
+            reason=f"{beyond}; with one step on a side chance is unknown",
+        )
+    if not row["is_change"]:
+        return replace(told, verdict=INCONCLUSIVE, reason=f"{beyond}; {row['verdict']}")
+    return replace(told, verdict=FAILED, reason=beyond)
+
+
+def _name(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["level"], row["part"], row["what"]

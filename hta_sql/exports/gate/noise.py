@@ -1,0 +1,82 @@
+"""By how much a difference may be off by chance: steps, or repeated baseline runs, are the samples."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from hta_sql.exports.gate.values import Value
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+ENOUGH_RUNS = 3
+"""From so many baseline runs on, their spread is the noise; two say only that it is not less."""
+
+_MEDIAN = 1.2533
+"""Standard error of a median, in that of a mean, of samples that are distributed normally."""
+
+_QUANTILES = (
+    "SELECT lib.student_t(false, f.range) AS one, lib.student_t(true, f.range) AS many "
+    "FROM range(1, 31) AS f ORDER BY f.range"
+)
+
+
+class Chance:
+    """Student's intervals, as the analysis ``comparison`` has them.
+
+    Args:
+        store: Where the quantiles are asked.
+    """
+
+    def __init__(self, store: TraceStore) -> None:
+        self._quantiles = store.sql(_QUANTILES).rows()
+
+    def t(self, freedom: int, *, of_many: bool) -> float:
+        """Return the quantile of 99 %, or 99.9 % of many."""
+        return float(self._quantiles[min(freedom, len(self._quantiles)) - 1][of_many])
+
+    def of_steps(
+        self, baseline: Value, candidate: Value, *, aggregate: str | None, of_many: bool
+    ) -> float | None:
+        """Tell the noise of the difference of two values; None where a side has one sample or none.
+
+        A value that is not the mean of its samples, such as a total, is as uncertain as that mean,
+        in proportion.
+        """
+        sides = (baseline, candidate)
+        if baseline.number is None or candidate.number is None or min(_counts(*sides)) < 2:
+            return None
+        variance = sum(_variance(side, aggregate) for side in sides)
+        if variance == 0:
+            return 0.0
+        return sqrt(variance) * self.t(sum(_counts(*sides)) - 2, of_many=of_many)
+
+    def of_runs(self, values: Sequence[float], *, of_many: bool) -> float | None:
+        """Tell by how much one run more may be off the mean of these; None for fewer than two.
+
+        Two runs say only that it is not less than what they differ by.
+        """
+        if len(values) < 2:
+            return None
+        if len(values) < ENOUGH_RUNS:
+            return max(values) - min(values)
+        spread = statistics.stdev(values) * sqrt(1 + 1 / len(values))
+        return spread * self.t(len(values) - 1, of_many=of_many) if spread else 0.0
+
+
+def _counts(*sides: Value) -> list[int]:
+    return [len(side.samples) for side in sides]
+
+
+def _variance(side: Value, aggregate: str | None) -> float:
+    """Of what is made of the samples: of one of them, of their mean or of their median."""
+    variance = statistics.variance(side.samples)
+    if aggregate in ("one", "max", "min"):
+        return variance
+    mean = statistics.fmean(side.samples)
+    scale = (side.number or 0) / mean if mean and side.number else 1.0
+    factor = _MEDIAN if aggregate == "median" else 1.0
+    return variance / len(side.samples) * (scale * factor) ** 2

@@ -1,0 +1,244 @@
+"""What a gate holds runs to: rules, as values and as the tables of a TOML file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hta_sql.errors import AnalysisError, ParameterError, nearest
+from hta_sql.library.objects import Column, SqlObject, load_library
+from hta_sql.library.parameters import check_parameters
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+RELATIVE = ("max_increase_pct", "max_decrease_pct", "max_increase", "max_decrease")
+"""Limits on the way from the baseline to the candidate."""
+
+BUDGETS = ("max", "min")
+"""Limits on the candidate alone."""
+
+AGGREGATES = ("median", "mean", "max", "min", "sum")
+NOISES = ("steps", "none")
+DEFAULT_RULES = Path(__file__).with_name("default.toml")
+
+OF_BOTH = "comparison"
+"""The analysis whose rows are of both sides."""
+
+_NUMBERS = ("BIGINT", "INTEGER", "DOUBLE", "HUGEINT")
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "VARCHAR": str,
+    "BOOLEAN": bool,
+    "DOUBLE": (int, float),
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Limits on a column of an analysis.
+
+    Attributes:
+        analysis: Its name, with or without version.
+        column: One of its numbers.
+        name: What the verdict is told under; default: of analysis, column and conditions.
+        where: Column ─▶ the value that rows have, or a list of such.
+        parameters: Of the analysis, but for the run.
+        max_increase_pct: How much more than in the baseline it may be, in percent of that.
+        max_decrease_pct: How much less; a measurement that collapses is no improvement.
+        max_increase: How much more, in the unit of the column.
+        max_decrease: How much less, likewise.
+        max: The most that the candidate may have, whatever the baseline has; noise is no excuse.
+        min: The least, likewise.
+        ignore_below: A smaller difference, in the unit of the column, breaks no relative limit.
+        aggregate: Makes one value of all rows: within each step, then over steps.
+        by: Columns by which rows are paired; with ``aggregate``, a value for each. Default: the
+            columns that name a row; with ``aggregate``, none.
+        per_step: Divide by the number of steps, for totals of runs that have not equally many.
+        min_samples: Inconclusive with fewer steps on a side (or baseline runs, where they are the
+            noise). Default: 2 where a limit is broken and the analysis counts by step.
+        noise: ``none`` for what is exact: then a broken limit is a failure.
+        required: Whether it fails where the baseline has no value; else it is skipped.
+
+    Raises:
+        AnalysisNotFoundError: No such analysis.
+        ParameterError: Anything else in it is unknown, or of the wrong type.
+    """
+
+    analysis: str
+    column: str
+    name: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    max_increase_pct: float | None = None
+    max_decrease_pct: float | None = None
+    max_increase: float | None = None
+    max_decrease: float | None = None
+    max: float | None = None
+    min: float | None = None
+    ignore_below: float = 0
+    aggregate: str | None = None
+    by: Sequence[str] | None = None
+    per_step: bool = False
+    min_samples: int | None = None
+    noise: str = "steps"
+    required: bool = True
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if not self.name:
+            told = ", ".join(f"{column} = {value}" for column, value in self.where.items())
+            object.__setattr__(self, "name", f"{self.analysis}.{self.column} {told}".rstrip())
+
+    @cached_property
+    def about(self) -> SqlObject:
+        """The analysis."""
+        return load_library().find(self.analysis)
+
+    @cached_property
+    def limits(self) -> dict[str, float]:
+        """The limits that are given."""
+        given = {name: getattr(self, name) for name in (*RELATIVE, *BUDGETS)}
+        return {name: limit for name, limit in given.items() if limit is not None}
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it needs a baseline."""
+        return any(name in RELATIVE for name in self.limits)
+
+    @cached_property
+    def unit(self) -> str | None:
+        """Unit of the column."""
+        return next(column.unit for column in self.about.columns if column.name == self.column)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a file says: rules, and facts in which the sides may differ."""
+
+    rules: tuple[Rule, ...]
+    allow: tuple[str, ...] = ()
+
+
+def read_rules(path: Path = DEFAULT_RULES) -> Rules:
+    """Read a TOML file of ``[[rule]]`` tables.
+
+    Args:
+        path: The file; default: the rules that hold where none are given.
+
+    Raises:
+        ParameterError: It is not TOML, or a rule is wrong; the message names file and rule.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path}: not TOML: {error}") from error
+    try:
+        tables, allow = _checked(content)
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from error
+    rules: list[Rule] = []
+    for number, table in enumerate(tables, 1):
+        try:
+            rules.append(_rule(table, {rule.name for rule in rules}))
+        except AnalysisError as error:
+            named = f" ({table['name']!r})" if isinstance(table.get("name"), str) else ""
+            raise ParameterError(f"{path}: rule {number}{named}: {error}") from error
+    return Rules(tuple(rules), tuple(allow))
+
+
+def _checked(content: dict[str, Any]) -> tuple[list[Any], list[str]]:
+    _known(content, ("rule", "allow"), "key")
+    tables, allow = content.get("rule"), content.get("allow", [])
+    is_list = isinstance(allow, list) and all(isinstance(fact, str) for fact in allow)
+    _require(is_list, "allow is a list of facts such as 'world size'.")
+    is_list = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+    _require(is_list and bool(tables), "it has no [[rule]].")
+    return list(tables or ()), allow
+
+
+def _rule(table: dict[str, Any], taken: set[str]) -> Rule:
+    _known(table, [known.name for known in fields(Rule)], "key")
+    missing = [name for name in ("analysis", "column") if name not in table]
+    if missing:
+        raise ParameterError(f"it has no {missing[0]!r}.")
+    rule = Rule(**table)
+    if rule.name in taken:
+        raise ParameterError(f"another rule is called {rule.name!r}: give it a name of its own.")
+    return rule
+
+
+def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    candidates = list(known)
+    for name in given:
+        if name not in candidates:
+            raise ParameterError(
+                f"no {what} {name!r}.{nearest(name, candidates)} There are: {', '.join(candidates)}."
+            )
+
+
+def _check(rule: Rule) -> None:
+    """Refuse what can be known to be wrong without a store."""
+    for name, kind in (("analysis", str), ("column", str), ("name", str), ("noise", str)):
+        _require(isinstance(getattr(rule, name), kind), f"{name} is a text.")
+    for name in ("where", "parameters"):
+        _require(
+            isinstance(getattr(rule, name), Mapping), f"{name} is a table: {{column = value}}."
+        )
+    columns = {column.name: column for column in rule.about.columns}
+    _known([rule.column, *rule.where, *(rule.by or ())], columns, f"column of {rule.analysis}")
+    numbers = [name for name, column in columns.items() if column.type in _NUMBERS]
+    _require(rule.column in numbers, f"{rule.column} is no number; numbers: {', '.join(numbers)}.")
+    for name, value in rule.where.items():
+        _check_condition(columns[name], value)
+    _require("runs" not in rule.parameters, "the run is that of the side: leave runs out.")
+    check_parameters(rule.about, rule.parameters)
+    _check_limits(rule)
+    if rule.aggregate is not None:
+        _known([rule.aggregate], AGGREGATES, "aggregate")
+    _known([rule.noise], NOISES, "noise")
+    _check_sides(rule)
+
+
+def _check_condition(column: Column, value: Any) -> None:
+    expected = _TYPES.get(column.type, int)
+    for one in value if isinstance(value, list) else [value]:
+        is_swapped = isinstance(one, bool) != (column.type == "BOOLEAN")
+        _require(
+            isinstance(one, expected) and not is_swapped,
+            f"where: {column.name} is {column.type}, not {one!r}.",
+        )
+
+
+def _check_limits(rule: Rule) -> None:
+    names = (*RELATIVE, *BUDGETS)
+    _require(bool(rule.limits), f"it has no limit; there are: {', '.join(names)}.")
+    for name, limit in {**rule.limits, "ignore_below": rule.ignore_below}.items():
+        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+        _require(is_number and limit == limit, f"{name} is a number, not {limit!r}.")  # noqa: PLR0124 - nan
+        _require(name in BUDGETS or limit >= 0, f"{name} is not negative; {limit!r} is.")
+    counted = rule.min_samples
+    is_count = isinstance(counted, int) and not isinstance(counted, bool) and counted >= 1
+    _require(counted is None or is_count, f"min_samples is a number from 1, not {counted!r}.")
+
+
+def _check_sides(rule: Rule) -> None:
+    if rule.about.base_name == OF_BOTH:
+        fits = not (
+            rule.is_relative or rule.aggregate or rule.per_step or rule.by or rule.parameters
+        )
+        _require(
+            fits, f"rows of {OF_BOTH} are of both sides: give max or min on diff_pct or diff_ns."
+        )
+    elif "control_run" in (column.name for column in rule.about.columns):
+        raise ParameterError(f"{rule.analysis} is about two runs; rules take {OF_BOTH} for that.")
+
+
+def _require(truth: bool, message: str) -> None:
+    if not truth:
+        raise ParameterError(message)

@@ -1,0 +1,209 @@
+"""What a rule compares: rows of a side, paired by what names them, and a sample for each step."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import ParameterError
+from hta_sql.exports.comparison import Side
+from hta_sql.exports.gate.rules import Rule
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_SAMPLED_STEPS = 8
+"""Of more steps, so many are asked one by one: noise is known well enough from them."""
+
+SAMPLED_FROM = {("kpis", "step_ns"): ("step_accounting", "step_ns")}
+"""Columns that are the mean over all ranks and steps of another one, in which each has its row."""
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+_OF: dict[str, Callable[[Sequence[float]], float]] = {
+    "median": statistics.median,
+    "mean": statistics.fmean,
+    "max": max,
+    "min": min,
+    "sum": math.fsum,
+}
+_STEPS = (
+    "SELECT DISTINCT s.step FROM lib.scoped_steps([$run], $ranks, $steps, $last) AS s "
+    "WHERE s.step IS NOT NULL ORDER BY s.step"
+)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number of a side.
+
+    Attributes:
+        number: The number; None: its rows have none.
+        samples: The same of each step, where the rows say their step.
+        has_row: Whether there is any such row.
+    """
+
+    number: float | None
+    samples: tuple[float, ...] = ()
+    has_row: bool = True
+
+
+class Answers:
+    """Rows of analyses, each asked once however many rules are about it."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, pa.Table] = {}
+
+    def rows(self, side: Side, rule: Rule, steps: Sequence[int] | None = None) -> list[Row]:
+        """Ask the analysis for a run; rows that the rule's conditions leave.
+
+        Raises:
+            RankError: No such run, or no such rank of it.
+        """
+        given = {**rule.parameters, **({} if steps is None else {"steps": list(steps)})}
+        call = repr((id(side.store), side.run, rule.about.name, sorted(given.items())))
+        if call not in self._tables:
+            self._tables[call] = side.store.run(rule.analysis, runs=[side.run], **given).arrow()
+        return chosen_rows(self._tables[call], rule)
+
+
+def chosen_rows(table: pa.Table, rule: Rule) -> list[Row]:
+    """Leave the rows of the rule's conditions, and the columns that it needs."""
+    wanted = {name: _as_list(value) for name, value in rule.where.items()}
+    named = {column.name for column in rule.about.columns if not column.unit}
+    columns = [name for name in table.column_names if name in {*named, *wanted, rule.column}]
+    return [
+        row
+        for row in table.select(columns).to_pylist()
+        if all(row[name] in values for name, values in wanted.items())
+    ]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def key_columns(rule: Rule, sides: Iterable[Sequence[Row]]) -> list[str]:
+    """Name the columns by which the rows of both sides are paired.
+
+    These are the columns without a unit that stand first, up to the first that is true or false;
+    where they do not tell rows apart, the others without a unit join them.
+
+    Raises:
+        ParameterError: Nothing tells some rows apart.
+    """
+    if rule.by is not None:
+        return list(rule.by)
+    if rule.aggregate:
+        return []
+    columns = [column for column in rule.about.columns if column.name != "run"]
+    key: list[str] = []
+    for column in columns:
+        if column.unit or column.type == "BOOLEAN":
+            break
+        key.append(column.name)
+    found = [rows for rows in sides if rows]
+    others = [c.name for c in columns if not c.unit and c.name not in key]
+    for count in range(len(others) + 1):
+        wanted = [*key, *others[:count]]
+        if all(len({_key(row, wanted) for row in rows}) == len(rows) for rows in found):
+            return wanted
+    raise ParameterError(
+        f"Rule {rule.name!r}: no columns of {rule.analysis} tell its rows apart: give aggregate = "
+        f"'median', or a where that leaves one."
+    )
+
+
+def _key(row: Row, key: Sequence[str]) -> Key:
+    return tuple(row[name] for name in key)
+
+
+def values_of(
+    rows: Sequence[Row], rule: Rule, key: Sequence[str], step_count: int
+) -> dict[Key, Value]:
+    """Make one value of the rows of each key.
+
+    Args:
+        rows: Rows of a side.
+        rule: What is made of them.
+        key: Columns that name a value.
+        step_count: Steps of the side.
+
+    Raises:
+        ParameterError: Several rows have one key, and no aggregate says what to make of them.
+    """
+    has_step = any(column.name == "step" for column in rule.about.columns)
+    by_key: dict[Key, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        number = row[rule.column]
+        numbers = by_key[_key(row, key)][row["step"] if has_step else None]
+        if number is not None and math.isfinite(number):
+            numbers.append(number)
+    if rule.aggregate:
+        return {name: _aggregated(steps, rule) for name, steps in by_key.items()}
+    if len(by_key) < len(rows):
+        raise ParameterError(
+            f"Rule {rule.name!r}: several rows for one {', '.join(key) or 'run'}: give an aggregate."
+        )
+    divisor = max(step_count, 1) if rule.per_step else 1
+    single = {
+        name: next((n / divisor for numbers in steps.values() for n in numbers), None)
+        for name, steps in by_key.items()
+    }
+    siblings: dict[Key, list[float]] = defaultdict(list)
+    at = key.index("step") if has_step and "step" in key else None
+    for name, number in single.items():
+        if at is not None and number is not None:
+            siblings[name[:at] + name[at + 1 :]].append(number)
+    return {
+        name: Value(number, () if at is None else tuple(siblings[name[:at] + name[at + 1 :]]))
+        for name, number in single.items()
+    }
+
+
+def _aggregated(steps: dict[Any, list[float]], rule: Rule) -> Value:
+    """Aggregate within each step, then over them: a sum is one of a step, so that it is comparable."""
+    one = _OF[rule.aggregate or "mean"]
+    samples = [one(numbers) for numbers in steps.values() if numbers]
+    if not samples:
+        return Value(None)
+    over = _OF["mean" if rule.aggregate == "sum" else rule.aggregate or "mean"]
+    return Value(over(samples), tuple(samples) if None not in steps else ())
+
+
+def steps_of(side: Side, rule: Rule) -> list[int]:
+    """List the steps that the analysis counts; none where it does not count by step."""
+    if "steps" not in (parameter.name for parameter in rule.about.parameters):
+        return []
+    given = {
+        "run": side.run,
+        "ranks": rule.parameters.get("ranks"),
+        "steps": rule.parameters.get("steps"),
+        "last": rule.parameters.get("include_last_profiler_step", False),
+    }
+    return [step for (step,) in side.store.sql(_STEPS, given).rows()]
+
+
+def asked_by_step(
+    answers: Answers, side: Side, rule: Rule, key: Sequence[str]
+) -> dict[Key, list[float]]:
+    """Ask an analysis whose rows are over all steps for each step: samples of each value."""
+    one = SAMPLED_FROM.get((rule.about.base_name, rule.column))
+    if one:
+        means = Rule(*one, parameters=rule.parameters, aggregate="mean", max=0)
+        found = values_of(answers.rows(side, means), means, (), 1)
+        return {name: list(value.samples) for name, value in found.items()}
+    steps = steps_of(side, rule)
+    stride = math.ceil(len(steps) / MAX_SAMPLED_STEPS) or 1
+    samples: dict[Key, list[float]] = defaultdict(list)
+    for step in steps[::stride]:
+        rows = answers.rows(side, rule, [step])
+        for name, value in values_of(rows, rule, key, 1).items():
+            if value.number is not None:
+                samples[name].append(value.number)
+    return samples

@@ -1,0 +1,47 @@
+"""One simulated job many times over, as it is and with a change of known size: what must be told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import hta_sql
+from hta_sql import synthetic
+from hta_sql.synthetic import JobSpec
+from tests.shared_stores import made_once
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    import pytest
+
+BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
+"""Ten steps count."""
+
+CHANGED: dict[str, dict[str, Any]] = {
+    "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},
+    "loading": {"seed": 21, "stragglers": {0: 2_000_000, 1: 2_000_000}},
+    "fewer_steps": {"seed": 22, "steps": 7},
+    "deeper": {"seed": 23, "ops_per_layer": 7},
+    "old_names": {"seed": 24, "nccl_names": "old"},
+    "collapsed": {"seed": 25, "slow_kernels": {0: 0.1, 1: 0.1}},
+    "shallower": {"seed": 26, "ops_per_layer": 5},
+    "more_ranks": {"seed": 27, "ranks": 3},
+}
+NOISE: dict[str, dict[str, Any]] = {f"noise{seed}": {"seed": seed} for seed in range(5)}
+
+FEW = ("noise0", "noise1", "loading")
+ALL = (*NOISE, *CHANGED)
+
+
+def planted_store(factory: pytest.TempPathFactory, names: Collection[str]) -> Path:
+    """Simulate jobs and read each as a run, once for all tests; returns the store."""
+
+    def make(store: Path) -> None:
+        for run in names:
+            traces = store.parent / run
+            synthetic.write_job(traces, replace(BASE, **(NOISE | CHANGED)[run]))
+            hta_sql.ingest(traces, store, run=run).close()
+
+    return made_once(factory, f"planted-{len(names)}", make)

@@ -1,0 +1,184 @@
+"""A gate on a job with a change of known size: chance passes, changes do not, unknown is said."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from hta_sql.exports.comparison import Side
+from hta_sql.exports.gate import Outcome, Rule, gate
+from tests.properties.planted import ALL, FEW, NOISE, planted_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hta_sql.store.trace_store import TraceStore
+
+STEP = Rule("kpis", "step_ns", name="step", max_increase_pct=1, max_decrease_pct=20)
+COMPUTE = Rule(
+    "step_accounting",
+    "compute_ns",
+    name="compute",
+    aggregate="mean",
+    max_increase_pct=1.5,
+    max_decrease_pct=80,
+)
+PART = Rule(
+    "comparison",
+    "diff_pct",
+    name="part",
+    where={"level": "part", "part": "compute"},
+    max=1.5,
+    min=-80,
+)
+OPERATORS = Rule(
+    "ops_by_name",
+    "op_count",
+    name="operators",
+    where={"side": "host", "category": "cpu_op"},
+    per_step=True,
+    noise="none",
+    max_increase_pct=5,
+    max_decrease_pct=5,
+)
+KERNEL = Rule(
+    "gpu_kernels_by_name",
+    "mean_ns",
+    name="kernel",
+    where={"rank": 0, "class": "communication"},
+    max_increase_pct=30,
+    max_decrease_pct=50,
+)
+RULES = (STEP, COMPUTE, PART, OPERATORS, KERNEL)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A job twice over, and with a slower data loader."""
+    with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """All planted jobs."""
+    with hta_sql.open(planted_store(tmp_path_factory, ALL)) as store:
+        yield store
+
+
+def gated(
+    store: TraceStore, candidate: str, *rules: Rule, baseline: str = "noise0", **options: Any
+) -> Outcome:
+    """Hold a run against another one of the store."""
+    return gate([Side(store, baseline)], Side(store, candidate), rules or RULES, **options)
+
+
+def verdicts(outcome: Outcome) -> dict[str, str]:
+    """What each rule says, unless it passed."""
+    return {v.rule.name: v.verdict for v in outcome.verdicts if v.verdict != "passed"}
+
+
+@pytest.mark.slow
+def test_chance_passes(few: TraceStore) -> None:
+    """Another seed of the same job."""
+    outcome = gated(few, "noise1", COMPUTE, PART)
+    assert (outcome.verdict, verdicts(outcome)) == ("passed", {})
+
+
+@pytest.mark.slow
+def test_a_slower_loader_fails(few: TraceStore) -> None:
+    """By the step, with noise that its steps tell; compute is what it was."""
+    outcome = gated(few, "loading", STEP, COMPUTE)
+    assert (outcome.verdict, verdicts(outcome)) == ("failed", {"step": "failed"})
+    (step,) = outcome.verdicts[0].rows
+    assert step.difference == pytest.approx(2_000_000, rel=0.05)
+    assert step.noise is not None
+    assert step.noise < 200_000
+
+
+@pytest.mark.slow
+def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
+    """Seeds of one job, by the rules that hold where none are given."""
+    for baseline, candidate in combinations(NOISE, 2):
+        outcome = gate([Side(many, baseline)], Side(many, candidate))
+        assert outcome.verdict == "passed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("candidate", "verdict", "found"),
+    [
+        ("noise1", "passed", {}),
+        ("fewer_steps", "passed", {}),
+        ("slower", "failed", {"step": "failed", "compute": "failed", "part": "failed"}),
+        ("collapsed", "failed", {"step": "failed", "compute": "failed", "part": "failed"}),
+    ],
+)
+def test_planted_changes(
+    many: TraceStore, candidate: str, verdict: str, found: dict[str, str]
+) -> None:
+    """Kernels 3 % slower or 90 % faster, other counts of steps: each by its own rules."""
+    outcome = gated(many, candidate)
+    assert (outcome.verdict, verdicts(outcome)) == (verdict, found)
+
+
+@pytest.mark.slow
+def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
+    """It is missing by its name, and the message says what is there instead."""
+    rule = Rule(
+        "gpu_kernels_by_name",
+        "mean_ns",
+        where={
+            "rank": 0,
+            "name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        },
+        max_increase_pct=50,
+    )
+    (verdict,) = gated(many, "old_names", rule).verdicts
+    assert verdict.verdict == "failed"
+    assert "no such row" in verdict.message
+    assert "Did you mean 'ncclKernel_AllReduce" in verdict.message
+
+
+@pytest.mark.slow
+def test_a_missing_operator(many: TraceStore) -> None:
+    """Half of some operators: inconclusive, since the work differs; failed where that is allowed."""
+    outcome = gated(many, "shallower", STEP, OPERATORS)
+    assert (outcome.verdict, outcome.level) == ("inconclusive", "limited")
+    assert verdicts(outcome) == {"step": "inconclusive", "operators": "inconclusive"}
+    same = ["same operators and shapes"]
+    assert gated(many, "shallower", STEP, OPERATORS, allow=same).verdict == "failed"
+    gone = Rule("ops_by_name", "op_count", where={"name": "aten::gone"}, max_decrease_pct=5)
+    assert gated(many, "noise1", gone).verdict == "failed"
+
+
+@pytest.mark.slow
+def test_one_rank_more(many: TraceStore) -> None:
+    """It cannot be compared, unless that is allowed; its own rows have no baseline."""
+    refused = gated(many, "more_ranks", COMPUTE)
+    assert (refused.verdict, refused.comparability) == ("failed", "failed")
+    assert "world size: 2 ▸ 3" in refused.reasons
+    each = Rule("step_accounting", "compute_ns", name="each", max_increase_pct=20)
+    told = gated(many, "more_ranks", COMPUTE, each, allow_not_comparable=True)
+    assert told.verdict == "passed"
+    assert (
+        told.verdicts[1].message == "20 of 30 values; not judged, since the baseline has none: 10"
+    )
+
+
+@pytest.mark.slow
+def test_baseline_runs_are_noise(many: TraceStore) -> None:
+    """Four runs of the same: their mean is the baseline, what they differ by the noise."""
+    sides = [Side(many, run) for run in tuple(NOISE)[:4]]
+    rule = Rule("kpis", "step_ns", max_increase_pct=1, max_decrease_pct=1)
+    assert gate(sides, Side(many, "noise4"), [rule]).verdict == "passed"
+    outcome = gate(sides, Side(many, "slower"), [rule])
+    (row,) = outcome.verdicts[0].rows
+    assert outcome.verdict == "failed"
+    steps = [many.run("kpis", runs=[side.run]).records()[0]["step_ns"] for side in sides]
+    assert row.baseline == pytest.approx(sum(steps) / 4)
+    assert row.noise is not None
+    assert 0 < row.noise < 0.01 * steps[0]

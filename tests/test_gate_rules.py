@@ -1,0 +1,87 @@
+"""Rules of a gate: what a file says, and what is refused before a store is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hta_sql.errors import ParameterError
+from hta_sql.exports.gate import DEFAULT_RULES, Rule, read_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = 'analysis = "step_accounting"\ncolumn = "compute_ns"\n'
+
+
+def test_a_file_says_rules(tmp_path: Path) -> None:
+    """Each table is a rule; one without a name is called by what it is about."""
+    path = tmp_path / "gate.toml"
+    path.write_text(
+        'allow = ["world size"]\n[[rule]]\n' + ROWS + "where = {rank = 0}\nmax_increase_pct = 3\n"
+    )
+    read = read_rules(path)
+    assert read.allow == ("world size",)
+    (rule,) = read.rules
+    assert rule.name == "step_accounting.compute_ns rank = 0"
+    assert (rule.limits, rule.unit) == ({"max_increase_pct": 3}, "ns")
+
+
+def test_there_are_rules_without_a_file() -> None:
+    """Those that documentation and --show-rules print."""
+    assert [rule.name for rule in read_rules(DEFAULT_RULES).rules] == [
+        *("step time", "peak memory", "exposed communication", "utilisation")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[rule]", "not TOML"),
+        ("", "it has no [[rule]]"),
+        ("rules = 1", "no key 'rules'. Did you mean 'rule'?"),
+        ("rule = 1", "it has no [[rule]]"),
+        ("allow = 'x'\n[[rule]]", "allow is a list"),
+        ('[[rule]]\nanalysis = "kpis"', "rule 1: it has no 'column'"),
+        (
+            '[[rule]]\nname = "a"\nanalysis = "kpi"\ncolumn = "x"\nmax = 1',
+            "rule 1 ('a'): No analysis",
+        ),
+        ('[[rule]]\nanalysis = "kpis"\ncolumn = "step_n"\nmax = 1', "Did you mean 'step_ns'?"),
+        ('[[rule]]\nanalysis = "kpis"\ncolumn = "device_name"\nmax = 1', "is no number"),
+        ("[[rule]]\n" + ROWS, "it has no limit"),
+        ("[[rule]]\n" + ROWS + "max_increase = -1", "is not negative"),
+        ("[[rule]]\n" + ROWS + "max_increase = nan", "max_increase is a number"),
+        ("[[rule]]\n" + ROWS + "max = true", "max is a number"),
+        ("[[rule]]\n" + ROWS + "max_increase_pc = 1", "Did you mean 'max_increase_pct'?"),
+        ("[[rule]]\n" + ROWS + "max = 1\nwhere = {rnak = 1}", "Did you mean 'rank'?"),
+        ("[[rule]]\n" + ROWS + 'max = 1\nwhere = {rank = "0"}', "rank is INTEGER, not '0'"),
+        ("[[rule]]\n" + ROWS + "max = 1\nwhere = {rank = true}", "rank is INTEGER, not True"),
+        ("[[rule]]\n" + ROWS + 'max = 1\naggregate = "avg"', "no aggregate 'avg'"),
+        ("[[rule]]\n" + ROWS + 'max = 1\nby = ["rnk"]', "Did you mean 'rank'?"),
+        ("[[rule]]\n" + ROWS + "max = 1\nmin_samples = 0", "min_samples"),
+        ("[[rule]]\n" + ROWS + "max = 1\nparameters = {steps = 1}", "steps takes a list"),
+        ("[[rule]]\n" + ROWS + 'max = 1\nparameters = {runs = ["a"]}', "leave runs out"),
+        (("[[rule]]\n" + ROWS + "max = 1\n") * 2, "rule 2: another rule is called"),
+        ('[[rule]]\nanalysis = "trace_diff"\ncolumn = "diff_count"\nmax = 1', "take comparison"),
+        (
+            '[[rule]]\nanalysis = "comparison"\ncolumn = "diff_pct"\nmax_increase = 1',
+            "give max or min on diff_pct",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path) -> None:
+    """File, rule and the nearest name."""
+    path = tmp_path / "gate.toml"
+    path.write_text(text)
+    with pytest.raises(ParameterError) as raised:
+        read_rules(path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert words in str(raised.value)
+
+
+def test_a_rule_in_python_is_checked_too() -> None:
+    """When it is made."""
+    with pytest.raises(ParameterError, match="it has no limit"):
+        Rule("kpis", "step_ns")
