@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE, analyses_option
+from hta_sql.store.manifest import MANIFEST
 from hta_sql.words import counted
 
-EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb", "speedscope")
+if TYPE_CHECKING:
+    from hta_sql.exports.exports import Exported, Selection
+
+EXPORT_FORMATS = ("parquet", "csv", "xlsx", "duckdb", "speedscope", "trace")
 _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
 
 
@@ -23,27 +28,43 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
     type=click.Choice(EXPORT_FORMATS),
     show_default="by the suffix of --output, else parquet",
     help="parquet and csv: a folder with a file for each name; xlsx: a sheet for each; duckdb: one "
-    "file with all data, views and macros inside; speedscope: flame graphs of device and host time.",
+    "file with all data, views and macros inside; speedscope: flame graphs of device and host time; trace: with --redact, "
+    "the trace of each rank, or of STORE, which may be a trace or a folder of traces then.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    required=True,
-    help="Folder (parquet, csv) or file (xlsx, duckdb, speedscope).",
+    show_default="required, but for --dry-run",
+    help="Folder (parquet, csv, trace) or file (xlsx, duckdb, speedscope, one trace).",
 )
 @click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
 @click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
 @analyses_option
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace by hashes all names, paths, hosts and annotations that are not known to be public.",
+)
+@click.option(
+    "--redact-key",
+    metavar="TEXT",
+    show_default="a new one each time",
+    help="Key of the hashes: equal names are equal in all exports with the same key.",
+)
+@click.option("--dry-run", is_flag=True, help="Only list what --redact would keep and replace.")
 def export(
     *,
     store: Path,
     names: tuple[str, ...],
     format_name: str | None,
-    output: Path,
+    output: Path | None,
     runs: tuple[str, ...],
     ranks: list[int] | None,
     analyses: tuple[Path, ...] | None,
+    redact: bool,
+    redact_key: str | None,
+    dry_run: bool,
 ) -> None:
     """Write analyses and tables of a STORE as files.
 
@@ -55,19 +76,34 @@ def export(
     hta-sql export job.store temporal_breakdown gpu_ops --format csv -o folder
     hta-sql export job.store -o job.duckdb --ranks 0-3
     hta-sql export job.store -o job.speedscope.json
+    hta-sql export job.store -o shared.duckdb --redact
+    hta-sql export trace.json.gz -o shared.json.gz --redact
     """  # noqa: D301 - click's mark for lines that stay as they are
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.exports.exports import Selection  # noqa: PLC0415
     from hta_sql.exports.exports import export as write  # noqa: PLC0415
 
+    if not redact and (dry_run or redact_key is not None or format_name == "trace"):
+        raise click.UsageError("--dry-run, --redact-key and --format trace go with --redact")
+    if redact and analyses:
+        raise click.UsageError("--redact exports none of your own analyses: leave --analyses out")
+    selection = Selection(names, runs, ranks or ())
+    if dry_run:
+        _redacted(store, None, format_name, redact_key, selection)
+        return
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output'.")
     if output.suffix.lower() in (".csv", ".parquet") and not output.is_dir():
         raise click.UsageError(
             f"{output.suffix[1:]} goes into a folder, a file for each name. One file: "
             f"hta-sql sql {store} 'FROM NAME' -o {output}"
         )
-    chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
-    with hta_sql.open(store, analyses=analyses) as opened:
-        written = write(opened, output, chosen, Selection(names, runs, ranks or ()))
+    if redact:
+        written = _redacted(store, output, format_name, redact_key, selection)
+    else:
+        chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
+        with hta_sql.open(store, analyses=analyses) as opened:
+            written = write(opened, output, chosen, selection)
     for part in written:
         if part.left_out:
             note(
@@ -77,3 +113,29 @@ def export(
     note(
         f"Wrote {counted(len(written), 'name')}, {sum(p.row_count for p in written):,} rows to {output}."
     )
+
+
+def _redacted(
+    store: Path,
+    output: Path | None,
+    format_name: str | None,
+    key: str | None,
+    selection: Selection,
+) -> list[Exported]:
+    """Write what may be given away, or without an output list what that would be."""
+    from hta_sql.cli.redaction import show_preview, tell  # noqa: PLC0415 - only where used
+    from hta_sql.exports.redaction.exporting import TRACE, export_redacted, preview  # noqa: PLC0415
+    from hta_sql.exports.redaction.names import Redactor  # noqa: PLC0415
+
+    redact = Redactor(key)
+    is_store = (store / MANIFEST).exists()
+    if format_name is None:
+        by_suffix = _SUFFIXES.get(output.suffix.lower(), "parquet") if output else "parquet"
+        format_name = by_suffix if is_store else TRACE
+    if output is None:
+        preview(store, format_name, redact, selection)
+        show_preview(redact)
+        return []
+    written = export_redacted(store, output, format_name, redact, selection)
+    tell(redact, has_key=key is not None)
+    return written

@@ -48,6 +48,12 @@ class Event(NamedTuple):
         """Return the text with fields set; all others stay as they were written."""
         return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
 
+    def member(self, key: str) -> str:
+        """Return the text of a field, as it was written."""
+        text = self.text.decode("utf-8")
+        start, end = _place(text, key)
+        return text[start:end]
+
     def with_args(self, **args: Any) -> bytes:
         """Return the text with arguments set; all others stay as they were written."""
         text = self.text.decode("utf-8")
@@ -75,6 +81,11 @@ def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields
     more = f", {_dumped(rest)[1:-1]}" if rest else ""
     text = f'{{"ph": {_dumped(ph)}, "name": {_dumped(name)}, "ts": {microseconds(ts)}{duration}{more}}}'
     return text.encode("utf-8")
+
+
+def written_event(fields: Mapping[str, Any]) -> bytes:
+    """Write an event of these fields, in their order."""
+    return f"{{{_listed(fields)}}}".encode()
 
 
 def microseconds(ns: int) -> str:

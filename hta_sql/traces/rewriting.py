@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 Change = Callable[[Event], bytes | None]
 """Event ─▶ the text to write in its place; ``event.text`` leaves it as it is, None leaves it out."""
 
+ChangeKeys = Callable[[dict[str, Any]], dict[str, Any]]
+"""Keys beside the events ─▶ those to write in their place."""
+
 MAX_NOTES = 1000
 """Lost events that the written file names; the report counts all of them."""
 
@@ -67,6 +70,20 @@ class Rewritten:
     lost_count: int = 0
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """The arguments of :func:`rewrite_trace`."""
+
+    extra_events: Callable[[], Iterable[bytes]] | None
+    change: Change | None
+    change_keys: ChangeKeys | None
+    expect_events: int | None
+
+    def keys(self, keys: dict[str, Any]) -> dict[str, Any]:
+        """Return the keys to write in the place of others."""
+        return self.change_keys(keys) if self.change_keys else keys
+
+
 class _DoubtfulCutError(Exception):
     """The file has to be read again, event by event."""
 
@@ -78,6 +95,7 @@ def rewrite_trace(
     change: Change | None = None,
     *,
     expect_events: int | None = None,
+    change_keys: ChangeKeys | None = None,
 ) -> Rewritten:
     """Write a trace anew: its events in their order, some changed or left out, others added.
 
@@ -96,6 +114,8 @@ def rewrite_trace(
             It may see the events from the start a second time.
         expect_events: ``event_count`` of the rank; a source that has another number was changed
             since it was ingested, so that event ids no longer fit.
+        change_keys: Called with the keys before the events, and with those behind them. Nothing of
+            the source is then written that neither it nor ``change`` has seen.
 
     Raises:
         TraceError: The source has changed, or the destination cannot be written.
@@ -106,21 +126,14 @@ def rewrite_trace(
     target = os.fspath(destination)
     if target == source or (os.path.exists(target) and os.path.samefile(source, target)):  # noqa: PTH110, PTH121 - URLs too
         raise ParameterError(f"{target!r} is the trace itself. Choose another destination.")
+    wanted = _Wanted(extra_events, change, change_keys, expect_events)
     try:
-        return _rewrite(source, target, extra_events, change, expect_events, careful=False)
+        return _rewrite(source, target, wanted, careful=False)
     except _DoubtfulCutError:
-        return _rewrite(source, target, extra_events, change, expect_events, careful=True)
+        return _rewrite(source, target, wanted, careful=True)
 
 
-def _rewrite(
-    source: str,
-    target: str,
-    extra_events: Callable[[], Iterable[bytes]] | None,
-    change: Change | None,
-    expect_events: int | None,
-    *,
-    careful: bool,
-) -> Rewritten:
+def _rewrite(source: str, target: str, wanted: _Wanted, *, careful: bool) -> Rewritten:
     reader = TraceReader(
         open_trace(source), source, max_bytes=max_unpacked_bytes(source), careful=careful
     )
@@ -128,24 +141,24 @@ def _rewrite(
     with reader.stream, trace_output(target) as out, _no_cycles():
         chunks = iter(reader)
         first = next(chunks, None)
-        known = _write_header(out, reader)
+        known = _write_header(out, reader, wanted)
         separator = b"\n"
         for chunk, is_last in _with_last(chain([first] if first else [], chunks)):
             is_whole = careful or (is_last and reader.is_done)
-            if texts := _texts(chunk, change, report, is_whole=is_whole):
+            if texts := _texts(chunk, wanted, report, is_whole=is_whole):
                 out.write(separator + b",\n".join(texts))
                 separator = b",\n"
-        if expect_events is not None and report.events != expect_events:
+        if wanted.expect_events is not None and report.events != wanted.expect_events:
             raise TraceError(
-                f"{source!r} has {report.events} events, {expect_events} when it was ingested. "
+                f"{source!r} has {report.events} events, {wanted.expect_events} when it was ingested. "
                 "Ingest it again."
             )
-        extra = iter(extra_events() if extra_events else ())
+        extra = iter(wanted.extra_events() if wanted.extra_events else ())
         while texts := list(islice(extra, EXTRA_EVENTS_A_WRITE)):
             out.write(separator + b",\n".join(texts))
             separator = b",\n"
             report.added += len(texts)
-        _write_trailer(out, reader, known, report)
+        _write_trailer(out, reader, known, wanted, report)
     if report.lost_count:
         log.warning(
             "%s: %d broken events could not be written; the key %r of the file names them.",
@@ -182,15 +195,13 @@ def _with_last(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, bool]]:
         yield held, True
 
 
-def _texts(
-    chunk: Chunk, change: Change | None, report: Rewritten, *, is_whole: bool
-) -> list[bytes]:
+def _texts(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) -> list[bytes]:
     """Return what to write for a chunk: as it stands where possible, else event by event."""
     if chunk.is_start_of:
-        return _rescued(chunk, change, report, is_whole=is_whole)
+        return _rescued(chunk, wanted, report, is_whole=is_whole)
     try:
         text = chunk.text.decode("utf-8").strip(", \t\r\n")
-        if change is None:
+        if wanted.change is None:
             elements = _decoder.decode(f"[{text}]")
             if not hides_events(chunk.text, elements):
                 report.events += len(elements)
@@ -199,8 +210,8 @@ def _texts(
     except (ValueError, RecursionError):
         spans = None
     if spans is None or hides_events(chunk.text, (fields for _, fields in spans)):
-        return _rescued(chunk, change, report, is_whole=is_whole)
-    texts = (_changed(source.encode("utf-8"), fields, change, report) for source, fields in spans)
+        return _rescued(chunk, wanted, report, is_whole=is_whole)
+    texts = (_changed(source.encode("utf-8"), fields, wanted, report) for source, fields in spans)
     return [text for text in texts if text is not None]
 
 
@@ -216,9 +227,7 @@ def _values(text: str) -> Iterator[tuple[str, Any]]:
         position = comma.end()
 
 
-def _rescued(
-    chunk: Chunk, change: Change | None, report: Rewritten, *, is_whole: bool
-) -> list[bytes]:
+def _rescued(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) -> list[bytes]:
     size = chunk.is_start_of
     spans = [too_long(chunk.text, size, TOO_LONG)] if size else rescue(chunk.text)
     if not is_whole and any(span.is_doubtful for span in spans):
@@ -228,22 +237,24 @@ def _rescued(
         text, fields = _as_json(span)
         if text is not None:
             report.repaired += text != span.source
-            if (new := _changed(text, fields, change, report)) is not None:
+            if (new := _changed(text, fields, wanted, report)) is not None:
                 texts.append(new)
             continue
         report.lost_count += 1
         if len(report.lost) < MAX_NOTES:
             where = {"event_id": report.events, "byte_offset": chunk.byte_offset + span.start}
-            report.lost.append({**where, "reason": span.reason, "excerpt": span.excerpt})
+            told = {"reason": span.reason, "excerpt": span.excerpt}
+            report.lost.append(where if wanted.change_keys else where | told)
         report.events += 1
     return texts
 
 
-def _changed(text: bytes, fields: Any, change: Change | None, report: Rewritten) -> bytes | None:
+def _changed(text: bytes, fields: Any, wanted: _Wanted, report: Rewritten) -> bytes | None:
     event_id, report.events = report.events, report.events + 1
-    if change is None or not isinstance(fields, dict):
+    is_event = isinstance(fields, dict)
+    if wanted.change is None or not (is_event or wanted.change_keys):
         return text
-    new = change(Event(event_id, text, fields))
+    new = wanted.change(Event(event_id, text, fields)) if is_event else b"null"
     if new is None:
         report.dropped += 1
     else:
@@ -273,20 +284,27 @@ def _as_json(span: Rescued) -> tuple[bytes | None, Any]:
         return None, None
 
 
-def _write_header(out: BinaryIO, reader: TraceReader) -> dict[str, Any]:
+def _write_header(out: BinaryIO, reader: TraceReader, wanted: _Wanted) -> dict[str, Any]:
     """Write what stands before the events; returns the keys that are in it."""
     known = dict(reader.metadata)
     is_list = reader.header.startswith(b"[")
-    if is_list or _is_json(reader.header + b"]}"):
+    if is_list and wanted.change_keys:
+        out.write(b"[")
+    elif is_list or (not wanted.change_keys and _is_json(reader.header + b"]}")):
         out.write(reader.header)
     else:
-        keys = "".join(f"{_dumped(key)}: {_dumped(value)},\n" for key, value in known.items())
+        pairs = wanted.keys(known).items()
+        keys = "".join(f"{_dumped(key)}: {_dumped(value)},\n" for key, value in pairs)
         out.write(f'{{{keys}"traceEvents": ['.encode())
     return known
 
 
 def _write_trailer(
-    out: BinaryIO, reader: TraceReader, known: dict[str, Any], report: Rewritten
+    out: BinaryIO,
+    reader: TraceReader,
+    known: dict[str, Any],
+    wanted: _Wanted,
+    report: Rewritten,
 ) -> None:
     """Write what stands behind the events, as it is or, where that is broken, the keys read of it."""
     out.write(b"\n")
@@ -294,9 +312,10 @@ def _write_trailer(
         out.write(b"]\n")
         return
     trailer = reader.trailer.rstrip()
-    if not _is_json(b'{"traceEvents": [' + trailer):
+    if wanted.change_keys or not _is_json(b'{"traceEvents": [' + trailer):
         added = {key: value for key, value in reader.metadata.items() if key not in known}
-        keys = "".join(f",\n{_dumped(key)}: {_dumped(value)}" for key, value in added.items())
+        pairs = wanted.keys(added).items()
+        keys = "".join(f",\n{_dumped(key)}: {_dumped(value)}" for key, value in pairs)
         trailer = f"]{keys}}}".encode()
     if report.lost_count:
         notes = {"lost_count": report.lost_count, "lost": report.lost}

@@ -1,0 +1,46 @@
+"""What ``hta-sql export --redact`` tells: what stayed, what did not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hta_sql.cli.messages import note
+from hta_sql.words import counted, printable
+
+if TYPE_CHECKING:
+    from hta_sql.exports.redaction.names import Redactor
+
+_WIDTH = 60
+
+
+def show_preview(redact: Redactor) -> None:
+    """List what would be kept and replaced, by kind, with examples."""
+    for kind, seen in sorted(redact.seen.items()):
+        click.echo(f"{kind}: {seen.kept:,} kept, {seen.replaced:,} replaced")
+        for name in seen.kept_examples:
+            click.echo(f"    kept      {_short(name)}")
+        for name, new in seen.replaced_examples:
+            click.echo(f"    replaced  {_short(name)} ─▶ {_short(new) or '(left out)'}")
+
+
+def tell(redact: Redactor, *, has_key: bool) -> None:
+    """Say what was kept, and what to think of before the files go out."""
+    kept = {kind: seen.kept for kind, seen in sorted(redact.seen.items()) if seen.kept}
+    replaced = sum(seen.replaced for seen in redact.seen.values())
+    listed = ", ".join(f"{kind} {count:,}" for kind, count in kept.items())
+    note(f"Redacted: {counted(replaced, 'name')} replaced; kept as public: {listed or 'none'}.")
+    if redact.strangers:
+        note(
+            f"warning: {counted(redact.strangers, 'name')} no longer tell what kind of work they are: "
+            "categories of operators and kernels differ there."
+        )
+    if has_key:
+        note("Whoever has the key can check a guessed name: keep it to yourself.")
+    note("Times, sizes and shapes stay. Look at it before you give it away: docs/redacting.md")
+
+
+def _short(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

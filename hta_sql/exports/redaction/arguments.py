@@ -1,0 +1,103 @@
+"""Arguments and metadata without what is the user's own: known keys stay, numbers stay."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+import math
+import re
+from typing import Any
+
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.exports.redaction.public import listed, patterns
+from hta_sql.library.files import sql_root
+
+KINDS = {
+    "Collective name": "collective",
+    "dtype": "type",
+    "Input type": "type",
+    "Process Group Name": "group_name",
+    "pg_name": "group_name",
+    "Process Group Description": "group",
+    "pg_desc": "group",
+    "backend": "backend",
+    "backend_config": "backend",
+    "kernel_backend": "backend",
+    "nccl_version": "version",
+    "Call stack": "stack",
+    "Module Hierarchy": "module",
+    "cuda_sync_kind": "kernel",
+    "deviceProperties": "device",
+    "name": "thread",
+    "labels": "thread",
+    "host_name": "host",
+    "trace_id": "trace",
+}
+"""Key ─▶ the kind of its texts; those of all other keys are numbers, or are hashed."""
+
+
+def redacted_arguments(
+    redact: Redactor, values: dict[str, Any], names: str = "thread"
+) -> dict[str, Any]:
+    """Return the arguments of an event, or the keys of a trace, as they may be given away.
+
+    Texts under known keys become what names of their kind become. A number, or a list of numbers,
+    under any other key stays, under the hash of its key; what else is unknown is left out.
+
+    Args:
+        redact: Replaces names.
+        values: The arguments.
+        names: The kind of what stands under the key ``name``.
+    """
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in known_keys():
+            kind = names if key == "name" else KINDS.get(key, "scalar")
+            found[key] = redacted_value(redact, kind, value)
+        elif _is_public_counter(key) or _is_number(value):
+            found[redact("counter", key)] = redacted_value(redact, "scalar", value)
+        else:
+            redact.drop("key", key)
+    return found
+
+
+def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
+    """Return a value: numbers as they are, texts as names of a kind, lists and objects of them."""
+    if isinstance(value, str):
+        return redact(kind, value)
+    if isinstance(value, list):
+        return [redacted_value(redact, kind, one) for one in value]
+    if isinstance(value, dict):
+        return redacted_arguments(redact, value, kind)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def redacted_json(redact: Redactor, kind: str, text: str) -> str:
+    """Return JSON, redacted; text that is none is hashed."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return redact.hashed("json", text)
+    return json.dumps(redacted_value(redact, kind, value), separators=(",", ":"))
+
+
+def _is_public_counter(key: str) -> bool:
+    return any(pattern.fullmatch(key) for pattern in patterns("counter"))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_number, value))
+    return isinstance(value, (bool, int, float)) or (
+        isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value) is not None
+    )
+
+
+@functools.cache
+def known_keys() -> frozenset[str]:
+    """Return the keys that profilers write: those of arguments.csv, and of a trace's metadata."""
+    path = sql_root() / "ingest" / "arguments.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        arguments = {row["argument"] for row in csv.DictReader(file)}
+    return frozenset(arguments | listed("key") | KINDS.keys())

@@ -1,0 +1,127 @@
+"""Exports of stores and traces that may be given away."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hta_sql.errors import ParameterError, RankError, StoreError
+from hta_sql.exports.exports import Exported, Selection, export
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.exports.redaction.stores import redact_store
+from hta_sql.exports.redaction.traces import redact_trace
+from hta_sql.ingestion.discover import discover
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import MANIFEST, read_manifest
+from hta_sql.store.trace_store import TraceStore
+
+TRACE = "trace"
+"""The format of what is written for each rank: its trace once more."""
+
+
+@dataclass(frozen=True)
+class _Trace:
+    run: str | None
+    rank: int
+    capture: int
+    path: str
+
+
+def export_redacted(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    format_name: str,
+    redact: Redactor,
+    selection: Selection | None = None,
+) -> list[Exported]:
+    """Write what may be given away of a store, or of traces.
+
+    Names that are known to be public stay, all others become hashes; numbers stay, so that each
+    analysis has the same figures.
+
+    Args:
+        source: A store; for the format ``trace`` also a trace or a folder of traces.
+        target: As of :func:`hta_sql.exports.exports.export`; ``trace``: a folder, or the file for
+            the only trace, which ends in ``.json`` or ``.json.gz``.
+        format_name: ``trace``, or one of those of ``export``.
+        redact: Replaces names, and tells afterwards what became of them.
+        selection: What; its runs are named as in the source.
+
+    Raises:
+        ParameterError: Names were given for ``trace``, or an unknown format.
+        RankError: A wanted run or rank is not there.
+        StoreError: The target is of another kind, or is in the way.
+        TraceError: A trace is gone, or the result cannot be written.
+    """
+    selection = selection or Selection()
+    if format_name == TRACE:
+        if selection.names:
+            raise ParameterError("A trace holds the events of a rank; give no names.")
+        return _write_traces(_traces(source, selection), Path(target), redact)
+    with TraceStore(source) as opened:
+        opened.check_scope(selection.runs, selection.ranks)
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Path(temporary, "redacted.store")
+        redact_store(store_folder(source), copy, redact, selection.runs)
+        # None of the user's own analyses: their text would be in the file.
+        with TraceStore(copy, analyses=()) as opened:
+            return export(opened, target, format_name, replace(selection, runs=()))
+
+
+def preview(
+    source: str | os.PathLike[str],
+    format_name: str,
+    redact: Redactor,
+    selection: Selection | None = None,
+) -> None:
+    """Find out what :func:`export_redacted` would keep and replace; ``redact`` tells it then."""
+    selection = selection or Selection()
+    with tempfile.TemporaryDirectory() as temporary:
+        if format_name == TRACE:
+            _write_traces(_traces(source, selection), Path(temporary), redact)
+        else:
+            copy = Path(temporary, "redacted.store")
+            redact_store(store_folder(source), copy, redact, selection.runs)
+
+
+def _traces(source: str | os.PathLike[str], selection: Selection) -> list[_Trace]:
+    if (Path(source) / MANIFEST).exists():
+        entries = read_manifest(source).entries
+        found = [_Trace(entry.run, entry.rank, 0, entry.source) for entry in entries]
+    else:
+        files = discover(os.fspath(source))
+        found = [_Trace(None, file.rank, file.capture, file.path) for file in files]
+    wanted = [
+        trace
+        for trace in found
+        if (not selection.runs or trace.run in selection.runs)
+        and (not selection.ranks or trace.rank in selection.ranks)
+    ]
+    if not wanted:
+        raise RankError(f"{os.fspath(source)!r} has no trace of these runs and ranks.")
+    return wanted
+
+
+def _write_traces(traces: list[_Trace], target: Path, redact: Redactor) -> list[Exported]:
+    is_file = target.name.endswith((".json", ".json.gz"))
+    if is_file and len(traces) > 1:
+        raise ParameterError(f"{len(traces)} traces go into a folder, not into {str(target)!r}.")
+    if not is_file and target.is_file():
+        raise StoreError(f"{str(target)!r} is a file; traces are written into a folder.")
+    paths = [target] if is_file else _paths(traces, target, redact)
+    written = []
+    for trace, path in zip(traces, paths, strict=True):
+        done = redact_trace(trace.path, path, redact)
+        name = path.name if is_file else path.relative_to(target).as_posix()
+        written.append(Exported(name, done.events - done.lost_count))
+    return written
+
+
+def _paths(traces: Iterable[_Trace], folder: Path, redact: Redactor) -> Iterator[Path]:
+    for trace in traces:
+        capture = f"-capture{trace.capture}" if trace.capture > 1 else ""
+        run = redact("run", trace.run) if trace.run else ""
+        yield folder / run / f"rank{trace.rank}{capture}.json.gz"

@@ -1,0 +1,69 @@
+"""Names of C++ in tokens, each known to be public or not."""
+
+from __future__ import annotations
+
+import re
+
+from hta_sql.exports.redaction.public import all_words, listed
+
+_TOKENS = re.compile(r"::|\w+|.", re.DOTALL)
+_ODD = re.compile(r"[^\x20-\x7e]")
+_PREFIXED = re.compile(r"\d+")
+_CLOSES = {">": "<", ")": "(", "}": "{"}
+
+
+def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
+    """Cut the name of a kernel into pieces: (text, whether it is public).
+
+    What stands in a namespace of a library is public, so that a library's template around a type of
+    the user's keeps its own name: ``at::native::foo<id_0123456789ab>``. Elsewhere an identifier is
+    public if all of its words are.
+
+    Returns:
+        None where the name is to be hashed as a whole.
+    """
+    if _ODD.search(name):
+        return None
+    if name.startswith("_Z"):
+        return [(name, True)] if _is_public_mangled(name) else None
+    tokens = _TOKENS.findall(name)
+    found: list[tuple[str, bool]] = []
+    opened: list[bool] = []
+    of_library, is_linked = False, False
+    for piece, following in zip(tokens, [*tokens[1:], ""], strict=True):
+        if piece == "::":
+            is_linked = True
+            found.append((piece, True))
+            continue
+        if not re.match(r"\w", piece):
+            if piece in "<({":
+                opened.append(of_library)
+            elif piece in _CLOSES:
+                of_library = opened.pop() if opened else False
+            found.append((piece, True))
+            continue
+        is_linked, was_linked = False, is_linked
+        if piece == "const":
+            found.append((piece, True))
+            continue
+        if not was_linked:
+            of_library = following == "::" and piece in listed("namespace")
+        found.append((piece, of_library or all_words(piece)))
+    return found
+
+
+def _is_public_mangled(name: str) -> bool:
+    """Say whether each identifier of a mangled name is a library's, or made of public words."""
+    position, end_of_last, of_library = 2, -1, False
+    while found := _PREFIXED.search(name, position):
+        end = found.end() + int(found.group())
+        identifier = name[found.end() : end]
+        if not re.fullmatch(r"[A-Za-z_]\w*", identifier):
+            position = found.end()
+            continue
+        if found.start() != end_of_last:
+            of_library = identifier in listed("namespace")
+        if not of_library and not all_words(identifier):
+            return False
+        position = end_of_last = end
+    return True

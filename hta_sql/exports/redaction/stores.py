@@ -1,0 +1,200 @@
+"""A store once more, without what is the user's own: its tables, with every number as it was."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import StoreError
+from hta_sql.exports.redaction.arguments import redacted_json
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.store.catalog import publish_manifest
+from hta_sql.store.columns import stored_files
+from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
+from hta_sql.traces.writing import make_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMES = {
+    "steps": "annotation",
+    "cpu_ops": "operator",
+    "runtime_calls": "runtime",
+    "gpu_ops": "kernel",
+    "annotations": "annotation",
+    "python_calls": "frame",
+    "counters": "counter",
+    "devices": "device",
+    "cluster_communication": "operator",
+}
+"""Table ─▶ the kind of its column ``name``; event in all others."""
+
+STACK_NAMES = {
+    "operator": "operator",
+    "runtime": "runtime",
+    "annotation": "annotation",
+    "step": "annotation",
+    "module": "frame",
+    "frame": "frame",
+}
+"""Kind of a row of ``stacks`` ─▶ the kind of its name."""
+
+KINDS = {
+    "run": "run",
+    "source": "trace",
+    "host_name": "host",
+    "trace_id": "trace",
+    **dict.fromkeys(("rank_source", "kind", "class", "class_source"), "label"),
+    **dict.fromkeys(("link_type", "parallel_mode"), "label"),
+    **dict.fromkeys(("backend", "backend_config"), "backend"),
+    **dict.fromkeys(("nccl_version", "trace_schema_version"), "version"),
+    "pg_name": "group_name",
+    "pg_desc": "group",
+    **dict.fromkeys(("pg_ranks", "in_split_sizes", "out_split_sizes"), "scalar"),
+    **dict.fromkeys(("input_dims", "input_strides"), "scalar"),
+    "call_stack": "stack",
+    "module_hierarchy": "module",
+    "collective": "collective",
+    "elem_type": "type",
+    "sync_kind": "kernel",
+    "category": "category",
+    **dict.fromkeys(("phase", "binding_point", "scope"), "phase"),
+    "flow_id": "id",
+    **dict.fromkeys(("pid", "tid", "pid_text", "tid_text"), "thread"),
+    "series": "counter",
+    "operator": "operator",
+    "reason": "reason",
+}
+"""Column ─▶ the kind of its texts; those of all other columns are hashed."""
+
+JSON_KINDS = {
+    "metadata": "scalar",
+    "properties": "device",
+    "args": "thread",
+    "input_types": "type",
+    "concrete_inputs": "scalar",
+}
+"""Column that holds JSON ─▶ the kind of the texts in it that no key tells the kind of."""
+
+_BATCH_ROWS = 100_000
+
+
+def redact_store(
+    source: StoreFolder,
+    target: Path,
+    redact: Redactor,
+    runs: Collection[str] = (),
+    ranks: Collection[int] = (),
+) -> None:
+    """Copy a store as it may be given away.
+
+    Row by row, in the same order, so that every analysis has the same figures. What was kept of
+    answers is not copied: the copy computes it anew.
+
+    Args:
+        source: The store.
+        target: Folder of the copy.
+        redact: Replaces names.
+        runs: Runs to copy; empty: all.
+        ranks: Ranks to copy; empty: all.
+
+    Raises:
+        StoreError: There is something at the target.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StoreError(f"{str(target)!r} is there already; choose a new folder.")
+    manifest = stored_files(read_manifest(source), source).manifest
+    entries = [
+        _copied(source, target, redact, entry)
+        for entry in manifest.entries
+        if (not runs or entry.run in runs) and (not ranks or entry.rank in ranks)
+    ]
+    make_folder(target)
+    publish_manifest(store_folder(target), Manifest(entries, schemas=manifest.schemas))
+
+
+def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntry) -> RankEntry:
+    run = redact("run", entry.run)
+    files: dict[str, dict[str, Any]] = {}
+    for table, file in entry.files.items():
+        name = f"{TABLES}/{table}/run={run}/rank={entry.rank}/{uuid.uuid4().hex[:12]}.parquet"
+        make_folder((target / name).parent)
+        _copy_table(_opened(source, file["path"]), target / name, table, redact)
+        size = (target / name).stat().st_size
+        files[table] = {"path": name, "rows": file["rows"], "bytes": size}
+    return RankEntry(
+        run=run,
+        rank=entry.rank,
+        source=redact("trace", entry.source),
+        fingerprint=Fingerprint(0, 0, ""),
+        rank_source=redact("label", entry.rank_source),
+        event_count=entry.event_count,
+        quarantined=entry.quarantined,
+        start_ns=entry.start_ns,
+        step_names=[redact("annotation", name) for name in entry.step_names],
+        options={key: entry.options[key] for key in ("definitions",) if key in entry.options},
+        files=files,
+        schema=entry.schema,
+        end_ns=entry.end_ns,
+    )
+
+
+def _opened(folder: StoreFolder, name: str) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    return str(folder.local / name) if folder.local else pa.BufferReader(folder.read(name))
+
+
+def _copy_table(source: Any, target: Path, table: str, redact: Redactor) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    with pq.ParquetFile(source) as file:
+        # Only what tables are made of: what else a writer has put into a file may say anything.
+        schema = pa.schema([(f.name, _plain(f.type)) for f in file.schema_arrow])
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for batch in file.iter_batches(_BATCH_ROWS):
+                columns = [
+                    _redacted(batch, place, table, redact) for place in range(batch.num_columns)
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if is_text or isinstance(kind, pa.BaseExtensionType):
+        return pa.string()
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise StoreError(f"A column of type {kind} cannot be redacted.")
+    return kind
+
+
+def _redacted(batch: pa.RecordBatch, place: int, table: str, redact: Redactor) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    name, values = batch.schema.names[place], batch.column(place)
+    if _plain(values.type) != pa.string():
+        return values
+    values = values.cast(pa.string())
+    if (table, name) == ("stacks", "name"):
+        kinds = batch.column(batch.schema.names.index("kind")).to_pylist()
+        pairs = zip(kinds, values.to_pylist(), strict=True)
+        new = [text and redact(STACK_NAMES.get(kind, "event"), text) for kind, text in pairs]
+        return pa.array(new, pa.string())
+    change = _change(table, name, redact)
+    coded = values.dictionary_encode()
+    known = [None if text is None else change(text) for text in coded.dictionary.to_pylist()]
+    return pa.array(known, pa.string()).take(coded.indices)
+
+
+def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
+    """Return what is done with each text of a column."""
+    if column in JSON_KINDS:
+        return lambda text: redacted_json(redact, JSON_KINDS[column], text)
+    kind = NAMES.get(table, "event") if column == "name" else KINDS.get(column)
+    return lambda text: redact(kind, text) if kind else redact.hashed(column, text)

@@ -1,0 +1,86 @@
+"""A trace once more, without what is the user's own: Kineto in, Kineto out, event by event."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from hta_sql.exports.redaction.arguments import redacted_arguments
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.traces.events import Event, Json, written_event
+from hta_sql.traces.rewriting import Rewritten, rewrite_trace
+
+NAMES = {
+    "cpu_op": "operator",
+    "Operator": "operator",
+    "python_function": "frame",
+    "user_annotation": "annotation",
+    "gpu_user_annotation": "annotation",
+    "cuda_profiler_range": "kernel",
+    "mtia_ccp_events": "kernel",
+    **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync"), "kernel"),
+    **dict.fromkeys(("Kernel", "Memcpy", "Memset"), "kernel"),
+    "Runtime": "runtime",
+}
+"""Category of an event ─▶ the kind of its name."""
+
+_TEXTS = {"ph": "phase", "cat": "category", "bp": "phase", "s": "phase"}
+_EXACT = ("ts", "dur", "tdur", "tts")
+_PLACES = {"pid": "thread", "tid": "thread", "id": "id"}
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redactor) -> Rewritten:
+    """Write a trace anew as it may be given away; times and numbers keep every digit.
+
+    Memory does not grow with the events, only with their distinct names.
+
+    Args:
+        source: Trace: a path or URL, compressed or not, or an archive's member.
+        destination: Path or URL of the result, gzip where it ends in ``.gz``.
+        redact: Replaces names.
+
+    Raises:
+        TraceError: The destination cannot be written.
+        TraceNotFoundError: The source is gone.
+        TraceFormatError: The source is no trace.
+        ParameterError: Source and destination are the same file.
+    """
+
+    def change(event: Event) -> bytes:
+        return redacted_event(redact, event)
+
+    def keys(values: dict[str, Any]) -> dict[str, Any]:
+        return redacted_arguments(redact, values)
+
+    return rewrite_trace(source, destination, change=change, change_keys=keys)
+
+
+def redacted_event(redact: Redactor, event: Event) -> bytes:
+    """Return the text of an event as it may be given away."""
+    new: dict[str, Any] = {}
+    for key, value in event.fields.items():
+        if key in _EXACT:
+            if isinstance(value, (int, float)) or (
+                isinstance(value, str) and _NUMBER.fullmatch(value)
+            ):
+                new[key] = Json(event.member(key))
+        elif key in _TEXTS and isinstance(value, str):
+            new[key] = redact(_TEXTS[key], value)
+        elif key in _PLACES:
+            if isinstance(value, (int, float, str)):
+                new[key] = redact(_PLACES[key], value) if isinstance(value, str) else value
+        elif key == "name" and isinstance(value, str):
+            new[key] = redact(name_kind(event.fields.get("cat")), value)
+        elif key == "args" and isinstance(value, dict):
+            new[key] = redacted_arguments(redact, value)
+        else:
+            redact.drop("key", key)
+    return written_event(new)
+
+
+def name_kind(category: object) -> str:
+    """Return what the names of a category are names of."""
+    text = str(category)
+    return "runtime" if text.endswith(("_runtime", "_driver")) else NAMES.get(text, "event")
