@@ -44,6 +44,7 @@ class GoldenEngine:
         catalog = folder / "golden.duckdb"
         shutil.copyfile(template(self._library), catalog)
         self._con = duckdb.connect(str(catalog), config=CONFIG)
+        self._con.execute("SET python_enable_replacements = false")  # no variable is a table
 
     def close(self) -> None:
         """Leave the template as it was."""

@@ -172,6 +172,12 @@ def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.endswith("stream_load_v1.test:" + problem + "\n")
 
 
+def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
+    """Neither the analysis nor its test reads what happens to be in the memory of the checker."""
+    (problem,) = edited(tmp_path, ("FROM stream_load_v1()", "FROM stream_load_v1(), self"))
+    assert "self does not exist" in problem
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -85,7 +85,10 @@ ENTRY_POINTS = {
 }
 
 
-@pytest.mark.parametrize("kind", list(ENTRY_POINTS))
+@pytest.mark.parametrize(
+    "kind",
+    ["a function", *(pytest.param(k, marks=pytest.mark.slow) for k in ("a package", "a path"))],
+)
 def test_the_entry_point(
     kind: str, store: Path, team: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
