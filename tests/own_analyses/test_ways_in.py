@@ -15,6 +15,7 @@ import pytest
 import hta_sql
 from hta_sql.cli import main
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, QueryError
+from hta_sql.exports.gate.rules import Rule
 from hta_sql.library.objects import load_library
 from hta_sql.library.own import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics
@@ -76,6 +77,13 @@ def test_the_variable(store: Path, team: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv(ENVIRONMENT, "/no/such/folder")
     with pytest.raises(LibraryError, match=f"{ENVIRONMENT} names '/no/such/folder', which is no"):
         hta_sql.open(store)
+
+
+def test_a_gate_holds_its_columns(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules name own analyses as they name shipped ones."""
+    monkeypatch.setenv(ENVIRONMENT, str(team))
+    rule = Rule(analysis="stream_load", column="busy_ns", max=1)
+    assert (rule.about.name, rule.unit) == ("stream_load_v1", "ns")
 
 
 ENTRY_POINTS = {

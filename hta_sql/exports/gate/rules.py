@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import AnalysisError, ParameterError, nearest
-from hta_sql.library.objects import Column, SqlObject, load_library
+from hta_sql.library.objects import Column, SqlObject
+from hta_sql.library.own import library_with
 from hta_sql.library.parameters import check_parameters
 
 if sys.version_info >= (3, 11):
@@ -97,8 +98,8 @@ class Rule:
 
     @cached_property
     def about(self) -> SqlObject:
-        """The analysis."""
-        return load_library().find(self.analysis)
+        """The analysis; a team's own are those that the environment names."""
+        return library_with().find(self.analysis)
 
     @cached_property
     def limits(self) -> dict[str, float]:
