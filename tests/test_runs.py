@@ -6,6 +6,7 @@ import json
 import shutil
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import fsspec
@@ -317,6 +318,25 @@ def test_ingest_takes_tags(trace: str, tmp_path: Path) -> None:
     """As the option of the command."""
     called("ingest", trace, "-o", tmp_path / "s", "--tag", "branch=main", "--tag", "note=a=b")
     assert read_manifest(tmp_path / "s").tags == {"rank0": {"branch": "main", "note": "a=b"}}
+
+
+def test_trends_are_those_of_a_job(store: Path) -> None:
+    """Runs of other tags are not compared, unless these are not asked for; the commit is no tag of a job."""
+    hta_sql.tag_runs(store, ["day2"], {"git_sha": "77aa"})
+    with hta_sql.open(store) as opened:
+
+        def compared(**how: Any) -> list[tuple[object, ...]]:
+            result = opened.run("kpi_trends", **how).records()
+            columns = ("run", "job", "git_sha", "baseline_run_count")
+            return [tuple(r[c] for c in columns) for r in result if r["kpi"] == "step_ns"]
+
+        assert compared() == [
+            ("day1", "job=a", None, 0),
+            ("day2", "job=a", "77aa", 1),
+            ("day3", "job=b", None, 0),
+        ]
+        assert [row[1::2] for row in compared(same_tags=[])] == [("", 0), ("", 1), ("", 2)]
+        assert compared(same_tags=["git_sha"])[-1] == ("day2", "git_sha=77aa", "77aa", 0)
 
 
 def test_in_the_portable_file(store: Path, tmp_path: Path) -> None:

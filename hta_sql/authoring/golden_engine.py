@@ -96,6 +96,7 @@ class GoldenEngine:
                     table: {**file, "path": f"{name}/{file['path']}"}
                     for table, file in entry.files.items()
                 },
+                ingested_ns=None,  # whichever case was the first
             )
             for shard in read_shards(folder)
             for entry in shard.entries

@@ -16,8 +16,8 @@ from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
 TOPICS = (
     *("cluster", "communication", "compare", "counters", "gpu_views", "groups", "idle", "kernels"),
-    *("launches", "memory", "operators", "pipeline", "source", "stragglers", "timeline", "waits"),
-    *("what_if", "work"),
+    *("launches", "memory", "operators", "pipeline", "source", "stragglers", "timeline", "trends"),
+    *("waits", "what_if", "work"),
 )
 """The modules with figures: each lists its own."""
 

@@ -1,0 +1,88 @@
+"""Figures of runs in the order of their captures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.style import data, duration_unit, headed, nothing, size_unit, subtitled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["kpi_trends"]
+
+WORSE, USUAL, UNKNOWN = "#D55E00", "#0072B2", "#999999"
+VERDICTS = ("worse", "as before, or better", "too few runs before")
+TITLE = "Figures of runs, beside those before"
+
+
+def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
+    """One panel per figure and job: its value in each run, the median of the runs before, and what is noise.
+
+    Args:
+        table: Columns of the analysis ``kpi_trends``.
+        top: Runs to show of each job: the last ones.
+    """
+    known = table[table["kpi_value"].notna()]
+    if known.empty:
+        return nothing(TITLE, "No figure of any run is known.")
+    panels = [
+        _panel(rows.tail(top).copy(), str(kpi), str(job))
+        for (kpi, job), rows in known.groupby(["kpi", "job"], sort=False)
+    ]
+    notes = (
+        "Points: runs in the order of their captures; red where one is worse than what the runs before vary by.",
+        "Line and band: their median, and how far from it is noise.",
+    )
+    return alt.concat(*panels, columns=2, title=headed(TITLE, *notes))
+
+
+def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.FacetChart:
+    size, unit = 1.0, "%"
+    if kpi.endswith("_ns"):
+        size, unit = duration_unit(float(rows["kpi_value"].max()))
+    elif kpi.endswith("_bytes"):
+        size, unit = size_unit(float(rows["kpi_value"].max()))
+    rows["place"] = range(1, len(rows) + 1)
+    rows["value"] = rows["kpi_value"] / size
+    rows["median"] = rows["baseline_median"] / size
+    rows["low"] = rows["median"] - rows["tolerance"] / size
+    rows["high"] = rows["median"] + rows["tolerance"] / size
+    rows["verdict"] = [
+        VERDICTS[2] if unknown else VERDICTS[0 if worse else 1]
+        for unknown, worse in zip(rows["is_regression"].isna(), rows["is_regression"], strict=True)
+    ]
+    x = alt.X(
+        "place:Q",
+        title="Run",
+        axis=alt.Axis(tickMinStep=1, format="d"),
+        scale=alt.Scale(nice=False, padding=8),
+    )
+    base = alt.Chart(data(rows)).encode(x=x)
+    name = kpi.removesuffix("_ns").removesuffix("_pct").removesuffix("_bytes").replace("_", " ")
+    y = alt.Y("value:Q", title=f"{name} [{unit}]", scale=alt.Scale(zero=False))
+    tooltip = [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("captured_at:N", title="Captured"),
+        alt.Tooltip("git_sha:N", title="Commit"),
+        alt.Tooltip("value:Q", title=f"{name} [{unit}]", format=",.3f"),
+        alt.Tooltip("median:Q", title="Median before", format=",.3f"),
+        alt.Tooltip("difference_pct:Q", title="Difference [%]", format="+.2f"),
+        alt.Tooltip("verdict:N", title="Verdict"),
+    ]
+    colour = alt.Color(
+        "verdict:N",
+        title="",
+        scale=alt.Scale(domain=VERDICTS, range=[WORSE, USUAL, UNKNOWN]),
+        legend=alt.Legend(orient="bottom"),
+    )
+    band = base.mark_area(opacity=0.15, color=USUAL).encode(
+        alt.Y("low:Q", title=f"{name} [{unit}]"), y2="high:Q"
+    )
+    line = base.mark_line(color=USUAL, opacity=0.6, strokeWidth=1).encode(y="median:Q")
+    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=colour, tooltip=tooltip)
+    return alt.layer(band, line, points).properties(
+        title=subtitled(job or name), width=330, height=140
+    )

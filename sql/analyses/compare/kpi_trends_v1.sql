@@ -1,0 +1,131 @@
+-- The figures of each run beside those of the runs before it: which got worse, by more than they vary anyway.
+--
+-- A run is compared with the runs of the same job before it: of the same model of device, as many ranks, and the same
+-- tags. Of the last of these the median is taken, and from how far they are off it, as median too (MAD), what is noise. A
+-- figure is a regression where it is worse than the median by more than noise_factor times that, and by more
+-- than least_change_pct: of the median, or, of shares of the time, in percentage points. Runs are in the order of their
+-- first events, without a time of day of their ingest. A change that stays is no regression any more when some of the
+-- runs before have it: they vary more then. With steady noise and the defaults 3 of 1,000 figures are taken for one; with six runs, 11.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: kpis, of the runs of a store in the order of their captures
+-- Needs: several runs; tags of ingest --tag to tell jobs apart
+CREATE OR REPLACE MACRO kpi_trends_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    steps BIGINT[] := NULL,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step BOOLEAN := false,
+    -- Tags in which the runs of a job agree; NULL means all but git_sha.
+    same_tags VARCHAR[] := NULL,
+    -- So many runs before it are what a run is compared with.
+    baseline_runs BIGINT := 10,
+    -- With fewer of them nothing is said.
+    least_runs BIGINT := 6,
+    -- So many times the noise is a regression.
+    noise_factor DOUBLE := 6,
+    -- And it is at least so large [%].
+    least_change_pct DOUBLE := 1
+) AS TABLE
+-- Columns:
+--   kpi                 VARCHAR         Figure, as in kpis.
+--   job                 VARCHAR         Tags in which the runs agree; empty where they have none.
+--   run                 VARCHAR         Run name.
+--   captured_at         VARCHAR         Time of the first event, UTC; of the ingest where no trace says one.
+--   git_sha             VARCHAR         Commit of the job.
+--   unit                VARCHAR         Unit of the figures of this row: ns, %, bytes.
+--   kpi_value           DOUBLE [1]      The figure; NULL where it is not known, as in kpis.
+--   baseline_run_count  BIGINT [count]  Runs before it that it is compared with.
+--   baseline_median     DOUBLE [1]      Median of them; NULL for fewer than least_runs.
+--   difference_pct      DOUBLE [%]      By how much the figure is above it.
+--   tolerance           DOUBLE [1]      So far from the median is neither better nor worse.
+--   is_regression       BOOLEAN         Worse than that; NULL where nothing can be said.
+WITH
+    tagged AS (
+        SELECT t.run, string_agg(concat(t.tag, '=', t.tag_value), ', ' ORDER BY t.tag) AS job
+        FROM run_tags AS t
+        WHERE CASE WHEN same_tags IS NULL THEN t.tag <> 'git_sha' ELSE list_contains(same_tags, t.tag) END
+        GROUP BY t.run
+    ),
+    figures AS (
+        SELECT
+            k.run, k.device_name, k.rank_count,
+            unnest([
+                {'place': 1, 'kpi': 'step_ns', 'unit': 'ns', 'worse': 1, 'amount': k.step_ns},
+                {'place': 2, 'kpi': 'utilisation_pct', 'unit': '%', 'worse': -1, 'amount': k.utilisation_pct},
+                {'place': 3, 'kpi': 'exposed_communication_pct', 'unit': '%', 'worse': 1, 'amount': k.exposed_communication_pct},
+                {'place': 4, 'kpi': 'wait_pct', 'unit': '%', 'worse': 1, 'amount': k.wait_pct},
+                {'place': 5, 'kpi': 'idle_pct', 'unit': '%', 'worse': 1, 'amount': k.idle_pct},
+                {'place': 6, 'kpi': 'launch_bound_pct', 'unit': '%', 'worse': 1, 'amount': k.launch_bound_pct},
+                {'place': 7, 'kpi': 'mfu_pct', 'unit': '%', 'worse': -1, 'amount': k.mfu_pct},
+                {'place': 8, 'kpi': 'peak_memory_bytes', 'unit': 'bytes', 'worse': 1, 'amount': k.peak_memory_bytes}
+            ]) AS f
+        FROM lib.run_kpis(runs, ranks, steps, include_last_profiler_step) AS k
+    ),
+    known AS (
+        SELECT
+            v.f.place AS place, v.f.kpi AS kpi, v.f.unit AS unit, v.f.worse AS worse, v.f.amount::DOUBLE AS amount,
+            coalesce(t.job, '') AS job, v.device_name, v.rank_count, v.run, r.git_sha,
+            CASE WHEN r.captured_at IS NOT NULL THEN r.start_ns END AS start_ns,
+            coalesce(r.captured_at, r.ingested_at) AS captured_at
+        FROM figures AS v
+        JOIN runs AS r ON r.run = v.run
+        LEFT JOIN tagged AS t ON t.run = v.run
+    ),
+    numbered AS (
+        SELECT
+            k.*,
+            row_number() OVER (
+                PARTITION BY k.kpi, k.job, k.device_name, k.rank_count
+                ORDER BY k.captured_at NULLS FIRST, k.start_ns NULLS FIRST, k.run
+            ) AS number
+        FROM known AS k
+    ),
+    beside AS (
+        SELECT
+            n.*,
+            list(n.amount) OVER (
+                PARTITION BY n.kpi, n.job, n.device_name, n.rank_count
+                ORDER BY n.number
+            ) AS all_before
+        FROM numbered AS n
+    ),
+    last_ones AS (
+        SELECT
+            b.*,
+            list_filter(
+                b.all_before[greatest(1, b.number - baseline_runs):b.number - 1], lambda x: x IS NOT NULL
+            ) AS before
+        FROM beside AS b
+    ),
+    compared AS (
+        SELECT
+            b.*,
+            CASE WHEN len(b.before) >= least_runs THEN list_aggregate(b.before, 'median') END AS middle,
+            CASE WHEN len(b.before) >= least_runs THEN list_aggregate(b.before, 'mad') END AS spread
+        FROM last_ones AS b
+    ),
+    limited AS (
+        SELECT
+            c.*,
+            greatest(
+                -- 1.4826 MAD of what is normally distributed are a standard deviation.
+                noise_factor * 1.4826 * c.spread,
+                least_change_pct * (CASE WHEN c.unit = '%' THEN 1 ELSE c.middle / 100 END)
+            ) AS tolerance
+        FROM compared AS c
+    )
+SELECT
+    l.kpi, l.job, l.run, l.captured_at, l.git_sha, l.unit,
+    l.amount AS kpi_value,
+    len(l.before) AS baseline_run_count,
+    l.middle AS baseline_median,
+    100 * (l.amount / nullif(l.middle, 0) - 1) AS difference_pct,
+    CASE WHEN l.middle IS NOT NULL THEN l.tolerance END AS tolerance,
+    l.worse * (l.amount - l.middle) > l.tolerance AS is_regression
+FROM limited AS l
+ORDER BY l.place, l.job, l.device_name, l.rank_count, l.number
