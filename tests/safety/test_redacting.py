@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -21,6 +22,7 @@ from hta_sql.exports.redaction.traces import redacted_event
 from hta_sql.store.files import store_folder
 from hta_sql.traces.events import Event
 from tests.examples import examples
+from tests.properties.traces import random_job, write_job
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -293,6 +295,60 @@ def test_a_dry_run_lists_what_goes(
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
     """Nobody takes a file for redacted because --dry-run was there."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
+
+
+def with_secrets(rng: Random, event: dict[str, Any]) -> dict[str, Any]:
+    """The event with something of the user's own in its name, its category or its arguments."""
+    args = {
+        **event["args"],
+        rng.choice((PLANTED, "dtype", "Call stack")): PLANTED * rng.randrange(2),
+    }
+    name = rng.choice((event["name"], event["name"] + PLANTED, f"{PLANTED} {event['name']}"))
+    return {**event, "name": name, "args": args if rng.random() < 0.5 else event["args"]}
+
+
+def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
+    """A random awkward job with secrets mixed in."""
+    rng = Random(seed)
+    runs = random_job(seed).items()
+    return write_job(
+        {
+            run: {rank: [with_secrets(rng, e) for e in events] for rank, events in ranks.items()}
+            for run, ranks in runs
+        },
+        folder,
+    )
+
+
+@pytest.mark.parametrize("seed", range(examples(5)))
+def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
+    """Ties, overlaps, odd threads, quotes in names: each event is there, and no secret."""
+    for ranks in secret_job(seed, tmp_path).values():
+        for path in ranks.values():
+            export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))
+            text = (tmp_path / "out.json").read_text(encoding="utf-8")
+            assert PLANTED not in text
+            given = json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]
+            written = json.loads(text)["traceEvents"]
+            assert [(e["ts"], e.get("dur")) for e in written] == [
+                (e["ts"], e.get("dur")) for e in given
+            ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
+    """Of a store of such traces and of its redacted copy."""
+    for run, ranks in secret_job(seed, tmp_path).items():
+        hta_sql.ingest(ranks, tmp_path / "job.store", run=run).close()
+    redact_store(store_folder(tmp_path / "job.store"), tmp_path / "a.store", Redactor("key"))
+    with (
+        hta_sql.open(tmp_path / "job.store") as store,
+        hta_sql.open(tmp_path / "a.store") as copy,
+    ):
+        # Of idle gaps that tie, idle_causes shows the one whose cause comes first by its name.
+        for name in (name for name in SAME if name != "idle_causes"):
+            assert figures(copy, name) == figures(store, name), name
 
 
 def test_what_was_lost_is_not_quoted(tmp_path: Path) -> None:

@@ -115,14 +115,17 @@ class Redactor:
         """Yield the new name, and then with public words behind its hash that the old one had."""
         yield self._renamed(kind, name, "")
         words = [word for word in sorted(listed("hint")) if word.lower() in name.lower()]
-        for count in (1, 2, len(words)):
-            for chosen in itertools.combinations(words, min(count, len(words))):
-                hint = "_".join(word.strip("_") for word in chosen)
-                yield self._renamed(kind, name, f"_{hint}_")
-                yield self._renamed(kind, name, hint)
+        for chosen in (*itertools.permutations(words, 1), *itertools.permutations(words, 2), words):
+            hint = "_".join(word.strip("_") for word in chosen)
+            yield self._renamed(kind, name, f"_{hint}_")
+            yield self._renamed(kind, name, hint)
 
     def _renamed(self, kind: str, name: str, hint: str) -> str:
         """Return what a rule for public names makes of a name, else its hash."""
+        if kind == "kernel" and all(
+            is_public for _, is_public in kernel_tokens(name) or [("", False)]
+        ):
+            return name
         for rules in SAME_RULES.get(kind, (kind,)):
             for pattern in patterns(rules):
                 if found := pattern.fullmatch(name):
