@@ -32,7 +32,12 @@ PLANTED = "Zqacme"
 KEPT = {
     "operator": (
         *("aten::add_.Tensor", "autograd::engine::evaluate_function: AddmmBackward0"),
-        *("triton_poi_fused_add_relu_0", "record_param_comms", "CompiledFunctionBackward"),
+        *(
+            "flash_attn_3::fwd",
+            "triton_poi_fused_add_relu_0",
+            "record_param_comms",
+            "CompiledFunctionBackward",
+        ),
     ),
     "kernel": (
         "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)",
