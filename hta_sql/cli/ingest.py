@@ -65,6 +65,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Time to wait for another ingest that is writing the store.",
 )
+@click.option(
+    "--materialize",
+    is_flag=True,
+    help="Keep the answers that are small, as hta-sql materialize does.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say what is done.")
 def ingest(
     *,
@@ -81,6 +86,7 @@ def ingest(
     shard: tuple[int, int] | None,
     executor: str,
     lock_timeout: float,
+    materialize: bool,
     verbose: bool,
 ) -> None:
     """Read Kineto traces into a store.
@@ -115,6 +121,7 @@ def ingest(
             "executor": pool,
             "progress": progress,
             "lock_timeout": lock_timeout,
+            "materialize": materialize,
         }
         if shard:
             done = hta_sql.ingest_shard(source, folder, shard=shard, **options)

@@ -12,7 +12,7 @@ from hta_sql.store.edits import tag_runs
 from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import Manifest, RankEntry, manifest_or_empty
-from hta_sql.store.materialize import publish
+from hta_sql.store.materialize import keep_answers, publish
 from hta_sql.store.reports import IngestReport
 
 
@@ -36,7 +36,10 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
         raise_failures(failures, len(plan.todo) + len(plan.unchanged))
     if task.tags and not read:
         tag_runs(task.folder, plan.runs(task.run), task.tags, lock_timeout=options.lock_timeout)
-    return IngestReport(read, plan.unchanged, plan.runs(task.run))
+    report = IngestReport(read, plan.unchanged, plan.runs(task.run))
+    if options.materialize:
+        keep_answers(task.folder, runs=report.runs, lock_timeout=options.lock_timeout)
+    return report
 
 
 def _read_and_publish(

@@ -47,6 +47,7 @@ class IngestOptions:
         executor: Any ``concurrent.futures.Executor`` to run the ranks on.
         progress: Called after each rank with (result, ranks done, ranks to do).
         lock_timeout: Time to wait for another ingest that is writing the store [s].
+        materialize: Keep, beside the tables, the answers that are small; not of a shard.
     """
 
     traces: Traces
@@ -64,6 +65,7 @@ class IngestOptions:
     executor: Executor | None = None
     progress: Callable[[RankResult, int, int], None] | None = None
     lock_timeout: float = LOCK_TIMEOUT_S
+    materialize: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

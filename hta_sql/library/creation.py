@@ -11,6 +11,7 @@ import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library import sqltext
+from hta_sql.library.answers import answers, columns_of
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.data_tables import data_views
 from hta_sql.library.files import Columns, stored_columns
@@ -37,12 +38,14 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     for analysis in library.analyses:
         _create_version(con, analysis)
     for analysis in library.newest():
-        _create_unversioned(con, analysis)
+        _create_unversioned(con, analysis, is_kept=analysis.base_name in answers(library))
     _create_list_of_analyses(con, library)
     con.execute(sqltext.create_schema(MICROSECONDS))
     for about in (*library.tables, *library.newest()):
         _create_microsecond_view(con, about)
     _compute_derived(con, library)
+    for name, analysis in answers(library).items():
+        con.execute(sqltext.answer_view(name, columns_of(analysis), (), analysis.name))
     con.execute("COMMIT")
 
 
@@ -129,9 +132,13 @@ def _create_version(con: duckdb.DuckDBPyConnection, analysis: SqlObject) -> None
     _comment(con, "MACRO TABLE", analysis.name, analysis)
 
 
-def _create_unversioned(con: duckdb.DuckDBPyConnection, analysis: SqlObject) -> None:
+def _create_unversioned(
+    con: duckdb.DuckDBPyConnection, analysis: SqlObject, *, is_kept: bool = False
+) -> None:
+    """Create the macro and the view without version; the view reads what is kept, if that can be."""
     con.execute(_unversioned_macro(analysis))
-    con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {analysis.name}()")
+    shown = sqltext.kept_answer(analysis.base_name) if is_kept else f"{analysis.name}()"
+    con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {shown}")
     _comment(con, "MACRO TABLE", analysis.base_name, analysis)
     _comment(con, "VIEW", analysis.base_name, analysis)
 
@@ -149,14 +156,15 @@ def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create the schemas, and what the views of the library read: tables without rows."""
-    for schema in ("stored", "lib", "derived"):
+    for schema in ("stored", "lib", "derived", "kept"):
         con.execute(sqltext.create_schema(schema))
     _create_empty(con, "stored", stored_columns())
     _create_empty(con, "derived", library.derived_columns())
+    _create_empty(con, "kept", {name: columns_of(a) for name, a in answers(library).items()})
     con.execute(argument_columns())
     for statement in data_views(library.tables):
         con.execute(statement)
-    for name, kinds in SCOPE_TABLES.items():
+    for name, kinds in (SCOPE_TABLES | {"kept_answers": KEPT_ANSWERS}).items():
         con.execute(sqltext.values_view(f"stored.{name}", kinds, []))
 
 
@@ -190,6 +198,9 @@ RANK_SCOPE = {
 
 RUN_TAGS = {"run": "VARCHAR", "tag": "VARCHAR", "tag_value": "VARCHAR"}
 """What its users say of each run."""
+
+KEPT_ANSWERS = {"name": "VARCHAR", "run": "VARCHAR", "rows": "BIGINT", "bytes": "BIGINT"}
+"""The answers that views read instead of computing them: analysis and run."""
 
 SCOPE_TABLES = {"rank_scope": RANK_SCOPE, "run_tags": RUN_TAGS}
 """The tables that stand in the catalog itself."""

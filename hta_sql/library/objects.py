@@ -7,7 +7,6 @@ beside those of this installation: :mod:`hta_sql.library.own`.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
-from hta_sql.library.definitions import tokens
 from hta_sql.library.files import Columns, sql_root
 
 _MACRO = re.compile(
@@ -28,7 +26,9 @@ _COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +
 _RETURNED = re.compile(r"^-- Returns: ([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
 _CONTINUED = re.compile(r"^--    +(\S.*)$")
 _CALLED = re.compile(r"\blib\.(\w+)\(")
-_FACT = re.compile(r"^(Status|Since|Reference|Needs|Scope|Changed|Drawn from|Ranks|Report): (.+)$")
+_FACT = re.compile(
+    r"^(Status|Since|Reference|Needs|Scope|Kept|Changed|Drawn from|Ranks|Report): (.+)$"
+)
 _WORD = re.compile(r"\w+")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
 
@@ -145,20 +145,6 @@ class Library:
             table.name: {column.name: column.type for column in table.columns}
             for table in self.tables
             if table.name in names
-        }
-
-    @cached_property
-    def derived_digests(self) -> dict[str, str]:
-        """Name the SQL by which each derived table is computed: table ─▶ hash of all it stands on."""
-        if self.shipped:
-            return self.shipped.derived_digests
-        return {
-            about.base_name: hashlib.sha256(
-                "\n".join(
-                    word for used in self.stands_on(about) for word in tokens(used.text)
-                ).encode()
-            ).hexdigest()
-            for about in self.derived
         }
 
     def reads_derived(self, about: SqlObject) -> bool:

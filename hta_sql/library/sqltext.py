@@ -103,15 +103,70 @@ def derived_view(
     """
     selected = ", ".join(map(identifier, columns))
     parts = []
-    if kept := literal_list(paths).removeprefix("[]"):
-        read = f"read_parquet({kept}, hive_partitioning = true, hive_types = {{'run': VARCHAR}})"
-        parts.append(f"SELECT {selected}\nFROM {read}")
+    if kept := list(paths):
+        parts.append(f"SELECT {selected}\nFROM {_files_of_runs(kept)}")
     if missing := "NULL" if runs is None else literal_list(runs).removeprefix("[]"):
         parts.append(f"SELECT {selected}\nFROM derived.{macro}({missing})")
     # In a schema of its own: in that of the stored tables, the macro would read these instead of
     # the views over them.
     head = f"CREATE OR REPLACE VIEW derived.{identifier(table)} AS\n"
     return head + "\nUNION ALL\n".join(parts)
+
+
+def _files_of_runs(paths: Iterable[str], more: str = "") -> str:
+    """Read Parquet files whose paths say the run."""
+    return (
+        f"read_parquet({literal_list(paths)}, hive_partitioning = true, "
+        f"hive_types = {{'run': VARCHAR}}{more})"
+    )
+
+
+def answer_view(
+    name: str,
+    columns: Iterable[str],
+    paths: Iterable[str],
+    macro: str,
+    runs: Iterable[str] = (),
+    *,
+    order: str | None = None,
+) -> str:
+    """Build the view of an answer, in the order of its runs, and in each of them in its own.
+
+    A branch for each run that is not kept would be planned each time, 30 ms a branch: there is one
+    for all of them, and none where there are none. What numbers its rows lets a filter on the run
+    through, unless the order is by what is no column.
+
+    Args:
+        name: Name of the analysis.
+        columns: Its columns.
+        paths: Files of runs, in order of the runs.
+        macro: Name of what computes it, trusted.
+        runs: Runs that no file holds.
+        order: ORDER BY of its rows over its columns, trusted; None: by more than these.
+    """
+    selected = ", ".join(map(identifier, columns))
+    kept, missing = list(paths), literal_list(runs).removeprefix("[]")
+    head = f"CREATE OR REPLACE VIEW {kept_answer(name)} AS\n"
+    if kept and not missing:
+        return f"{head}SELECT {selected}\nFROM {_files_of_runs(kept)}"
+    computed = f"main.{macro}(runs := {missing})" if missing else f"main.{macro}()"
+    if not kept:
+        return f"{head}SELECT {selected}\nFROM {computed}"
+    numbered = f"PARTITION BY run ORDER BY {order}" if order else ""
+    return f"""{head}SELECT {selected}
+FROM (
+    SELECT {selected}, file_row_number AS _place
+    FROM {_files_of_runs(kept, ", file_row_number = true")}
+    UNION ALL
+    SELECT {selected}, row_number() OVER ({numbered}) AS _place
+    FROM {computed}
+)
+ORDER BY run, _place"""  # noqa: S608 - names and paths, quoted
+
+
+def kept_answer(name: str) -> str:
+    """Name the view of an answer, which reads what is kept of it."""
+    return f"kept.{identifier(name)}"
 
 
 def derived_rows(macro: str) -> str:
@@ -121,6 +176,11 @@ def derived_rows(macro: str) -> str:
         macro: Name of what computes it, trusted.
     """
     return f"SELECT * EXCLUDE (run) FROM derived.{macro}([$run::VARCHAR])"  # noqa: S608 - ours
+
+
+def answer_rows(macro: str) -> str:
+    """Build the SELECT of the answer for ``$run``, likewise."""
+    return f"SELECT * EXCLUDE (run) FROM main.{macro}(runs := [$run::VARCHAR])"  # noqa: S608 - ours
 
 
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:

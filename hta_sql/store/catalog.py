@@ -26,7 +26,7 @@ from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.store.columns import StoredFiles, stored_files
-from hta_sql.store.derived import derived_views, kept_parts
+from hta_sql.store.derived import kept_parts, kept_views
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
@@ -45,7 +45,7 @@ from hta_sql.store.remote_binding import known_columns
 from hta_sql.store.runs import is_run_name
 from hta_sql.store.scope import described, rank_scope, run_tags
 from hta_sql.store.template import BESIDE, CONFIG, Config, library_digest, template
-from hta_sql.store.unreadable import unreadable_runs
+from hta_sql.store.unreadable import unreadable_kept, unreadable_runs
 from hta_sql.traces.writing import replacing
 
 log = logging.getLogger(__name__)
@@ -233,7 +233,8 @@ def _build(
             if not more and not manifest.kept:
                 raise
             # What was computed can be computed again.
-            manifest = replace(manifest, kept=[])
+            gone = unreadable_kept(error, manifest, folder)
+            manifest = manifest.without_kept(gone) if gone else replace(manifest, kept=[])
             lost |= more
             if lost.issuperset(manifest.runs()):
                 raise StoreError(
@@ -297,8 +298,8 @@ def put_tables(
         for statement in sqltext.replace_view_by_table(f"stored.{name}", rows):
             con.execute(statement)
     above = "" if relative else f"{folder.root}/"
-    for view in derived_views(files.manifest, library, above):
-        con.execute(view)
+    for statement in kept_views(files.manifest, library, above):
+        con.execute(statement)
 
 
 @contextmanager

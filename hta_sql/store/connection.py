@@ -20,8 +20,8 @@ from hta_sql.closing import Closing
 from hta_sql.errors import QueryError, StoreError, StoreVersionError
 from hta_sql.library.objects import Library
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
-from hta_sql.store.derived import missing_tables
 from hta_sql.store.files import StoreFolder
+from hta_sql.store.kept import missing_tables
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
@@ -46,6 +46,8 @@ class Opened:
     catalog: Path
     scope: list[tuple[str, int]]
     """Run and rank of all that it holds."""
+    kept: dict[str, set[str]]
+    """Analysis ─▶ runs of which its view reads what is kept."""
     sandbox: Sandbox | None
 
 
@@ -270,11 +272,13 @@ class Connection(Closing):
         if filesystem := self._folder.filesystem():
             con.register_filesystem(filesystem)
         scope = con.execute("SELECT run, rank FROM stored.rank_scope ORDER BY ALL").fetchall()
+        listed = con.execute("SELECT name, list(run) FROM stored.kept_answers GROUP BY name")
+        kept = {name: set(runs) for name, runs in listed.fetchall()}
         self._warn_of_runs_left_out(con)
         sandbox = Sandbox(con) if self._safe else None
         if self._safe:
             lock(con, self._folder.spellings())
-        return Opened(con, catalog, scope, sandbox)
+        return Opened(con, catalog, scope, kept, sandbox)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""

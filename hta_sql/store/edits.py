@@ -18,6 +18,7 @@ from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import publish_manifest
+from hta_sql.store.derived import kept_columns
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.locks import store_lock
@@ -183,5 +184,5 @@ def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]
     remove_leftovers(folder, manifest)
     # A job may be about to write into those of its run.
     for run in set(runs) - {shard.run for shard in read_shards(folder)}:
-        for table in (*stored_columns(), *load_library().derived_columns()):
+        for table in (*stored_columns(), *kept_columns(load_library())):
             folder.remove_empty(f"{TABLES}/{table}/run={run}")

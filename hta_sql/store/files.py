@@ -103,6 +103,7 @@ class LocalFolder(StoreFolder):
 
     def put(self, source: Path, name: str) -> None:
         """Copy a local file to its place in one step, durable before it is visible."""
+        make_folder((self.local / name).parent)
         with replacing(self.local / name) as partial:
             shutil.copyfile(source, partial)
 

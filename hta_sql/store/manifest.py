@@ -75,15 +75,21 @@ class RankEntry:
 
 @dataclass(frozen=True)
 class KeptTable:
-    """A derived table of one run, as it was computed."""
+    """A derived table or an answer of one run, as it was computed."""
 
     table: str
     run: str
     key: str
-    """Names the SQL that computed it and the files that this read; see store/derived.py."""
+    """Names the SQL that computed it and the files that this read; see store/kept.py."""
     path: str | None
-    """Relative to the store; None where it has no rows."""
+    """Relative to the store; None where it has no rows, or is too large to keep unasked."""
     rows: int
+    bytes: int = 0
+
+    @property
+    def is_left_out(self) -> bool:
+        """Say whether it was found to be too large; views compute it."""
+        return self.path is None and self.rows > 0
 
 
 @dataclass(frozen=True)
@@ -122,11 +128,12 @@ class Manifest:
         return files | {kept.path for kept in self.kept if kept.path}
 
     def without(self, runs: Collection[str]) -> Manifest:
-        """Leave runs out."""
-        return replace(self, entries=[entry for entry in self.entries if entry.run not in runs])
+        """Leave runs out, with what was computed of them."""
+        entries = [entry for entry in self.entries if entry.run not in runs]
+        return replace(self, entries=entries, kept=[k for k in self.kept if k.run not in runs])
 
     def without_kept(self, paths: Collection[str]) -> Manifest:
-        """Leave derived tables out: those with these files."""
+        """Leave out what was computed: that with these files."""
         return replace(self, kept=[one for one in self.kept if one.path not in paths])
 
     def with_tags(self, runs: Iterable[str], tags: Mapping[str, str]) -> Manifest:

@@ -1,24 +1,28 @@
-"""Computes the derived tables of a store: at the end of an ingest, on demand, by the first question."""
+"""Has derived tables and answers computed: at the end of an ingest, on demand, by the first question."""
 
 from __future__ import annotations
 
 import logging
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
-from hta_sql.errors import HtaSqlError, QueryError
+from hta_sql.errors import HtaSqlError, ParameterError, QueryError
+from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import open_for_computing, publish_manifest
 from hta_sql.store.columns import stored_files
-from hta_sql.store.derived import computed, missing_tables
+from hta_sql.store.computing import Request, run_computed, to_compute
 from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.kept import kept_tables
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
     CATALOG,
@@ -34,6 +38,9 @@ log = logging.getLogger(__name__)
 
 DEAR_EVENTS = 50_000
 """Events of a run from which on an ingest computes its derived tables: about half a second."""
+
+BATCH_S = 30
+"""Time after which what was computed is shown to readers, and others may write."""
 
 
 def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -70,23 +77,51 @@ def keep_derived(
     Raises:
         duckdb.Error: The engine failed; the store is as before.
     """
+    return _keep(folder, library, runs, None)
+
+
+def _keep(
+    folder: StoreFolder, library: Library, runs: Collection[str] | None, request: Request | None
+) -> list[KeptTable]:
+    """Compute derived tables, and what is requested of answers. Under the store's lock."""
     manifest = parse_manifest(manifest_bytes(folder), folder)
+    if request:
+        manifest = manifest.without_kept(folder.missing({k.path for k in manifest.kept if k.path}))
     readable = stored_files(manifest, folder).manifest
-    if not missing_tables(readable, library, runs):
+    todo = to_compute(readable, library, runs, request)
+    if not todo:
         return []
+    found: list[KeptTable] = []
+    for run, abouts in todo.items():
+        if request and found and time.monotonic() > request.until:
+            break
+        # Alone: the engine plans for the files of all runs what it is asked of one.
+        alone = readable.without([other for other in readable.runs() if other != run])
+        derived = [one for one in alone.kept if one.table in library.derived_columns()]
+        alone = replace(alone, kept=derived)
+        with _opened(folder, alone, library) as con:
+            found += run_computed(con, folder, alone, abouts, request)
+    kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
+    publish_manifest(folder, replace(manifest, kept=[kept[at] for at in sorted(kept)]))
+    return found
+
+
+@contextmanager
+def _opened(
+    folder: StoreFolder, manifest: Manifest, library: Library
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a catalog to compute in."""
     with tempfile.TemporaryDirectory() as temporary:
-        target = Path(temporary, CATALOG)
         limits: Config = {"threads": cpu_count(), "memory_limit": duckdb_memory_limit()}
-        # Each analysis orders its rows; to keep their order here would take twice the memory.
-        limits |= {"preserve_insertion_order": False, "temp_directory": temporary}
-        with open_for_computing(target, folder, readable, library, limits) as con:
-            now = computed(con, folder, readable, library, runs)
-    publish_manifest(folder, replace(manifest, kept=now.kept))
-    return [kept for kept in now.kept if kept not in manifest.kept]
+        # As in a store that is opened: the engine takes the rows of nearly every stage for few.
+        limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
+        target = Path(temporary, CATALOG)
+        with open_for_computing(target, folder, manifest, library, limits) as con:
+            yield con
 
 
 def forget(folder: StoreFolder, paths: Collection[str]) -> None:
-    """Keep derived tables no longer whose files are broken: the next question computes them.
+    """Keep no longer what is in files that are broken: the next question computes it.
 
     Under the store's lock.
     """
@@ -122,10 +157,63 @@ def materialize(
         StoreError: An ingest is writing it, for longer than we wait.
         QueryError: The engine failed; the store is as before.
     """
+    return _materialize(store, runs, None, lock_timeout)
+
+
+def keep_answers(
+    store: Store,
+    names: Collection[str] = (),
+    runs: Collection[str] | None = None,
+    *,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+) -> list[KeptTable]:
+    """Keep what analyses return with their defaults, for views to read; returns what is new.
+
+    What can be kept is a run's part of an answer. Readers see it every half minute, and others
+    that want to write get their turn. What the engine fails is left out with a warning.
+
+    Args:
+        store: The store.
+        names: Analyses, and derived tables; none: these, and all analyses whose answer for a run
+            is below :data:`SMALL_BYTES`, which is found out once for each run.
+        runs: Runs to compute; None: all.
+        lock_timeout: Seconds to wait, each time, for another that is writing it.
+
+    Raises:
+        AnalysisNotFoundError: There is no analysis of a name.
+        ParameterError: What an analysis returns is not that of one run.
+        StoreNotFoundError: There is no store at that path.
+        StoreError: An ingest is writing it, for longer than we wait.
+        QueryError: The engine failed to compute derived tables; the store is as before.
+    """
+    library = load_library()
+    derived = {about.base_name for about in library.derived}
+    for name in set(names) - derived:
+        if library.find(name).name not in {about.name for about in answers(library).values()}:
+            raise ParameterError(
+                f"What {name!r} returns is not kept: it is no default, or not of one run. "
+                f"Leave it out; {len(answers(library))} analyses are kept."
+            )
+    wanted = {library.find(name).base_name for name in set(names) - derived}
+    if names and not wanted:
+        return materialize(store, runs, lock_timeout=lock_timeout)
+    request = Request(wanted)
+    found: list[KeptTable] = []
+    while True:
+        request.until = time.monotonic() + BATCH_S
+        batch = _materialize(store, runs, request, lock_timeout)
+        found += batch
+        if not batch:
+            return found
+
+
+def _materialize(
+    store: Store, runs: Collection[str] | None, request: Request | None, lock_timeout: float
+) -> list[KeptTable]:
     folder = store_folder(store)
     manifest_bytes(folder)
     with store_lock(folder, lock_timeout):
         try:
-            return keep_derived(folder, load_library(), runs)
+            return _keep(folder, load_library(), runs, request)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error

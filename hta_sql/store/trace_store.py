@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.closing import Closing
 from hta_sql.errors import AnalysisNotFoundError, RankError, nearest
 from hta_sql.library import sqltext
+from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import Analyses, library_of, own_folders
 from hta_sql.library.parameters import check_parameters, narrowing
@@ -147,7 +148,8 @@ class TraceStore(Closing):
         if analysis.topic != "health":  # which says so itself
             self._warn_of_other_definitions()
         values = check_parameters(analysis, parameters)
-        if self.library.reads_derived(analysis):
+        is_kept = self._is_kept(analysis, values)
+        if self.library.reads_derived(analysis) and not is_kept:
             self._connection.keep(values.get("runs") or self.runs())
         # Now, since a chart may be drawn when the store is closed.
         drawn = analysis.facts.get("Drawn from")
@@ -157,6 +159,10 @@ class TraceStore(Closing):
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+            if is_kept:
+                name = sqltext.kept_answer(analysis.base_name)
+                kept = con.sql(sqltext.of_scope(name, values), params=values)
+                return Result(kept, analysis, narrowing(parameters), drawn_from)
             asked = [values | part for part in self._scopes_apart(con, analysis, values)]
             relations = (con.sql(_call(analysis, given), params=given) for given in asked)
             return Result.joined(relations, analysis, narrowing(parameters), drawn_from)
@@ -185,6 +191,13 @@ class TraceStore(Closing):
         if len(wanted) < 2 or sum(count for *_, count in wanted) < APART_EVENTS:
             return whole
         return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
+
+    def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
+        """Say whether the view of an analysis reads all of what is asked: runs, else the defaults."""
+        runs = values.get("runs", self.runs())
+        is_default = analysis == answers(self.library.base).get(analysis.base_name)
+        kept = self._connection.opened().kept.get(analysis.base_name, set())
+        return bool(is_default and values.keys() <= {"runs"} and runs and kept.issuperset(runs))
 
     def sql(
         self,

@@ -10,8 +10,8 @@ import pytest
 
 import hta_sql
 from hta_sql.library.objects import load_library
-from hta_sql.store.derived import missing_tables
 from hta_sql.store.files import store_folder
+from hta_sql.store.kept import missing_tables
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import read_manifest
 from hta_sql.store.materialize import materialize

@@ -8,6 +8,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.mapping
+-- Kept: never; trees and threads are numbered through all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_threads_v1(
     -- Runs to include; NULL means every run.

@@ -1,0 +1,72 @@
+"""Which answers can be kept run by run: what computes them, and in which order they come.
+
+An answer is what an analysis returns with its defaults. It is kept for a run where it is that
+run's part of the answer for all runs: so has every analysis with a column ``run``, unless its
+header says with a fact ``Kept`` why it has not. Analyses of a team's own are computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from hta_sql.library.arguments import argument_columns
+from hta_sql.library.definitions import tokens
+from hta_sql.library.objects import Library, SqlObject
+
+ORDERING = {
+    *("desc", "asc", "nulls", "first", "last", "false", "true"),
+    *("coalesce", "abs", "array_position", "list_position"),
+}
+"""Words of an ORDER BY that name no column."""
+
+
+@lru_cache(maxsize=4)
+def answers(library: Library) -> dict[str, SqlObject]:
+    """List the analyses whose answer can be kept: name ─▶ the version that its view shows."""
+    return {about.base_name: about for about in library.base.newest() if _is_of_runs(about)}
+
+
+def _is_of_runs(about: SqlObject) -> bool:
+    return any(column.name == "run" for column in about.columns) and "Kept" not in about.facts
+
+
+def columns_of(about: SqlObject) -> dict[str, str]:
+    """Name the columns of an answer, and their types."""
+    return {column.name: column.type for column in about.columns}
+
+
+def order_of(about: SqlObject) -> str | None:
+    """Return the order of an answer, by its columns; None where it is by more than these."""
+    words = tokens(about.text.rpartition("\nORDER BY")[2])
+    if words[-1:] == [";"]:
+        words.pop()
+    if words == ["ALL"]:
+        return ", ".join(f'"{name}"' for name in columns_of(about))
+    kept = []
+    for at, word in enumerate(words):
+        if word == "." or words[at + 1 : at + 2] == ["."]:
+            continue  # r.run is the column run
+        is_column = word in columns_of(about)
+        if word.isidentifier() and not is_column and word.lower() not in ORDERING:
+            return None
+        kept.append(f'"{word}"' if is_column else word)
+    return " ".join(kept) or None
+
+
+def sql_digest(library: Library, about: SqlObject) -> str:
+    """Name the SQL that computes something: a hash of all that it stands on in the library."""
+    used = library.stands_on(about)
+    parts = "\n".join(_definition(one.path, one.text) for one in used)
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _definition(path: Path, text: str) -> str:
+    """Hash a file of the library with the rows that it brings along; comments do not count."""
+    data = path.with_suffix(".csv")
+    rows = data.read_text(encoding="utf-8") if data.exists() else ""
+    if path.name == "argument_columns.sql":
+        rows = argument_columns()
+    return hashlib.sha256("\n".join([*tokens(text), rows]).encode()).hexdigest()

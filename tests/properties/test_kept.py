@@ -1,0 +1,72 @@
+"""What is kept of an answer has the rows of what is computed, in the same order, of awkward traces."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from hta_sql.library.answers import answers
+from hta_sql.library.objects import load_library
+from hta_sql.store.catalog import build_catalog
+from hta_sql.store.manifest import CATALOG
+from hta_sql.store.materialize import keep_answers, materialize
+from tests.properties.test_recomputed import job
+from tests.properties.test_scopes import OF_NO_RUN, SEED
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+__all__ = ["job"]
+
+ALL = sorted(answers(load_library()))
+
+Shown = dict[str, tuple[list[str], list[str], list[tuple[Any, ...]]]]
+"""Analysis ─▶ columns of its view, their types, its rows."""
+
+
+def shown(store: Path, names: list[str]) -> Shown:
+    """Ask the views of analyses, as any client does."""
+    with duckdb.connect(str(store / CATALOG), read_only=True, config={"threads": 2}) as con:
+        asked = {name: con.table(name) for name in names}
+        return {
+            name: (view.columns, list(map(str, view.types)), view.fetchall())
+            for name, view in asked.items()
+        }
+
+
+@pytest.mark.parametrize("job", [SEED], indirect=True)
+@pytest.mark.parametrize(
+    ("names", "runs"),
+    [
+        (ALL[::9], ["b.run-2", "a"]),
+        pytest.param(ALL, ["b.run-2", "a"], marks=pytest.mark.slow),
+        pytest.param(ALL, ["a"], marks=pytest.mark.slow),
+    ],
+    ids=["a ninth", "all", "all, the other way round"],
+)
+def test_views_show_what_is_computed(
+    job: tuple[int, TraceStore], names: list[str], runs: list[str], tmp_path: Path
+) -> None:
+    """With one of two runs kept, then both: columns, types, rows and their order."""
+    store = Path(shutil.copytree(job[1].path, tmp_path / "store"))
+    build_catalog(store)
+    materialize(store)
+    computed = shown(store, names)
+    assert sum(len(rows) for _, _, rows in computed.values()) > len(names)
+    for run in runs:
+        keep_answers(store, names, [run])
+        found = shown(store, names)
+        assert {name for name in names if found[name] != computed[name]} == set()
+
+
+def test_all_but_a_few_can_be_kept() -> None:
+    """Those of two runs, and those that number through all runs, cannot."""
+    library = load_library()
+    left = {about.base_name for about in library.newest()} - set(ALL)
+    of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends"}
+    assert left == of_several_runs | {"call_stack", "call_stack_threads"}
+    assert left >= OF_NO_RUN

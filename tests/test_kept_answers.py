@@ -1,0 +1,355 @@
+"""Answers that are kept run by run: views read them, and compute what is not kept, with equal rows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import hta_sql
+from hta_sql.cli import program
+from hta_sql.errors import ParameterError
+from hta_sql.library.answers import answers, order_of
+from hta_sql.library.data_tables import data_views
+from hta_sql.library.files import stored_columns
+from hta_sql.library.objects import load_library
+from hta_sql.store import computing
+from hta_sql.store.catalog import build_catalog, publish_manifest
+from hta_sql.store.files import store_folder
+from hta_sql.store.kept import kept_tables, keys_of
+from hta_sql.store.locks import store_lock
+from hta_sql.store.manifest import CATALOG, read_manifest
+from hta_sql.store.materialize import keep_answers
+from tests.test_catalog import files_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    IngestTrace = Callable[..., hta_sql.TraceStore]
+
+TRACES = Path(__file__).parent / "traces"
+
+NAMES = ("temporal_breakdown", "gpu_kernels_by_name")
+"""One whose order its columns tell, and one whose order they do not."""
+
+Rows = list[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs of a tiny trace, of other kernels each, the names not in the order of ingest."""
+    store = tmp_path_factory.mktemp("whole") / "job.store"
+    for run, name in (("b", "two_ranks_0"), ("c", "gap_causes"), ("a", "overlap_two_streams")):
+        traces = {0: str(TRACES / f"{name}.json")}
+        hta_sql.ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1))
+    hta_sql.publish(store).close()
+    return store
+
+
+@pytest.fixture
+def store(whole: Path, tmp_path: Path) -> Path:
+    """A copy of them, to be changed."""
+    copied = Path(shutil.copytree(whole, tmp_path / "tiny.store"))
+    build_catalog(copied)
+    return copied
+
+
+def shown(store: Path, query: str = "FROM {name}", names: tuple[str, ...] = NAMES) -> list[Rows]:
+    """What the views show to a client that knows nothing of this package."""
+    with duckdb.connect(str(store / CATALOG), read_only=True) as con:
+        return [con.sql(query.format(name=name)).fetchall() for name in names]
+
+
+def kept_files(store: Path, run: str) -> list[Path]:
+    """The files of the kept answers of a run."""
+    kept = (one for one in read_manifest(store).kept if one.run == run and one.table in NAMES)
+    return [store / one.path for one in kept if one.path]
+
+
+def is_kept(store: Path) -> set[tuple[str, str]]:
+    """What is kept and up to date."""
+    return set(kept_tables(read_manifest(store), load_library()))
+
+
+def all_of(*runs: str) -> set[tuple[str, str]]:
+    """Both analyses of some runs."""
+    return {(name, run) for name in NAMES for run in runs}
+
+
+@pytest.mark.parametrize("runs", [["b"], ["a", "c"], ["a", "b", "c"]], ids="-".join)
+def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
+    """In the same order, whichever runs are kept; so do those in microseconds."""
+    computed = shown(store), shown(store, "FROM us.{name}")
+    assert all(len(rows) > 2 for rows in computed[0])
+    keep_answers(store, NAMES, runs)
+    assert is_kept(store) == all_of(*runs)
+    assert (shown(store), shown(store, "FROM us.{name}")) == computed
+
+
+def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
+    """That of its answer, and no table; of a run that is not kept the tables' files of that run."""
+    keep_answers(store, NAMES)
+    with duckdb.connect(str(store / CATALOG), read_only=True) as con:
+        for name in NAMES:
+            assert files_read(con, f"SELECT * FROM {name} WHERE run = 'b'") == {"1/3"}  # noqa: S608
+    with hta_sql.open(store) as opened:
+        plan = opened.sql("EXPLAIN FROM temporal_breakdown").rows()[0][1]
+        assert "tables/gpu_ops" not in plan
+
+
+def test_python_reads_what_is_kept(store: Path) -> None:
+    """With the defaults, of all runs or of some; anything else is computed."""
+    questions: list[dict[str, Any]] = [{}, {"runs": ["c"]}, {"runs": ["c", "a"]}, {"ranks": [0]}]
+    with hta_sql.open(store) as opened:
+        computed = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
+    keep_answers(store, NAMES)
+    with hta_sql.open(store) as opened:
+        found = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
+        assert found == computed
+    (path,) = (path for path in kept_files(store, "c") if "temporal_breakdown" in path.parts)
+    pq.write_table(pa.table({"rank": [7]}), path)
+    with hta_sql.open(store) as opened, pytest.raises(hta_sql.QueryError, match="schema mismatch"):
+        opened.run("temporal_breakdown", runs=["c"]).rows()  # which shows that it is read
+    with hta_sql.open(store) as opened:
+        assert opened.run("temporal_breakdown", ranks=[0]).arrow() == computed[3]
+
+
+def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: IngestTrace) -> None:
+    """Nobody sees the old rows, and the old files go with the next write; the others stay."""
+    keep_answers(store, NAMES)
+    old = kept_files(store, "b")
+    ingest_trace("gap_causes.json", run="b").close()
+    assert is_kept(store) == all_of("a", "c")
+    of_b = shown(store, "SELECT * EXCLUDE (run) FROM {name} WHERE run = 'b'")
+    of_c = shown(store, "SELECT * EXCLUDE (run) FROM {name} WHERE run = 'c'")
+    assert of_b == of_c
+    keep_answers(store, NAMES)
+    ingest_trace("gap_causes.json", run="d").close()
+    assert is_kept(store) == all_of("a", "b", "c")
+    assert not any(path.exists() for path in old)
+    assert all(path.exists() for path in kept_files(store, "b"))
+
+
+def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
+    """The new rank may begin before the others, so that all times of the run are others."""
+    keep_answers(store, NAMES)
+    ingest_trace({1: "two_ranks_1.json"}, run="b").close()
+    assert is_kept(store) == all_of("a", "c")
+    (rows,) = shown(store, "SELECT rank FROM {name} WHERE run = 'b'", NAMES[:1])
+    assert rows == [(0,), (1,)]
+
+
+def test_a_run_that_is_taken_out(store: Path) -> None:
+    """Its rows are gone, from what is kept as well."""
+    keep_answers(store, NAMES)
+    with store_lock(store_folder(store)):
+        publish_manifest(store_folder(store), read_manifest(store).without(["b"]))
+    assert is_kept(store) == all_of("a", "c")
+    for rows in shown(store, "SELECT DISTINCT run FROM {name} ORDER BY run"):
+        assert rows == [("a",), ("c",)]
+
+
+def test_other_sql_is_another_answer(store: Path) -> None:
+    """A new version, a macro below or a line of a table's CSV changes what is kept; a comment does not."""
+    library = load_library()
+    keep_answers(store, NAMES)
+    manifest = read_manifest(store)
+
+    def still_kept(**changed: Any) -> set[str]:
+        return {
+            name for name, run in kept_tables(manifest, replace(library, **changed)) if run == "a"
+        }
+
+    def edited(objects: Any, name: str, text: Callable[[str], str]) -> Any:
+        assert name in {about.name for about in objects}
+        return tuple(replace(o, text=text(o.text)) if o.name == name else o for o in objects)
+
+    newer = replace(
+        library.find("temporal_breakdown"),
+        name="temporal_breakdown_v2",
+        text=library.find("temporal_breakdown").text.replace("_v1(", "_v2("),
+    )
+    assert still_kept(analyses=(*library.analyses, newer)) == {"gpu_kernels_by_name"}
+    used = library.stands_on(library.find("temporal_breakdown"))
+    macro = next(about.name for about in used if about in library.macros)
+    below = edited(library.macros, macro, lambda text: text.replace("SELECT", "SELECT DISTINCT"))
+    assert "temporal_breakdown" not in still_kept(macros=below)
+    said = edited(library.macros, macro, lambda text: f"-- Why.\n{text}")
+    assert still_kept(macros=said) == set(NAMES)
+
+
+def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
+    """Where another relation beside the files appears, the key of a run has to tell its rows."""
+    with duckdb.connect(str(store / CATALOG), read_only=True) as con:
+        query = (
+            "SELECT view_name FROM duckdb_views() WHERE schema_name = 'stored' "
+            "UNION ALL SELECT table_name FROM duckdb_tables() WHERE schema_name = 'stored'"
+        )
+        names = {name for (name,) in con.sql(query).fetchall()}
+    from_files = {*stored_columns(), "argument_columns"}
+    from_csv = set(
+        re.findall(r'VIEW stored\."(\w+)"', "\n".join(data_views(load_library().tables)))
+    )
+    # rank_scope comes from what keys_of looks at; no answer reads the others.
+    assert names - from_files - from_csv == {"rank_scope", "run_tags", "store_info", "kept_answers"}
+    # Tags change, and nothing else does: no answer may read them.
+    of_tags = re.compile(r"(FROM|JOIN)\s+(runs|run_tags)\b")
+    for about in answers(load_library()).values():
+        used = [one for one in load_library().stands_on(about) if one.path.parent.name != "tables"]
+        assert not any(of_tags.search(one.text) for one in used), about.name
+
+
+def test_keys_tell_what_rank_scope_says(store: Path) -> None:
+    """The zero of a run, its steps, the columns and the definitions of its files."""
+    manifest = read_manifest(store)
+    library = load_library()
+    before = keys_of(manifest, library, NAMES)
+    for change in (
+        {"start_ns": 1},
+        {"step_names": ["ProfilerStep#1"]},
+        {"schema": "older"},
+        {"options": {"definitions": "other"}},
+    ):
+        entries = [replace(manifest.entries[0], **change), *manifest.entries[1:]]
+        after = keys_of(replace(manifest, entries=entries), library, NAMES)
+        assert {at for at in before if after[at] != before[at]} == all_of(manifest.entries[0].run)
+
+
+def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise they are computed once, found to be large and left; views compute them."""
+    computed = shown(store)
+    monkeypatch.setattr(computing, "SMALL_BYTES", 0)
+    monkeypatch.setattr("hta_sql.store.kept.answers", few)
+    found = keep_answers(store)
+    assert {one.is_left_out for one in found if one.table in NAMES} == {True}
+    assert keep_answers(store) == []
+    assert kept_files(store, "a") == []
+    assert shown(store) == computed
+    said = CliRunner().invoke(program, ["materialize", str(store), "--list"]).stdout
+    assert re.search(r"temporal_breakdown: 0 of 3 runs, 0 rows.*; 3 runs left out, up to", said)
+    assert len(keep_answers(store, NAMES[:1])) == 3
+    assert shown(store) == computed
+
+
+def few(library: Any) -> dict[str, Any]:
+    """Stand for all answers."""
+    return {name: about for name, about in answers(library).items() if name in NAMES}
+
+
+def test_the_command_says_what_is_kept(store: Path) -> None:
+    """A line an analysis, and what was computed goes to the log."""
+    done = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--run", "a"])
+    assert "Computed temporal_breakdown of run a: " in done.stderr
+    said = CliRunner().invoke(program, ["materialize", str(store), "--list"])
+    assert re.search(
+        r"^temporal_breakdown: 1 of 3 runs, \d+ rows, [\d.]+ kB$", said.stdout, re.MULTILINE
+    )
+    again = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--run", "a"])
+    assert "All of it is there." in again.stderr
+
+
+@pytest.mark.parametrize("name", ["call_stack", "trace_diff", "comparison"])
+def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
+    """The message says so."""
+    with pytest.raises(ParameterError, match="is not kept"):
+        keep_answers(store, [name])
+
+
+@pytest.mark.parametrize("how", ["gone", "cut off"])
+def test_a_broken_file_is_computed_again(
+    store: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a warning; the next materialize keeps it anew."""
+    computed = shown(store)
+    keep_answers(store, NAMES)
+    hta_sql.open(store).close()
+    for path in kept_files(store, "b"):
+        path.unlink()
+        if how == "cut off":
+            path.write_bytes(b"PAR1")
+    with hta_sql.open(store) as opened:
+        for name, rows in zip(NAMES, computed, strict=True):
+            assert opened.run(name).rows() == rows
+            assert opened.sql(f"FROM {name}").rows() == rows
+        assert opened.runs() == ["a", "b", "c"]
+    assert "it is computed again" in caplog.text
+    assert {one.run for one in keep_answers(store, NAMES)} == {"b"}
+    assert shown(store) == computed
+
+
+def test_a_catalog_without_a_broken_file(store: Path) -> None:
+    """One that is built where a file is gone computes that run, and reads the others."""
+    computed = shown(store)
+    keep_answers(store, NAMES)
+    for path in kept_files(store, "a"):
+        path.unlink()
+    build_catalog(store)
+    assert shown(store) == computed
+    with duckdb.connect(str(store / CATALOG), read_only=True) as con:
+        assert con.sql("SELECT DISTINCT run FROM stored.kept_answers ORDER BY run").fetchall() == [
+            ("b",),
+            ("c",),
+        ]
+
+
+KEEP = """
+import sys
+from hta_sql.store.materialize import keep_answers
+keep_answers(sys.argv[1], sys.argv[2:])
+"""
+
+
+def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
+    """One keeps an answer, one another, and one ingests: what all of them wrote is there."""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", KEEP, str(store), name])  # noqa: S603 - our own
+        for name in NAMES
+    ]
+    ingest_trace("overlap_two_streams.json", run="d").close()
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert is_kept(store) >= all_of("a", "b", "c")
+    kept = shown(store)
+    with store_lock(store_folder(store)):
+        publish_manifest(store_folder(store), replace(read_manifest(store), kept=[]))
+    assert shown(store) == kept
+
+
+def test_a_moved_store(store: Path, tmp_path: Path) -> None:
+    """Its catalog is rebuilt, of what is kept as well; one with relative paths finds it."""
+    computed = shown(store)
+    keep_answers(store, NAMES)
+    moved = Path(shutil.move(store, tmp_path / "moved.store"))
+    with hta_sql.open(moved) as opened:
+        assert [opened.run(name).rows() for name in NAMES] == computed
+    relative = build_catalog(moved, relative=True)
+    with duckdb.connect(
+        str(relative), read_only=True, config={"file_search_path": str(moved)}
+    ) as con:
+        assert [con.sql(f"FROM {name}").fetchall() for name in NAMES] == computed
+
+
+def test_orders_by_columns() -> None:
+    """Of most analyses; one that orders by more than its columns has none that is known."""
+    library = answers(load_library())
+    assert order_of(library["temporal_breakdown"]) == '"run" , "rank"'
+    assert order_of(library["gpu_kernels_by_name"]) is None
+    assert sum(order_of(about) is not None for about in library.values()) > len(library) // 2
+
+
+@pytest.mark.slow
+def test_an_ingest_keeps_what_is_small(ingest_trace: IngestTrace) -> None:
+    """When it is asked to, also where the traces had been read already."""
+    ingest_trace("two_ranks_0.json", run="a").close()
+    with ingest_trace("two_ranks_0.json", run="a", materialize=True) as opened:
+        found = is_kept(Path(opened.path))
+    assert {name for name, _ in found} >= answers(load_library()).keys()
