@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from hta_sql.exports.redaction.arguments import redacted_arguments
+from hta_sql.exports.redaction.arguments import redacted_arguments, redacted_value
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.traces.events import Event, Json, written_event
 from hta_sql.traces.rewriting import Rewritten, rewrite_trace
@@ -70,7 +70,7 @@ def redacted_event(redact: Redactor, event: Event) -> bytes:
             new[key] = redact(_TEXTS[key], value)
         elif key in _PLACES:
             if isinstance(value, (int, float, str)):
-                new[key] = redact(_PLACES[key], value) if isinstance(value, str) else value
+                new[key] = redacted_value(redact, _PLACES[key], value)
         elif key == "name" and isinstance(value, str):
             new[key] = redact(name_kind(event.fields.get("cat")), value)
         elif key == "args" and isinstance(value, dict):
