@@ -132,17 +132,9 @@ def answer_view(
 ) -> str:
     """Build the view of an answer, in the order of its runs, and in each of them in its own.
 
-    A branch for each run that is not kept would be planned each time, 30 ms a branch: there is one
-    for all of them, and none where there are none. What numbers its rows lets a filter on the run
-    through, unless the order is by what is no column.
-
-    Args:
-        name: Name of the analysis.
-        columns: Its columns.
-        paths: Files of runs, in order of the runs.
-        macro: Name of what computes it, trusted.
-        runs: Runs that no file holds.
-        order: ORDER BY of its rows over its columns, trusted; None: by more than these.
+    One branch computes all runs that are not kept, and none is there where there are none: each is
+    planned every time, 30 ms. What numbers its rows lets a filter on the run through, unless the
+    order is None: by what is no column. The other arguments are those of :func:`derived_view`.
     """
     selected = ", ".join(map(identifier, columns))
     kept, missing = list(paths), literal_list(runs).removeprefix("[]")
@@ -169,18 +161,9 @@ def kept_answer(name: str) -> str:
     return f"kept.{identifier(name)}"
 
 
-def derived_rows(macro: str) -> str:
-    """Build the SELECT of what a derived table holds of ``$run``, which the path of its file says.
-
-    Args:
-        macro: Name of what computes it, trusted.
-    """
-    return f"SELECT * EXCLUDE (run) FROM derived.{macro}([$run::VARCHAR])"  # noqa: S608 - ours
-
-
-def answer_rows(macro: str) -> str:
-    """Build the SELECT of the answer for ``$run``, likewise."""
-    return f"SELECT * EXCLUDE (run) FROM main.{macro}(runs := [$run::VARCHAR])"  # noqa: S608 - ours
+def rows_of_run(macro: str) -> str:
+    """Build the SELECT of what a macro, trusted, gives for ``$run``, which the path of its file says."""
+    return f"SELECT * EXCLUDE (run) FROM {macro}(runs := [$run::VARCHAR])"  # noqa: S608 - ours
 
 
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:

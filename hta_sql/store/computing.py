@@ -92,14 +92,16 @@ def run_computed(
         if about in library.derived:
             # To keep the order of rows that have none would take twice the memory.
             con.execute("SET preserve_insertion_order = false")
-            kept = _computed(con, folder, sqltext.derived_rows(about.name), asked)
+            kept = _computed(con, folder, sqltext.rows_of_run(f"derived.{about.name}"), asked)
             # The next one reads it from the file.
             con.execute(kept_view(library, about, [kept], f"{folder.root}/", [run]))
             con.execute("SET preserve_insertion_order = true")
         else:
             largest = None if request and request.names else SMALL_BYTES
             try:
-                kept = _computed(con, folder, sqltext.answer_rows(about.name), asked, largest)
+                kept = _computed(
+                    con, folder, sqltext.rows_of_run(f"main.{about.name}"), asked, largest
+                )
             except duckdb.Error as error:
                 log.warning("%s of run %s cannot be kept: %s", about.base_name, run, error)
                 if request:
