@@ -63,10 +63,11 @@ WITH
     ),
     _sizes AS (
         SELECT
-            count(*) FILTER (l.side = 'control') AS control_lanes,
-            count(*) FILTER (l.side = 'test') AS test_lanes,
-            count(DISTINCT l.step) FILTER (l.side = 'control') + count(DISTINCT 1) FILTER (l.side = 'control' AND l.step IS NULL) AS control_steps,
-            count(DISTINCT l.step) FILTER (l.side = 'test') + count(DISTINCT 1) FILTER (l.side = 'test' AND l.step IS NULL) AS test_steps,
+            -- A side without steps has no rows below, and divides nothing.
+            nullif(count(*) FILTER (l.side = 'control'), 0) AS control_lanes,
+            nullif(count(*) FILTER (l.side = 'test'), 0) AS test_lanes,
+            nullif(count(DISTINCT l.step) FILTER (l.side = 'control') + count(DISTINCT 1) FILTER (l.side = 'control' AND l.step IS NULL), 0) AS control_steps,
+            nullif(count(DISTINCT l.step) FILTER (l.side = 'test') + count(DISTINCT 1) FILTER (l.side = 'test' AND l.step IS NULL), 0) AS test_steps,
             (SELECT count(*) FROM _steps AS s) AS step_count
         FROM _lanes AS l
         JOIN _typical AS t ON t.side = l.side AND t.step IS NOT DISTINCT FROM l.step
