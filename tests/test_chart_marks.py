@@ -71,6 +71,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
         hta_sql.ingest(
             {0: str(TRACES / "python_frames.json")}, folder / "f.store", run="r"
         ) as frames,
+        three_runs(folder / "runs.store") as runs,
     ):
         of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
         of_traces |= {"experts": experts, "sends": sends, "cut": cut}
@@ -85,8 +86,16 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace
             "kinds": kinds,
             "frames": frames,
             "graphs": graphs,
+            "runs": runs,
         }
         yield {"job": of_job, **of_traces}
+
+
+def three_runs(path: Path) -> TraceStore:
+    """The same trace, three times."""
+    for run in ("a", "b"):
+        hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, path, run=run).close()
+    return hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, path, run="c")
 
 
 def ranks_of(name: str, count: int) -> dict[int, str]:
@@ -117,6 +126,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "p2p_pairs": ("pipeline", {}),
     "trace_diff": ("pair", {}),
     "comparison": ("pair", {}),
+    "kpi_trends": ("runs", {"least_runs": 1}),
     "memory_curve": ("ends", {}),
     "live_at_peak": ("memory", {}),
     "memory_by_operator": ("memory", {}),

@@ -37,11 +37,11 @@ def mcp(
     """
     from hta_sql.agents.answers import Limits  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.agents.server import make_server  # noqa: PLC0415
-    from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
+    from hta_sql.store.materialize import materialize_if_free  # noqa: PLC0415
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     for store in stores:
-        materialize_for(store, "step_parts")
+        materialize_if_free(store)
     with ExitStack() as opened:
         found = {
             name: opened.enter_context(TraceStore(path, safe=True, analyses=analyses))

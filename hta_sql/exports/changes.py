@@ -47,14 +47,22 @@ class Comparison:
     facts: Result
 
     @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return self.rows.records()
+
+    @cached_property
+    def _facts(self) -> list[dict[str, Any]]:
+        return self.facts.records()
+
+    @cached_property
     def level(self) -> str:
         """``comparable``, ``limited`` or ``not comparable``."""
-        verdicts = {fact["verdict"] for fact in self.facts.records()}
+        verdicts = {fact["verdict"] for fact in self._facts}
         return next((level for level in reversed(LEVELS) if level in verdicts), LEVELS[0])
 
     def of_level(self, level: str) -> list[dict[str, Any]]:
         """Return the rows of a level: ``step``, ``part`` or ``row``."""
-        return [row for row in self.rows.records() if row["level"] == level]
+        return [row for row in self._rows if row["level"] == level]
 
     @cached_property
     def step(self) -> dict[str, Any]:
@@ -74,7 +82,7 @@ class Comparison:
     @cached_property
     def differing(self) -> list[dict[str, Any]]:
         """The rows of these facts."""
-        facts = [fact for fact in self.facts.records() if fact["verdict"] in LEVELS[1:]]
+        facts = [fact for fact in self._facts if fact["verdict"] in LEVELS[1:]]
         return sorted(facts, key=lambda fact: -LEVELS.index(fact["verdict"]))
 
     @cached_property
@@ -106,7 +114,7 @@ class Comparison:
             "comparability": {
                 "level": self.level,
                 "reasons": self.reasons,
-                "facts": [_renamed(fact, skipped=("place",)) for fact in self.facts.records()],
+                "facts": [_renamed(fact, skipped=("place",)) for fact in self._facts],
             },
             "headline": {**_difference(step), "message": self.message},
             "parts": [_difference(row) for row in self.of_level("part")],

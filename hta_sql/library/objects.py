@@ -157,9 +157,13 @@ class Library:
     def asks_derived(self, query: str) -> bool:
         """Say whether a query names what reads derived tables, as far as its words tell."""
         words = set(_WORD.findall(query))
-        objects = (*self.analyses, *self.macros, *self.tables)
-        named = (o for o in objects if words & {o.name, o.base_name})
-        return any(self.reads_derived(one) for one in named)
+        return any(self.reads_derived(one) for one in map(self._named.get, words) if one)
+
+    @cached_property
+    def _named(self) -> dict[str, SqlObject]:
+        """Find what a query may name: analyses also without a version, the newest then."""
+        newest = {one.base_name: one for one in self.newest()}
+        return {one.name: one for one in (*self.analyses, *self.macros, *self.tables)} | newest
 
     @cached_property
     def _reads_derived(self) -> dict[Path, bool]:

@@ -136,10 +136,15 @@ def materialize_for(store: Store, query: str, library: Library | None = None) ->
     minutes. Where they cannot be kept it does so still.
     """
     if (library or load_library()).asks_derived(query):
-        try:
-            materialize(store, lock_timeout=0)
-        except (OSError, HtaSqlError) as error:
-            log.info("Derived tables of %s are not kept: %s", store, error)
+        materialize_if_free(store)
+
+
+def materialize_if_free(store: Store) -> None:
+    """Compute the derived tables, unless somebody is writing the store or it may not be written."""
+    try:
+        materialize(store, lock_timeout=0)
+    except (OSError, HtaSqlError) as error:
+        log.info("Derived tables of %s are not kept: %s", store, error)
 
 
 def materialize(

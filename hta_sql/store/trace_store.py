@@ -181,7 +181,9 @@ class TraceStore(Closing):
         whole: list[dict[str, Any]] = [{}]
         if analysis.facts.get("Ranks") != "apart":
             return whole
-        rows = con.execute("SELECT run, rank, event_count FROM ranks ORDER BY run, rank").fetchall()
+        rows = con.execute(
+            "SELECT run, rank, event_count FROM stored.rank_scope ORDER BY run, rank"
+        ).fetchall()
         runs, ranks = values.get("runs"), values.get("ranks")
         wanted = [
             (run, rank, count)

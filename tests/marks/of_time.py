@@ -7,7 +7,7 @@ from statistics import mean
 
 from hta_sql.charts.gpu_views import BINS, MEASURES, STEP_ROLES
 from hta_sql.charts.waits import STEP_PARTS
-from tests.marks.rows import MS, US, Expected, Rows, apart, by, column, longest, seen, total
+from tests.marks.rows import MS, US, Expected, Rows, boxed, by, column, longest, seen, total
 
 
 def comm_comp_overlap(rows: Rows) -> Expected:
@@ -26,6 +26,14 @@ def comparison(rows: Rows) -> Expected:
     return {"diff": column(changes, "diff_ns", US)}, {"rect": 2 + len(parts) + len(changes)}
 
 
+def kpi_trends(rows: Rows) -> Expected:
+    """A point for each known figure; a line and a band for each kind of them."""
+    known = [row for row in rows if row["kpi_value"] is not None]
+    panels = len(by(known, "kpi"))
+    marks = {"symbol": len(known), "line": panels, "area": panels}
+    return {"kpi_value": column(known, "kpi_value")}, marks
+
+
 def trace_diff(rows: Rows) -> Expected:
     """A bar for each operation that lasts longer or shorter."""
     return {"diff": column(rows, "diff_sum_ns", US)}, {"rect": len(rows)}
@@ -42,10 +50,7 @@ def memory_bandwidth_summary(rows: Rows) -> Expected:
     """A box a rank and kind of copy: line, quartiles that differ, median, mean over time."""
     pairs = {"min": "min_gbps", "p25": "p25_gbps", "p50": "p50_gbps", "p75": "p75_gbps"}
     pairs |= {"max": "max_gbps", "time_mean": "time_mean_gbps"}
-    boxes = len(rows) + apart(rows, "p25_gbps", "p75_gbps", "max_gbps")
-    lines = apart(rows, "min_gbps", "max_gbps", "max_gbps")
-    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
-    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+    return boxed(rows, pairs)
 
 
 def queue_full_time(rows: Rows) -> Expected:
@@ -64,10 +69,7 @@ def queue_length_summary(rows: Rows) -> Expected:
     """A box a stream."""
     pairs = {"min": "min_length", "p25": "p25_length", "p50": "p50_length", "p75": "p75_length"}
     pairs |= {"max": "max_length", "time_mean": "time_mean"}
-    boxes = len(rows) + apart(rows, "p25_length", "p75_length", "max_length")
-    lines = apart(rows, "min_length", "max_length", "max_length")
-    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
-    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks
+    return boxed(rows, pairs)
 
 
 def gpu_kernel_types(rows: Rows) -> Expected:

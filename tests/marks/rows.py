@@ -46,3 +46,11 @@ def apart(rows: Rows, low: str, high: str, widest: str) -> int:
 def seen(values: Iterable[float]) -> int:
     """Bars that have a length."""
     return sum(value != 0 for value in values)
+
+
+def boxed(rows: Rows, pairs: dict[str, str]) -> Expected:
+    """Box plots: a line, a box that is two where its quartiles differ, and a symbol for each row."""
+    boxes = len(rows) + apart(rows, pairs["p25"], pairs["p75"], pairs["max"])
+    lines = apart(rows, pairs["min"], pairs["max"], pairs["max"])
+    marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
+    return {drawn: column(rows, name) for drawn, name in pairs.items()}, marks

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import hta_sql
 from hta_sql import synthetic
 from hta_sql.synthetic import JobSpec
 from tests.shared_stores import made_once
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    import pytest
+    from hta_sql.store.trace_store import TraceStore
 
 BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
 """Ten steps count."""
@@ -45,3 +47,17 @@ def planted_store(factory: pytest.TempPathFactory, names: Collection[str]) -> Pa
             hta_sql.ingest(traces, store, run=run).close()
 
     return made_once(factory, f"planted-{len(names)}", make)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with one job twice over, and with a slower data loader."""
+    with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with all planted jobs."""
+    with hta_sql.open(planted_store(tmp_path_factory, ALL)) as store:
+        yield store

@@ -13,7 +13,7 @@ import hta_sql
 from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
 from tests.drawn_marks import visible_marks
-from tests.properties.planted import ALL, FEW, NOISE, planted_store
+from tests.properties.planted import NOISE, few, many
 from tests.properties.traces import random_job, write_job
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from hta_sql.exports.changes import Comparison
     from hta_sql.store.trace_store import TraceStore
+
+__all__ = ["few", "many"]
 
 SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "2")))
 
@@ -115,20 +117,6 @@ def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
             assert not any(row["diff_ns"] or row["is_change"] for row in rows)
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with one job twice over, and with a slower data loader."""
-    with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
-        yield store
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with all of them."""
-    with hta_sql.open(planted_store(tmp_path_factory, ALL)) as store:
-        yield store
-
-
 def compared(store: TraceStore, control: str, test: str) -> Comparison:
     """Compare two runs."""
     return compare_steps(Side(store, control), Side(store, test))
@@ -141,9 +129,9 @@ def assert_unchanged(told: Comparison) -> None:
     assert told.changes == []
 
 
-def test_noise_is_no_change(planted: TraceStore) -> None:
+def test_noise_is_no_change(few: TraceStore) -> None:
     """A pair that differs by its seed alone."""
-    assert_unchanged(compared(planted, "noise0", "noise1"))
+    assert_unchanged(compared(few, "noise0", "noise1"))
 
 
 @pytest.mark.slow
@@ -153,9 +141,9 @@ def test_no_noise_is_a_change(many: TraceStore) -> None:
         assert_unchanged(compared(many, control, test))
 
 
-def test_a_slower_data_loader_is_idle_time(planted: TraceStore) -> None:
+def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
     """Two milliseconds a step: slower, and all of it before the host launches."""
-    told = compared(planted, "noise0", "loading")
+    told = compared(few, "noise0", "loading")
     assert told.step["verdict"] == "slower"
     assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)
     assert [(row["part"], row["what"]) for row in told.changes] == [("idle", "not launched yet")]
@@ -180,31 +168,31 @@ def test_planted_changes_are_named(many: TraceStore) -> None:
     assert {row["loosest_match"] for row in collectives} == {"operator"}
 
 
-def test_a_comparison_is_an_object_of_known_keys(planted: TraceStore) -> None:
+def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
     """Parts sum to the headline's difference; a run against itself has no changes."""
-    told = compare_steps(Side(planted, "noise0"), Side(planted, "loading")).as_json()
+    told = compare_steps(Side(few, "noise0"), Side(few, "loading")).as_json()
     headline = told["headline"]
     assert headline["candidate_ns"] - headline["baseline_ns"] == headline["difference_ns"]
     assert sum(part["difference_ns"] for part in told["parts"]) == headline["difference_ns"]
     assert told["comparability"]["level"] == "comparable"
     assert told["comparability"]["reasons"] == []
-    same = compare_steps(Side(planted, "noise0"), Side(planted, "noise0")).as_json()
+    same = compare_steps(Side(few, "noise0"), Side(few, "noise0")).as_json()
     assert same["changes"] == []
     assert same["headline"]["message"].startswith("Nothing changed")
 
 
 @pytest.mark.slow
-def test_a_store_compares_its_runs(planted: TraceStore) -> None:
+def test_a_store_compares_its_runs(few: TraceStore) -> None:
     """The same rows as between any two sides."""
-    rows = planted.compare("noise0", "loading")
-    assert rows.records() == compared(planted, "noise0", "loading").rows.records()
+    rows = few.compare("noise0", "loading")
+    assert rows.records() == compared(few, "noise0", "loading").rows.records()
     with pytest.raises(ValueError, match="noise7"):
-        planted.compare("noise0", "noise7")
+        few.compare("noise0", "noise7")
 
 
-def test_a_side_without_steps_is_an_error(planted: TraceStore) -> None:
+def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
     """The message names the steps that there are."""
     with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):
-        compare_steps(Side(planted, "noise0"), Side(planted, "noise0", steps=[99]))
+        compare_steps(Side(few, "noise0"), Side(few, "noise0", steps=[99]))
     with pytest.raises(ValueError, match="not a renaming such as"):
-        compare_steps(Side(planted, "noise0"), Side(planted, "noise0"), renamed=["gemm"])
+        compare_steps(Side(few, "noise0"), Side(few, "noise0"), renamed=["gemm"])

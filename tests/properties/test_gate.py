@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import hta_sql
 from hta_sql.exports.comparison import Side
 from hta_sql.exports.gate import Outcome, Rule, gate
-from tests.properties.planted import ALL, FEW, NOISE, planted_store
+from tests.properties.planted import NOISE, few, many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hta_sql.store.trace_store import TraceStore
+
+__all__ = ["few", "many"]
 
 STEP = Rule("kpis", "step_ns", name="step", max_increase_pct=1, max_decrease_pct=20)
 COMPUTE = Rule(
@@ -53,20 +52,6 @@ KERNEL = Rule(
     max_decrease_pct=50,
 )
 RULES = (STEP, COMPUTE, PART, OPERATORS, KERNEL)
-
-
-@pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A job twice over, and with a slower data loader."""
-    with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
-        yield store
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """All planted jobs."""
-    with hta_sql.open(planted_store(tmp_path_factory, ALL)) as store:
-        yield store
 
 
 def gated(

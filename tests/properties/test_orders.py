@@ -1,4 +1,7 @@
-"""Answers come in an order that is said here once more: with ``-``, from the most to the least."""
+"""Answers come in an order that is said here once more.
+
+With ``-``, from the most to the least; with ``=``, those of one value together.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ ORDERS = {
     "idle_gaps": "run rank device stream",
     "idle_time_breakdown": "run rank device stream category",
     "idle_time_stats": "run rank device stream category",
+    "kpi_trends": "=kpi job",
     "kernel_sequence_events": "run rank event_id",
     "live_at_peak": "run rank device_type device -bytes",
     "memory_allocations": "run rank device_type device",
@@ -74,6 +78,9 @@ def check_order(store: TraceStore, name: str) -> None:
     rows = store.run(name, **options_of(name)).arrow().to_pylist()
     if rows and (name in ORDERS or "run" in rows[0]):
         order = ORDERS.get(name, "run")
+        for key in [key for key in order.split() if key.startswith("=")]:
+            together = list(dict.fromkeys(row[key[1:]] for row in rows))
+            rows = [row | {key: together.index(row[key[1:]])} for row in rows]
         assert rows == sorted(rows, key=lambda row: place_of(row, order))
 
 
@@ -88,4 +95,4 @@ def test_what_is_listed_is_there() -> None:
     """Each name is that of an analysis that has these columns."""
     for name, order in ORDERS.items():
         columns = {column.name for column in load_library().find(name).columns}
-        assert set(order.replace("-", "").split()) <= columns, name
+        assert {key.lstrip("-=") for key in order.split()} <= columns, name

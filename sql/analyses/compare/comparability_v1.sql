@@ -32,32 +32,11 @@ CREATE OR REPLACE MACRO comparability_v1(
 --   test_value     VARCHAR     What the test says; likewise.
 --   verdict        VARCHAR     same, unknown (a side does not say), limited (it explains a difference) or not comparable (times answer another question).
 WITH
-    known AS (
-        SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r
-    ),
     pair AS (
-        SELECT
-            coalesce(runs[1], k.all_runs[1]) AS control_run,
-            coalesce(runs[2], runs[1], k.all_runs[2]) AS test_run
-        FROM known AS k
-    ),
-    both_contents AS MATERIALIZED (
-        SELECT c.* FROM lib.step_contents(runs, NULL, NULL, include_last_profiler_step) AS c
-    ),
-    control AS MATERIALIZED (
-        SELECT c.*
-        FROM both_contents AS c
-        JOIN pair AS p ON p.control_run = c.run
-        WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
-    ),
-    test AS MATERIALIZED (
-        SELECT c.*
-        FROM both_contents AS c
-        JOIN pair AS p ON p.test_run = c.run
-        WHERE lib.wanted(coalesce(test_ranks, ranks), c.rank) AND lib.wanted(coalesce(test_steps, steps), c.step)
+        FROM lib.compared_runs(runs)
     ),
     compared AS MATERIALIZED (
-        FROM lib.compared_contents('control', 'test', renamed)
+        FROM lib.run_comparison(runs, ranks, steps, include_last_profiler_step, test_ranks, test_steps, renamed)
     ),
     control_facts AS (
         SELECT f.* FROM lib.run_facts(runs, ranks) AS f JOIN pair AS p ON p.control_run = f.run

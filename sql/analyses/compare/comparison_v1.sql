@@ -55,35 +55,7 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   control_step_count  BIGINT [count]  Typical steps of the control.
 --   test_step_count     BIGINT [count]  Typical steps of the test.
 --   left_out_count      BIGINT [count]  Steps of both sides that are not typical.
-WITH
-    known AS (
-        SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r
-    ),
-    pair AS (
-        SELECT
-            coalesce(runs[1], k.all_runs[1]) AS control_run,
-            coalesce(runs[2], runs[1], k.all_runs[2]) AS test_run
-        FROM known AS k
-    ),
-    both_contents AS MATERIALIZED (
-        SELECT c.* FROM lib.step_contents(runs, NULL, NULL, include_last_profiler_step) AS c
-    ),
-    control AS MATERIALIZED (
-        SELECT c.*
-        FROM both_contents AS c
-        JOIN pair AS p ON p.control_run = c.run
-        WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
-    ),
-    test AS MATERIALIZED (
-        SELECT c.*
-        FROM both_contents AS c
-        JOIN pair AS p ON p.test_run = c.run
-        WHERE lib.wanted(coalesce(test_ranks, ranks), c.rank) AND lib.wanted(coalesce(test_steps, steps), c.step)
-    ),
-    compared AS MATERIALIZED (
-        FROM lib.compared_contents('control', 'test', renamed)
-    )
 SELECT p.control_run, p.test_run, c.*
-FROM compared AS c
-CROSS JOIN pair AS p
+FROM lib.run_comparison(runs, ranks, steps, include_last_profiler_step, test_ranks, test_steps, renamed) AS c
+CROSS JOIN lib.compared_runs(runs) AS p
 ORDER BY list_position(['step', 'part', 'row'], c.level), abs(c.diff_ns) DESC, c.part, c.what

@@ -50,14 +50,8 @@ CREATE OR REPLACE MACRO trace_diff_v1(
 --   diff_sum_ns     BIGINT [ns]     Test less control.
 --   diff_pct        DOUBLE [%]      Test less control in duration, of the control; NULL where that is 0.
 WITH
-    known AS (
-        SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r
-    ),
     pair AS (
-        SELECT
-            coalesce(runs[1], k.all_runs[1]) AS control_run,
-            coalesce(runs[2], runs[1], k.all_runs[2]) AS test_run
-        FROM known AS k
+        FROM lib.compared_runs(runs)
     ),
     operations AS (
         SELECT o.*

@@ -1,0 +1,41 @@
+-- Two runs of a store, step against step: lib.compared_contents of what lib.compared_runs names.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.run_comparison(
+    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    runs,
+    -- Ranks of the control; NULL means every rank.
+    ranks,
+    -- Profiler steps of the control; NULL means every step and the whole of traces without steps.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step,
+    -- Ranks of the test; NULL means the same as of the control.
+    test_ranks,
+    -- Profiler steps of the test; NULL means the same as of the control.
+    test_steps,
+    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    renamed
+) AS TABLE
+-- Columns: those of compared_contents.
+WITH
+    _pair AS (
+        FROM lib.compared_runs(runs)
+    ),
+    _contents AS MATERIALIZED (
+        FROM lib.step_contents(runs, NULL, NULL, include_last_profiler_step)
+    ),
+    _control AS MATERIALIZED (
+        SELECT c.*
+        FROM _contents AS c
+        JOIN _pair AS p ON p.control_run = c.run
+        WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+    ),
+    _test AS MATERIALIZED (
+        SELECT c.*
+        FROM _contents AS c
+        JOIN _pair AS p ON p.test_run = c.run
+        WHERE lib.wanted(coalesce(test_ranks, ranks), c.rank) AND lib.wanted(coalesce(test_steps, steps), c.step)
+    )
+FROM lib.compared_contents('_control', '_test', renamed)
