@@ -9,7 +9,7 @@ import inspect
 import logging
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -231,7 +231,11 @@ def test_two_stores_give_what_one_store_gives(
     store: TraceStore, tmp_path: Path, *, by_category: bool
 ) -> None:
     """The analysis trace_diff inside one store, and the same two runs apart."""
-    options = {"by_short_name": True, "by_category": by_category, "by_shapes": by_category}
+    options: dict[str, Any] = {
+        "by_short_name": True,
+        "by_category": by_category,
+        "by_shapes": by_category,
+    }
     expected = store.run("trace_diff", runs=["three", "one"], **options)
     with hta_sql.ingest({0: str(OPERATORS)}, tmp_path / "other.store", run="one") as other:
         found = compare(Side(store, "three"), Side(other, "one"), **options)

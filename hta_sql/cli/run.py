@@ -85,6 +85,12 @@ class AnalysisCommand(click.Command):
 @click.argument("name")
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @analyses_option
+@click.option(
+    "--executor",
+    metavar="NAME",
+    show_default="this machine",
+    help="Compute it on a Dask cluster, dask://HOST:PORT, whose workers see the store.",
+)
 @output_options
 @chart_option
 def run(
@@ -93,6 +99,7 @@ def run(
     name: str,
     version: int | None,
     analyses: tuple[Path, ...] | None,
+    executor: str | None,
     format_name: str | None,
     output: Path | None,
     limit: int | None,
@@ -107,10 +114,12 @@ def run(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
     from hta_sql.cli.reading import asked  # noqa: PLC0415
+    from hta_sql.ingestion.running.executors import PROCESSES, executor_for  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
-    with asked(store, analyses) as opened:
-        result = interruptible(opened, lambda: opened.run(name, version=version, **given))
+    with executor_for(executor or PROCESSES) as pool, asked(store, analyses) as opened:
+        given |= {"version": version, "executor": pool}
+        result = interruptible(opened, lambda: opened.run(name, **given))
         if chart:
             send_chart(result, chart)
     if output or not chart:

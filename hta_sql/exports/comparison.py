@@ -49,8 +49,8 @@ class Side:
         Raises:
             RankError: No such run, or no such rank of it.
         """
-        last = {"include_last_profiler_step": include_last_profiler_step}
-        return self.store.run("step_contents", **self._scope(), **last)
+        scope = {**self._scope(), "include_last_profiler_step": include_last_profiler_step}
+        return self.store.run("step_contents", **scope)
 
     def _scope(self) -> dict[str, Any]:
         unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))

@@ -25,10 +25,11 @@ ORDERING = {
 @lru_cache(maxsize=4)
 def answers(library: Library) -> dict[str, SqlObject]:
     """List the analyses whose answer can be kept: name ─▶ the version that its view shows."""
-    return {about.base_name: about for about in library.base.newest() if _is_of_runs(about)}
+    return {about.base_name: about for about in library.base.newest() if is_of_runs(about)}
 
 
-def _is_of_runs(about: SqlObject) -> bool:
+def is_of_runs(about: SqlObject) -> bool:
+    """Whether rows of an analysis are those of its runs, one behind the other."""
     return any(column.name == "run" for column in about.columns) and "Kept" not in about.facts
 
 

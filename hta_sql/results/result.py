@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ class Result:
         given: Names of the parameters that it was narrowed by.
         drawn_from: The result of the same scope that a chart is drawn from, where it is another
             one: an analysis with a row per event is drawn from one that aggregates them in SQL.
+        paths: Parquet files of the store with parts of the rows, where an executor computed many;
+            they are read when the rows are asked for, and gone after the next ingest.
     """
 
     def __init__(
@@ -36,29 +38,32 @@ class Result:
         self.analysis = analysis
         self.given = tuple(given)
         self.drawn_from = drawn_from
+        self.paths: tuple[str, ...] = ()
+        self._rows: Callable[[], pa.Table] | None = None
         self._table = None if relation is None else _narrow(relation.to_arrow_table())
 
     @classmethod
-    def joined(
+    def of_rows(
         cls,
-        relations: Iterable[duckdb.DuckDBPyRelation],
+        rows: Callable[[], pa.Table],
         analysis: SqlObject,
         given: Iterable[str] = (),
         drawn_from: Result | None = None,
+        paths: Iterable[str] = (),
     ) -> Result:
-        """Put the rows of relations with the same columns behind each other, each computed in its turn."""
-        import pyarrow as pa  # noqa: PLC0415 - only where used
-
+        """Hold rows that are there, or are fetched when they are asked for: from these files."""
         result = cls(None, analysis, given, drawn_from)
-        tables = [relation.to_arrow_table() for relation in relations]
-        result._table = _narrow(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
+        result._rows = rows
+        result.paths = tuple(paths)
         return result
 
     def arrow(self) -> pa.Table:
         """Return a pyarrow table."""
         import pyarrow as pa  # noqa: PLC0415 - only where used
 
-        return pa.table({}) if self._table is None else self._table
+        if self._table is None:
+            self._table = _narrow(self._rows()) if self._rows else pa.table({})
+        return self._table
 
     def df(self) -> pd.DataFrame:
         """Return a pandas frame."""

@@ -19,6 +19,7 @@ import duckdb
 from hta_sql.closing import Closing
 from hta_sql.errors import QueryError, StoreError, StoreVersionError
 from hta_sql.library.objects import Library
+from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
@@ -49,6 +50,17 @@ class Opened:
     kept: dict[str, set[str]]
     """Analysis ─▶ runs of which its view reads what is kept."""
     sandbox: Sandbox | None
+
+
+def engine(threads: int | None, memory_limit: str | None) -> Config:
+    """Set the engine up; None: as much as this process may use."""
+    return {
+        "threads": threads or cpu_count(),
+        "memory_limit": memory_limit or duckdb_memory_limit(),
+        # For fewer rows than this on one side the engine compares each pair. It takes the rows
+        # of nearly every stage for one: a path over 25,000 kernels compared 300 million pairs.
+        "asof_loop_join_threshold": 0,
+    }
 
 
 class Connection(Closing):

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.closing import Closing
-from hta_sql.errors import AnalysisNotFoundError, RankError, nearest
+from hta_sql.errors import AnalysisNotFoundError, RankError, StoreError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import Analyses, library_of, own_folders
 from hta_sql.library.parameters import check_parameters, narrowing
-from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.results.result import Result
-from hta_sql.store.connection import Connection
+from hta_sql.store.catalog import built_from, identity_of
+from hta_sql.store.connection import Connection, engine
+from hta_sql.store.elsewhere import gathered, read, rows_of, tasks_of
 from hta_sql.store.files import store_folder
-from hta_sql.store.template import Config
+from hta_sql.store.parts import sizes, tasks, whole_because
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from concurrent.futures import Executor, Future
 
     import duckdb
     import pyarrow as pa
 
+    from hta_sql.store.elsewhere import Part
     from hta_sql.store.reports import IngestReport, PublishReport
 
 log = logging.getLogger(__name__)
-
-
-APART_EVENTS = 4_000_000
-"""Events from which on ranks are asked one by one: planning a question takes half a second each time."""
 
 
 class TraceStore(Closing):
@@ -83,15 +83,11 @@ class TraceStore(Closing):
         self.ingested: IngestReport | None = None
         self.published: PublishReport | None = None
         self._told_of_definitions = False
+        self._waiting: set[Future[Part]] = set()
         self._options = options
         self._folder = store_folder(path)
-        config: Config = {
-            "threads": options["threads"] or cpu_count(),
-            "memory_limit": options["memory_limit"] or duckdb_memory_limit(),
-            # For fewer rows than this on one side the engine compares each pair. It takes the rows
-            # of nearly every stage for one: a path over 25,000 kernels compared 300 million pairs.
-            "asof_loop_join_threshold": 0,
-        }
+        self._engine = {key: options[key] for key in ("threads", "memory_limit")}
+        config = engine(**self._engine)
         self.library = library_of(options["analyses"])
         self._connection = Connection(self._folder, config, self.library, safe=options["safe"])
 
@@ -128,12 +124,23 @@ class TraceStore(Closing):
                 ", ".join(run for (run,) in rows),
             )
 
-    def run(self, name: str, *, version: int | None = None, **parameters: Any) -> Result:
+    def run(
+        self,
+        name: str,
+        *,
+        version: int | None = None,
+        executor: Executor | None = None,
+        **parameters: Any,
+    ) -> Result:
         """Run an analysis.
 
         Args:
             name: Its name, with or without version: ``temporal_breakdown``.
             version: Pins a version; default: the newest stable one.
+            executor: Any ``concurrent.futures.Executor`` to compute it on, some runs or ranks a
+                task; its workers open the store by its path, with the same threads and memory_limit.
+                Many rows stay in the store: see ``Result.paths``. What cannot be
+                parted, or is kept, is computed here.
             **parameters: As documented by :meth:`describe`; values are bound, never pasted.
 
         Returns:
@@ -143,6 +150,7 @@ class TraceStore(Closing):
             AnalysisNotFoundError: No such analysis or version.
             ParameterError: An unknown parameter, or a value of the wrong type.
             RankError: A wanted run or rank is not in the store.
+            StoreError: Workers of the executor cannot see the store.
         """
         analysis = self.library.find(name, version)
         if analysis.topic != "health":  # which says so itself
@@ -154,45 +162,54 @@ class TraceStore(Closing):
         # Now, since a chart may be drawn when the store is closed.
         drawn = analysis.facts.get("Drawn from")
         drawn_from = (
-            self.run(drawn, **_taken_by(self.library.find(drawn), parameters)) if drawn else None
+            self.run(drawn, executor=executor, **_taken_by(self.library.find(drawn), parameters))
+            if drawn
+            else None
         )
+        about = (analysis, narrowing(parameters), drawn_from)
+        if executor and not is_kept and self._is_parted(analysis):
+            self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+            parts = self._elsewhere(analysis, values, executor)
+            paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
+            return Result.of_rows(partial(read, self._folder, parts), *about, paths)
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
             if is_kept:
                 name = sqltext.kept_answer(analysis.base_name)
                 kept = con.sql(sqltext.of_scope(name, values), params=values)
-                return Result(kept, analysis, narrowing(parameters), drawn_from)
-            asked = [values | part for part in self._scopes_apart(con, analysis, values)]
-            relations = (con.sql(_call(analysis, given), params=given) for given in asked)
-            return Result.joined(relations, analysis, narrowing(parameters), drawn_from)
+                return Result(kept, *about)
+            rows = rows_of(con, analysis, values)
+            return Result.of_rows(lambda: rows, *about)
 
         return self._connection.ask(question)
 
-    def _scopes_apart(
-        self, con: duckdb.DuckDBPyConnection, analysis: SqlObject, values: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
-        """List the scopes that a question is asked of, one after the other.
+    def _is_parted(self, analysis: SqlObject) -> bool:
+        """Whether an executor can compute an analysis in parts; says why not."""
+        why = whole_because(analysis, self.library)
+        if why:
+            log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
+        return why is None
 
-        Rows of an analysis that says ``Ranks: apart`` are those of its ranks one behind the other.
-        Where there are many events each rank is asked by itself: memory does not grow with the ranks, and
-        nothing is sorted that is not of one rank (3/4 of the time at 15 M events in 8 ranks).
+    def _elsewhere(
+        self, analysis: SqlObject, values: Mapping[str, Any], executor: Executor
+    ) -> list[Part]:
+        """Have an executor compute an answer; returns its parts in the order of their rows.
+
+        Raises:
+            StoreError: The store is another one since it was opened, or workers cannot see it.
+            QueryError: A worker failed.
         """
-        whole: list[dict[str, Any]] = [{}]
-        if analysis.facts.get("Ranks") != "apart":
-            return whole
-        rows = con.execute(
-            "SELECT run, rank, event_count FROM stored.rank_scope ORDER BY run, rank"
-        ).fetchall()
-        runs, ranks = values.get("runs"), values.get("ranks")
-        wanted = [
-            (run, rank, count)
-            for run, rank, count in rows
-            if (runs is None or run in runs) and (ranks is None or rank in ranks)
-        ]
-        if len(wanted) < 2 or sum(count for *_, count in wanted) < APART_EVENTS:
-            return whole
-        return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
+        opened = self._connection.opened()
+        wanted, built = identity_of(self._folder, self.library.base), built_from(opened.con)
+        if built and built.manifest != wanted.manifest:
+            raise StoreError(
+                f"{self._folder.root!r} was changed since it was opened; open it again."
+            )
+        scopes = tasks(analysis, self._connection.ask(lambda con: sizes(con, values))) or [{}]
+        asked = tasks_of(self._folder, self._engine, wanted, (analysis, values), scopes)
+        log.info("%s: %d tasks.", analysis.base_name, len(asked))
+        return gathered(asked, executor, self._waiting)
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
         """Say whether the view of an analysis reads all of what is asked: runs, else the defaults."""
@@ -318,8 +335,10 @@ class TraceStore(Closing):
         return sorted({run for run, _ in self._connection.opened().scope})
 
     def interrupt(self) -> None:
-        """Stop the queries that other threads are running."""
+        """Stop the queries that other threads are running, here or on an executor."""
         self._connection.interrupt()
+        for future in list(self._waiting):
+            future.cancel()
 
     def close(self) -> None:
         """Close the store; whatever is asked of it from now on is an error."""
@@ -357,11 +376,6 @@ class TraceStore(Closing):
             if rank not in ranks:
                 known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
                 raise RankError(f"No rank {rank} in {str(self.path)!r}; it has: {known}.")
-
-
-def _call(analysis: SqlObject, values: Mapping[str, Any]) -> str:
-    """Name each value in the call; they are bound."""
-    return sqltext.call(analysis.name, {key: f"${key}" for key in values})
 
 
 def _taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -227,6 +227,6 @@ def _add_launches(facts: dict[Key, Facts], store: TraceStore, scope: dict[str, b
         }
 
 
-def _records(store: TraceStore, name: str, scope: dict[str, bool]) -> list[dict[str, Any]]:
+def _records(store: TraceStore, name: str, scope: dict[str, Any]) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = store.run(name, **scope).arrow().to_pylist()
     return records

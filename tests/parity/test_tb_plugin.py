@@ -30,7 +30,7 @@ GPU_JOBS = ("hta_nccl_parser_config", "hta_ns_resolution")
 CPU_JOBS = {"ddp_gloo_2_rank0": "ddp_gloo_2", "tinygpt_sched_all_span0": "tinygpt_sched_all_span0"}
 """Its answer ─▶ the run."""
 
-EVERYTHING = {"include_last_profiler_step": True}
+EVERYTHING: dict[str, Any] = {"include_last_profiler_step": True}
 BY_ALL = {f"by_{key}": True for key in ("operator", "grid", "block", "registers", "shared_memory")}
 
 TICK_US = 0.25

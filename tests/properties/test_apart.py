@@ -1,22 +1,33 @@
-"""Ranks that are asked one by one, as in large stores, give what one question of all of them gives."""
+"""Questions in parts, rank by rank or on an executor, give what one question of all of it gives."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hta_sql.library.objects import load_library
-from hta_sql.store import trace_store
+from hta_sql.store import elsewhere, parts
+from hta_sql.store.parts import whole_because
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import SEED, options_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hta_sql.store.trace_store import TraceStore
 
 __all__ = ["job"]
 
-APART = [a.base_name for a in load_library().newest() if a.facts.get("Ranks") == "apart"]
+LIBRARY = load_library()
+APART = [a.base_name for a in LIBRARY.newest() if a.facts.get("Ranks") == "apart"]
+ALL = sorted(a.base_name for a in LIBRARY.newest())
+FEW = {"modules", "memory_curve", "call_stack", "gpu_kernels_by_name", "trace_diff"}
+"""Analyses of which each way of asking is seen."""
+
+SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3]})
 
 
 @pytest.mark.parametrize("job", [SEED], indirect=True)
@@ -29,14 +40,75 @@ def test_ranks_apart_are_the_whole(
 ) -> None:
     """Row by row, in the same order; also where the caller narrows it."""
     _, store = job
-    scopes: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3]})
-    whole = [store.run(name, **options_of(name), **scope).arrow() for scope in scopes]
+    whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
-    monkeypatch.setattr(trace_store, "APART_EVENTS", 1)
-    for scope, expected in zip(scopes, whole, strict=True):
+    monkeypatch.setattr(parts, "APART_EVENTS", 1)
+    for scope, expected in zip(SCOPES, whole, strict=True):
         assert store.run(name, **options_of(name), **scope).arrow().equals(expected), scope
 
 
+@pytest.fixture
+def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
+    """Two threads, for tasks of a run or a rank each."""
+    monkeypatch.setattr(parts, "LEAST_EVENTS", 1)
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("job", [SEED], indirect=True)
+@pytest.mark.parametrize("large", [1 << 30, 0], ids=["as rows", "as files"])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in FEW else [pytest.mark.slow]) for n in ALL]
+)
+def test_an_executor_gives_the_whole(
+    job: tuple[int, TraceStore],
+    name: str,
+    large: int,
+    executor: ThreadPoolExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Types, rows and their order, whether rows come back or stay in the store."""
+    _, store = job
+    monkeypatch.setattr(elsewhere, "LARGE_BYTES", large)
+    taken = {parameter.name for parameter in LIBRARY.find(name).parameters}
+    for scope in (SCOPES[0], SCOPES[2]):
+        if taken.issuperset(scope):
+            expected = store.run(name, **options_of(name), **scope).arrow()
+            found = store.run(name, executor=executor, **options_of(name), **scope)
+            is_parted = whole_because(LIBRARY.find(name), LIBRARY) is None
+            assert bool(found.paths) == (is_parted and not large)
+            assert all(Path(path).is_file() for path in found.paths)
+            assert found.arrow().equals(expected), scope
+            assert found.arrow().schema.equals(expected.schema)
+
+
 def test_there_are_some() -> None:
-    """What is dear and of each rank by itself says so."""
+    """What is dear and of each rank by itself says so; few cross runs, and say why."""
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
+    whole = {name: whole_because(LIBRARY.find(name), LIBRARY) for name in ALL}
+    assert {name: why for name, why in whole.items() if why} == {
+        **dict.fromkeys(("call_stack", "call_stack_threads"), whole["call_stack"]),
+        "kpi_trends": "a run stands beside the runs before it",
+        **dict.fromkeys(
+            ("comparability", "comparison", "trace_diff"), "its rows are of several runs"
+        ),
+    }
+    assert whole["call_stack"] == "trees and threads are numbered through all runs"
+
+
+def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small runs go together, a large run is parted only where its ranks are apart."""
+    monkeypatch.setattr(parts, "LEAST_EVENTS", 10)
+    sizes = [("a", 0, 4), ("b", 0, 6), ("c", 0, 6), *(("d", rank, 5) for rank in range(5))]
+    runs = [{"runs": ["a", "b"]}, {"runs": ["c"]}]
+    whole = parts.tasks(LIBRARY.find("kpis"), sizes)
+    assert whole == [*runs, {"runs": ["d"]}]
+    apart = parts.tasks(LIBRARY.find("modules"), sizes)
+    groups = ([0, 1], [2, 3], [4])
+    assert apart == [*runs, *({"runs": ["d"], "ranks": ranks} for ranks in groups)]
+
+
+def test_large_jobs_are_a_few_tasks() -> None:
+    """A thousand ranks are not a thousand tasks."""
+    sizes = [("job", rank, 250_000) for rank in range(1000)]
+    assert len(parts.tasks(LIBRARY.find("operator_table"), sizes)) == 67

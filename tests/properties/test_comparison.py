@@ -60,7 +60,7 @@ def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def test_contents_sum_to_the_steps(job: TraceStore) -> None:
     """Each nanosecond of each step is in one row, whatever the events look like."""
-    last = {"include_last_profiler_step": True}
+    last: dict[str, Any] = {"include_last_profiler_step": True}
     sums: dict[tuple[Any, ...], int] = defaultdict(int)
     for row in job.run("step_contents", **last).records():
         sums[row["run"], row["rank"], row["step"]] += row["self_ns"]

@@ -359,7 +359,7 @@ def test_critical_path_edges_go_forward_between_two_nodes_an_event(
     events = {(i.run, i.rank, i.id) for i in [*hosts, *ops]}
     assert {(n["run"], n["rank"], n["event_id"]) for n in found} == events
     assert len(nodes) == len(found) == 2 * len(events)
-    options = {"include_last_profiler_step": True, "include_launch_edges": True}
+    options: dict[str, Any] = {"include_last_profiler_step": True, "include_launch_edges": True}
     edges = store.run("critical_path_edges", **options).arrow().to_pylist()
     keys = [
         (e["run"], e["rank"], e["begin_node_id"], e["end_node_id"], e["edge_type"]) for e in edges

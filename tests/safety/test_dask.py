@@ -1,12 +1,16 @@
-"""A Dask cluster on this machine as the executor; its workers die."""
+"""A Dask cluster on this machine as the executor: of an ingest, whose workers die, and of questions."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +18,8 @@ import pytest
 
 import hta_sql
 from hta_sql.ingestion.running.executors import executor_for
+from hta_sql.store import parts
+from tests.safety.conftest import trace_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -80,6 +86,58 @@ def test_a_worker_that_is_killed_costs_nothing(
             progress=lambda _r, done, _t: kill() if done == 1 else None,
         ).close()
     assert sorted(busy_times(store)) == list(DURATIONS)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two runs, which say their times."""
+    folder = tmp_path_factory.mktemp("asked")
+    for run, ranks in (("b", range(4)), ("a", range(2))):
+        for rank in ranks:
+            trace = trace_of(rank, 100.0 + rank)
+            (folder / f"{run}{rank}.json").write_text(json.dumps(trace))
+        traces = {rank: str(folder / f"{run}{rank}.json") for rank in ranks}
+        hta_sql.ingest(traces, folder / "job.store", run=run).close()
+    return folder / "job.store"
+
+
+def test_a_question_is_answered_by_the_cluster(
+    cluster: Any, asked: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With ``--executor``, and in Python: the rows, order and types of this machine."""
+    monkeypatch.setattr(parts, "LEAST_EVENTS", 2)
+    command = ("run", asked, "launching_operators", "--format", "csv")
+    done = cli(*command, "--executor", address_of(cluster))
+    assert done.code == 0, done.err
+    assert done.out == cli(*command).out
+    assert len(done.out.splitlines()) == 7
+    with (
+        hta_sql.open(asked, threads=1) as store,
+        executor_for(address_of(cluster)) as executor,
+    ):
+        scopes: tuple[dict[str, Any], ...] = ({}, {"runs": ["b"], "ranks": [1, 3]})
+        for scope in scopes:
+            expected = store.run("temporal_breakdown", **scope).arrow()
+            found = store.run("temporal_breakdown", executor=executor, **scope)
+            assert found.arrow().equals(expected)
+
+
+def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
+    """They say which path they were given, and what they need; so do those that see another one."""
+    with distributed.Client(cluster) as client, hta_sql.open(asked) as store:
+
+        class Elsewhere(Executor):
+            """Workers that find another folder under the name of the store."""
+
+            def submit(self, task: Any, /, *given: Any, **named: Any) -> Any:
+                there = [replace(one, root=str(tmp_path)) for one in given]
+                return client.get_executor(pure=False).submit(task, *there, **named)
+
+        with pytest.raises(hta_sql.StoreNotFoundError, match=r"sees no store at .*shared file"):
+            store.run("temporal_breakdown", executor=Elsewhere())
+        shutil.copytree(asked, tmp_path, dirs_exist_ok=True)
+        with pytest.raises(hta_sql.StoreError, match=r"sees another store at .* or is a copy"):
+            store.run("temporal_breakdown", executor=Elsewhere())
 
 
 def killer(cluster: Any) -> Callable[[], None]:

@@ -1,0 +1,112 @@
+"""Parts of a question, whose rows one behind the other are its answer.
+
+An analysis whose answers can be kept run by run gives the rows of its runs one behind the other; one
+that says ``Ranks: apart`` those of its ranks as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from hta_sql.library.answers import is_of_runs
+from hta_sql.library.objects import Library, SqlObject
+
+APART_EVENTS = 4_000_000
+"""Events from which on ranks are asked one by one: planning a question takes half a second each time."""
+
+LEAST_EVENTS = 1_000_000
+"""Events that a task is given at least, where a question has so many: planning it takes half a second."""
+
+MOST_TASKS = 64
+"""Tasks that a question is cut into, about, however many events there are."""
+
+Size = tuple[str, int, int]
+"""Run, rank, and its number of events."""
+
+Scope = dict[str, Any]
+"""Values of ``runs`` and ``ranks`` that narrow a question."""
+
+
+def sizes(con: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> list[Size]:
+    """List the ranks that a question is about, in the order of its rows.
+
+    Args:
+        con: The catalog of the store.
+        values: Parameters of the question.
+    """
+    found = con.execute(
+        "SELECT run, rank, event_count FROM stored.rank_scope ORDER BY run, rank"
+    ).fetchall()
+    runs, ranks = values.get("runs"), values.get("ranks")
+    return [
+        (run, rank, count)
+        for run, rank, count in found
+        if (runs is None or run in runs) and (ranks is None or rank in ranks)
+    ]
+
+
+def one_by_one(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
+    """List the scopes that a question is asked of here, one after the other.
+
+    Rows of an analysis that says ``Ranks: apart`` are those of its ranks one behind the other.
+    Where there are many events each rank is asked by itself: memory does not grow with the ranks, and
+    nothing is sorted that is not of one rank (3/4 of the time at 15 M events in 8 ranks).
+    """
+    few = len(wanted) < 2 or sum(events for *_, events in wanted) < APART_EVENTS
+    if few or not _is_apart(analysis):
+        return [{}]
+    return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
+
+
+def whole_because(analysis: SqlObject, library: Library) -> str | None:
+    """Say why a question cannot be cut into parts; None where it can."""
+    if analysis not in library.base.analyses:
+        return "it is an analysis of your own"
+    if "Kept" in analysis.facts:
+        return analysis.facts["Kept"].partition("; ")[2]
+    return None if is_of_runs(analysis) else "its rows are of several runs"
+
+
+def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
+    """Cut a question for an executor: some whole runs a task, or some ranks of a large run.
+
+    Never a task a rank, unless ranks are large: to plan each costs more than one question of all.
+    """
+    share = max(LEAST_EVENTS, sum(events for *_, events in wanted) // MOST_TASKS)
+    found: list[Scope] = []
+    room = 0
+    for run, ranks in groupby(wanted, key=lambda size: size[0]):
+        counts = {rank: events for _, rank, events in ranks}
+        events = sum(counts.values())
+        if events > share and _is_apart(analysis):
+            found += [{"runs": [run], "ranks": group} for group in _groups(counts, share)]
+            room = 0
+        elif events <= room:
+            found[-1]["runs"].append(run)
+            room -= events
+        else:
+            found.append({"runs": [run]})
+            room = share - events
+    return found
+
+
+def _groups(counts: Mapping[int, int], share: int) -> list[list[int]]:
+    """Put neighbouring ranks together, up to so many events."""
+    groups: list[list[int]] = []
+    room = 0
+    for rank, events in counts.items():
+        if events <= room:
+            groups[-1].append(rank)
+        else:
+            groups.append([rank])
+            room = share
+        room -= events
+    return groups
+
+
+def _is_apart(analysis: SqlObject) -> bool:
+    return analysis.facts.get("Ranks") == "apart"

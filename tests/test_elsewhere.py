@@ -1,0 +1,155 @@
+"""Questions that an executor answers: what stays in the store, what is answered here, what fails."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from hta_sql.store import elsewhere, parts
+from hta_sql.store.catalog import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    IngestTrace = Callable[..., hta_sql.TraceStore]
+
+
+class Here(Executor):
+    """Runs tasks in this thread, and counts them."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+
+    def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
+        """Run a task at once."""
+        self.tasks += 1
+        future: Future[Any] = Future()
+        try:
+            future.set_result(task(*given, **named))
+        except Exception as error:  # noqa: BLE001 - as a worker hands it on
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Here:
+    """An executor for tasks of one run or rank each."""
+    monkeypatch.setattr(parts, "LEAST_EVENTS", 1)
+    return Here()
+
+
+def test_many_rows_stay_in_the_store(
+    ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: the same question finds them; the next ingest removes them, which is said."""
+    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    ingest_trace("two_ranks_0.json", run="a").close()
+    store = ingest_trace("overlap_two_streams.json", run="b")
+    found = store.run("gpu_kernels_by_name", executor=here)
+    assert len(found.paths) == here.tasks == 2
+    written = [Path(path).stat().st_mtime_ns for path in found.paths]
+    again = store.run("gpu_kernels_by_name", executor=here)
+    assert again.paths == found.paths
+    assert written == [Path(path).stat().st_mtime_ns for path in found.paths]
+    assert again.rows() == store.run("gpu_kernels_by_name").rows()
+    other = store.run("gpu_kernels_by_name", num_kernels=1, executor=here)
+    assert not set(other.paths) & set(found.paths)
+    ingest_trace("gap_causes.json", run="c").close()
+    with pytest.raises(hta_sql.StoreError, match="went with an ingest"):
+        found.rows()
+
+
+def test_a_store_that_may_not_be_written(
+    ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many rows come back as few do."""
+    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    store = ingest_trace("two_ranks_0.json")
+    tables = Path(store.path) / "tables"
+    monkeypatch.setattr(elsewhere, "TABLES", "manifest.json/no folder")
+    found = store.run("temporal_breakdown", executor=here)
+    assert found.paths == ()
+    assert found.rows() == store.run("temporal_breakdown").rows()
+    assert not list(tables.rglob("answers"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("call_stack", "trees and threads are numbered through all runs"),
+        ("trace_diff", "its rows are of several runs"),
+    ],
+)
+def test_what_crosses_runs_is_answered_here(
+    tiny_store: hta_sql.TraceStore,
+    here: Here,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    why: str,
+) -> None:
+    """With a warning that says why."""
+    scope: dict[str, Any] = {"runs": ["base", "test"]}
+    found = tiny_store.run(name, executor=here, **scope)
+    assert found.rows() == tiny_store.run(name, **scope).rows()
+    assert here.tasks == 0
+    assert f"{name} is computed here, not by the executor: {why}." in caplog.text
+
+
+def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> None:
+    """No task is made of it."""
+    store = ingest_trace("two_ranks_0.json")
+    assert store.run("temporal_breakdown", executor=here).rows()
+    assert here.tasks == 1
+    hta_sql.store.materialize.keep_answers(store.path, ["temporal_breakdown"])
+    with hta_sql.open(store.path) as opened:
+        assert (
+            opened.run("temporal_breakdown", executor=here).rows()
+            == store.run("temporal_breakdown").rows()
+        )
+    assert here.tasks == 1
+
+
+def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Here) -> None:
+    """Its rows would not be those of the runs that it had; a missing run or rank is told at once."""
+    store = ingest_trace("two_ranks_0.json")
+    with pytest.raises(hta_sql.RankError, match="No rank 7"):
+        store.run("temporal_breakdown", ranks=[7], executor=here)
+    ingest_trace("two_ranks_1.json", run="other").close()
+    with pytest.raises(hta_sql.StoreError, match="was changed since it was opened"):
+        store.run("temporal_breakdown", executor=here)
+
+
+def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here) -> None:
+    """Its rows are not left out in silence."""
+    ingest_trace("two_ranks_1.json", run="other").close()
+    store = ingest_trace("two_ranks_0.json")
+    for path in (Path(store.path) / "tables" / "gpu_ops").glob("run=run/*/*.parquet"):
+        path.unlink()
+    with pytest.raises(hta_sql.StoreError, match=r"cannot read the Parquet of these runs .*: run"):
+        store.run("temporal_breakdown", executor=here)
+
+
+def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
+    """The message says what workers need."""
+
+    class Broken(Here):
+        def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:  # noqa: ARG002
+            future: Future[Any] = Future()
+            future.set_exception(BrokenExecutor("killed"))
+            return future
+
+    with pytest.raises(hta_sql.QueryError, match=r"BrokenExecutor: killed\. Workers need hta_sql"):
+        tiny_store.run("temporal_breakdown", executor=Broken())
+
+
+def test_another_hta_sql_on_a_worker(
+    tiny_store: hta_sql.TraceStore, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its SQL may be other SQL."""
+    monkeypatch.setattr(elsewhere, "identity_of", lambda *_: Identity("", "", "other"))
+    with pytest.raises(hta_sql.StoreError, match="has another hta_sql"):
+        tiny_store.run("temporal_breakdown", executor=here)
