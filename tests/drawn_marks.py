@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -25,6 +26,20 @@ _THIN = 0.01
 def drawn_rows(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
     """Rows of data in a chart, of all its panels."""
     return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def charts_in(page: str) -> dict[str, dict[str, Any]]:
+    """The charts of a page by name, with rows as its script makes them."""
+    found = re.findall(
+        r'<script type="application/json" id="([^"]+)">(.*?)</script>', page, re.DOTALL
+    )
+    specs = {key: json.loads(spec) for key, spec in found}
+    for spec in specs.values():
+        spec["datasets"] = {
+            key: [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+            for key, table in spec["datasets"].items()
+        }
+    return specs
 
 
 def visible_marks(chart: alt.TopLevelMixin) -> Counter[str]:

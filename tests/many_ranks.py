@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hta_sql.results.result import Result
 
 if TYPE_CHECKING:
+    from hta_sql.library.objects import Library
     from hta_sql.store.trace_store import TraceStore
 
 RANKS = 4096
@@ -42,6 +43,11 @@ class ManyRanks:
             many = many.set_column(at, field, column)
         with duckdb.connect() as con:
             return Result(con.from_arrow(many), result.analysis)
+
+    @property
+    def library(self) -> Library:
+        """What can be asked."""
+        return self._store.library
 
     def ranks(self) -> list[int]:
         """All of them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -23,7 +22,7 @@ from hta_sql import charts
 from hta_sql.charts import files, page, style
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
-from tests.drawn_marks import picture_marks, size_of_png
+from tests.drawn_marks import charts_in, picture_marks, size_of_png
 from tests.report_pages import kernel
 
 if TYPE_CHECKING:
@@ -56,10 +55,7 @@ def test_names_are_escaped_and_stay_different() -> None:
 
 def spec_in(page_text: str) -> dict[str, Any]:
     """The one chart of a page."""
-    (spec,) = re.findall(
-        r'<script type="application/json" id="[^"]+">(.*?)</script>', page_text, re.DOTALL
-    )
-    chart: dict[str, Any] = json.loads(spec)
+    (chart,) = charts_in(page_text).values()
     return chart
 
 

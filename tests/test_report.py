@@ -22,6 +22,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
 from hta_sql.synthetic import JobSpec, write_job
+from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, browser, kernel, section_of
 
@@ -71,10 +72,7 @@ def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
     targets = set(re.findall(r' id="([^"]+)"', text))
     assert {link[1:] for link in elements.links if link.startswith("#")} <= targets
     assert len(text) < 3 * MEGABYTE
-    found = re.findall(
-        r'<script type="application/json" id="([^"]+)">(.*?)</script>', text, re.DOTALL
-    )
-    specs = {key: json.loads(spec) for key, spec in found}
+    specs = charts_in(text)
     assert set(specs) == set(re.findall(r'data-chart="([^"]+)"', text))
     assert len(specs) > 10
     for spec in specs.values():

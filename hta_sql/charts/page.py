@@ -79,8 +79,23 @@ def chart_place(key: str, spec: dict[str, Any]) -> str:
     """Write the place of a chart and its data; ``page.js`` draws it there."""
     return (
         f'<div class="chart" data-chart="{html.escape(key)}" role="img"></div>'
-        f'<script type="application/json" id="{html.escape(key)}">{script_json(spec)}</script>'
+        f'<script type="application/json" id="{html.escape(key)}">'
+        f"{script_json(_packed(spec))}</script>"
     )
+
+
+def _packed(spec: dict[str, Any]) -> dict[str, Any]:
+    """Name the columns of its rows once, which halves the bytes; ``page.js`` names them again."""
+    return spec | {
+        name: {key: _table(rows) for key, rows in sets.items()}
+        for name, sets in spec.items()
+        if name == "datasets"
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    return {"columns": columns, "rows": [[row.get(column) for column in columns] for row in rows]}
 
 
 def script_json(value: Any) -> str:

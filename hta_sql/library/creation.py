@@ -22,7 +22,11 @@ MICROSECONDS = "us"
 
 
 def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Create everything that does not depend on a store, in one transaction."""
+    """Create everything that does not depend on a store, in one transaction.
+
+    The engine binds what it creates, with all that this calls. So whatever stands on analyses is
+    created while these have their columns only, and no definition (3 s instead of 12).
+    """
     con.execute("BEGIN")
     create_empty_tables(con, library)
     for table in library.tables:
@@ -36,16 +40,18 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
         con.execute(derived.text)
         _comment(con, "MACRO TABLE", f"derived.{derived.name}", derived)
     for analysis in library.analyses:
-        _create_version(con, analysis)
+        con.execute(_macro(analysis, analysis.name, sqltext.values(columns_of(analysis), [])))
     for analysis in library.newest():
         _create_unversioned(con, analysis, is_kept=analysis.base_name in answers(library))
     _create_list_of_analyses(con, library)
     con.execute(sqltext.create_schema(MICROSECONDS))
     for about in (*library.tables, *library.newest()):
         _create_microsecond_view(con, about)
-    _compute_derived(con, library)
     for name, analysis in answers(library).items():
         con.execute(sqltext.answer_view(name, columns_of(analysis), (), analysis.name))
+    for analysis in library.analyses:
+        _create_version(con, analysis)
+    _compute_derived(con, library)
     con.execute("COMMIT")
 
 
@@ -228,9 +234,14 @@ def microsecond_column(column: Column) -> Column:
 
 def _unversioned_macro(analysis: SqlObject) -> str:
     """The newest version under the plain name; a second copy of its text would double what is opened."""
-    declared = [f"{p.name} {p.type} := {p.default}" for p in analysis.parameters]
     same = sqltext.call(analysis.name, {p.name: p.name for p in analysis.parameters})
-    return sqltext.table_macro(analysis.base_name, declared, same)
+    return _macro(analysis, analysis.base_name, same)
+
+
+def _macro(analysis: SqlObject, name: str, body: str) -> str:
+    """Another macro with the parameters of an analysis."""
+    declared = [f"{p.name} {p.type} := {p.default}" for p in analysis.parameters]
+    return sqltext.table_macro(name, declared, body)
 
 
 def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:

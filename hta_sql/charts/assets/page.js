@@ -54,15 +54,23 @@
     return view;
   };
 
+  // Rows are written as lists, with the names of their columns once.
+  const unpacked = (spec) => {
+    for (const [key, { columns, rows }] of Object.entries(spec.datasets || {})) {
+      spec.datasets[key] = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+    }
+    return spec;
+  };
+
   const draw = async (place) => {
     const source = document.getElementById(place.dataset.chart).textContent;
     try {
-      await vegaEmbed(place, fitted(JSON.parse(source), place.clientWidth), {
+      await vegaEmbed(place, fitted(unpacked(JSON.parse(source)), place.clientWidth), {
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: place.dataset.chart,
         // Thousands of marks as elements of the page would make it slow.
         logLevel: 1,
-        renderer: source.length > 200000 ? "canvas" : "svg",
+        renderer: source.length > 100000 ? "canvas" : "svg",
       });
       place.dataset.drawn = "yes";
     } catch (error) {
