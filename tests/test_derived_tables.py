@@ -63,6 +63,7 @@ def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
         assert opened.catalog_path == str(store / "catalog.duckdb")
 
 
+@pytest.mark.slow
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
     """As when an upgrade changes the SQL of the second stage alone."""
     computed = rows_of(store)

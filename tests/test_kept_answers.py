@@ -225,6 +225,7 @@ def test_keys_tell_what_rank_scope_says(store: Path) -> None:
         assert {at for at in before if after[at] != before[at]} == all_of(manifest.entries[0].run)
 
 
+@pytest.mark.slow
 def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise they are computed once, found to be large and left; views compute them."""
     computed = shown(store)
@@ -309,6 +310,7 @@ keep_answers(sys.argv[1], sys.argv[2:])
 """
 
 
+@pytest.mark.slow
 def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
     """One keeps an answer, one another, and one ingests: what all of them wrote is there."""
     processes = [

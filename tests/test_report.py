@@ -117,6 +117,7 @@ def narrow_page(
     return page, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.slow
 def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
@@ -130,6 +131,7 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     assert str(rows[0][2]) in exact
 
 
+@pytest.mark.slow
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
@@ -166,6 +168,7 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
     assert "No kernels, copies or memsets." in section_of(text, "findings")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "trace",
     [
@@ -227,6 +230,7 @@ def test_names_of_a_trace_are_text(payload_page: Path, tmp_path: Path) -> None:
     assert "x" * 400 not in names
 
 
+@pytest.mark.slow
 def test_the_command_writes_it(
     job_store: TraceStore,
     narrow_page: tuple[Path, str, str],

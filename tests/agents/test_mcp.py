@@ -96,6 +96,7 @@ def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None
     assert all(step.startswith("run ") for step in advice["next"])
 
 
+@pytest.mark.slow
 def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
     """Each of the page has rows, as on the command line."""
     page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")

@@ -79,6 +79,7 @@ def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
     assert "launched, not started" in done.out
 
 
+@pytest.mark.slow
 def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
     """A rank against another one; and several runs, each against the first."""
     call = ("compare", f"{runs}:more", "--ranks", "0", "--test-ranks", "1", *JSON)
@@ -96,6 +97,7 @@ def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
     cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
 
 
+@pytest.mark.slow
 def test_compare_takes_two_stores_and_their_only_runs(
     cli: Cli, runs: Path, store: Path, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """Folders of traces, and a store with one, are compared as their stores are; nothing is left."""
     for name in ("one", "two"):

@@ -51,6 +51,7 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
     assert found["message"] == "1 events were repaired; the first: bytes that are not UTF-8."
 
 
+@pytest.mark.slow
 def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
     """One line a run, where several ranks communicate."""
     traces = Path(__file__).parents[1] / "traces"

@@ -25,6 +25,7 @@ def csv_rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
+@pytest.mark.slow
 def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path) -> None:
     """Without names: all analyses, exact."""
     done = cli("export", store, "-o", tmp_path / "out")

@@ -131,6 +131,7 @@ def test_the_rules_can_be_printed(cli: Cli) -> None:
     assert cli("gate", "--show-rules").out == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
     """A name stands for the content of a run: equal traces are the same, others are refused."""
     traces, store = tmp_path / "traces", tmp_path / "job.store"

@@ -33,10 +33,17 @@ class Jobs:
 
 
 @pytest.fixture(scope="session")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+def all_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     """Simulate and capture every kind, and compute the derived tables."""
     runs = {run: (job, capture(job)) for run, job in (KINDS | LINKS | BOUND).items()}
     with database(tmp_path_factory.mktemp("jobs")) as con:
         fill(con, rows_of(runs))
         derive(con)
         yield Jobs(con, runs)
+
+
+@pytest.fixture
+def jobs(all_jobs: Jobs) -> Iterator[Jobs]:
+    """The same, by a connection of its own: an answer that a test has not read to its end stays there."""
+    with all_jobs.con.cursor() as cursor:
+        yield Jobs(cursor, all_jobs.runs)

@@ -174,6 +174,7 @@ def test_a_trace_that_kills_every_worker_is_named(
     assert busy_times(store) == DURATIONS
 
 
+@pytest.mark.slow
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
     """The error names the address; an unknown executor says which there are."""
     traces = write_traces({0: 1.0})

@@ -73,6 +73,7 @@ def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
     return Shell(tmp_path, tools)
 
 
+@pytest.mark.slow
 def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
     """Each job of the array, in any order, then the one that depends on them."""
     ingest, publish = blocks("Slurm", "bash")

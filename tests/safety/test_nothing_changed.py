@@ -60,6 +60,7 @@ def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
     return time.process_time() - started
 
 
+@pytest.mark.slow
 def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
     """0.05 s instead of 1.4, in one process; the best of five."""
     store = folder / "job.store"

@@ -348,6 +348,7 @@ def test_ordinary_questions_pass(query: str, store: TraceStore) -> None:
     store.sql(query)
 
 
+@pytest.mark.slow
 def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox: Sandbox) -> None:
     """By their names, with and without version, in ns and in microseconds."""
     library = load_library()

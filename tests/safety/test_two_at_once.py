@@ -103,6 +103,7 @@ def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTrac
         assert (opened.ranks("a"), opened.ranks("b")) == ([0], [0, 1])
 
 
+@pytest.mark.slow
 def test_two_notebooks_open_one_folder(write_traces: WriteTraces) -> None:
     """TraceAnalysis of the same new folder, twice at once: both answer, one ingests."""
     traces = write_traces({0: 100.0, 1: 110.0})

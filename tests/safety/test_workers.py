@@ -56,6 +56,7 @@ def test_traces_that_kill_their_worker(
     check(caught.value, tmp_path / "job.store", busy_times)
 
 
+@pytest.mark.slow
 def test_traces_that_kill_a_pool_of_the_caller(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
