@@ -173,6 +173,21 @@ def test_a_run_is_removed(store: Path) -> None:
     assert list(read_manifest(store).tags) == ["day1", "day3"]
 
 
+def test_a_baseline_stays(store: Path) -> None:
+    """Nobody removes or renames what others are compared with; its tags are free."""
+    first = read_manifest(store).runs()[0]
+    called("baseline", "set", "usual", f"{store}:{first}")
+    for change in (["remove", str(store), first], ["rename", str(store), first, "other"]):
+        done = CliRunner().invoke(program, ["runs", *change])
+        assert done.exit_code == 1
+        assert f"hta-sql baseline remove usual {store}" in str(done.exception)
+    called("runs", "tag", store, first, "ticket=PERF-17")
+    assert first not in hta_sql.retain_runs(store, keep=0)
+    assert read_manifest(store).runs() == [first]
+    called("baseline", "remove", "usual", store)
+    called("runs", "remove", store, first)
+
+
 def test_all_runs_are_removed(store: Path, trace: str) -> None:
     """An empty store opens, and can be filled again."""
     hta_sql.remove_runs(store, ["day1", "day2", "day3"])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import ParameterError, StoreError, nearest
+from hta_sql.store.edits import BASELINES
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import read_manifest
@@ -23,7 +24,6 @@ from hta_sql.store.manifest import read_manifest
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
 
-BASELINES = "baselines.json"
 FORMAT = "hta_sql baselines"
 LOCK_WITHIN_S = 60
 

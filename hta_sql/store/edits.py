@@ -7,6 +7,7 @@ nothing names, and the next one who writes the store removes them.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -28,6 +29,9 @@ from hta_sql.store.runs import check_run_name
 from hta_sql.store.shard_files import read_shards, run_of_shard
 
 log = logging.getLogger(__name__)
+
+BASELINES = "baselines.json"
+"""Runs of a store that have a name each, by which others are compared with them."""
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}")
 _VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1000}")
@@ -89,8 +93,12 @@ def remove_runs(
     question that needs a removed file is answered by the store of now.
 
     The arguments and errors are those of :func:`tag_runs`.
+
+    Raises:
+        StoreError: One of them is a baseline by the file of baselines in the store.
     """
     with _changing(store, runs, lock_timeout) as (folder, manifest):
+        _refuse_baselines(folder, runs, "removed")
         gone = [entry for entry in manifest.entries if entry.run in runs]
         left = replace(
             manifest.without(runs),
@@ -124,10 +132,12 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         ParameterError: A name that cannot be one.
         RankError: There is no such run.
         StoreNotFoundError: There is no store at that path.
-        StoreError: There is a run of the new name already; or another process is writing the store.
+        StoreError: There is a run of the new name already; the run is a baseline by the file of
+            baselines in the store; or another process is writing the store.
     """
     check_run_name(name)
     with _changing(store, [run], lock_timeout) as (folder, manifest):
+        _refuse_baselines(folder, [run], "renamed")
         if name in manifest.runs():
             raise StoreError(f"{folder.root!r} has a run {name!r} already.")
         # What a killed one of this name has left would be in the way.
@@ -149,6 +159,32 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         folder.settle(file["path"] for e in entries if e.run == name for file in e.files.values())
         publish(folder, now)
         _remove_files(folder, now, [run])
+
+
+def baseline_runs(folder: StoreFolder) -> dict[str, str]:
+    """List the runs of a store that its own file of baselines gives a name, with that.
+
+    Raises:
+        StoreError: It is not such a file.
+    """
+    try:
+        content = json.loads(folder.read(BASELINES))
+        return {b["run"]: b["name"] for b in content["baselines"] if b["store"] == "."}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError) as error:
+        path = folder.path(BASELINES)
+        raise StoreError(f"{path!r} is not a file of baselines: {error!r}.") from error
+
+
+def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> None:
+    """Raise for what somebody compares others with."""
+    for run, name in baseline_runs(folder).items():
+        if run in runs:
+            raise StoreError(
+                f"Run {run!r} of {folder.root!r} is the baseline {name!r}, and is not {what}. If "
+                f"it is one no longer: hta-sql baseline remove {name} {folder.root}"
+            )
 
 
 def _renamed(entry: RankEntry, name: str) -> RankEntry:

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from hta_sql.errors import ParameterError
 from hta_sql.store import LOCK_TIMEOUT_S
-from hta_sql.store.edits import checked_tags, remove_runs
+from hta_sql.store.edits import baseline_runs, checked_tags, remove_runs
+from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import Manifest, Store, read_manifest
 from hta_sql.store.runs import is_unix_time
 
@@ -26,7 +27,7 @@ def retain_runs(
 
     Of the runs with all of these tags, the newest are kept, and those that are not old enough. A run
     is as old as its first event, or, where no trace of it has a base time, as its ingest; without
-    either it stays.
+    either it stays, and so does one that the store's own file of baselines names.
 
     Args:
         store: Folder of the store, or its fsspec URL.
@@ -48,7 +49,8 @@ def retain_runs(
     manifest = read_manifest(store)
     before = time.time_ns() - _nanoseconds(older_than or timedelta())
     times = run_times(manifest, checked_tags(tags))
-    oldest_first = sorted(times, key=lambda run: (times[run], run))
+    named = baseline_runs(store_folder(store))
+    oldest_first = sorted(times.keys() - named, key=lambda run: (times[run], run))
     candidates = oldest_first[: max(0, len(oldest_first) - (keep or 0))]
     old = [run for run in candidates if older_than is None or times[run] < before]
     if old and not dry_run:
