@@ -13,7 +13,7 @@ help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
 	@echo 'make test      the test suite, without what takes long'
 	@echo 'make test-all  all of it'
-	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset on a store'
+	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
@@ -68,6 +68,7 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate.schema docs/schema.md
 	$(BIN)/python -m docs.generate.analyses docs/analyses.md
 	$(BIN)/python -m docs.generate.notebooks docs/notebooks/operator_story.ipynb
+	$(BIN)/python -m docs.generate.superset docs/superset/hta_sql_dashboard.zip
 
 freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'

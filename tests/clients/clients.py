@@ -20,9 +20,11 @@ from typing import Any
 
 import hta_sql
 from docs.generate.page import with_reference
+from tests.clients import dashboards
 
 SCRIPTS = Path(__file__).parent / "scripts"
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCUMENT = DOCS / "clients.md"
 BEGIN = "<!-- reference: made by python -m tests.clients.clients STORE; do not edit below -->"
 
 Rows = list[list[Any]]
@@ -37,12 +39,36 @@ class Client:
         script: File in ``scripts``.
         packages: What pip installs for it; nothing: it runs in the environment of the tests.
         npm: What npm installs for it.
+        project: Folder of docs/ that is copied into its environment, and whose package.json says the rest.
+        dashboard: Whose charts it draws: superset or evidence.
     """
 
     name: str
     script: str
     packages: tuple[str, ...] = ()
     npm: tuple[str, ...] = ()
+    project: str = ""
+    dashboard: str = ""
+
+    @property
+    def needs_npm(self) -> bool:
+        """Whether it runs in Node.js."""
+        return bool(self.npm or self.project)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a client said.
+
+    Attributes:
+        version: Its versions.
+        answers: Question ─▶ rows.
+        drawn: What its dashboard shows ─▶ rows.
+    """
+
+    version: str
+    answers: dict[str, Rows]
+    drawn: dict[str, dashboards.Rows]
 
 
 LIGHT = (
@@ -65,7 +91,9 @@ HEAVY = (
             *("apache-superset==6.*", "duckdb-engine", "duckdb==1.4.*"),
             *("rich", "cachetools", "flask-caching==2.3.1"),
         ),
+        dashboard="superset",
     ),
+    Client("Evidence", "evidence_client.mjs", project="evidence", dashboard="evidence"),
 )
 """These get an environment of their own: ``make test-clients``."""
 
@@ -85,30 +113,48 @@ def expected(store: Path) -> dict[str, Rows]:
         }
 
 
-def ask(client: Client, store: Path, environments: Path) -> tuple[str, dict[str, Rows]]:
-    """Run the script of a client; returns its versions and its answers."""
+def ask(client: Client, store: Path, environments: Path) -> Answered:
+    """Run the script of a client."""
     command, folder = _command(client, environments)
     env = {**os.environ, "PYTHONPATH": ""}
     if shell := next((c for c in folder.glob("bin/duckdb") if client.script.endswith(".sh")), None):
         env["DUCKDB"] = str(shell)
     done = subprocess.run(
-        [*command, str(SCRIPTS / client.script), str(store.resolve())],
+        [
+            *command,
+            str(SCRIPTS / client.script),
+            str(store.resolve()),
+            *_asked(client, store, folder),
+        ],
         cwd=folder,
         env=env,
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=1800,
     )
     if done.returncode:
         raise RuntimeError(f"{client.name}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     return _from_shell(done.stdout) if client.script.endswith(".sh") else _from_json(done.stdout)
 
 
+def _asked(client: Client, store: Path, folder: Path) -> list[str]:
+    """Write down what charts ask, for a client that is told."""
+    if client.dashboard != "superset":
+        return []
+    path = folder / "asked.json"
+    with hta_sql.open(store) as opened:
+        path.write_text(json.dumps(dashboards.asked(opened)), encoding="utf-8")
+    return [str(path)]
+
+
 def _command(client: Client, environments: Path) -> tuple[list[str], Path]:
     """Make the environment of a client, once; returns the command of its interpreter."""
     folder = environments / "".join(c if c.isalnum() else "_" for c in client.name)
-    if client.npm:
+    if client.needs_npm:
+        if client.project:
+            made = shutil.ignore_patterns(".evidence", "build", "node_modules")
+            shutil.copytree(DOCS / client.project, folder, dirs_exist_ok=True, ignore=made)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "node_modules").exists():
             subprocess.run(["npm", "install", "--silent", *client.npm], cwd=folder, check=True)
@@ -125,16 +171,16 @@ def _command(client: Client, environments: Path) -> tuple[list[str], Path]:
     return [interpreter], folder
 
 
-def _from_json(text: str) -> tuple[str, dict[str, Rows]]:
+def _from_json(text: str) -> Answered:
     loaded = json.loads(text)
-    return loaded["version"], loaded["answers"]
+    return Answered(loaded["version"], loaded["answers"], loaded.get("drawn", {}))
 
 
-def _from_shell(text: str) -> tuple[str, dict[str, Rows]]:
+def _from_shell(text: str) -> Answered:
     head, *lines = text.splitlines()
     parts = (line.split("\t", 1) for line in lines)
     answers = {name: [list(row.values()) for row in json.loads(rows)] for name, rows in parts}
-    return f"DuckDB shell {head.split()[1]}", answers
+    return Answered(f"DuckDB shell {head.split()[1]}", answers, {})
 
 
 def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
@@ -146,16 +192,28 @@ def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
     ]
 
 
+def to_draw(client: Client, store: Path) -> dict[str, dashboards.Rows]:
+    """What the dashboard of a client has to show."""
+    of = {"superset": dashboards.drawn_by_superset, "evidence": dashboards.drawn_by_evidence}
+    if not client.dashboard:
+        return {}
+    with hta_sql.open(store) as opened:
+        return of[client.dashboard](opened)
+
+
 def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
     """Ask every client and write down what it was and whether it agreed."""
     wanted = expected(store)
-    lines = ["| client | versions | questions | equal to the Python API |", "|---|---|---|---|"]
+    heads = ("client", "versions", "questions", "charts and sources of its dashboard")
+    lines = [f"| {' | '.join(heads)} | equal to the Python API |", "|---|---|---|---|---|"]
     for client in clients:
-        versions, answers = ask(client, store, environments)
-        unequal = differences(answers, wanted)
+        said = ask(client, store, environments)
+        unequal = differences(said.answers, wanted)
+        unequal += dashboards.wrong(said.drawn, to_draw(client, store))
         verdict = f"no: {', '.join(unequal)}" if unequal else "yes"
         script = f"[{client.name}](../tests/clients/scripts/{client.script})"
-        lines.append(f"| {script} | {versions} | {len(answers)} | {verdict} |")
+        counts = f"{len(said.answers)} | {len(said.drawn) or ''}"
+        lines.append(f"| {script} | {said.version} | {counts} | {verdict} |")
     return "\n".join(lines)
 
 

@@ -8,14 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.clients import HEAVY, LIGHT, Client, ask, differences, expected, questions
+import hta_sql
+from docs.generate import superset
+from tests.clients.clients import (
+    HEAVY,
+    LIGHT,
+    Client,
+    ask,
+    differences,
+    expected,
+    questions,
+    to_draw,
+)
+from tests.clients.dashboards import Rows, wrong
 from tests.cookbook.job import ingest_cookbook
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of two ranks."""
-    return ingest_cookbook(tmp_path_factory.mktemp("store"))
+    """Two runs of two ranks, with tags."""
+    made = ingest_cookbook(tmp_path_factory.mktemp("store"))
+    hta_sql.tag_runs(made, ["before"], {"branch": "main", "job": "cookbook"})
+    hta_sql.tag_runs(made, ["after"], {"branch": "fast", "job": "cookbook"})
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +42,11 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def agrees(client: Client, store: Path, environments: Path) -> None:
     """Ask everything, and compare."""
-    _, answers = ask(client, store, environments)
-    assert {name.partition(" (")[0] for name in answers} <= set(questions())
-    assert answers
-    assert differences(answers, expected(store)) == []
+    said = ask(client, store, environments)
+    assert {name.partition(" (")[0] for name in said.answers} <= set(questions())
+    assert said.answers
+    assert differences(said.answers, expected(store)) == []
+    assert wrong(said.drawn, to_draw(client, store)) == []
 
 
 @pytest.mark.parametrize("client", LIGHT, ids=lambda client: client.name)
@@ -45,7 +61,7 @@ def test_client_of_its_own_environment_agrees(
     client: Client, store: Path, environments: Path
 ) -> None:
     """What needs an environment of its own."""
-    if client.npm and not shutil.which("npm"):
+    if client.needs_npm and not shutil.which("npm"):
         pytest.skip("npm is not installed")
     agrees(client, store, environments)
 
@@ -56,3 +72,37 @@ def test_a_wrong_answer_is_noticed(store: Path) -> None:
     wrong = {name: [*rows, rows[0]] for name, rows in wanted.items()}
     assert differences(wrong, wanted) == list(wanted)
     assert all(wanted.values())
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        {},
+        {"idle": []},
+        {"idle": [{"rank": 0, "idle_us": 5.0}]},
+        {"idle": [{"rank": 0, "idle_us": 5.0}, {"rank": 1, "idle_us": 7.00001}]},
+        {"idle": [{"rank": 0, "idle_us": 5.0}, {"rank": 1, "idle_us": None}]},
+        {"idle": [{"place": 0}, {"place": 1}]},
+    ],
+)
+def test_a_chart_that_draws_something_else_is_noticed(drawn: dict[str, Rows]) -> None:
+    """Nothing, too little, another value, none, and columns that nobody asked for."""
+    wanted = [{"rank": 1, "idle_us": 7.0}, {"rank": 0, "idle_us": 5.0}]
+    assert wrong({"idle": wanted[::-1]}, {"idle": wanted}) == []
+    assert wrong(drawn, {"idle": wanted}) == ["idle"]
+
+
+def test_the_dashboard_is_what_its_sources_say() -> None:
+    """``make docs`` zips what stands as text in docs/superset/datasets and docs/generate."""
+    packed = Path(superset.__file__).parents[1] / "superset" / "hta_sql_dashboard.zip"
+    assert superset.content(packed.read_bytes()) == superset.content(superset.zipped())
+
+
+def test_charts_use_columns_that_their_datasets_have() -> None:
+    """And filters offer what the datasets for them take."""
+    for chart in superset.CHARTS:
+        columns = set(superset.selected(chart["dataset"]))
+        asked = superset.query(chart, {})
+        measured = {metric["column"]["column_name"] for metric in asked.get("metrics", [])}
+        assert {*asked["columns"], *measured} <= columns, chart["slice_name"]
+    assert {one["name"] for one in superset.FILTERS} == set(superset.selected("choices"))
