@@ -70,6 +70,7 @@ def publish(
     *,
     expect: int | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
+    materialize: bool = False,
 ) -> TraceStore:
     """Put the shards together that :func:`hta_sql.ingest_shard` has read, and open the store.
 
@@ -79,6 +80,7 @@ def publish(
         store: Folder of the store, or its fsspec URL.
         expect: Number of shards that there have to be; default: publish what is there.
         lock_timeout: Time to wait for another ingest that is writing the store [s].
+        materialize: Keep, beside the tables, the answers about what shards brought that are small.
 
     Returns:
         The store; ``.published`` says which shards were merged and which are missing.
@@ -89,7 +91,9 @@ def publish(
     from hta_sql.ingestion.shards import publish_shards  # noqa: PLC0415
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
-    report = publish_shards(store, expect=expect, lock_timeout=lock_timeout)
+    report = publish_shards(
+        store, expect=expect, lock_timeout=lock_timeout, materialize=materialize
+    )
     opened = TraceStore(store)
     opened.published = report
     return opened

@@ -19,14 +19,22 @@ from hta_sql.cli.options import STORE
     show_default="publish what is there",
     help="Fail, and publish nothing, unless all of N shards are there.",
 )
-def publish(store: Path, expect: int | None) -> None:
+@click.option(
+    "--materialize",
+    is_flag=True,
+    help="Keep the answers that are small, as hta-sql materialize does.",
+)
+def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
     """Put the shards of a STORE together that `hta-sql ingest --shard I/N` has read.
 
     They become visible at once. Running it again changes nothing.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
 
-    with logged(verbose=False), hta_sql.publish(store, expect=expect) as opened:
+    with (
+        logged(verbose=False),
+        hta_sql.publish(store, expect=expect, materialize=materialize) as opened,
+    ):
         report = opened.published
     if report is None:
         return

@@ -21,12 +21,13 @@ from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import SHARDS, TABLES, Manifest, RankEntry, Store, manifest_or_empty
-from hta_sql.store.materialize import publish
+from hta_sql.store.materialize import keep_answers, publish
 from hta_sql.store.reports import IngestReport, PublishReport
 from hta_sql.store.shard_files import (
     Shard,
     check_shard,
     read_shards,
+    run_of_shard,
     shard_name,
     write_shard,
 )
@@ -106,6 +107,7 @@ def publish_shards(
     *,
     expect: int | None = None,
     lock_timeout: float = LOCK_TIMEOUT_S,
+    materialize: bool = False,
 ) -> PublishReport:
     """Merge the shards that are complete into the manifest; see :func:`hta_sql.publish`."""
     folder = store_folder(store)
@@ -133,6 +135,9 @@ def publish_shards(
                 publish(folder, manifest)
         for shard in complete:
             _forget(folder, shard)
+    if materialize:
+        published = {run_of_shard(name) for name in manifest.published}
+        keep_answers(folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout)
     failures = [failure for shard in new for failure in shard.failures]
     return PublishReport([shard.name for shard in new], missing, failures, len(manifest.entries))
 

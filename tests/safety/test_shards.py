@@ -137,6 +137,16 @@ def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
         hta_sql.ingest_shard(traces, store, shard=(0, 2))
 
 
+@pytest.mark.slow
+def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> None:
+    """Also when the shards were published before."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest_shard(traces, store, shard=(1, 1))
+    hta_sql.publish(store).close()
+    assert cli("publish", store, "--materialize").code == 0
+    assert "temporal_breakdown" in {kept.table for kept in read_manifest(store).kept}
+
+
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:
     """By size, and whatever the order in which the files are found."""
     files = []
