@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 import hta_sql
+from hta_sql.store import connection
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import RELATIVE_CATALOG
 
@@ -131,3 +132,13 @@ def test_a_question_about_one_run_reads_its_files_only(
             "1/80"
         }
         assert files_read(con, "FROM idle_gaps(runs := ['run7'], ranks := [2])") == {"1/80"}
+
+
+@pytest.mark.parametrize("setting", ["disabled_optimizers = 'no such step'", "no_such_setting = 1"])
+def test_an_engine_that_plans_otherwise(
+    store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    """A store opens also where the engine has no longer the step that is left out."""
+    monkeypatch.setattr(connection, "QUICKER_PLANS", f"SET {setting}")
+    with hta_sql.open(store) as opened:
+        assert len(opened.run("temporal_breakdown")) == 2

@@ -61,7 +61,7 @@ WITH
                 WHEN s.call_name IS NOT NULL THEN {'cause': 'runtime call', 'name': s.call_name}
             END AS second,
             lib.module_class(s.module_name) AS module
-        FROM lib.host_stretches(runs, ranks, '_waiting') AS s
+        FROM lib.host_stretches(runs, ranks, '_waiting', level = 'outermost operator') AS s
         JOIN query_table(parts) AS p ON p.part = s.part
         LEFT JOIN _launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
     ),
@@ -93,14 +93,19 @@ WITH
         FROM query_table(parts) AS p
         WHERE p.waits_for <> 'host'
     ),
-    -- A gap has up to two parts in a step, and many stretches.
+    -- A gap has up to two parts in a step, and many stretches. The longest and, of equals, its first event are one number:
+    -- to order by two costs as much again.
     _in_parts AS (
-        SELECT t.part, t.cause, t.role, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns, arg_max(t.event_id, (t.dur, -t.event_id)) AS event_id
+        SELECT
+            t.part, t.cause, t.role, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,
+            max(t.dur::HUGEINT << 63 | (9223372036854775807 - t.event_id)) AS longest
         FROM _told AS t
         GROUP BY ALL
     ),
     _in_steps AS (
-        SELECT i.*, p.run, p.rank, p.ts, unnest(p.in_steps) AS step
+        SELECT
+            i.*, (9223372036854775807 - (i.longest & 9223372036854775807))::BIGINT AS event_id,
+            p.run, p.rank, p.ts, unnest(p.in_steps) AS step
         FROM _in_parts AS i
         JOIN query_table(parts) AS p ON p.part = i.part
     ),

@@ -14,7 +14,9 @@ CREATE OR REPLACE MACRO lib.host_stretches(
     -- Ranks to include; NULL means every rank.
     ranks,
     -- Name of a relation with the columns of lib.idle_parts: times that do not overlap.
-    idle_spans
+    idle_spans,
+    -- Whether to look up the outermost operator.
+    with_outer_op
 ) AS TABLE
 -- Columns:
 --   part             BIGINT [1]   Number of the waiting time.
@@ -23,7 +25,7 @@ CREATE OR REPLACE MACRO lib.host_stretches(
 --   is_call          BOOLEAN      Whether that is a runtime call.
 --   is_loading       BOOLEAN      Whether a data loader is open.
 --   op_name          VARCHAR      Innermost operator; NULL if none is open, like what follows.
---   outer_op_name    VARCHAR      Outermost operator.
+--   outer_op_name    VARCHAR      Outermost operator; NULL where it is not looked up.
 --   call_name        VARCHAR      Runtime call.
 --   inner_name       VARCHAR      Innermost operator, annotation or frame.
 --   inner_kind       VARCHAR      Which of these it is: op, annotation, frame.
@@ -114,7 +116,7 @@ WITH
     -- All threads in one order: windows over the rows as they come need no sort of their own.
     _placed AS (
         SELECT o.*, row_number() OVER () AS nth, lag(o.lane) OVER () IS DISTINCT FROM o.lane AS is_first
-        FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.place, p.kind) AS o
+        FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.place) AS o
     ),
     -- The last of a kind so far, as the largest of place and number in one: last_value(… IGNORE NULLS) looks back over all
     -- rows of a thread on which the kind is rare, for each row.
@@ -127,7 +129,7 @@ WITH
             max(CASE WHEN p.is_first THEN p.nth << 32 END) OVER (ROWS UNBOUNDED PRECEDING) AS first,
             max(p.nth << 32 | p.part) OVER (ROWS UNBOUNDED PRECEDING) AS part,
             max(CASE WHEN p.kind = 'op' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS op,
-            max(CASE WHEN p.kind = 'op' AND p.is_outer THEN p.nth << 32 | p.outer_n END) OVER (ROWS UNBOUNDED PRECEDING) AS outer_op,
+            max(CASE WHEN with_outer_op AND p.kind = 'op' AND p.is_outer THEN p.nth << 32 | p.outer_n END) OVER (ROWS UNBOUNDED PRECEDING) AS outer_op,
             max(CASE WHEN p.kind = 'call' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS call,
             max(CASE WHEN p.kind = 'annotation' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS annotation,
             max(CASE WHEN p.kind = 'frame' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS frame,
@@ -161,12 +163,12 @@ SELECT
     s.innermost_n > 0 AND s.innermost_n = s.call_n AS is_call, s.loads > 0 AS is_loading,
     o.name AS op_name, u.name AS outer_op_name, c.name AS call_name,
     CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN o.name WHEN s.annotation_n THEN a.name ELSE f.name END AS inner_name,
-    CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN o.kind WHEN s.annotation_n THEN a.kind ELSE f.kind END AS inner_kind,
+    CASE s.inner_n WHEN 0 THEN NULL WHEN s.op_n THEN 'op' WHEN s.annotation_n THEN 'annotation' ELSE 'frame' END AS inner_kind,
     a.name AS annotation_name, f.name AS frame_name,
     lib.module_name(m.name) AS module_name
 FROM _stretches AS s
 LEFT JOIN _kept AS o ON o.n = s.op_n
-LEFT JOIN _kept AS u ON u.n = s.outer_n
+LEFT JOIN _kept AS u ON with_outer_op AND u.n = s.outer_n
 LEFT JOIN _kept AS c ON c.n = s.call_n
 LEFT JOIN _kept AS a ON a.n = s.annotation_n
 LEFT JOIN _kept AS f ON f.n = s.frame_n

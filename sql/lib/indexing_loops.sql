@@ -39,41 +39,71 @@ WITH
         UNION ALL
         SELECT p.run, p.rank, p.pid, p.tid, p.parent_id, p.event_id, p.ts, p.dur, p.name FROM python_calls AS p
     ),
-    _siblings AS (
+    _siblings AS MATERIALIZED (
         SELECT
-            p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, lib.frame_name(c.name) AS name,
+            p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.name,
             coalesce(lag(c.name) OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id), '') AS previous
         FROM _calls AS c
         JOIN _places AS p
             ON p.run = c.run AND p.rank = c.rank AND p.parent_id = coalesce(c.parent_id, -1)
             AND p.pid IS NOT DISTINCT FROM c.pid AND p.tid IS NOT DISTINCT FROM c.tid
     ),
-    -- A turn begins with each select, or with the first of several.
-    _marked AS (
-        SELECT
-            s.*, m.at_each,
-            count_if(s.name = 'aten::select' AND (m.at_each OR s.previous <> 'aten::select'))
-                OVER (PARTITION BY m.at_each, s.place ORDER BY s.ts, s.event_id) AS turn
+    -- A turn begins with each select, or with the first of several, where there are several.
+    _ways AS (
+        SELECT p.place, true AS at_each
+        FROM _places AS p
+        UNION ALL
+        SELECT DISTINCT s.place, false
         FROM _siblings AS s
-        CROSS JOIN (VALUES (true), (false)) AS m (at_each)
+        WHERE s.name = 'aten::select' AND s.previous = 'aten::select'
+    ),
+    _marked AS MATERIALIZED (
+        SELECT
+            s.*, w.at_each,
+            count_if(s.name = 'aten::select' AND (w.at_each OR s.previous <> 'aten::select'))
+                OVER (PARTITION BY w.at_each, s.place ORDER BY s.ts, s.event_id) AS turn
+        FROM _siblings AS s
+        JOIN _ways AS w ON w.place = s.place
+    ),
+    -- A turn goes on with all that the turn before did, so that it is no shorter: most are no loop by their lengths.
+    _lengths AS (
+        SELECT m.at_each, m.place, m.turn, count(*) AS length
+        FROM _marked AS m
+        WHERE m.turn > 0
+        GROUP BY m.at_each, m.place, m.turn
+    ),
+    _shrinking AS (
+        SELECT l.*, coalesce(l.length < lag(l.length) OVER (PARTITION BY l.at_each, l.place ORDER BY l.turn), true) AS is_first
+        FROM _lengths AS l
+    ),
+    _stretches AS (
+        SELECT s.*, count_if(s.is_first) OVER (PARTITION BY s.at_each, s.place ORDER BY s.turn) AS stretch
+        FROM _shrinking AS s
+    ),
+    _possible AS (
+        SELECT s.*
+        FROM _stretches AS s
+        QUALIFY
+            count(*) OVER (PARTITION BY s.at_each, s.place, s.stretch) >= 10
+            AND min(s.length) OVER (PARTITION BY s.at_each, s.place, s.stretch) <= 10
     ),
     _turns AS (
         SELECT
-            s.at_each, s.place, s.run, s.rank, s.turn, min(s.ts) AS ts, min(s.event_id) AS event_id,
-            list(s.name ORDER BY s.ts, s.event_id) AS names,
-            list(s.end_ts ORDER BY s.ts, s.event_id) AS ends
-        FROM _marked AS s
-        WHERE s.turn > 0
-        GROUP BY s.at_each, s.place, s.run, s.rank, s.turn
+            m.at_each, m.place, p.stretch, m.run, m.rank, m.turn, min(m.ts) AS ts, min(m.event_id) AS event_id,
+            list(lib.frame_name(m.name) ORDER BY m.ts, m.event_id) AS names,
+            list(m.end_ts ORDER BY m.ts, m.event_id) AS ends
+        FROM _marked AS m
+        JOIN _possible AS p ON p.at_each = m.at_each AND p.place = m.place AND p.turn = m.turn
+        GROUP BY m.at_each, m.place, p.stretch, m.run, m.rank, m.turn
     ),
     -- What comes behind a loop belongs to the last turn at first.
     _compared AS (
         SELECT t.*, coalesce(list_slice(t.names, 1, len(lag(t.names) OVER turns)) = lag(t.names) OVER turns, false) AS goes_on
         FROM _turns AS t
-        WINDOW turns AS (PARTITION BY t.at_each, t.place ORDER BY t.turn)
+        WINDOW turns AS (PARTITION BY t.at_each, t.place, t.stretch ORDER BY t.turn)
     ),
     _numbered AS (
-        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.at_each, c.place ORDER BY c.turn) AS loop
+        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.at_each, c.place, c.stretch ORDER BY c.turn) AS loop
         FROM _compared AS c
     ),
     _loops AS (
@@ -81,7 +111,7 @@ WITH
             n.run, n.rank, count(*) AS event_count, min(n.ts) AS ts, arg_min(n.event_id, n.turn) AS event_id, arg_min(n.names, n.turn) AS names,
             arg_max(n.ends, n.turn) AS ends
         FROM _numbered AS n
-        GROUP BY n.at_each, n.place, n.run, n.rank, n.loop
+        GROUP BY n.at_each, n.place, n.stretch, n.run, n.rank, n.loop
     )
 -- Where a turn has one select, both ways find the same.
 SELECT DISTINCT
