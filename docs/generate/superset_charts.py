@@ -7,6 +7,8 @@ from typing import Any
 
 Parameters = dict[str, Any]
 
+ALL_ROWS = 10_000
+
 PARTS = {
     "compute_us": "#0072B2",
     "exposed_transfer_us": "#D55E00",
@@ -219,11 +221,11 @@ OURS = {"slice_name", "dataset", "row", "width", "height"}
 def form_data(about: Parameters) -> Parameters:
     """The parameters of a chart, as its editor would save them."""
     rest = {key: value for key, value in about.items() if key not in OURS}
-    return {"adhoc_filters": [], "row_limit": 10_000, "color_scheme": "supersetColors", **rest}
+    return {"adhoc_filters": [], "row_limit": ALL_ROWS, "color_scheme": "supersetColors", **rest}
 
 
 def query(about: Parameters, choices: Parameters) -> Parameters:
-    """The query that the chart sends, with the lists that are chosen above it."""
+    """What the chart asks, with the lists that are chosen above it; where it shows the first rows, all."""
     taken = [one["name"] for one in FILTERS if about["dataset"] in one["takes"]]
     chosen = [
         {"col": name, "op": "IN", "val": values, "isExtra": True}
@@ -234,7 +236,7 @@ def query(about: Parameters, choices: Parameters) -> Parameters:
         {"col": one["subject"], "op": one["operator"], "val": one["comparator"]}
         for one in about.get("adhoc_filters", [])
     ]
-    asked: Parameters = {"row_limit": about.get("row_limit", 10_000), "filters": own + chosen}
+    asked: Parameters = {"row_limit": ALL_ROWS, "filters": own + chosen}
     if about.get("query_mode") == "raw":
         return asked | {"columns": about["all_columns"]}
     keys = [about["x_axis"]] if "x_axis" in about else about["groupby"]

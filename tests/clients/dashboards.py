@@ -31,7 +31,7 @@ def choices(store: TraceStore) -> list[Choices]:
     found = [{}, of_a_run, of_a_run | {"rank": [rank]}]
     found += [of_a_run | {"step": steps}, {"rank": [rank], "step": steps}] if steps else []
     found += [{"tag": tags}] if tags else []
-    return [*found, {"control_run": runs[-1:], "test_run": runs[:1]}]
+    return [*found, {"control_run": runs[-1:], "test_run": (runs[-2:-1] or runs)}]
 
 
 _TAGS = "SELECT tag, tag_value FROM run_tags ORDER BY ALL LIMIT 1"

@@ -10,6 +10,7 @@ for each name. With ``KEEP=1`` it goes on running until it is interrupted.
 import json
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -126,6 +127,7 @@ def chart_rows(api: Api, dataset: int, query: dict[str, Any]) -> list[dict[str, 
 
 def main(store: str, asked: str | None = None) -> None:
     """Do everything that a user would do by hand."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes too
     catalog = Path(store, "catalog.duckdb").resolve()
     questions = json.loads((HERE / "questions.json").read_text())
     charts = json.loads(Path(asked).read_text()) if asked else {}
