@@ -90,7 +90,7 @@ def write_database(folder: Path, ranks: int, collectives: int, *, numbered: bool
     with database(folder) as con:
         fill(con, {"gpu_ops": table})
         con.execute(
-            "COPY (SELECT * REPLACE (false AS is_suspect, 'communication' AS class, "
+            "COPY (SELECT * REPLACE (0 AS span, false AS is_suspect, 'communication' AS class, "
             "'metadata' AS class_source, 'ncclDevKernel_AllReduce' AS name, 0 AS device, "
             "false AS in_tail, 'allreduce' AS collective, 'Float' AS elem_type, "
             "1000000 AS in_elems, 1000000 AS out_elems) FROM stored.gpu_ops) "
@@ -101,12 +101,12 @@ def write_database(folder: Path, ranks: int, collectives: int, *, numbered: bool
         con.execute(f"CREATE VIEW stored.gpu_ops AS FROM '{path}'")
         con.execute(
             "INSERT INTO stored.ranks BY NAME SELECT 'job' AS run, i::INTEGER AS rank, "
-            "$end AS dur, 5 AS event_count, 'host' || i // 8 AS host_name FROM range($ranks) t(i)",
+            "0 AS span, $end AS dur, 5 AS event_count, 'host' || i // 8 AS host_name FROM range($ranks) t(i)",
             {"end": end, "ranks": ranks},
         )
         con.execute(
             "INSERT INTO stored.rank_scope BY NAME SELECT 'job' AS run, i::INTEGER AS rank, "
-            "0 AS offset_ns, false AS drops_last_step FROM range($ranks) t(i)",
+            "0 AS span, 0 AS offset_ns, false AS drops_last_step FROM range($ranks) t(i)",
             {"ranks": ranks},
         )
     return int(table.num_rows)

@@ -66,6 +66,11 @@ if TYPE_CHECKING:
     help="Time to wait for another ingest that is writing the store.",
 )
 @click.option(
+    "--join-spans",
+    is_flag=True,
+    help="Several files of a rank are one run: spans of schedule(repeat=2).",
+)
+@click.option(
     "--materialize",
     is_flag=True,
     help="Keep the answers that are small, as hta-sql materialize does.",
@@ -86,6 +91,7 @@ def ingest(
     shard: tuple[int, int] | None,
     executor: str,
     lock_timeout: float,
+    join_spans: bool,
     materialize: bool,
     verbose: bool,
 ) -> None:
@@ -93,7 +99,7 @@ def ingest(
 
     TRACES are files, folders (searched recursively), globs or fsspec URLs; .json, .json.gz or
     .json.zst. All of one call are one run, as the ranks of one job are; a second file of a rank is
-    a further capture, NAME-capture2. Jobs to compare are read one call each: hta-sql ingest FOLDER
+    a further capture, NAME-capture2, or with --join-spans a span of the same run. Jobs to compare are read one call each: hta-sql ingest FOLDER
     --run NAME -o STORE. Files that the store already holds and that did not
     change are skipped. Nothing is visible to readers before all of it is. Traces of Ascend devices
     (trace_view.json) and MindSpore's cluster data (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv
@@ -121,6 +127,7 @@ def ingest(
             "executor": pool,
             "progress": progress,
             "lock_timeout": lock_timeout,
+            "join_spans": join_spans,
             "materialize": materialize,
         }
         if shard:
@@ -161,7 +168,9 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     results = report.results
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
-    what = "rank" if len(report.runs) < 2 else "trace"  # a rank has one in each run
+    # A rank has one in each run, and one for each span of it.
+    has_spans = any(entry.span for entry in (*results, *report.unchanged))
+    what = "trace" if len(report.runs) > 1 or has_spans else "rank"
     parts = []
     if results:
         parts.append(f"Read {counted(len(results), what)}, {events:,} events in {seconds:.1f} s")

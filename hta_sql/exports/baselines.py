@@ -19,7 +19,7 @@ from hta_sql.errors import ParameterError, StoreError, nearest
 from hta_sql.store.edits import BASELINES
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.manifest import in_order, read_manifest
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -71,7 +71,7 @@ def content_digest(store: TraceStore, run: str) -> str:
             entry.quarantined,
             entry.options.get("kernel_classes", ""),
         ]
-        for entry in sorted(entries, key=lambda entry: entry.rank)
+        for entry in sorted(entries, key=in_order)
     ]
     times = [list(row) for row in store.sql(_TIMES, {"run": run}).rows()]
     return hashlib.sha256(json.dumps([told, times]).encode()).hexdigest()

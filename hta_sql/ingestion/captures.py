@@ -13,8 +13,8 @@ from hta_sql.words import rank_spans
 log = logging.getLogger(__name__)
 
 
-def number_captures(found: list[TraceFile]) -> list[TraceFile]:
-    """Number the files of each rank in order of time: the n-th ones of all ranks are one run."""
+def number_captures(found: list[TraceFile], *, join_spans: bool = False) -> list[TraceFile]:
+    """Number the files of each rank in order of time: the n-th ones of all ranks belong together."""
     by_rank: dict[int, list[TraceFile]] = defaultdict(list)
     for file in sorted(found, key=lambda file: (file.start_ns, file.path)):
         by_rank[file.rank].append(file)
@@ -27,7 +27,7 @@ def number_captures(found: list[TraceFile]) -> list[TraceFile]:
             _captures([file.start_ns for file in files], starts), files, strict=True
         )
     ]
-    if len(longest) > 1:
+    if len(longest) > 1 and not join_spans:
         _warn_of_captures(by_rank)
     return sorted(numbered, key=lambda file: (file.capture, file.rank))
 
@@ -59,8 +59,8 @@ def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
     more = f" (and so have ranks {rank_spans(others)})" if others else ""
     log.warning(
         "Rank %d has %d files%s. Each is a capture of its own, such as the spans of "
-        "torch.profiler.schedule(repeat=2), and becomes a run; in order of time NAME, NAME-capture2 "
-        "...: %s.",
+        "torch.profiler.schedule(repeat=2), and becomes a run (with --join-spans they are one); in order "
+        "of time NAME, NAME-capture2 ...: %s.",
         rank,
         len(files),
         more,

@@ -52,6 +52,7 @@ def discover(
     ranks: Iterable[int] | None = None,
     rank_regex: str | None = None,
     look: Peek | None = None,
+    join_spans: bool = False,
 ) -> list[TraceFile]:
     """Find the traces and their ranks.
 
@@ -61,6 +62,7 @@ def discover(
         ranks: Keep only these ranks.
         rank_regex: Finds the rank in a file name; its first group is the rank.
         look: Used in place of :func:`peek`; it may know a file without reading it.
+        join_spans: Captures are to be one run: nobody has to be told that there are several.
 
     Returns:
         The traces sorted by capture and rank. Several files of one rank are
@@ -77,7 +79,7 @@ def discover(
     else:
         clusters, paths = _split(list_trace_paths(traces))
         found = _by_ladder(paths, _compiled(rank_regex), look, beside=len(clusters)) + clusters
-    found = number_captures(found)
+    found = number_captures(found, join_spans=join_spans)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
     if ranks is None:
         return found

@@ -16,7 +16,7 @@ from hta_sql.errors import TraceError, TraceNotFoundError
 from hta_sql.ingestion.mindspore import cluster_file, parts_of_rank
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.library.definitions import definitions
-from hta_sql.store.manifest import Fingerprint, RankEntry
+from hta_sql.store.manifest import Fingerprint, RankEntry, in_order
 from hta_sql.traces.peek import Stated, peek
 
 ENDS_BYTES = 64 << 10
@@ -116,12 +116,12 @@ class KnownTraces:
         self.options = ingest_options(kernel_classes)
         self._fingerprints: dict[str, Fingerprint] = {}
         self._by_source: dict[str, RankEntry] = {}
-        self._by_rank: dict[tuple[str, int], RankEntry] = {}
+        self._by_rank: dict[tuple[str, int, int], RankEntry] = {}
 
     def learn(self, entries: Iterable[RankEntry]) -> None:
         """Take over what a manifest says; later entries go before earlier ones."""
         for entry in entries:
-            self._by_rank[entry.run, entry.rank] = entry
+            self._by_rank[in_order(entry)] = entry
             if entry.rank_source in _FOUND_IN_FILE:
                 self._by_source[entry.source] = entry
 
@@ -140,9 +140,9 @@ class KnownTraces:
         start_ns = entry.start_ns or 0
         return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
 
-    def current(self, run: str, file: TraceFile) -> RankEntry | None:
+    def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace that is in the store as it would be ingested now."""
-        entry = self._by_rank.get((run, file.rank))
+        entry = self._by_rank.get((run, file.rank, span))
         is_current = (
             entry is not None
             and entry.source == file.path

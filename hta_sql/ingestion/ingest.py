@@ -8,6 +8,7 @@ from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, task_of
 from hta_sql.ingestion.publish import entry_of, settle
 from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Failure, raise_failures, run_jobs
+from hta_sql.ingestion.spans import check_spans
 from hta_sql.store.edits import tag_runs
 from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.locks import store_lock
@@ -35,8 +36,8 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
             read, failures = _read_and_publish(task, plan, manifest)
         raise_failures(failures, len(plan.todo) + len(plan.unchanged))
     if task.tags and not read:
-        tag_runs(task.folder, plan.runs(task.run), task.tags, lock_timeout=options.lock_timeout)
-    report = IngestReport(read, plan.unchanged, plan.runs(task.run))
+        tag_runs(task.folder, plan.runs(task), task.tags, lock_timeout=options.lock_timeout)
+    report = IngestReport(read, plan.unchanged, plan.runs(task))
     if options.materialize:
         keep_answers(task.folder, runs=report.runs, lock_timeout=options.lock_timeout)
     return report
@@ -56,8 +57,9 @@ def _read_and_publish(
         warn_of_mixed_clocks(results)
         entries = [entry_of(result, task.known.options) for result in results]
         if entries:
-            settle(folder, entries)
             now = manifest.with_entries(entries)
-            tagged = set(plan.runs(task.run)).intersection(now.runs())
+            check_spans(now.entries)
+            settle(folder, entries)
+            tagged = set(plan.runs(task)).intersection(now.runs())
             publish(folder, now.with_tags(tagged, task.tags))
     return entries, failures

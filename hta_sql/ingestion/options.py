@@ -47,6 +47,7 @@ class IngestOptions:
         executor: Any ``concurrent.futures.Executor`` to run the ranks on.
         progress: Called after each rank with (result, ranks done, ranks to do).
         lock_timeout: Time to wait for another ingest that is writing the store [s].
+        join_spans: Several files of a rank are spans of one run; default: each is a run of its own.
         materialize: Keep, beside the tables, the answers that are small; not of a shard.
     """
 
@@ -65,6 +66,7 @@ class IngestOptions:
     executor: Executor | None = None
     progress: Callable[[RankResult, int, int], None] | None = None
     lock_timeout: float = LOCK_TIMEOUT_S
+    join_spans: bool = False
     materialize: bool = False
 
 

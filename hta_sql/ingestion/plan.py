@@ -34,6 +34,12 @@ class Task:
     known: KnownTraces
     tags: dict[str, str]
 
+    def place_of(self, file: TraceFile) -> tuple[str, int]:
+        """Say which run a trace belongs to, and which span of its rank it is there."""
+        if self.options.join_spans:
+            return self.run, file.capture
+        return run_of_capture(self.run, file.capture), 0
+
 
 def task_of(options: IngestOptions) -> Task:
     """Name the run, and take the traces and ranks: they are looked at several times.
@@ -65,9 +71,9 @@ class Plan:
     todo: list[TraceFile] = field(default_factory=list)
     unchanged: list[RankEntry] = field(default_factory=list)
 
-    def runs(self, name: str) -> list[str]:
+    def runs(self, task: Task) -> list[str]:
         """List the runs that the traces are."""
-        return sorted({run_of_capture(name, file.capture) for file in self.found})
+        return sorted({task.place_of(file)[0] for file in self.found})
 
 
 def plan_ingest(task: Task, manifest: Manifest) -> Plan:
@@ -76,7 +82,11 @@ def plan_ingest(task: Task, manifest: Manifest) -> Plan:
     _forget_listings(task.traces)
     options = task.options
     found = discover(
-        task.traces, ranks=task.ranks, rank_regex=options.rank_regex, look=task.known.look
+        task.traces,
+        ranks=task.ranks,
+        rank_regex=options.rank_regex,
+        look=task.known.look,
+        join_spans=options.join_spans,
     )
     return compared(found, task)
 
@@ -103,7 +113,7 @@ def compared(found: list[TraceFile], task: Task) -> Plan:
     """Sort traces into those to be read and those that are in the store already."""
     plan = Plan(found)
     for file in found:
-        entry = task.known.current(run_of_capture(task.run, file.capture), file)
+        entry = task.known.current(*task.place_of(file), file)
         if entry and not task.options.force:
             plan.unchanged.append(entry)
         else:
@@ -120,7 +130,7 @@ def rank_jobs(
     jobs = [
         RankJob(
             path=file.path,
-            run=run_of_capture(task.run, file.capture),
+            run=run,
             rank=file.rank,
             rank_source=file.rank_source,
             tables=task.folder.path(TABLES),
@@ -130,9 +140,11 @@ def rank_jobs(
             strict=options.strict,
             process=file.stated.process if file.stated else None,
             end_ns=file.stated.end_ns if file.stated else None,
+            span=span,
             writer=writer,
         )
         for file in files
+        for run, span in [task.place_of(file)]
     ]
     return jobs, plan
 

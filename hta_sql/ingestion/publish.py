@@ -41,6 +41,7 @@ def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
         end_ns=job.end_ns,
         ingested_ns=time.time_ns(),
         facts=result.facts,
+        span=job.span,
     )
 
 

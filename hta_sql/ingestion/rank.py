@@ -36,6 +36,9 @@ from hta_sql.traces.source import max_unpacked_bytes, open_trace
 
 log = logging.getLogger(__name__)
 
+SPAN_BITS = 32
+"""Event ids of a span begin at its number times two to this: no file has so many events."""
+
 MAX_READS = 3
 """A file that changes whenever it is read is still being written."""
 
@@ -63,6 +66,8 @@ class RankJob:
     strict: bool = False
     process: str | None = None
     end_ns: int | None = None
+    span: int = 0
+    """Which recording of the rank: its event ids begin at a place of their own."""
     writer: str = ""
     """Beginning of the names of its files: whose they are until a manifest names them."""
 
@@ -145,10 +150,12 @@ def _staged(
     """Read the events of a trace; returns their number by table, and the metadata beside them."""
     if cluster_file(job.path):
         return stage_events(con, None), {}
-    limit = max_unpacked_bytes(job.path)
+    limit, first_id = max_unpacked_bytes(job.path), job.span << SPAN_BITS
     reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful)
     with reader.stream:
-        staged = stage_events(con, reader, strict=job.strict, threads=job.threads)
+        staged = stage_events(
+            con, reader, strict=job.strict, threads=job.threads, first_event_id=first_id
+        )
         events = adopt_ascend_events(con, staged)
     return events, reader.metadata
 

@@ -16,6 +16,7 @@ from hta_sql.ingestion.publish import entry_of, settle
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Progress, raise_failures, run_jobs
+from hta_sql.ingestion.spans import check_spans
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.leftovers import remove_leftovers
@@ -68,7 +69,7 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
         done.save()
     raise_failures(failures, len(mine.todo) + len(mine.unchanged))
     read = [entry_of(result, known.options) for result in results]
-    return IngestReport(read, mine.unchanged, mine.runs(task.run))
+    return IngestReport(read, mine.unchanged, mine.runs(task))
 
 
 class _Progress:
@@ -163,6 +164,7 @@ def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:
     entries: list[RankEntry] = [entry for shard in shards for entry in shard.entries]
     names = {shard.name: shard.digest for shard in shards}
     merged = manifest.with_entries(entries)
+    check_spans(merged.entries)
     for shard in shards:
         merged = merged.with_tags({entry.run for entry in shard.entries}, shard.tags)
     return replace(merged, published={**manifest.published, **names})

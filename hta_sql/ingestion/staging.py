@@ -81,6 +81,7 @@ def stage_events(
     *,
     strict: bool = False,
     threads: int = 1,
+    first_event_id: int = 0,
 ) -> Counter[str]:
     """Parse a trace into staged tables.
 
@@ -89,6 +90,7 @@ def stage_events(
         reader: The trace; None makes the tables of a trace without events.
         strict: Refuse the trace at the first event that has to be repaired or left out.
         threads: Fill so many tables at once.
+        first_event_id: Id of the first event; the others follow.
 
     Returns:
         Number of events by the table that they went to, those that were lost included.
@@ -111,7 +113,12 @@ def stage_events(
             break
         batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
         events += _stage_batch(
-            con, batch, reader, events.total(), is_first=number == 0, threads=threads
+            con,
+            batch,
+            reader,
+            first_event_id + events.total(),
+            is_first=number == 0,
+            threads=threads,
         )
         if strict:
             _refuse_flaws(con, reader)

@@ -164,7 +164,9 @@ def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> Non
     """Create the schemas, and what the views of the library read: tables without rows."""
     for schema in ("stored", "lib", "derived", "kept"):
         con.execute(sqltext.create_schema(schema))
-    _create_empty(con, "stored", stored_columns())
+    # Which recording of the rank a row is of: no file says it, the view over the files does.
+    stored = {table: kinds | {"span": "INTEGER"} for table, kinds in stored_columns().items()}
+    _create_empty(con, "stored", stored)
     _create_empty(con, "derived", library.derived_columns())
     _create_empty(con, "kept", {name: columns_of(a) for name, a in answers(library).items()})
     con.execute(argument_columns())
@@ -182,6 +184,7 @@ def _create_empty(con: duckdb.DuckDBPyConnection, schema: str, columns: Columns)
 RANK_SCOPE = {
     "run": "VARCHAR",
     "rank": "INTEGER",
+    "span": "INTEGER",
     "offset_ns": "BIGINT",
     "drops_last_step": "BOOLEAN",
     "missing_columns": "VARCHAR",

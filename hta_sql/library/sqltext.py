@@ -55,7 +55,7 @@ def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def parquet_view(
-    table: str, columns: Mapping[str, str], parts: Iterable[tuple[Mapping[str, str], Iterable[str]]]
+    table: str, columns: Mapping[str, str], parts: Iterable[tuple[dict[str, str], list[str], int]]
 ) -> str:
     """Build the view of a stored table, of the Parquet files of its ranks.
 
@@ -66,13 +66,14 @@ def parquet_view(
     Args:
         table: Name of the table.
         columns: Column ─▶ type of the view.
-        parts: Of files that are alike: column ─▶ type in them, and their paths.
+        parts: Of files that are alike: column ─▶ type in them, their paths, and the span that they are of.
     """
     selects = [
-        f"SELECT {', '.join(_as_today(name, kind, had.get(name)) for name, kind in columns.items())}\n"
+        f"SELECT {', '.join(_as_today(name, kind, had.get(name)) for name, kind in columns.items())}, "
+        f"{span:d}::INTEGER AS span\n"
         f"FROM read_parquet({literal_list(paths)}, hive_partitioning = true, "
         "hive_types = {'run': VARCHAR, 'rank': INTEGER})"
-        for had, paths in parts
+        for had, paths, span in parts
     ]
     return f"CREATE OR REPLACE VIEW stored.{identifier(table)} AS\n" + "\nUNION ALL\n".join(selects)
 

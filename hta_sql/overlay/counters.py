@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hta_sql.errors import ParameterError, RankError
+from hta_sql.errors import ParameterError
+from hta_sql.overlay.source import source_of
 from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.events import trace_event
 from hta_sql.traces.output import output_path
@@ -19,12 +20,6 @@ SUFFIX = "_with_counters"
 """Ingest leaves files alone whose names contain it."""
 
 _BATCH_ROWS = 10_000
-
-_SOURCE = """
-SELECT source, event_count, first_ts - offset_ns
-FROM ranks
-WHERE run = $run AND rank = $rank
-"""
 
 
 def write_counters(
@@ -51,15 +46,12 @@ def write_counters(
 
     Raises:
         RankError: No such rank in the run.
-        ParameterError: No such series.
+        ParameterError: No such series, or the rank has several files.
         TraceError: The trace is gone or has changed, or the result cannot be written.
     """
     if unknown := sorted(set(series) - set(SERIES)):
         raise ParameterError(f"No series {unknown[0]!r}; there are: {', '.join(SERIES)}.")
-    found = store.sql(_SOURCE, {"run": run, "rank": rank}).rows()
-    if not found:
-        raise RankError(f"No rank {rank} in run {run!r}; it has: {store.ranks(run)}.")
-    source, event_count, zero = found[0]
+    source = source_of(store, run, rank)
     tables = {
         name: store.run(
             SERIES[name],
@@ -74,10 +66,10 @@ def write_counters(
         for name, table in tables.items():
             for batch in table.to_batches(_BATCH_ROWS):
                 for row in batch.to_pylist():
-                    yield from _EVENTS[name](row, zero)
+                    yield from _EVENTS[name](row, source.zero_ns)
 
-    target = output_path(source, suffix=suffix, folder=output_dir)
-    return rewrite_trace(source, target, events, expect_events=event_count)
+    target = output_path(source.path, suffix=suffix, folder=output_dir)
+    return rewrite_trace(source.path, target, events, expect_events=source.event_count)
 
 
 def _queue_event(row: dict[str, Any], zero: int) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from hta_sql.overlay.source import source_of
 from hta_sql.traces.events import Event, trace_event
 from hta_sql.traces.output import output_path
 from hta_sql.traces.rewriting import Rewritten, rewrite_trace
@@ -43,22 +44,18 @@ def overlay_critical_path(
         What was written, and where.
 
     Raises:
+        ParameterError: The rank has several files.
         TraceError: The trace has changed since it was ingested, or the folder cannot be written.
         TraceNotFoundError: The trace is gone.
     """
-    of_rank = {"run": graph.run, "rank": graph.rank}
-    ((source, event_count, to_file),) = store.sql(
-        "SELECT source, event_count, first_ts - offset_ns FROM ranks "
-        "WHERE run = $run AND rank = $rank",
-        of_rank,
-    ).rows()
-    marking = _Marking(graph, edges, to_file or 0, only_critical=only_critical)
+    source = source_of(store, graph.run, graph.rank)
+    marking = _Marking(graph, edges, source.zero_ns, only_critical=only_critical)
     return rewrite_trace(
-        source,
-        output_path(source, prefix="overlaid_critical_path_", folder=folder),
+        source.path,
+        output_path(source.path, prefix="overlaid_critical_path_", folder=folder),
         marking.arrows,
         marking,
-        expect_events=event_count,
+        expect_events=source.event_count,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from hta_sql.overlay.source import source_of
 from hta_sql.traces.events import Event, Json, trace_event
 from hta_sql.traces.output import output_path
 from hta_sql.traces.rewriting import Rewritten, rewrite_trace
@@ -45,13 +46,12 @@ def overlay_sequences(
         What was written, and where.
 
     Raises:
+        ParameterError: The rank has several files.
         TraceError: The trace has changed since it was ingested, or the folder cannot be written.
         TraceNotFoundError: The trace is gone.
     """
     of_rank = {"run": run, "rank": rank}
-    ((source, event_count, first_ts),) = store.sql(
-        "SELECT source, event_count, first_ts FROM ranks WHERE run = $run AND rank = $rank", of_rank
-    ).rows()
+    source = source_of(store, run, rank)
     names: list[str] = []
     if compress:
         rows = store.sql(
@@ -60,13 +60,13 @@ def overlay_sequences(
             of_rank,
         )
         names = [name for (name,) in rows.rows()]
-    marking = _Marking(events, patterns, names if compress else None, first_ts or 0)
+    marking = _Marking(events, patterns, names if compress else None, source.first_ts)
     return rewrite_trace(
-        source,
-        output_path(source, prefix="overlaid_", folder=folder),
+        source.path,
+        output_path(source.path, prefix="overlaid_", folder=folder),
         marking.extra_events,
         marking,
-        expect_events=event_count,
+        expect_events=source.event_count,
     )
 
 

@@ -287,7 +287,7 @@ def put_tables(
         con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
     for name, parts in tables.items():
         located = [
-            (part.columns, part.paths if relative else map(folder.path, part.paths))
+            (part.columns, part.paths if relative else [*map(folder.path, part.paths)], part.span)
             for part in parts
         ]
         if located:

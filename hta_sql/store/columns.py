@@ -30,10 +30,11 @@ LOSSLESS = {
 
 @dataclass(frozen=True)
 class Part:
-    """Files of one table that have the same columns; their paths are relative to the store."""
+    """Files of one table and span that have the same columns; their paths are relative to the store."""
 
     columns: dict[str, str]
     paths: list[str]
+    span: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,14 @@ class StoredFiles:
     """Runs of which there are files that are gone or broken."""
 
     def parts(self, table: str) -> list[Part]:
-        """List the files of a table, those with the same columns together."""
-        found: dict[tuple[tuple[str, str], ...], Part] = {}
+        """List the files of a table, those of a span with the same columns together."""
+        found: dict[tuple[object, ...], Part] = {}
         for entry in self.manifest.entries:
             if table in entry.files:
                 columns = self.manifest.schemas[entry.schema][table] | FROM_PATH
-                part = found.setdefault(tuple(columns.items()), Part(columns, []))
+                part = found.setdefault(
+                    (entry.span, *columns.items()), Part(columns, [], entry.span)
+                )
                 part.paths.append(entry.files[table]["path"])
         return list(found.values())
 

@@ -289,7 +289,9 @@ class Connection(Closing):
             con.execute(QUICKER_PLANS)
         if filesystem := self._folder.filesystem():
             con.register_filesystem(filesystem)
-        scope = con.execute("SELECT run, rank FROM stored.rank_scope ORDER BY ALL").fetchall()
+        scope = con.execute(
+            "SELECT DISTINCT run, rank FROM stored.rank_scope ORDER BY ALL"
+        ).fetchall()
         listed = con.execute("SELECT name, list(run) FROM stored.kept_answers GROUP BY name")
         kept = {name: set(runs) for name, runs in listed.fetchall()}
         self._warn_of_runs_left_out(con)

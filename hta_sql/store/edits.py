@@ -23,7 +23,7 @@ from hta_sql.store.derived import kept_columns
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, read_manifest
+from hta_sql.store.manifest import TABLES, Manifest, RankEntry, Store, in_order, read_manifest
 from hta_sql.store.materialize import publish
 from hta_sql.store.runs import check_run_name
 from hta_sql.store.shard_files import read_shards, run_of_shard
@@ -148,7 +148,7 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
                 folder.copy(file["path"], other.files[table]["path"])
         now = replace(
             manifest,
-            entries=sorted(entries, key=lambda entry: (entry.run, entry.rank)),
+            entries=sorted(entries, key=in_order),
             kept=[kept for kept in manifest.kept if kept.run != run],
             tags={name if of == run else of: tags for of, tags in manifest.tags.items()},
             published={

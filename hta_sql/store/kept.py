@@ -51,7 +51,7 @@ def _known_of(entry: RankEntry) -> tuple[object, ...]:
     """Say all that rows of a rank may hang on: its files, and what makes up its line of rank_scope."""
     files = sorted(file["path"] for file in entry.files.values())
     changed = entry.options.get("definitions") != definitions()
-    return entry.rank, files, entry.start_ns, entry.step_names, entry.schema, changed
+    return entry.rank, entry.span, files, entry.start_ns, entry.step_names, entry.schema, changed
 
 
 def kept_tables(

@@ -19,6 +19,7 @@ from hta_sql._version import __version__
 from hta_sql.errors import StoreNotFoundError, StoreVersionError
 from hta_sql.library.files import Columns, columns_digest, stored_columns
 from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.runs import first_capture
 
 MANIFEST = "manifest.json"
 CATALOG = "catalog.duckdb"
@@ -71,6 +72,8 @@ class RankEntry:
     """When it was read, as Unix time; None of stores that were made before it was noted."""
     facts: dict[str, Any] | None = None
     """What the view ``runs`` says of it: the columns of sql/readers/rank_facts.sql."""
+    span: int = 0
+    """Which recording of the rank: of several that are one run, in order of time."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +110,20 @@ class Manifest:
     """Run ─▶ what its users say of it: tag ─▶ value."""
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
-        """Add entries; an entry of the same run and rank is replaced.
+        """Add entries; an entry of the same run, rank and span is replaced.
 
-        What was computed from all ranks of their runs goes.
+        So is that of the same file in another capture of the run: spans that were runs of their own
+        and are one now, or the other way round. What was computed from all ranks of their runs goes.
         """
-        replaced = {(entry.run, entry.rank) for entry in new}
-        kept = [entry for entry in self.entries if (entry.run, entry.rank) not in replaced]
-        entries = sorted([*kept, *new], key=lambda entry: (entry.run, entry.rank))
+        replaced = set(map(in_order, new)) | set(map(_in_captures, new))
+        kept: list[RankEntry] = []
         runs = {entry.run for entry in new}
+        for entry in self.entries:
+            if in_order(entry) in replaced or _in_captures(entry) in replaced:
+                runs.add(entry.run)
+            else:
+                kept.append(entry)
+        entries = sorted([*kept, *new], key=in_order)
         still = [table for table in self.kept if table.run not in runs]
         return replace(self, entries=entries, kept=still, writer=__version__)
 
@@ -148,6 +157,16 @@ class Manifest:
     def runs(self) -> list[str]:
         """List the runs."""
         return sorted({entry.run for entry in self.entries})
+
+
+def in_order(entry: RankEntry) -> tuple[str, int, int]:
+    """Say what an entry is of, which is the order of entries, too."""
+    return entry.run, entry.rank, entry.span
+
+
+def _in_captures(entry: RankEntry) -> tuple[str, int, str]:
+    """Say what an entry is of, whichever capture or span of its run."""
+    return first_capture(entry.run), entry.rank, entry.source
 
 
 def read_manifest(store: Store) -> Manifest:

@@ -39,7 +39,7 @@ def sizes(con: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> list[Siz
         values: Parameters of the question.
     """
     found = con.execute(
-        "SELECT run, rank, event_count FROM stored.rank_scope ORDER BY run, rank"
+        "SELECT run, rank, sum(event_count) FROM stored.rank_scope GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     runs, ranks = values.get("runs"), values.get("ranks")
     return [

@@ -12,6 +12,7 @@ from hta_sql.traces import TraceNames
 
 _ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]+")
+_CAPTURE = re.compile(r"-capture\d+$")
 _TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst)?$")
 
 
@@ -54,6 +55,11 @@ def _common_folder(paths: list[str]) -> str:
 def run_of_capture(name: str, capture: int) -> str:
     """Name the run of the n-th capture: several captures of one rank are several runs."""
     return name if capture == 0 else f"{name}-capture{capture + 1}"
+
+
+def first_capture(run: str) -> str:
+    """Name the run whose first capture has the same traces: what :func:`run_of_capture` was given."""
+    return _CAPTURE.sub("", run)
 
 
 def is_unix_time(start_ns: int) -> bool:

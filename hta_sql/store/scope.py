@@ -18,7 +18,7 @@ from hta_sql.library.definitions import definitions
 from hta_sql.library.files import reader_sql, stored_columns
 from hta_sql.store.columns import StoredFiles, stored_files
 from hta_sql.store.files import StoreFolder
-from hta_sql.store.manifest import Manifest, RankEntry
+from hta_sql.store.manifest import Manifest, RankEntry, in_order
 from hta_sql.store.runs import is_unix_time
 
 Facts = dict[str, Any]
@@ -49,25 +49,36 @@ def described(manifest: Manifest, folder: StoreFolder) -> Manifest:
     lacking = [entry for entry in manifest.entries if entry.facts is None]
     if not lacking or not folder.local:
         return manifest
-    files = stored_files(replace(manifest, entries=lacking), folder)
+    found = {
+        (*rank, span): facts
+        for span in {entry.span for entry in lacking}
+        for rank, facts in _facts([e for e in lacking if e.span == span], manifest, folder).items()
+    }
+    return replace(
+        manifest,
+        entries=[
+            replace(entry, facts=found.get(in_order(entry), entry.facts))
+            for entry in manifest.entries
+        ],
+    )
+
+
+def _facts(
+    entries: list[RankEntry], manifest: Manifest, folder: StoreFolder
+) -> dict[tuple[str, int], Facts]:
+    """Look into the files of entries of one span."""
+    files = stored_files(replace(manifest, entries=entries), folder)
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         con.execute(sqltext.create_schema("stored"))
         for table in DESCRIBING:
             columns = stored_columns()[table]
-            parts = [(p.columns, map(folder.path, p.paths)) for p in files.parts(table)]
+            parts = [(p.columns, [*map(folder.path, p.paths)], p.span) for p in files.parts(table)]
             if parts:
                 con.execute(sqltext.parquet_view(table, columns, parts))
             else:
                 con.execute(sqltext.values_view(f"stored.{table}", columns, []))
             con.table(f"stored.{table}").create_view(f"described_{table}")
-        found = dict(facts_of(con))
-    return replace(
-        manifest,
-        entries=[
-            replace(entry, facts=found.get((entry.run, entry.rank), entry.facts))
-            for entry in manifest.entries
-        ],
-    )
+        return dict(facts_of(con))
 
 
 def run_tags(manifest: Manifest) -> str:
@@ -86,12 +97,12 @@ def rank_scope(files: StoredFiles) -> str:
     their own, or they would lie half a century before the others.
     """
     starts: dict[tuple[str, bool], int] = {}
-    steps: dict[str, set[str]] = {}
+    steps: dict[tuple[str, int], set[str]] = {}
     for entry in files.manifest.entries:
         if entry.start_ns is not None:
             clock = (entry.run, is_unix_time(entry.start_ns))
             starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
-        steps.setdefault(entry.run, set()).update(entry.step_names)
+        steps.setdefault((entry.run, entry.span), set()).update(entry.step_names)
     return sqltext.values(
         RANK_SCOPE, [_row(files, entry, starts, steps) for entry in files.manifest.entries]
     )
@@ -101,13 +112,14 @@ def _row(
     files: StoredFiles,
     entry: RankEntry,
     starts: Mapping[tuple[str, bool], int],
-    steps: Mapping[str, set[str]],
+    steps: Mapping[tuple[str, int], set[str]],
 ) -> list[Any]:
     """List what is known of a rank, in the order of the columns."""
     known: Facts = {
         **(entry.facts or {}),
         "run": entry.run,
         "rank": entry.rank,
+        "span": entry.span,
         "offset_ns": 0,
         "drops_last_step": False,
         "missing_columns": ", ".join(files.missing(entry)) or None,
@@ -115,11 +127,11 @@ def _row(
         "start_ns": entry.start_ns,
         "ingested_ns": entry.ingested_ns,
         "event_count": entry.event_count,
-        "step_count": len(steps[entry.run]),
+        "step_count": len(steps[entry.run, entry.span]),
         "size_bytes": sum(file["bytes"] for file in entry.files.values()),
     }
     if entry.start_ns is not None:
         unix = is_unix_time(entry.start_ns)
         known["offset_ns"] = entry.start_ns - starts[entry.run, unix]
-        known["drops_last_step"] = len(steps[entry.run]) >= 2
+        known["drops_last_step"] = len(steps[entry.run, entry.span]) >= 2
     return [known.get(column) for column in RANK_SCOPE]

@@ -21,11 +21,11 @@ WITH
         FROM lib.collective_calls(runs) AS c
     ),
     labels AS MATERIALIZED (
-        SELECT l.*, dense_rank() OVER (ORDER BY l.run, l.channel_id) AS lane_id
+        SELECT l.*, dense_rank() OVER (ORDER BY l.run, l.span, l.channel_id) AS lane_id
         FROM lib.collective_channels('labelled_calls') AS l
     ),
     labelled AS MATERIALIZED (
-        SELECT c.run, c.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id
+        SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id
         FROM lib.collective_calls(runs) AS c
         JOIN labels AS l ON l.label_id = c.label_id
     ),
@@ -54,24 +54,24 @@ WITH
     ),
     channels AS MATERIALIZED (
         SELECT
-            l.lane_id, l.run, any_value(l.channel_id) AS channel_id, any_value(l.channel) AS channel_text,
+            l.lane_id, l.run, any_value(l.span) AS span, any_value(l.channel_id) AS channel_id, any_value(l.channel) AS channel_text,
             max(l.member_ranks) AS member_ranks, max(l.full_pg_name) AS full_pg_name,
             bool_or(l.is_p2p) AS is_p2p, bool_or(l.is_known) AS is_known, count(DISTINCT l.rank) AS rank_count
         FROM labels AS l
         GROUP BY l.lane_id, l.run
     ),
     starts AS (
-        SELECT l.run, l.rank, min(l.ts) AS first_ts FROM labelled AS l GROUP BY l.run, l.rank
+        SELECT l.run, l.rank, l.span, min(l.ts) AS first_ts FROM labelled AS l GROUP BY l.run, l.rank, l.span
     ),
     keyed AS (
         SELECT
-            c.run, i.lane_id, i.rank, i.event_id, i.ts, i.end_ts, m.number, m.nth, m.method, c.rank_count,
+            c.run, c.span, i.lane_id, i.rank, i.event_id, i.ts, i.end_ts, m.number, m.nth, m.method, c.rank_count,
             -- The rank's first collective in the capture: why it came when it did was not seen.
             i.ts = s.first_ts AS is_first
         FROM items AS i
         JOIN lib.matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.place = i.place
         JOIN channels AS c ON c.lane_id = i.lane_id
-        JOIN starts AS s ON s.run = c.run AND s.rank = i.rank
+        JOIN starts AS s ON s.run = c.run AND s.rank = i.rank AND s.span = c.span
     ),
     instances AS (
         SELECT
@@ -82,7 +82,7 @@ WITH
     ),
     matched AS MATERIALIZED (
         SELECT
-            k.run, k.lane_id, k.rank, k.event_id, k.ts, k.end_ts, k.number, k.nth, k.method, k.rank_count,
+            k.run, k.span, k.lane_id, k.rank, k.event_id, k.ts, k.end_ts, k.number, k.nth, k.method, k.rank_count,
             i.collective_id, i.found_count, i.is_startup,
             i.found_count = k.rank_count AND k.rank_count > 1 AND NOT i.is_startup AS is_usable
         FROM keyed AS k
@@ -98,7 +98,7 @@ WITH
             c.domain AS clock_domain,
             CASE WHEN c.is_applied THEN round(c.estimate_ns + c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_ns
         FROM matched AS m
-        JOIN clocks AS c ON c.run = m.run AND c.rank = m.rank
+        JOIN clocks AS c ON c.run = m.run AND c.rank = m.rank AND c.span = m.span
     ),
     gathered AS MATERIALIZED (
         SELECT
@@ -130,7 +130,7 @@ WITH
         GROUP BY g.lane_id
     )
 SELECT
-    c.run, c.rank, c.event_id, c.collective_id,
+    c.run, c.rank, c.span, c.event_id, c.collective_id,
     a.collective, a.told_by, a.pg_name, a.pg_desc, a.pg_ranks, a.group_size, a.elem_type, a.in_elems, a.out_elems,
     a.in_split_sizes, a.out_split_sizes, a.seq, a.src_rank, a.dst_rank,
     a.on_host, a.device, a.stream, a.step, a.in_last_step, a.op_id, a.module_id, a.ts, a.dur,
@@ -157,5 +157,5 @@ JOIN lib.collective_calls(runs) AS a ON a.run = c.run AND a.rank = c.rank AND a.
 JOIN channels AS n ON n.lane_id = c.lane_id
 JOIN gathered AS g ON g.run = c.run AND g.collective_id = c.collective_id
 JOIN tolerances AS t ON t.lane_id = c.lane_id
-JOIN clocks AS k ON k.run = c.run AND k.rank = c.rank
+JOIN clocks AS k ON k.run = c.run AND k.rank = c.rank AND k.span = c.span
 LEFT JOIN shifts AS s ON s.lane_id = c.lane_id AND s.rank = c.rank

@@ -16,97 +16,97 @@ CREATE OR REPLACE MACRO derived.step_parts_v1(
 WITH
     parts AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_estimate_ns, m.clock_drift,
+            m.run, m.rank, m.span, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_estimate_ns, m.clock_drift,
             m.clock_mid_ts,
             coalesce(m.wait_ns, 0) AS waited,
             m.is_complete AND NOT m.is_loose AND NOT m.is_p2p AS is_meeting
         FROM lib.swept_collectives(runs, NULL) AS m
     ),
     known AS MATERIALIZED (
-        SELECT k.run, k.rank, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
-        FROM ranks AS k
+        SELECT k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
+        FROM rank_spans AS k
         WHERE k.event_count > 0 AND lib.wanted(runs, k.run)
     ),
     stepped AS MATERIALIZED (
-        SELECT s.run, s.rank, s.step, s.ts, s.ts + s.dur AS end_ts, s.is_last
+        SELECT s.run, s.rank, s.span, s.step, s.ts, s.ts + s.dur AS end_ts, s.is_last
         FROM steps AS s
         WHERE lib.wanted(runs, s.run)
     ),
     meetings AS (
-        SELECT p.run, p.rank, min(p.end_ns) AS first_end, max(p.end_ns) AS last_end
+        SELECT p.run, p.rank, p.span, min(p.end_ns) AS first_end, max(p.end_ns) AS last_end
         FROM parts AS p
         WHERE p.is_meeting
-        GROUP BY p.run, p.rank
+        GROUP BY p.run, p.rank, p.span
     ),
     -- What a rank waits less in there it computes, copies or idles more.
     common AS (
-        SELECT m.run, max(m.first_end) AS from_ns, min(m.last_end) AS to_ns
+        SELECT m.run, m.span, max(m.first_end) AS from_ns, min(m.last_end) AS to_ns
         FROM meetings AS m
-        GROUP BY m.run
+        GROUP BY m.run, m.span
         HAVING max(m.first_end) < min(m.last_end)
     ),
     clocks AS (
         SELECT DISTINCT
-            p.run, p.rank, p.clock_mid_ts,
+            p.run, p.rank, p.span, p.clock_mid_ts,
             CASE WHEN p.clock_is_applied THEN p.clock_estimate_ns ELSE 0 END AS ahead_ns,
             CASE WHEN p.clock_is_applied THEN p.clock_drift ELSE 0 END AS drift
         FROM parts AS p
     ),
     windows AS MATERIALIZED (
-        SELECT s.run, s.rank, s.step, s.is_last, false AS is_common, s.ts, s.end_ts FROM stepped AS s
+        SELECT s.run, s.rank, s.span, s.step, s.is_last, false AS is_common, s.ts, s.end_ts FROM stepped AS s
         UNION ALL
-        SELECT k.run, k.rank, NULL, false, false, k.ts, k.end_ts
+        SELECT k.run, k.rank, k.span, NULL, false, false, k.ts, k.end_ts
         FROM known AS k
-        WHERE NOT EXISTS (FROM stepped AS s WHERE s.run = k.run AND s.rank = k.rank)
+        WHERE NOT EXISTS (FROM stepped AS s WHERE s.run = k.run AND s.rank = k.rank AND s.span = k.span)
         UNION ALL
         -- In the rank's own time.
         SELECT
-            m.run, m.rank, NULL, false, true,
+            m.run, m.rank, m.span, NULL, false, true,
             c.from_ns + round(k.ahead_ns + k.drift * (c.from_ns - k.clock_mid_ts))::BIGINT,
             c.to_ns + round(k.ahead_ns + k.drift * (c.to_ns - k.clock_mid_ts))::BIGINT
         FROM meetings AS m
-        JOIN common AS c ON c.run = m.run
-        JOIN clocks AS k ON k.run = m.run AND k.rank = m.rank
+        JOIN common AS c ON c.run = m.run AND c.span = m.span
+        JOIN clocks AS k ON k.run = m.run AND k.rank = m.rank AND k.span = m.span
     ),
     pieces AS (
-        SELECT g.run, g.rank, CASE g.class WHEN 'computation' THEN 1 ELSE 1::BIGINT << 40 END::DOUBLE AS unit, g.ts, g.ts + g.dur AS end_ts
+        SELECT g.run, g.rank, g.span, CASE g.class WHEN 'computation' THEN 1 ELSE 1::BIGINT << 40 END::DOUBLE AS unit, g.ts, g.ts + g.dur AS end_ts
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
         UNION ALL
-        SELECT p.run, p.rank, 1 << 30, p.ts, p.ts + p.waited FROM parts AS p WHERE p.waited > 0
+        SELECT p.run, p.rank, p.span, 1 << 30, p.ts, p.ts + p.waited FROM parts AS p WHERE p.waited > 0
         UNION ALL
-        SELECT p.run, p.rank, CASE WHEN p.found_count > 1 THEN 1 << 10 ELSE 1 << 20 END, p.ts + p.waited, p.end_ts
+        SELECT p.run, p.rank, p.span, CASE WHEN p.found_count > 1 THEN 1 << 10 ELSE 1 << 20 END, p.ts + p.waited, p.end_ts
         FROM parts AS p
         WHERE p.end_ts > p.ts + p.waited
     ),
     -- A counter of ten bits for each kind, in one number: a running sum of whole numbers below 2^53 is exact.
     bounds AS (
-        SELECT p.run, p.rank, p.ts AS at_ts, p.unit, 0 AS is_bound FROM pieces AS p
+        SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.unit, 0 AS is_bound FROM pieces AS p
         UNION ALL
-        SELECT p.run, p.rank, p.end_ts, -p.unit, 0 FROM pieces AS p
+        SELECT p.run, p.rank, p.span, p.end_ts, -p.unit, 0 FROM pieces AS p
         UNION ALL
-        SELECT w.run, w.rank, w.ts, 0, 1 FROM windows AS w
+        SELECT w.run, w.rank, w.span, w.ts, 0, 1 FROM windows AS w
         UNION ALL
-        SELECT w.run, w.rank, w.end_ts, 0, 1 FROM windows AS w
+        SELECT w.run, w.rank, w.span, w.end_ts, 0, 1 FROM windows AS w
     ),
     changes AS (
-        SELECT b.run, b.rank, b.at_ts, sum(b.unit) AS change, max(b.is_bound)::DOUBLE AS is_bound
+        SELECT b.run, b.rank, b.span, b.at_ts, sum(b.unit) AS change, max(b.is_bound)::DOUBLE AS is_bound
         FROM bounds AS b
-        GROUP BY b.run, b.rank, b.at_ts
+        GROUP BY b.run, b.rank, b.span, b.at_ts
     ),
     segments AS (
         SELECT
-            c.run, c.rank, c.at_ts,
+            c.run, c.rank, c.span, c.at_ts,
             lead(c.at_ts) OVER sweep AS next_ts,
             (sum(c.change) OVER sweep)::BIGINT AS running,
             -- Between which bounds of windows it lies.
             (sum(c.is_bound) OVER sweep)::BIGINT AS place
         FROM changes AS c
-        WINDOW sweep AS (PARTITION BY c.run, c.rank ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
+        WINDOW sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
     ),
     told AS (
         SELECT
-            s.run, s.rank, s.at_ts, s.next_ts, s.place, s.next_ts - s.at_ts AS ns,
+            s.run, s.rank, s.span, s.at_ts, s.next_ts, s.place, s.next_ts - s.at_ts AS ns,
             CASE
                 WHEN s.running & 1023 > 0 THEN 1
                 WHEN (s.running >> 10) & 1023 > 0 THEN 2
@@ -120,7 +120,7 @@ WITH
     -- What lies between two bounds, which are few.
     places AS (
         SELECT
-            t.run, t.rank, t.place, min(t.at_ts) AS from_ts,
+            t.run, t.rank, t.span, t.place, min(t.at_ts) AS from_ts,
             sum(CASE WHEN t.part = 1 THEN t.ns ELSE 0 END)::BIGINT AS compute_ns,
             sum(CASE WHEN t.part IN (2, 3) THEN t.ns ELSE 0 END)::BIGINT AS transfer_ns,
             sum(CASE WHEN t.part = 3 THEN t.ns ELSE 0 END)::BIGINT AS unmatched_ns,
@@ -130,11 +130,11 @@ WITH
             max(CASE WHEN t.part > 0 THEN t.next_ts END) AS busy_to
         FROM told AS t
         WHERE t.place > 0
-        GROUP BY t.run, t.rank, t.place
+        GROUP BY t.run, t.rank, t.span, t.place
     ),
     marks AS MATERIALIZED (
         SELECT
-            p.run, p.rank, p.from_ts,
+            p.run, p.rank, p.span, p.from_ts,
             coalesce(sum(p.compute_ns) OVER earlier, 0)::BIGINT AS compute_ns,
             coalesce(sum(p.transfer_ns) OVER earlier, 0)::BIGINT AS transfer_ns,
             coalesce(sum(p.unmatched_ns) OVER earlier, 0)::BIGINT AS unmatched_ns,
@@ -144,12 +144,12 @@ WITH
             min(p.busy_from) OVER later AS busy_from
         FROM places AS p
         WINDOW
-            earlier AS (PARTITION BY p.run, p.rank ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-            later AS (PARTITION BY p.run, p.rank ORDER BY p.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+            earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
     ),
     measured AS (
         SELECT
-            w.run, w.rank, w.step, w.is_last, w.is_common, w.ts, w.end_ts - w.ts AS step_ns,
+            w.run, w.rank, w.span, w.step, w.is_last, w.is_common, w.ts, w.end_ts - w.ts AS step_ns,
             b.compute_ns - a.compute_ns AS compute_ns,
             b.transfer_ns - a.transfer_ns AS exposed_transfer_ns,
             b.unmatched_ns - a.unmatched_ns AS exposed_unmatched_ns,
@@ -159,11 +159,11 @@ WITH
             least(coalesce(a.busy_from, w.end_ts), w.end_ts) - w.ts AS idle_before_ns,
             CASE WHEN a.busy_from < w.end_ts THEN w.end_ts - least(w.end_ts, b.busy_to) ELSE 0 END AS idle_after_ns
         FROM windows AS w
-        JOIN marks AS a ON a.run = w.run AND a.rank = w.rank AND a.from_ts = w.ts
-        JOIN marks AS b ON b.run = w.run AND b.rank = w.rank AND b.from_ts = w.end_ts
+        JOIN marks AS a ON a.run = w.run AND a.rank = w.rank AND a.span = w.span AND a.from_ts = w.ts
+        JOIN marks AS b ON b.run = w.run AND b.rank = w.rank AND b.span = w.span AND b.from_ts = w.end_ts
     )
 SELECT
-    m.run, m.rank, m.step, m.is_last, m.is_common, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,
+    m.run, m.rank, m.span, m.step, m.is_last, m.is_common, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,
     m.exposed_wait_ns, m.exposed_memory_ns, m.idle_before_ns,
     m.step_ns - m.compute_ns - m.exposed_transfer_ns - m.exposed_wait_ns - m.exposed_memory_ns - m.idle_before_ns - m.idle_after_ns
         AS idle_between_ns,

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib.advice_conv_bias(
 WITH
     _layers AS (
         SELECT
-            c.run, c.rank, c.pid, c.tid, coalesce(c.parent_op_id, -1) AS parent_op_id, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.name,
+            c.run, c.rank, c.span, c.pid, c.tid, coalesce(c.parent_op_id, -1) AS parent_op_id, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.name,
             json_extract_string(c.input_dims, CASE WHEN c.name = 'aten::batch_norm' THEN '$[0][1]' ELSE '$[2][0]' END) AS channels
         FROM cpu_ops AS c
         WHERE
@@ -32,7 +32,7 @@ WITH
     _next AS (
         SELECT n.*, lead({'name': n.name, 'channels': n.channels, 'ts': n.ts}) OVER beside AS behind
         FROM _layers AS n
-        WINDOW beside AS (PARTITION BY n.run, n.rank, n.pid, n.tid, n.parent_op_id ORDER BY n.ts, n.event_id)
+        WINDOW beside AS (PARTITION BY n.run, n.rank, n.span, n.pid, n.tid, n.parent_op_id ORDER BY n.ts, n.event_id)
     ),
     _pairs AS MATERIALIZED (
         SELECT n.run, n.rank, n.pid, n.tid, n.parent_op_id, n.event_id, n.ts, n.end_ts, n.behind.ts AS norm_ts

@@ -20,6 +20,7 @@ CREATE OR REPLACE MACRO lib.clock_estimates(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
+--   span         INTEGER         Recording of the rank.
 --   domain       VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
 --   root_rank    INTEGER         Rank whose clock counts.
 --   estimate_ns  DOUBLE [ns]     How far the clock is ahead of that of the root, in the middle of the capture.
@@ -29,36 +30,36 @@ CREATE OR REPLACE MACRO lib.clock_estimates(
 --   end_count    BIGINT [count]  Ends that the estimate stands on.
 --   is_applied   BOOLEAN         More than three times the spread, or drifting: taken off.
 WITH RECURSIVE
-    _spans AS (
-        SELECT m.run, min(m.end_ts) AS from_ts, max(m.end_ts) - min(m.end_ts) AS span
+    _extents AS (
+        SELECT m.run, m.span, min(m.end_ts) AS from_ts, max(m.end_ts) - min(m.end_ts) AS extent
         FROM query_table(matched_items) AS m
-        GROUP BY m.run
+        GROUP BY m.run, m.span
     ),
     _pairs AS MATERIALIZED (
         SELECT
-            m.run, s.ref_rank, m.rank,
-            b.end_ts - p.from_ts - p.span // 2 AS at_ns,
+            m.run, m.span, s.ref_rank, m.rank,
+            b.end_ts - p.from_ts - p.extent // 2 AS at_ns,
             m.end_ts - b.end_ts AS difference,
-            3 * (b.end_ts - p.from_ts) // (p.span + 1) AS third
+            3 * (b.end_ts - p.from_ts) // (p.extent + 1) AS third
         FROM query_table(matched_items) AS m
         JOIN query_table(shift_items) AS s ON s.lane_id = m.lane_id AND s.rank = m.rank AND s.rank <> s.ref_rank AND s.score < 7000
         JOIN query_table(matched_items) AS b ON b.lane_id = m.lane_id AND b.number = m.number AND b.nth = m.nth AND b.rank = s.ref_rank
-        JOIN _spans AS p ON p.run = m.run
+        JOIN _extents AS p ON p.run = m.run AND p.span = m.span
         WHERE m.is_usable
     ),
     _thirds AS (
         SELECT
-            p.run, p.ref_rank, p.rank, count(*) AS n,
+            p.run, p.span, p.ref_rank, p.rank, count(*) AS n,
             median(p.difference) FILTER (p.third = 2) - median(p.difference) FILTER (p.third = 0) AS change,
             median(p.at_ns) FILTER (p.third = 2) - median(p.at_ns) FILTER (p.third = 0) AS apart,
             greatest(mad(p.difference) FILTER (p.third = 0), mad(p.difference) FILTER (p.third = 2)) AS scatter,
             least(count(*) FILTER (p.third = 0), count(*) FILTER (p.third = 2)) AS low_n
         FROM _pairs AS p
-        GROUP BY p.run, p.ref_rank, p.rank
+        GROUP BY p.run, p.span, p.ref_rank, p.rank
     ),
     _drifts AS (
         SELECT
-            t.run, t.ref_rank, t.rank, t.n,
+            t.run, t.span, t.ref_rank, t.rank, t.n,
             CASE
                 WHEN t.low_n >= 5 AND abs(t.change) > 1000 AND abs(t.change) > 8 * t.scatter / sqrt(t.low_n) AND abs(t.change / t.apart) < 2e-4
                     THEN t.change / t.apart
@@ -67,29 +68,29 @@ WITH RECURSIVE
         FROM _thirds AS t
     ),
     _differences AS (
-        SELECT d.run, d.ref_rank, d.rank, d.n, d.drift, median(p.difference - d.drift * p.at_ns) AS difference
+        SELECT d.run, d.span, d.ref_rank, d.rank, d.n, d.drift, median(p.difference - d.drift * p.at_ns) AS difference
         FROM _drifts AS d
-        JOIN _pairs AS p ON p.run = d.run AND p.ref_rank = d.ref_rank AND p.rank = d.rank
-        GROUP BY d.run, d.ref_rank, d.rank, d.n, d.drift
+        JOIN _pairs AS p ON p.run = d.run AND p.span = d.span AND p.ref_rank = d.ref_rank AND p.rank = d.rank
+        GROUP BY d.run, d.span, d.ref_rank, d.rank, d.n, d.drift
     ),
     _edges AS MATERIALIZED (
-        SELECT d.run, d.ref_rank AS from_rank, d.rank AS to_rank, d.n, d.difference, d.drift FROM _differences AS d
+        SELECT d.run, d.span, d.ref_rank AS from_rank, d.rank AS to_rank, d.n, d.difference, d.drift FROM _differences AS d
         UNION ALL
-        SELECT d.run, d.rank, d.ref_rank, d.n, -d.difference, -d.drift FROM _differences AS d
+        SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift FROM _differences AS d
     ),
     -- The lowest rank that can be reached, and how far the clock is from its.
-    _reach(run, rank, root_rank, difference, drift) USING KEY (run, rank) AS (
-        SELECT k.run, k.rank, k.rank, 0::DOUBLE, 0::DOUBLE
-        FROM ranks AS k
+    _reach(run, span, rank, root_rank, difference, drift) USING KEY (run, span, rank) AS (
+        SELECT k.run, k.span, k.rank, k.rank, 0::DOUBLE, 0::DOUBLE
+        FROM rank_spans AS k
         WHERE lib.wanted(runs, k.run)
         UNION
         (
-            SELECT e.run, e.to_rank, r.root_rank, r.difference + e.difference, r.drift + e.drift
+            SELECT e.run, e.span, e.to_rank, r.root_rank, r.difference + e.difference, r.drift + e.drift
             FROM _reach AS r
-            JOIN _edges AS e ON e.run = r.run AND e.from_rank = r.rank
-            JOIN recurring._reach AS v ON v.run = e.run AND v.rank = e.to_rank
+            JOIN _edges AS e ON e.run = r.run AND e.span = r.span AND e.from_rank = r.rank
+            JOIN recurring._reach AS v ON v.run = e.run AND v.span = e.span AND v.rank = e.to_rank
             WHERE r.root_rank < v.root_rank
-            QUALIFY row_number() OVER (PARTITION BY e.run, e.to_rank ORDER BY r.root_rank, e.n DESC, e.from_rank) = 1
+            QUALIFY row_number() OVER (PARTITION BY e.run, e.span, e.to_rank ORDER BY r.root_rank, e.n DESC, e.from_rank) = 1
         )
     ),
     _hosts AS (
@@ -100,21 +101,21 @@ WITH RECURSIVE
     -- Ranks that no collective connects with the root of their host have their own difference.
     _pooled AS MATERIALIZED (
         SELECT
-            r.run, r.rank, r.root_rank, h.domain,
-            coalesce(s.from_ts + s.span // 2, 0) AS mid_ts,
+            r.run, r.span, r.rank, r.root_rank, h.domain,
+            coalesce(s.from_ts + s.extent // 2, 0) AS mid_ts,
             median(r.difference) OVER _domain AS difference,
             median(r.drift) OVER _domain AS drift
         FROM _reach AS r
         JOIN _hosts AS h ON h.run = r.run AND h.rank = r.rank
-        LEFT JOIN _spans AS s ON s.run = r.run
-        WINDOW _domain AS (PARTITION BY r.run, h.domain, r.root_rank)
+        LEFT JOIN _extents AS s ON s.run = r.run AND s.span = r.span
+        WINDOW _domain AS (PARTITION BY r.run, r.span, h.domain, r.root_rank)
     ),
     _corrected AS MATERIALIZED (
         SELECT
-            m.lane_id, m.number, m.nth, p.run, p.domain, p.root_rank,
+            m.lane_id, m.number, m.nth, p.run, p.span, p.domain, p.root_rank,
             round(m.end_ts - p.difference - p.drift * (m.end_ts - p.mid_ts))::BIGINT AS end_ts
         FROM query_table(matched_items) AS m
-        JOIN _pooled AS p ON p.run = m.run AND p.rank = m.rank
+        JOIN _pooled AS p ON p.run = m.run AND p.span = m.span AND p.rank = m.rank
         WHERE m.is_usable
     ),
     _middles AS (
@@ -123,13 +124,13 @@ WITH RECURSIVE
         GROUP BY c.lane_id, c.number, c.nth
     ),
     _residuals AS (
-        SELECT c.run, c.domain, c.root_rank, median(c.end_ts - m.end_ts) AS residual, mad(c.end_ts - m.end_ts) AS spread, count(*) AS n
+        SELECT c.run, c.span, c.domain, c.root_rank, median(c.end_ts - m.end_ts) AS residual, mad(c.end_ts - m.end_ts) AS spread, count(*) AS n
         FROM _corrected AS c
         JOIN _middles AS m ON m.lane_id = c.lane_id AND m.number = c.number AND m.nth = c.nth
-        GROUP BY c.run, c.domain, c.root_rank
+        GROUP BY c.run, c.span, c.domain, c.root_rank
     )
 SELECT
-    p.run, p.rank, p.domain, p.root_rank,
+    p.run, p.rank, p.span, p.domain, p.root_rank,
     p.difference + coalesce(r.residual, 0) AS estimate_ns,
     r.spread AS spread_ns,
     p.drift,
@@ -138,4 +139,4 @@ SELECT
     -- An offset that the scatter of ends explains is none.
     p.drift <> 0 OR abs(p.difference + coalesce(r.residual, 0)) > 3 * coalesce(r.spread, 0) AS is_applied
 FROM _pooled AS p
-LEFT JOIN _residuals AS r ON r.run = p.run AND r.domain = p.domain AND r.root_rank = p.root_rank
+LEFT JOIN _residuals AS r ON r.run = p.run AND r.span = p.span AND r.domain = p.domain AND r.root_rank = p.root_rank

@@ -10,22 +10,23 @@ CREATE OR REPLACE MACRO lib.clock_offsets(
 -- Columns:
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
+--   span      INTEGER      Recording of the rank.
 --   ahead_ns  DOUBLE [ns]  How far the clock is ahead in the middle of the capture; 0 where nothing is taken off.
 --   drift     DOUBLE [1]   Time that it gains in each unit of time; likewise.
 --   mid_ts    BIGINT [ns]  Middle of the capture.
 WITH
     _estimates AS (
         SELECT
-            m.run, m.rank,
+            m.run, m.rank, m.span,
             max(CASE WHEN m.clock_is_applied THEN m.clock_estimate_ns END) AS ahead_ns,
             max(CASE WHEN m.clock_is_applied THEN m.clock_drift END) AS drift,
             max(CASE WHEN m.clock_is_applied THEN m.clock_mid_ts END) AS mid_ts
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run)
-        GROUP BY m.run, m.rank
+        GROUP BY m.run, m.rank, m.span
     )
 SELECT
-    k.run AS run, k.rank AS rank, coalesce(e.ahead_ns, 0) AS ahead_ns, coalesce(e.drift, 0) AS drift, coalesce(e.mid_ts, 0) AS mid_ts
-FROM ranks AS k
-LEFT JOIN _estimates AS e ON e.run = k.run AND e.rank = k.rank
+    k.run AS run, k.rank AS rank, k.span AS span, coalesce(e.ahead_ns, 0) AS ahead_ns, coalesce(e.drift, 0) AS drift, coalesce(e.mid_ts, 0) AS mid_ts
+FROM rank_spans AS k
+LEFT JOIN _estimates AS e ON e.run = k.run AND e.rank = k.rank AND e.span = k.span
 WHERE lib.wanted(runs, k.run)

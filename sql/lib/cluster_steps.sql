@@ -45,7 +45,7 @@ SELECT
     p.run, p.rank, p.step, p.total_ns, p.iteration_interval_ns, p.forward_backward_ns, p.tail_ns, p.computation_ns,
     p.communication_alone_ns, p.receive_alone_ns, p.collective_alone_ns, p.stage_ns
 FROM lib.profiled_steps(runs, ranks) AS p
-JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+JOIN rank_spans AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
 WHERE
     lib.wanted(steps, p.step)
     AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))

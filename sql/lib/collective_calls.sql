@@ -13,6 +13,7 @@ CREATE OR REPLACE MACRO lib.collective_calls(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
+--   span             INTEGER         Recording of the rank.
 --   event_id         BIGINT          event_id of the kernel; of gloo, of the annotation.
 --   ts               BIGINT [ns]     Start since the run's first event.
 --   dur              BIGINT [ns]     Duration.
@@ -56,7 +57,7 @@ WITH
     ),
     _kernels AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.event_id, g.ts, g.dur, false AS on_host, g.device, g.stream, g.step, g.in_last_step, g.op_id, g.module_id,
+            g.run, g.rank, g.span, g.event_id, g.ts, g.dur, false AS on_host, g.device, g.stream, g.step, g.in_last_step, g.op_id, g.module_id,
             g.name AS kernel,
             CASE WHEN g.class_source = 'metadata' THEN g.collective END AS recorded,
             g.collective AS named,
@@ -78,7 +79,7 @@ WITH
         WHERE g.class = 'communication' AND NOT g.is_suspect AND lib.wanted(runs, g.run)
         UNION ALL BY NAME
         SELECT
-            c.run, c.rank, c.event_id, c.ts, c.dur, true AS on_host, c.step, c.in_last_step, c.op_id,
+            c.run, c.rank, c.span, c.event_id, c.ts, c.dur, true AS on_host, c.step, c.in_last_step, c.op_id,
             c.name AS kernel, c.collective AS op_collective, c.name AS op_name,
             c.pg_name, c.pg_desc, c.pg_ranks, c.group_size, c.elem_type, c.in_elems, c.src_rank, c.dst_rank
         FROM lib.gloo_calls(runs) AS c
@@ -121,10 +122,10 @@ WITH
         FROM _folded AS f
     )
 SELECT
-    k.run, k.rank, k.event_id, k.ts, k.dur, k.on_host, k.device, k.stream, k.step, k.in_last_step, k.op_id, k.module_id,
+    k.run, k.rank, k.span, k.event_id, k.ts, k.dur, k.on_host, k.device, k.stream, k.step, k.in_last_step, k.op_id, k.module_id,
     n.collective,
     hash((
-        k.run, k.rank, k.device, k.stream, k.pg_name, k.pg_ranks, k.group_size, k.src_rank, k.dst_rank,
+        k.run, k.rank, k.span, k.device, k.stream, k.pg_name, k.pg_ranks, k.group_size, k.src_rank, k.dst_rank,
         CASE WHEN n.collective IN ('send', 'recv') THEN n.collective END
     )) AS label_id,
     n.told_by, n.shape_id,

@@ -17,6 +17,7 @@ CREATE OR REPLACE MACRO lib.collective_channels(
 -- Columns:
 --   run           VARCHAR    Run name.
 --   rank          INTEGER    Rank of the process.
+--   span          INTEGER    Recording of the rank.
 --   label_id      UBIGINT    What tells the group, as lib.collective_calls numbers it.
 --   channel_id    BIGINT     Number of the channel, from 1 in each run.
 --   channel       VARCHAR    Its ranks, the pair, the group's name or the number of the stream.
@@ -27,7 +28,7 @@ CREATE OR REPLACE MACRO lib.collective_channels(
 WITH
     _labels AS (
         SELECT
-            c.label_id, any_value(c.run) AS run, any_value(c.rank) AS rank, any_value(c.on_host) AS on_host, any_value(c.device) AS device, any_value(c.stream) AS stream,
+            c.label_id, any_value(c.run) AS run, any_value(c.rank) AS rank, any_value(c.span) AS span, any_value(c.on_host) AS on_host, any_value(c.device) AS device, any_value(c.stream) AS stream,
             any_value(c.pg_name) AS pg_name, any_value(c.pg_ranks) AS pg_ranks, any_value(c.group_size) AS group_size,
             any_value(c.src_rank) AS src_rank, any_value(c.dst_rank) AS dst_rank,
             any_value(CASE WHEN c.collective IN ('send', 'recv') THEN c.collective END) AS collective
@@ -36,12 +37,12 @@ WITH
     ),
     _streams AS (
         SELECT
-            l.run, l.rank, l.device, l.stream,
+            l.run, l.rank, l.span, l.device, l.stream,
             count(DISTINCT (l.pg_name, l.pg_ranks)) FILTER (l.pg_name IS NOT NULL OR l.pg_ranks IS NOT NULL) = 1 AS is_one,
             any_value(l.pg_name) AS pg_name, any_value(l.pg_ranks) AS pg_ranks, max(l.group_size) AS group_size,
-            dense_rank() OVER (PARTITION BY l.run, l.rank, l.device ORDER BY l.stream) AS lane
+            dense_rank() OVER (PARTITION BY l.run, l.rank, l.span, l.device ORDER BY l.stream) AS lane
         FROM _labels AS l
-        GROUP BY l.run, l.rank, l.device, l.stream
+        GROUP BY l.run, l.rank, l.span, l.device, l.stream
     ),
     _filled AS (
         SELECT
@@ -51,7 +52,7 @@ WITH
             CASE WHEN l.pg_name IS NULL AND l.pg_ranks IS NULL AND s.is_one THEN s.group_size ELSE l.group_size END AS full_size
         FROM _labels AS l
         JOIN _streams AS s
-            ON s.run = l.run AND s.rank = l.rank AND s.device IS NOT DISTINCT FROM l.device AND s.stream IS NOT DISTINCT FROM l.stream
+            ON s.run = l.run AND s.rank = l.rank AND s.span = l.span AND s.device IS NOT DISTINCT FROM l.device AND s.stream IS NOT DISTINCT FROM l.stream
     ),
     _stated AS (
         SELECT p.run, p.pg_name, p.pg_size, min(p.pg_ranks) AS pg_ranks
@@ -63,7 +64,7 @@ WITH
     ),
     _texts AS (
         SELECT
-            f.run, f.full_name, f.full_text, f.full_size,
+            f.run, f.span, f.full_name, f.full_text, f.full_size,
             list_transform(regexp_extract_all(f.full_text, '\d+'), lambda x: x::INTEGER) AS head,
             list_transform(regexp_extract_all(any_value(s.pg_ranks), '\d+'), lambda x: x::INTEGER) AS stated,
             list_sort(list(DISTINCT f.rank)) AS reporters
@@ -93,7 +94,7 @@ WITH
             CASE WHEN f.dst_rank >= 0 THEN f.dst_rank WHEN f.collective = 'recv' AND f.src_rank >= 0 THEN f.rank END AS dst
         FROM _filled AS f
         LEFT JOIN _completed AS m
-            ON m.run = f.run AND m.full_name IS NOT DISTINCT FROM f.full_name
+            ON m.run = f.run AND m.span = f.span AND m.full_name IS NOT DISTINCT FROM f.full_name
             AND m.full_text IS NOT DISTINCT FROM f.full_text AND m.full_size IS NOT DISTINCT FROM f.full_size
     ),
     _pairs AS (
@@ -122,22 +123,22 @@ WITH
         FROM _pairs AS p
     ),
     _shared AS (
-        SELECT k.run, k.channel, k.full_name, count(DISTINCT k.rank) >= 2 AS is_shared
+        SELECT k.run, k.span, k.channel, k.full_name, count(DISTINCT k.rank) >= 2 AS is_shared
         FROM _keyed AS k
-        GROUP BY k.run, k.channel, k.full_name
+        GROUP BY k.run, k.span, k.channel, k.full_name
     ),
     _twins AS (
         SELECT
             k.*,
             CASE WHEN s.is_shared THEN k.full_name ELSE (
-                dense_rank() OVER (PARTITION BY k.run, k.rank, k.channel, s.is_shared ORDER BY try_cast(k.full_name AS BIGINT), k.full_name)
+                dense_rank() OVER (PARTITION BY k.run, k.rank, k.span, k.channel, s.is_shared ORDER BY try_cast(k.full_name AS BIGINT), k.full_name)
             )::VARCHAR END AS twin,
             coalesce(s.is_shared, false) AS is_shared
         FROM _keyed AS k
-        JOIN _shared AS s ON s.run = k.run AND s.channel = k.channel AND s.full_name IS NOT DISTINCT FROM k.full_name
+        JOIN _shared AS s ON s.run = k.run AND s.span = k.span AND s.channel = k.channel AND s.full_name IS NOT DISTINCT FROM k.full_name
     )
 SELECT
-    t.run, t.rank, t.label_id,
+    t.run, t.rank, t.span, t.label_id,
     dense_rank() OVER (PARTITION BY t.run ORDER BY t.channel, t.is_shared, t.twin) AS channel_id,
     t.channel,
     t.full_name AS full_pg_name,

@@ -21,6 +21,7 @@ CREATE OR REPLACE MACRO lib.compared_windows(
 -- Columns:
 --   run        VARCHAR      Run name.
 --   rank       INTEGER      Rank of the process.
+--   span       INTEGER      Recording of the rank.
 --   step       BIGINT       Profiler step; NULL for the whole of a trace without steps.
 --   window_no  BIGINT [1]   Number of the window in its rank, from 1 on.
 --   ts         BIGINT [ns]  Start.
@@ -28,19 +29,19 @@ CREATE OR REPLACE MACRO lib.compared_windows(
 --   step_ns    BIGINT [ns]  Duration of the step on the host.
 WITH
     _launched AS (
-        SELECT g.run, g.rank, g.step, min(g.ts) AS first_ts, max(g.ts + g.dur) AS last_end
+        SELECT g.run, g.rank, g.span, g.step, min(g.ts) AS first_ts, max(g.ts + g.dur) AS last_end
         FROM lib.scoped_gpu_ops(runs, NULL, NULL, true) AS g
         WHERE g.launch_id IS NOT NULL AND g.dur > 0
-        GROUP BY g.run, g.rank, g.step
+        GROUP BY g.run, g.rank, g.span, g.step
     ),
     _bounds AS (
         SELECT
-            p.run, p.rank, p.step, p.is_last, p.step_ns, p.ts, p.ts + p.step_ns AS host_end, o.first_ts, o.last_end,
+            p.run, p.rank, p.span, p.step, p.is_last, p.step_ns, p.ts, p.ts + p.step_ns AS host_end, o.first_ts, o.last_end,
             lead(p.ts) OVER following AS next_ts,
             lead(o.first_ts) OVER following AS next_first
         FROM lib.scoped_steps(runs, NULL, NULL, true) AS p
-        LEFT JOIN _launched AS o ON o.run = p.run AND o.rank = p.rank AND o.step = p.step
-        WINDOW following AS (PARTITION BY p.run, p.rank ORDER BY p.ts, p.step)
+        LEFT JOIN _launched AS o ON o.run = p.run AND o.rank = p.rank AND o.span = p.span AND o.step = p.step
+        WINDOW following AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.ts, p.step)
     ),
     _bordered AS (
         SELECT
@@ -50,21 +51,22 @@ WITH
         FROM _bounds AS b
     ),
     _usable AS (
-        SELECT b.run
+        SELECT b.run, b.span
         FROM _bordered AS b
         WHERE b.step IS NOT NULL
-        GROUP BY b.run
+        GROUP BY b.run, b.span
         HAVING count(DISTINCT b.step) > 1 AND bool_and(coalesce(b.device_end >= b.first_ts, false))
     )
 SELECT
     b.run,
     b.rank,
+    b.span,
     b.step,
     row_number() OVER (PARTITION BY b.run, b.rank ORDER BY b.ts, b.step) AS window_no,
     CASE WHEN u.run IS NOT NULL THEN b.first_ts ELSE b.ts END AS ts,
     CASE WHEN u.run IS NOT NULL THEN b.device_end ELSE b.cut_end END AS end_ts,
     b.step_ns
 FROM _bordered AS b
-JOIN ranks AS k ON k.run = b.run AND k.rank = b.rank
-LEFT JOIN _usable AS u ON u.run = b.run
+JOIN rank_spans AS k ON k.run = b.run AND k.rank = b.rank AND k.span = b.span
+LEFT JOIN _usable AS u ON u.run = b.run AND u.span = b.span
 WHERE lib.wanted(ranks, b.rank) AND lib.wanted(steps, b.step) AND (include_last_profiler_step OR NOT (b.is_last AND k.drops_last_step))

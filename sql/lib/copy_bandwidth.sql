@@ -31,26 +31,26 @@ WITH
         WHERE k.dur > 0
     ),
     _moves AS (
-        SELECT k.run, k.rank, k.device, k.name, k.ts AS move_ts, 1 AS sign, k.recorded_rate, k.computed_rate
+        SELECT k.run, k.rank, k.span, k.device, k.name, k.ts AS move_ts, 1 AS sign, k.recorded_rate, k.computed_rate
         FROM _copies AS k
         UNION ALL
-        SELECT k.run, k.rank, k.device, k.name, k.ts + k.dur, -1, k.recorded_rate, k.computed_rate
+        SELECT k.run, k.rank, k.span, k.device, k.name, k.ts + k.dur, -1, k.recorded_rate, k.computed_rate
         FROM _copies AS k
     ),
     _changes AS (
         SELECT
-            m.run, m.rank, m.device, m.name, m.move_ts,
+            m.run, m.rank, m.span, m.device, m.name, m.move_ts,
             sum(m.sign) AS running,
             sum(m.sign * m.recorded_rate) AS recorded,
             sum(m.sign) FILTER (m.recorded_rate IS NOT NULL) AS with_recorded,
             sum(m.sign * m.computed_rate) AS computed,
             sum(m.sign) FILTER (m.computed_rate IS NOT NULL) AS with_computed
         FROM _moves AS m
-        GROUP BY m.run, m.rank, m.device, m.name, m.move_ts
+        GROUP BY m.run, m.rank, m.span, m.device, m.name, m.move_ts
     ),
     _sums AS (
         SELECT
-            c.run, c.rank, c.device, c.name, c.move_ts,
+            c.run, c.rank, c.span, c.device, c.name, c.move_ts,
             sum(c.running) OVER _so_far AS running,
             sum(c.with_recorded) OVER _so_far AS with_recorded,
             sum(c.recorded) OVER _so_far AS recorded,
@@ -58,14 +58,14 @@ WITH
             sum(c.computed) OVER _so_far AS computed
         FROM _changes AS c
         WINDOW _so_far AS (
-            PARTITION BY c.run, c.rank, c.device, c.name ORDER BY c.move_ts ROWS UNBOUNDED PRECEDING
+            PARTITION BY c.run, c.rank, c.span, c.device, c.name ORDER BY c.move_ts ROWS UNBOUNDED PRECEDING
         )
     ),
     -- Nothing running is a bandwidth of 0; something of which nothing is recorded
     -- is unknown, and so is a sum that 64 bits cannot hold.
     _values AS (
         SELECT
-            s.run, s.rank, s.device, s.name, s.move_ts,
+            s.run, s.rank, s.span, s.device, s.name, s.move_ts,
             s.running::BIGINT AS running,
             TRY_CAST(CASE WHEN s.running = 0 THEN 0 WHEN s.with_recorded > 0 THEN s.recorded END AS BIGINT) AS recorded,
             TRY_CAST(CASE WHEN s.running = 0 THEN 0 WHEN s.with_computed > 0 THEN s.computed END AS BIGINT) AS computed
@@ -75,7 +75,7 @@ WITH
         SELECT
             v.*,
             lag(struct_pack(r := v.running, a := v.recorded, b := v.computed)) OVER (
-                PARTITION BY v.run, v.rank, v.device, v.name ORDER BY v.move_ts
+                PARTITION BY v.run, v.rank, v.span, v.device, v.name ORDER BY v.move_ts
             ) AS before
         FROM _values AS v
     )
@@ -85,7 +85,7 @@ SELECT
     p.device,
     p.name,
     p.move_ts AS ts,
-    lead(p.move_ts) OVER (PARTITION BY p.run, p.rank, p.device, p.name ORDER BY p.move_ts) - p.move_ts AS dur,
+    lead(p.move_ts) OVER (PARTITION BY p.run, p.rank, p.span, p.device, p.name ORDER BY p.move_ts) - p.move_ts AS dur,
     p.running AS running_count,
     p.recorded AS recorded_rate,
     p.computed AS computed_rate

@@ -22,6 +22,7 @@ CREATE OR REPLACE MACRO lib.copy_rates(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
+--   span           INTEGER         Recording of the rank.
 --   device         BIGINT          Device number.
 --   name           VARCHAR         Kind of copy.
 --   event_id       BIGINT          event_id of the copy.
@@ -44,6 +45,7 @@ WITH
 SELECT
     c.run,
     c.rank,
+    c.span,
     c.device,
     CASE
         WHEN c.kind = 'memset' OR starts_with(c.name, 'Memset') THEN 'Memset'

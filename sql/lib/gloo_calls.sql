@@ -15,6 +15,7 @@ CREATE OR REPLACE MACRO lib.gloo_calls(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
+--   span          INTEGER         Recording of the rank.
 --   event_id      BIGINT          event_id of the annotation.
 --   ts            BIGINT [ns]     Start since the run's first event.
 --   dur           BIGINT [ns]     Duration.
@@ -33,7 +34,7 @@ CREATE OR REPLACE MACRO lib.gloo_calls(
 --   dst_rank      BIGINT          Receiving rank of a point-to-point operation.
 WITH
     _calls AS MATERIALIZED (
-        SELECT a.run, a.rank, a.event_id, a.ts, a.dur, a.tid, a.step, a.in_last_step, a.parent_id, substr(a.name, 6) AS collective,
+        SELECT a.run, a.rank, a.span, a.event_id, a.ts, a.dur, a.tid, a.step, a.in_last_step, a.parent_id, substr(a.name, 6) AS collective,
             a.input_dims ->> '$[0]' AS dims, nullif(a.input_types ->> '$[0]', '') AS elem_type
         FROM annotations AS a
         WHERE starts_with(a.name, 'gloo:') AND NOT a.on_gpu AND lib.wanted(runs, a.run)
@@ -48,13 +49,13 @@ WITH
     ),
     _threads AS (
         SELECT
-            t.run, t.rank, t.tid,
-            row_number() OVER (PARTITION BY t.run, t.rank ORDER BY t.tid) AS place,
-            count(*) OVER (PARTITION BY t.run, t.rank) AS n
-        FROM (SELECT DISTINCT c.run, c.rank, c.tid FROM _calls AS c WHERE c.parent_id IS NULL) AS t
+            t.run, t.rank, t.span, t.tid,
+            row_number() OVER (PARTITION BY t.run, t.rank, t.span ORDER BY t.tid) AS place,
+            count(*) OVER (PARTITION BY t.run, t.rank, t.span) AS n
+        FROM (SELECT DISTINCT c.run, c.rank, c.span, c.tid FROM _calls AS c WHERE c.parent_id IS NULL) AS t
     )
 SELECT
-    c.run, c.rank, c.event_id, c.ts, c.dur, c.step, c.in_last_step, o.event_id AS op_id,
+    c.run, c.rank, c.span, c.event_id, c.ts, c.dur, c.step, c.in_last_step, o.event_id AS op_id,
     'gloo:' || c.collective || ' ' || coalesce(translate(c.dims, '0123456789', 'abcdefghij'), '') AS name,
     c.collective,
     g.pg_name, g.pg_desc, g.pg_ranks, g.pg_size AS group_size,
@@ -64,6 +65,6 @@ SELECT
     CASE WHEN g.n = 1 AND c.collective = 'recv' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS src_rank,
     CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS dst_rank
 FROM _calls AS c
-LEFT JOIN _threads AS t ON t.run = c.run AND t.rank = c.rank AND t.tid = c.tid
+LEFT JOIN _threads AS t ON t.run = c.run AND t.rank = c.rank AND t.span = c.span AND t.tid = c.tid
 LEFT JOIN _groups AS g ON g.run = c.run AND g.rank = c.rank AND (g.n = 1 OR (t.n = 2 * g.n AND (t.place - 1) // 2 + 1 = g.place))
 LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.parent_id

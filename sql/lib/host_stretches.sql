@@ -51,7 +51,7 @@ WITH
     _frames AS (
         SELECT p.run, p.rank, p.event_id, p.ts, p.dur, p.pid, p.tid, p.name, p.parent_module_id, coalesce(q.event_id, p.parent_id) AS parent_id
         FROM python_calls AS p
-        LEFT JOIN python_calls AS q ON q.run = p.run AND q.rank = p.rank AND q.python_id = p.python_parent_id
+        LEFT JOIN python_calls AS q ON q.run = p.run AND q.rank = p.rank AND q.span = p.span AND q.python_id = p.python_parent_id
         WHERE lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
     ),
     -- Parents are of the same kind; a module is one of its own beside being a frame.

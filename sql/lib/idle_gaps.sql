@@ -45,7 +45,7 @@ WITH
         -- What is on no stream leaves none idle.
         WHERE g.stream IS NOT NULL
         WINDOW _earlier AS (
-            PARTITION BY g.run, g.rank, g.device, g.stream
+            PARTITION BY g.run, g.rank, g.span, g.device, g.stream
             ORDER BY g.ts, g.dur, g.event_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         )

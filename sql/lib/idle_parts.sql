@@ -34,23 +34,23 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 --   in_steps    BIGINT[]     Steps that hold the part, which overlap at times; [NULL] in a trace without steps.
 WITH
     _windows AS MATERIALIZED (
-        SELECT p.run, p.rank, p.step, p.ts, p.ts + p.step_ns AS end_ts
+        SELECT p.run, p.rank, p.span, p.step, p.ts, p.ts + p.step_ns AS end_ts
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     _cuts AS MATERIALIZED (
-        SELECT w.run, w.rank, w.ts FROM _windows AS w
+        SELECT w.run, w.rank, w.span, w.ts FROM _windows AS w
         UNION
-        SELECT w.run, w.rank, w.end_ts FROM _windows AS w
+        SELECT w.run, w.rank, w.span, w.end_ts FROM _windows AS w
     ),
     -- What lies between two cuts is in the same steps.
     _places AS (
-        SELECT c.run, c.rank, c.ts, list(w.step ORDER BY w.ts, w.step) AS steps
+        SELECT c.run, c.rank, c.span, c.ts, list(w.step ORDER BY w.ts, w.step) AS steps
         FROM _cuts AS c
-        JOIN _windows AS w ON w.run = c.run AND w.rank = c.rank AND w.ts <= c.ts AND w.end_ts > c.ts
-        GROUP BY c.run, c.rank, c.ts
+        JOIN _windows AS w ON w.run = c.run AND w.rank = c.rank AND w.span = c.span AND w.ts <= c.ts AND w.end_ts > c.ts
+        GROUP BY c.run, c.rank, c.span, c.ts
     ),
     _ops AS MATERIALIZED (
-        SELECT g.run, g.rank, g.ts, g.ts + g.dur AS end_ts, g.event_id, g.launch_id, g.launch_ts + g.launch_dur AS launch_end
+        SELECT g.run, g.rank, g.span, g.ts, g.ts + g.dur AS end_ts, g.event_id, g.launch_id, g.launch_ts + g.launch_dur AS launch_end
         FROM gpu_ops AS g
         WHERE
             g.class IN ('computation', 'communication', 'memory')
@@ -59,55 +59,55 @@ WITH
     -- Of operations that start at once the first of the sweep.
     _behind AS (
         SELECT
-            c.run, c.rank, c.ts,
+            c.run, c.rank, c.span, c.ts,
             arg_min({'id': o.event_id, 'launch_id': o.launch_id, 'launch_end': o.launch_end}, (o.end_ts, o.event_id)) AS next_op
         FROM _cuts AS c
-        ASOF JOIN _ops AS n ON n.run = c.run AND n.rank = c.rank AND c.ts <= n.ts
-        JOIN _ops AS o ON o.run = n.run AND o.rank = n.rank AND o.ts = n.ts
-        GROUP BY c.run, c.rank, c.ts
+        ASOF JOIN _ops AS n ON n.run = c.run AND n.rank = c.rank AND n.span = c.span AND c.ts <= n.ts
+        JOIN _ops AS o ON o.run = n.run AND o.rank = n.rank AND o.span = n.span AND o.ts = n.ts
+        GROUP BY c.run, c.rank, c.span, c.ts
     ),
     _latest AS (
-        SELECT o.run, o.rank, arg_max(o.launch_id, (o.ts, o.event_id)) AS launch_id
+        SELECT o.run, o.rank, o.span, arg_max(o.launch_id, (o.ts, o.event_id)) AS launch_id
         FROM _ops AS o
-        GROUP BY o.run, o.rank
+        GROUP BY o.run, o.rank, o.span
     ),
     -- A cut has the launch of the operation behind it; behind the last, the thread that launched last.
     _marks AS (
-        SELECT o.run, o.rank, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end FROM _ops AS o
+        SELECT o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end FROM _ops AS o
         UNION ALL
         SELECT
-            c.run, c.rank, c.ts, c.ts, NULL, -1, n.next_op.id,
+            c.run, c.rank, c.span, c.ts, c.ts, NULL, -1, n.next_op.id,
             CASE WHEN n.ts IS NULL THEN l.launch_id ELSE n.next_op.launch_id END,
             CASE WHEN n.ts IS NOT NULL THEN n.next_op.launch_end WHEN l.launch_id IS NOT NULL THEN c.ts END
         FROM _cuts AS c
-        JOIN _latest AS l ON l.run = c.run AND l.rank = c.rank
-        LEFT JOIN _behind AS n ON n.run = c.run AND n.rank = c.rank AND n.ts = c.ts
+        JOIN _latest AS l ON l.run = c.run AND l.rank = c.rank AND l.span = c.span
+        LEFT JOIN _behind AS n ON n.run = c.run AND n.rank = c.rank AND n.span = c.span AND n.ts = c.ts
     ),
     _swept AS (
         SELECT m.*, max(m.end_ts) OVER earlier AS ended, max(m.own_end) OVER earlier AS gap_ts
         FROM _marks AS m
         WINDOW earlier AS (
-            PARTITION BY m.run, m.rank
+            PARTITION BY m.run, m.rank, m.span
             ORDER BY m.ts, m.end_ts, m.event_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         )
     ),
     _gaps AS (
-        SELECT s.run, s.rank, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end, p.steps
+        SELECT s.run, s.rank, s.span, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end, p.steps
         FROM _swept AS s
-        ASOF JOIN _cuts AS c ON c.run = s.run AND c.rank = s.rank AND s.ended >= c.ts
-        JOIN _places AS p ON p.run = c.run AND p.rank = c.rank AND p.ts = c.ts
+        ASOF JOIN _cuts AS c ON c.run = s.run AND c.rank = s.rank AND c.span = s.span AND s.ended >= c.ts
+        JOIN _places AS p ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.ts = c.ts
         WHERE s.ts > s.ended
     ),
     _pieces AS (
         SELECT
-            g.run, g.rank, 'host' AS waits_for, g.ts, least(g.launch_end, g.end_ts) AS end_ts,
+            g.run, g.rank, g.span, 'host' AS waits_for, g.ts, least(g.launch_end, g.end_ts) AS end_ts,
             g.gap_ts, g.next_id, g.launch_id, g.steps
         FROM _gaps AS g
         WHERE g.launch_end > g.ts
         UNION ALL
         SELECT
-            g.run, g.rank, CASE WHEN g.launch_end IS NULL THEN 'unknown' ELSE 'device' END,
+            g.run, g.rank, g.span, CASE WHEN g.launch_end IS NULL THEN 'unknown' ELSE 'device' END,
             greatest(g.ts, g.launch_end), g.end_ts, g.gap_ts, g.next_id, g.launch_id, g.steps
         FROM _gaps AS g
         WHERE g.launch_end IS NULL OR g.launch_end < g.end_ts
@@ -118,9 +118,9 @@ WITH
         LEFT JOIN runtime_calls AS r ON r.run = p.run AND r.rank = p.rank AND r.event_id = p.launch_id
     ),
     _drains AS (
-        SELECT b.run, b.rank, b.pid, b.tid, b.ts, arg_max({'id': b.event_id, 'name': b.name, 'end_ts': b.end_ts}, (b.end_ts, b.event_id)) AS call
+        SELECT b.run, b.rank, lib.span_of(b.event_id) AS span, b.pid, b.tid, b.ts, arg_max({'id': b.event_id, 'name': b.name, 'end_ts': b.end_ts}, (b.end_ts, b.event_id)) AS call
         FROM lib.blocking_calls(runs, ranks) AS b
-        GROUP BY b.run, b.rank, b.pid, b.tid, b.ts
+        GROUP BY b.run, b.rank, lib.span_of(b.event_id), b.pid, b.tid, b.ts
     )
 SELECT
     t.run, t.rank, row_number() OVER (ORDER BY t.run, t.rank, t.ts) AS part, t.waits_for, t.ts, t.end_ts - t.ts AS dur,
@@ -129,4 +129,4 @@ SELECT
     CASE WHEN d.call.end_ts > t.gap_ts THEN d.call.name END AS drain_name,
     t.steps AS in_steps
 FROM _threaded AS t
-ASOF LEFT JOIN _drains AS d ON d.run = t.run AND d.rank = t.rank AND d.pid = t.pid AND d.tid = t.tid AND t.gap_ts >= d.ts
+ASOF LEFT JOIN _drains AS d ON d.run = t.run AND d.rank = t.rank AND d.span = t.span AND d.pid = t.pid AND d.tid = t.tid AND t.gap_ts >= d.ts

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib.indexing_loops(
 --   event_id     BIGINT          The first select.
 WITH
     _selecting AS (
-        SELECT c.run, c.rank, c.pid, c.tid, coalesce(c.parent_id, -1) AS parent_id
+        SELECT c.run, c.rank, c.span, c.pid, c.tid, coalesce(c.parent_id, -1) AS parent_id
         FROM cpu_ops AS c
         WHERE c.name = 'aten::select' AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
         GROUP BY ALL
@@ -35,9 +35,9 @@ WITH
         WHERE o.event_id IS NULL OR NOT starts_with(o.name, 'aten::')
     ),
     _calls AS (
-        SELECT c.run, c.rank, c.pid, c.tid, c.parent_id, c.event_id, c.ts, c.dur, c.name FROM cpu_ops AS c
+        SELECT c.run, c.rank, c.span, c.pid, c.tid, c.parent_id, c.event_id, c.ts, c.dur, c.name FROM cpu_ops AS c
         UNION ALL
-        SELECT p.run, p.rank, p.pid, p.tid, p.parent_id, p.event_id, p.ts, p.dur, p.name FROM python_calls AS p
+        SELECT p.run, p.rank, p.span, p.pid, p.tid, p.parent_id, p.event_id, p.ts, p.dur, p.name FROM python_calls AS p
     ),
     _siblings AS MATERIALIZED (
         SELECT
@@ -45,7 +45,7 @@ WITH
             coalesce(lag(c.name) OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id), '') AS previous
         FROM _calls AS c
         JOIN _places AS p
-            ON p.run = c.run AND p.rank = c.rank AND p.parent_id = coalesce(c.parent_id, -1)
+            ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.parent_id = coalesce(c.parent_id, -1)
             AND p.pid IS NOT DISTINCT FROM c.pid AND p.tid IS NOT DISTINCT FROM c.tid
     ),
     -- A turn begins with each select, or with the first of several, where there are several.

@@ -41,7 +41,7 @@ WITH
     _steps AS (
         SELECT s.*
         FROM steps AS s
-        JOIN ranks AS k ON k.run = s.run AND k.rank = s.rank
+        JOIN rank_spans AS k ON k.run = s.run AND k.rank = s.rank AND k.span = s.span
         WHERE
             lib.wanted(runs, s.run)
             AND lib.wanted(ranks, s.rank)
@@ -59,7 +59,7 @@ WITH
         WHERE t.run IS NULL OR g.step IS NOT NULL
     ),
     _host AS (
-        SELECT c.run, c.ts, c.dur, c.step
+        SELECT c.run, c.span, c.ts, c.dur, c.step
         FROM cpu_ops AS c
         LEFT JOIN _stepped AS t ON t.run = c.run
         WHERE
@@ -70,27 +70,32 @@ WITH
             AND (include_last_profiler_step OR NOT c.in_last_step)
     ),
     _spans AS (
-        SELECT s.run, min(s.ts) AS first_ts, max(s.ts + s.dur) AS last_end FROM _steps AS s GROUP BY s.run
+        SELECT s.run, s.span, min(s.ts) AS first_ts, max(s.ts + s.dur) AS last_end FROM _steps AS s GROUP BY s.run, s.span
         UNION ALL
-        SELECT o.run, min(o.ts), max(o.ts + o.dur) FROM _ops AS o GROUP BY o.run
+        SELECT o.run, o.span, min(o.ts), max(o.ts + o.dur) FROM _ops AS o GROUP BY o.run, o.span
         UNION ALL
-        SELECT h.run, min(h.ts), max(h.ts + h.dur) FROM _host AS h GROUP BY h.run
+        SELECT h.run, h.span, min(h.ts), max(h.ts + h.dur) FROM _host AS h GROUP BY h.run, h.span
     ),
+    _extents AS (
+        SELECT p.run, p.span, min(p.first_ts) AS first_ts, max(p.last_end) - min(p.first_ts) AS extent
+        FROM _spans AS p
+        GROUP BY p.run, p.span
+    ),
+    -- As if one recording began where the one before has ended.
     _frames AS (
         SELECT
-            p.run,
-            min(p.first_ts) AS first_ts,
-            max(p.last_end) - min(p.first_ts) AS span,
-            greatest(1, (SELECT count(DISTINCT s.step) FROM _steps AS s WHERE s.run = p.run)) AS step_count
-        FROM _spans AS p
-        GROUP BY p.run
+            x.run, x.span AS recording,
+            x.first_ts - (sum(x.extent) OVER (PARTITION BY x.run ORDER BY x.span) - x.extent)::BIGINT AS first_ts,
+            (sum(x.extent) OVER (PARTITION BY x.run))::BIGINT AS span,
+            greatest(1, (SELECT count(DISTINCT s.step) FROM _steps AS s WHERE s.run = x.run)) AS step_count
+        FROM _extents AS x
     ),
     _kernels AS (
         SELECT
             o.run, o.rank, o.step, o.device, o.stream,
             o.pg_name, o.name, o.event_id, o.ts, o.dur, f.first_ts, f.span, f.step_count
         FROM _ops AS o
-        JOIN _frames AS f ON f.run = o.run
+        JOIN _frames AS f ON f.run = o.run AND f.recording = o.span
         WHERE o.class = 'communication' AND (NOT last_only OR o.dur * f.step_count >= min_share * f.span)
     ),
     -- Each process numbers its streams itself: where all ranks run a kernel on equally many, the first

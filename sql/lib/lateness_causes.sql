@@ -53,12 +53,21 @@ WITH
             ) <= 8
     ),
     _windows AS MATERIALIZED (
-        SELECT p.*, p.ts + p.step_ns AS end_ts, p.idle_before_ns + p.idle_between_ns + p.idle_after_ns AS idle_ns
+        SELECT p.*, p.ts + p.step_ns AS end_ts
         FROM step_parts AS p
         WHERE
             p.is_common
             AND (EXISTS (FROM _late AS l WHERE l.run = p.run AND l.rank = p.rank)
                 OR EXISTS (FROM _pairs AS o WHERE o.run = p.run AND o.other = p.rank))
+    ),
+    -- A rank that was recorded several times has as many windows.
+    _sums AS MATERIALIZED (
+        SELECT
+            w.run, w.rank, sum(w.step_ns)::BIGINT AS step_ns, sum(w.compute_ns)::BIGINT AS compute_ns,
+            sum(w.exposed_memory_ns)::BIGINT AS exposed_memory_ns, sum(w.exposed_wait_ns)::BIGINT AS exposed_wait_ns,
+            sum(w.idle_before_ns + w.idle_between_ns + w.idle_after_ns)::BIGINT AS idle_ns
+        FROM _windows AS w
+        GROUP BY w.run, w.rank
     ),
     _usual AS (
         SELECT
@@ -66,12 +75,12 @@ WITH
             round(avg(w.compute_ns))::BIGINT AS compute_ns, round(avg(w.exposed_memory_ns))::BIGINT AS memory_ns,
             round(avg(w.idle_ns))::BIGINT AS idle_ns, median(w.exposed_wait_ns)::BIGINT AS wait_ns
         FROM _pairs AS o
-        JOIN _windows AS w ON w.run = o.run AND w.rank = o.other
+        JOIN _sums AS w ON w.run = o.run AND w.rank = o.other
         GROUP BY o.run, o.rank
     ),
     _chief AS MATERIALIZED (
         SELECT
-            l.run, l.rank, w.ts, w.end_ts, w.step_ns, u.other_count,
+            l.run, l.rank, w.step_ns, u.other_count,
             w.compute_ns - u.compute_ns AS compute_ns,
             w.exposed_memory_ns - u.memory_ns AS memory_ns,
             w.idle_ns - u.idle_ns AS idle_ns,
@@ -83,12 +92,14 @@ WITH
                 ELSE 'memory'
             END AS part
         FROM _late AS l
-        JOIN _windows AS w ON w.run = l.run AND w.rank = l.rank
+        JOIN _sums AS w ON w.run = l.run AND w.rank = l.rank
         JOIN _usual AS u ON u.run = l.run AND u.rank = l.rank
     ),
     -- Each late rank beside those that it is compared with.
     _compared AS MATERIALIZED (
-        SELECT c.run, c.rank AS late_rank, c.rank, c.part, c.ts, c.end_ts FROM _chief AS c
+        SELECT c.run, c.rank AS late_rank, c.rank, c.part, w.ts, w.end_ts
+        FROM _chief AS c
+        JOIN _windows AS w ON w.run = c.run AND w.rank = c.rank
         UNION ALL
         SELECT c.run, c.rank, o.other, c.part, w.ts, w.end_ts
         FROM _chief AS c

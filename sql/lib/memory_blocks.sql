@@ -15,6 +15,7 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
+--   span           INTEGER         Recording of the rank.
 --   device_type    INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
 --   device         BIGINT          Device number; -1: CPU.
 --   addr           BIGINT          Address; NULL where it is not recorded.
@@ -37,9 +38,9 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 WITH
     -- One small number for four keys: a window over text keys costs twice as much.
     _lanes AS MATERIALIZED (
-        SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS lane
+        SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.span, d.device_type, d.device)::INTEGER AS lane
         FROM (
-            SELECT DISTINCT m.run, m.rank, m.device_type, m.device
+            SELECT DISTINCT m.run, m.rank, m.span, m.device_type, m.device
             FROM memory_events AS m
             WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
         ) AS d
@@ -56,7 +57,7 @@ WITH
             lead(m.op_id) OVER of_address AS next_op_id
         FROM memory_events AS m
         JOIN _lanes AS l
-            ON l.run = m.run AND l.rank = m.rank AND l.device_type IS NOT DISTINCT FROM m.device_type
+            ON l.run = m.run AND l.rank = m.rank AND l.span = m.span AND l.device_type IS NOT DISTINCT FROM m.device_type
             AND l.device IS NOT DISTINCT FROM m.device
         WHERE m.bytes <> 0
         WINDOW of_address AS (PARTITION BY l.lane, m.addr ORDER BY m.ts, coalesce(m.profiler_event_index, 0), m.event_id)
@@ -72,6 +73,7 @@ WITH
 SELECT
     l.run,
     l.rank,
+    l.span,
     l.device_type,
     l.device,
     j.addr,

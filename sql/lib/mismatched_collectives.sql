@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO lib.mismatched_collectives(
 WITH
     _parts AS (
         SELECT
-            m.run, m.channel_id, m.collective_id, m.rank, m.step, m.event_id, m.op_id, m.collective, m.pg_name,
+            m.run, m.span, m.channel_id, m.collective_id, m.rank, m.step, m.event_id, m.op_id, m.collective, m.pg_name,
             coalesce(m.member_ranks, m.pg_ranks) AS group_ranks, m.elem_type, m.in_elems, m.out_elems,
             m.is_p2p, m.rank_count, m.found_count, m.match_method, m.start_ns, m.end_ns,
             m.found_count > 1 AND (m.match_method = 'seq' OR (m.match_method <> 'stream' AND m.ends_agree AND NOT m.is_loose)) AS is_compared,
@@ -47,7 +47,7 @@ WITH
     ),
     _instances AS (
         SELECT
-            p.run, p.channel_id, p.collective_id, any_value(p.rank_count) AS rank_count, any_value(p.found_count) AS found_count,
+            p.run, any_value(p.span) AS span, p.channel_id, p.collective_id, any_value(p.rank_count) AS rank_count, any_value(p.found_count) AS found_count,
             any_value(p.collective) AS collective, any_value(p.pg_name) AS pg_name, any_value(p.group_ranks) AS group_ranks,
             any_value(p.step) AS step, min(p.start_ns) AS start_ns, max(p.end_ns) AS end_ns,
             bool_or(p.is_compared)
@@ -96,23 +96,23 @@ WITH
     ),
     -- While a rank was in its capture for sure: from the end of its first collective to the start of its last.
     _windows AS (
-        SELECT m.run, m.rank, min(m.end_ns) AS from_ns, max(m.start_ns) AS until_ns
+        SELECT m.run, m.rank, m.span, min(m.end_ns) AS from_ns, max(m.start_ns) AS until_ns
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run)
-        GROUP BY m.run, m.rank
+        GROUP BY m.run, m.rank, m.span
     ),
     _members AS (
-        SELECT p.run, p.channel_id, p.rank
+        SELECT p.run, p.span, p.channel_id, p.rank
         FROM _parts AS p
-        GROUP BY p.run, p.channel_id, p.rank
+        GROUP BY p.run, p.span, p.channel_id, p.rank
         -- Which group it is was guessed from the stream alone: what was not found says nothing.
         HAVING NOT bool_or(p.match_method = 'stream')
     ),
     _missing AS (
         SELECT i.run, i.channel_id, i.collective_id, s.rank, i.step, i.collective, i.pg_name, i.group_ranks, i.found_count, i.start_ns
         FROM _instances AS i
-        JOIN _members AS s ON s.run = i.run AND s.channel_id = i.channel_id
-        JOIN _windows AS w ON w.run = i.run AND w.rank = s.rank AND w.from_ns < i.start_ns AND i.end_ns < w.until_ns
+        JOIN _members AS s ON s.run = i.run AND s.span = i.span AND s.channel_id = i.channel_id
+        JOIN _windows AS w ON w.run = i.run AND w.rank = s.rank AND w.span = i.span AND w.from_ns < i.start_ns AND i.end_ns < w.until_ns
         LEFT JOIN _parts AS p ON p.run = i.run AND p.collective_id = i.collective_id AND p.rank = s.rank
         WHERE i.found_count < i.rank_count AND p.rank IS NULL
     )

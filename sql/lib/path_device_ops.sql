@@ -9,6 +9,7 @@ CREATE OR REPLACE MACRO lib.path_device_ops(
 -- Columns:
 --   run            VARCHAR      Run name.
 --   rank           INTEGER      Rank of the process.
+--   span           INTEGER      Recording of the rank.
 --   event_id       BIGINT       Position of the operation in traceEvents.
 --   class          VARCHAR      Its class.
 --   device         BIGINT       Its device, -1 if unknown.
@@ -35,7 +36,7 @@ WITH
         GROUP BY ALL
     )
 SELECT
-    o.run, o.rank, o.event_id, o.class, o.device, o.stream, o.start_ts, o.end_ts, o.start_node_id, o.end_node_id,
+    o.run, o.rank, lib.span_of(o.event_id) AS span, o.event_id, o.class, o.device, o.stream, o.start_ts, o.end_ts, o.start_node_id, o.end_node_id,
     o.launch_id, l.pid AS launch_pid, l.tid AS launch_tid, l.start_ts AS launch_ts, l.start_node_id AS launch_node_id,
     l.end_node_id AS returned_node_id, l.is_blocking AS is_awaited
 FROM _spans AS o

@@ -42,12 +42,12 @@ WITH
             SELECT
                 s.*,
                 lag({'id': s.event_id, 'start_node_id': s.start_node_id, 'end_node_id': s.end_node_id, 'ts': s.start_ts, 'class': s.class}) OVER (
-                    PARTITION BY s.run, s.rank, s.device, s.stream ORDER BY s.start_node_id
+                    PARTITION BY s.run, s.rank, s.span, s.device, s.stream ORDER BY s.start_node_id
                 ) AS before
             FROM query_table(device_ops) AS s
         ) AS o
         ASOF LEFT JOIN query_table(device_ops) AS p
-            ON p.run = o.run AND p.rank = o.rank AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
+            ON p.run = o.run AND p.rank = o.rank AND p.span = o.span AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
     ),
     -- The latest of these, of the launch and of waits for other streams is what it starts after.
     _starts AS (

@@ -36,11 +36,11 @@ WITH
     -- What was put into each stream at an instant: first to start and last to end, for a graph's many.
     _enqueued AS MATERIALIZED (
         SELECT
-            o.run, o.rank, o.device, o.stream, o.launch_ts,
+            o.run, o.rank, o.span, o.device, o.stream, o.launch_ts,
             arg_min({'id': o.event_id, 'node': o.start_node_id}, o.start_node_id) AS first_op,
             arg_max({'id': o.event_id, 'node': o.end_node_id, 'ts': o.end_ts}, o.end_node_id) AS last_op
         FROM query_table(device_ops) AS o
-        GROUP BY o.run, o.rank, o.device, o.stream, o.launch_ts
+        GROUP BY o.run, o.rank, o.span, o.device, o.stream, o.launch_ts
     ),
     -- Records of waits: which call, and for which stream as it was when.
     _sync_calls AS MATERIALIZED (
@@ -58,7 +58,7 @@ WITH
         SELECT s.*, r.ts AS recorded_ts
         FROM _sync_calls AS s
         LEFT JOIN runtime_calls AS r
-            ON r.run = s.run AND r.rank = s.rank AND r.correlation = s.wait_on_record_correlation AND r.event_id <> s.call_id
+            ON r.run = s.run AND r.rank = s.rank AND lib.span_of(r.event_id) = lib.span_of(s.call_id) AND r.correlation = s.wait_on_record_correlation AND r.event_id <> s.call_id
     ),
     _streams AS (
         SELECT DISTINCT q.run, q.rank, q.device, q.stream
@@ -83,7 +83,7 @@ WITH
         SELECT w.*, q.last_op
         FROM _waits AS w
         ASOF JOIN _enqueued AS q
-            ON q.run = w.run AND q.rank = w.rank AND q.device = w.device AND q.stream = w.awaited_stream AND w.until_ts > q.launch_ts
+            ON q.run = w.run AND q.rank = w.rank AND q.span = lib.span_of(w.call_id) AND q.device = w.device AND q.stream = w.awaited_stream AND w.until_ts > q.launch_ts
     ),
     -- Without a record: what ended last while the call waited, of what had been launched before it.
     _recorded_calls AS (
@@ -99,14 +99,14 @@ WITH
     _inferred AS (
         SELECT c.run, c.rank, o.end_node_id AS begin_node_id, c.end_node_id AS end_node_id, o.event_id AS begin_event_id, c.event_id AS end_event_id
         FROM _silent_calls AS c
-        ASOF JOIN query_table(device_ops) AS o ON o.run = c.run AND o.rank = c.rank AND c.end_node_id > o.end_node_id
+        ASOF JOIN query_table(device_ops) AS o ON o.run = c.run AND o.rank = c.rank AND o.span = lib.span_of(c.event_id) AND c.end_node_id > o.end_node_id
         WHERE o.end_ts >= c.start_ts AND o.launch_ts < c.start_ts
     ),
     -- A wait of a stream without a record: for the operation that the same thread launched next (the
     -- first to start, where one call launches many), what had ended last on the device when it
     -- started, if that is of another stream and was launched before the wait.
     _silent_waits AS (
-        SELECT c.run, c.rank, c.pid, c.tid, c.ts
+        SELECT c.run, c.rank, c.span, c.pid, c.tid, c.ts
         FROM runtime_calls AS c
         ANTI JOIN _recorded_calls AS r ON r.run = c.run AND r.rank = c.rank AND r.call_id = c.event_id
         WHERE
@@ -124,13 +124,13 @@ WITH
         SELECT DISTINCT ON (o.run, o.rank, o.event_id) o.*, w.ts AS waited_ts
         FROM _silent_waits AS w
         ASOF JOIN _first_ops AS o
-            ON o.run = w.run AND o.rank = w.rank AND o.launch_pid = w.pid AND o.launch_tid = w.tid AND w.ts < o.launch_ts
+            ON o.run = w.run AND o.rank = w.rank AND o.span = w.span AND o.launch_pid = w.pid AND o.launch_tid = w.tid AND w.ts < o.launch_ts
         ORDER BY o.run, o.rank, o.event_id, w.ts DESC
     ),
     _inferred_waits AS (
         SELECT w.run, w.rank, o.end_node_id AS begin_node_id, w.start_node_id AS end_node_id, o.event_id AS begin_event_id, w.event_id AS end_event_id, o.end_ts AS sync_ts
         FROM _waiting_ops AS w
-        ASOF JOIN query_table(device_ops) AS o ON o.run = w.run AND o.rank = w.rank AND o.device = w.device AND w.start_node_id > o.end_node_id
+        ASOF JOIN query_table(device_ops) AS o ON o.run = w.run AND o.rank = w.rank AND o.span = w.span AND o.device = w.device AND w.start_node_id > o.end_node_id
         WHERE o.stream <> w.stream AND o.launch_ts < w.waited_ts
     ),
     _call_syncs AS (
@@ -153,7 +153,7 @@ WITH
             a.last_op.id AS begin_event_id, q.first_op.id AS end_event_id, a.last_op.ts AS sync_ts
         FROM _awaited AS a
         ASOF JOIN _enqueued AS q
-            ON q.run = a.run AND q.rank = a.rank AND q.device = a.device AND q.stream = a.own_stream AND a.call_ts < q.launch_ts
+            ON q.run = a.run AND q.rank = a.rank AND q.span = lib.span_of(a.call_id) AND q.device = a.device AND q.stream = a.own_stream AND a.call_ts < q.launch_ts
         -- A stream waits for itself anyway.
         WHERE a.what = 'stream wait event' AND a.own_stream <> a.awaited_stream AND a.last_op.node < q.first_op.node
         UNION

@@ -37,7 +37,18 @@ WITH
             }) OVER _thread AS following
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu'
-        WINDOW _thread AS (PARTITION BY n.run, n.rank, n.pid, n.tid ORDER BY n.node_id)
+        WINDOW _thread AS (PARTITION BY n.run, n.rank, lib.span_of(n.event_id), n.pid, n.tid ORDER BY n.node_id)
+    ),
+    -- A recording goes on where the one before has ended: the time between is nobody's.
+    _seams AS (
+        SELECT
+            n.run, n.rank,
+            arg_max({'id': n.node_id, 'event_id': n.event_id}, n.node_id) AS last,
+            lead(arg_min({'id': n.node_id, 'event_id': n.event_id}, n.node_id)) OVER (
+                PARTITION BY n.run, n.rank ORDER BY lib.span_of(n.event_id)
+            ) AS next
+        FROM query_table(path_nodes) AS n
+        GROUP BY n.run, n.rank, lib.span_of(n.event_id)
     ),
     _thread_edges AS (
         SELECT
@@ -82,7 +93,7 @@ WITH
         FROM query_table(path_nodes) AS n
         JOIN _lanes AS l ON l.run = n.run AND l.rank = n.rank AND l.pid = n.pid AND l.tid = n.tid
         WHERE n.kind <> 'gpu'
-        WINDOW _lane AS (PARTITION BY n.run, n.rank, l.forward_pid, l.forward_tid ORDER BY n.node_id)
+        WINDOW _lane AS (PARTITION BY n.run, n.rank, lib.span_of(n.event_id), l.forward_pid, l.forward_tid ORDER BY n.node_id)
     ),
     _handovers AS (
         SELECT
@@ -97,7 +108,7 @@ WITH
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.ts AS start_ts, n.tid,
             lag({'node_id': n.node_id, 'event_id': n.event_id, 'ts': n.node_ts, 'tid': n.tid}) OVER (
-                PARTITION BY n.run, n.rank, n.pid ORDER BY n.node_id
+                PARTITION BY n.run, n.rank, lib.span_of(n.event_id), n.pid ORDER BY n.node_id
             ) AS previous
         FROM query_table(path_nodes) AS n
         WHERE n.takes_lock AND NOT n.is_start
@@ -111,6 +122,10 @@ WITH
     )
 SELECT t.*
 FROM _thread_edges AS t
+UNION ALL
+SELECT b.run, b.rank, b.last.id, b.next.id, 'dependency', 0, b.last.event_id, b.next.event_id, NULL
+FROM _seams AS b
+WHERE b.next IS NOT NULL
 UNION ALL
 SELECT h.run, h.rank, h.begin_node_id, h.end_node_id, 'dependency', 0, h.begin_event_id, h.end_event_id, NULL
 FROM _handovers AS h

@@ -17,6 +17,7 @@ CREATE OR REPLACE MACRO lib.profiled_steps(
 -- Columns:
 --   run                     VARCHAR      Run name.
 --   rank                    INTEGER      Rank of the process.
+--   span                    INTEGER      Recording of the rank.
 --   step                    BIGINT       N of ProfilerStep#N.
 --   is_last                 BOOLEAN      The rank's last step.
 --   total_ns                BIGINT [ns]  Length of the step.
@@ -123,7 +124,7 @@ WITH
         LEFT JOIN _staged AS d ON d.run = w.run AND d.rank = w.rank
     )
 SELECT
-    n.run, n.rank, n.step, n.is_last,
+    n.run, n.rank, n.span, n.step, n.is_last,
     n.to_ts - n.from_ts AS total_ns,
     CASE WHEN n.forward_ts IS NOT NULL THEN n.forward_ts - n.from_ts END AS iteration_interval_ns,
     n.backward_ts - n.forward_ts AS forward_backward_ns,

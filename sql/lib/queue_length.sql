@@ -29,27 +29,27 @@ CREATE OR REPLACE MACRO lib.queue_length(
 --   event_id      BIGINT       event_id of the launch that made it longer, or of the operation whose start made it shorter.
 WITH
     _ops AS (
-        SELECT g.run, g.rank, g.device, g.stream, g.event_id, g.ts, g.launch_id, least(g.launch_ts, g.ts) AS queued_ts
+        SELECT g.run, g.rank, g.span, g.device, g.stream, g.event_id, g.ts, g.launch_id, least(g.launch_ts, g.ts) AS queued_ts
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         WHERE g.launch_id IS NOT NULL
     ),
     _moves AS (
-        SELECT o.run, o.rank, o.device, o.stream, o.queued_ts AS move_ts, o.launch_id AS move_id, 1 AS change
+        SELECT o.run, o.rank, o.span, o.device, o.stream, o.queued_ts AS move_ts, o.launch_id AS move_id, 1 AS change
         FROM _ops AS o
         UNION ALL
-        SELECT o.run, o.rank, o.device, o.stream, o.ts, o.event_id, -1
+        SELECT o.run, o.rank, o.span, o.device, o.stream, o.ts, o.event_id, -1
         FROM _ops AS o
     ),
     _changes AS (
         SELECT
-            m.run, m.rank, m.device, m.stream, m.move_ts,
+            m.run, m.rank, m.span, m.device, m.stream, m.move_ts,
             sum(m.change) AS change,
             CASE
                 WHEN sum(m.change) > 0 THEN max(m.move_id) FILTER (m.change > 0)
                 ELSE max(m.move_id) FILTER (m.change < 0)
             END AS event_id
         FROM _moves AS m
-        GROUP BY m.run, m.rank, m.device, m.stream, m.move_ts
+        GROUP BY m.run, m.rank, m.span, m.device, m.stream, m.move_ts
         HAVING sum(m.change) <> 0
     )
 SELECT
@@ -62,4 +62,4 @@ SELECT
     (sum(c.change) OVER (_in_time ROWS UNBOUNDED PRECEDING))::BIGINT AS queue_length,
     c.event_id
 FROM _changes AS c
-WINDOW _in_time AS (PARTITION BY c.run, c.rank, c.device, c.stream ORDER BY c.move_ts)
+WINDOW _in_time AS (PARTITION BY c.run, c.rank, c.span, c.device, c.stream ORDER BY c.move_ts)

@@ -14,6 +14,7 @@ CREATE OR REPLACE MACRO lib.rank_works(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
+--   span           INTEGER         Recording of the rank.
 --   place          BIGINT [1]      Place of the point on its rank, from 1.
 --   collective_id  BIGINT          The same on all ranks of a collective.
 --   rank_count     BIGINT [count]  Ranks of the collective.
@@ -25,46 +26,46 @@ CREATE OR REPLACE MACRO lib.rank_works(
 WITH
     _met AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.collective_id, m.found_count, m.start_ns, m.end_ns, m.ts + m.dur AS own_end, m.transfer_ns,
+            m.run, m.rank, m.span, m.collective_id, m.found_count, m.start_ns, m.end_ns, m.ts + m.dur AS own_end, m.transfer_ns,
             m.end_ns - max(m.start_ns) OVER (PARTITION BY m.run, m.collective_id) AS lag_ns
         FROM matched_collectives AS m
         WHERE m.is_complete AND NOT m.is_startup AND NOT m.is_loose AND lib.wanted(runs, m.run)
     ),
     -- By the rank's own clock: what it does, and when its collectives end.
     _sorted AS (
-        SELECT g.run, g.rank, g.ts AS at_ts, g.ts + g.dur AS until_ts, NULL::BIGINT AS collective_id
+        SELECT g.run, g.rank, g.span, g.ts AS at_ts, g.ts + g.dur AS until_ts, NULL::BIGINT AS collective_id
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND lib.wanted(runs, g.run)
         UNION ALL
-        SELECT m.run, m.rank, m.own_end, NULL, m.collective_id
+        SELECT m.run, m.rank, m.span, m.own_end, NULL, m.collective_id
         FROM _met AS m
     ),
     _fronts AS (
         SELECT
-            s.run, s.rank, s.at_ts, s.collective_id,
-            max(s.until_ts) OVER (PARTITION BY s.run, s.rank ORDER BY s.at_ts, s.collective_id NULLS LAST ROWS UNBOUNDED PRECEDING) AS front_ts
+            s.run, s.rank, s.span, s.at_ts, s.collective_id,
+            max(s.until_ts) OVER (PARTITION BY s.run, s.rank, s.span ORDER BY s.at_ts, s.collective_id NULLS LAST ROWS UNBOUNDED PRECEDING) AS front_ts
         FROM _sorted AS s
     ),
     _points AS (
         SELECT
-            m.run, m.rank, m.collective_id, m.found_count, false AS is_end, m.start_ns AS at_ns,
+            m.run, m.rank, m.span, m.collective_id, m.found_count, false AS is_end, m.start_ns AS at_ns,
             NULL::BIGINT AS lag_ns, NULL::BIGINT AS transfer_ns, NULL::BIGINT AS bare_ns
         FROM _met AS m
         UNION ALL
         SELECT
-            m.run, m.rank, m.collective_id, m.found_count, true, m.end_ns, m.lag_ns, m.transfer_ns,
+            m.run, m.rank, m.span, m.collective_id, m.found_count, true, m.end_ns, m.lag_ns, m.transfer_ns,
             -- Nothing before it: all of it.
             coalesce(greatest(0, f.at_ts - f.front_ts), m.own_end)
         FROM _met AS m
-        JOIN _fronts AS f ON f.run = m.run AND f.rank = m.rank AND f.collective_id = m.collective_id
+        JOIN _fronts AS f ON f.run = m.run AND f.rank = m.rank AND f.span = m.span AND f.collective_id = m.collective_id
     ),
     _placed AS (
         SELECT p.*, row_number() OVER line AS place, coalesce(p.at_ns - lag(p.at_ns) OVER line, 0) AS gap_ns
         FROM _points AS p
-        WINDOW line AS (PARTITION BY p.run, p.rank ORDER BY p.at_ns, p.is_end, p.collective_id)
+        WINDOW line AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.at_ns, p.is_end, p.collective_id)
     )
 SELECT
-    p.run, p.rank, p.place, p.collective_id, p.found_count AS rank_count, p.is_end, p.at_ns,
+    p.run, p.rank, p.span, p.place, p.collective_id, p.found_count AS rank_count, p.is_end, p.at_ns,
     p.gap_ns - CASE WHEN p.is_end THEN least(p.gap_ns, p.bare_ns) ELSE 0 END AS work_ns,
     p.lag_ns, p.transfer_ns
 FROM _placed AS p

@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.scoped_steps(
 -- Columns: those of step_parts.
 SELECT p.*
 FROM step_parts AS p
-JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
+JOIN rank_spans AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
 WHERE
     NOT p.is_common
     AND lib.wanted(runs, p.run)

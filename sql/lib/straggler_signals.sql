@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO lib.straggler_signals(
 WITH
     _meetings AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.collective_id, m.channel_id, m.start_ns, m.end_ns, m.wait_ns, m.is_last, m.is_p2p,
+            m.run, m.rank, m.span, m.collective_id, m.channel_id, m.start_ns, m.end_ns, m.wait_ns, m.is_last, m.is_p2p,
             m.ends_agree AND NOT m.is_p2p AS is_used
         FROM matched_collectives AS m
         WHERE m.is_complete AND NOT m.is_startup AND lib.wanted(runs, m.run)
@@ -158,14 +158,14 @@ WITH
     ),
     -- Who waits for whom: all waits, those between sender and receiver too.
     _running AS (
-        SELECT m.*, sum(m.wait_ns) OVER (PARTITION BY m.run, m.rank ORDER BY m.end_ns, m.collective_id ROWS UNBOUNDED PRECEDING) AS waited
+        SELECT m.*, sum(m.wait_ns) OVER (PARTITION BY m.run, m.rank, m.span ORDER BY m.end_ns, m.collective_id ROWS UNBOUNDED PRECEDING) AS waited
         FROM _meetings AS m
     ),
     _since AS MATERIALIZED (
         SELECT
             r.run, r.rank, r.collective_id, r.wait_ns, r.is_last, r.is_used,
             r.waited - r.wait_ns
-                - coalesce(lag(r.waited) OVER (PARTITION BY r.run, r.channel_id, r.rank ORDER BY r.end_ns, r.collective_id), 0) AS elsewhere
+                - coalesce(lag(r.waited) OVER (PARTITION BY r.run, r.span, r.channel_id, r.rank ORDER BY r.end_ns, r.collective_id), 0) AS elsewhere
         FROM _running AS r
     ),
     _blame AS (

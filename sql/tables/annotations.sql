@@ -3,7 +3,8 @@ CREATE OR REPLACE VIEW annotations AS
 -- Columns:
 --   run                   VARCHAR          Run: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents.
+--   event_id              BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   span                  INTEGER          Recording of the rank that it is of: 0, where there is one only (see rank_spans).
 --   ts                    BIGINT [ns]      Start since the run's first event.
 --   dur                   BIGINT [ns]      Duration as recorded.
 --   pid                   BIGINT           Process id; on the device: the device.
@@ -34,6 +35,7 @@ SELECT
     x.run,
     x.rank,
     x.event_id,
+    x.span,
     x.ts + r.offset_ns AS ts,
     x.dur,
     x.pid,
@@ -61,4 +63,4 @@ SELECT
     x.concrete_inputs,
     x.call_stack
 FROM stored.annotations AS x
-JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

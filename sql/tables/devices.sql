@@ -1,4 +1,4 @@
--- Devices that the traces describe.
+-- Devices that the traces describe; of a rank that was recorded several times as the first one does.
 CREATE OR REPLACE VIEW devices AS
 -- Columns:
 --   run                                     VARCHAR          Run: one capture of one job.
@@ -29,3 +29,4 @@ SELECT
     x.shared_memory_per_multiprocessor_bytes,
     x.properties
 FROM stored.devices AS x
+QUALIFY x.span = min(x.span) OVER (PARTITION BY x.run, x.rank, x.device)

@@ -7,6 +7,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
 --   run                VARCHAR         Run: one capture of one job.
 --   rank               INTEGER         Rank of the process.
+--   span               INTEGER         Recording of the rank.
 --   event_id           BIGINT          event_id of the kernel in gpu_ops; of what gloo ran, in annotations.
 --   collective_id      BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
 --   collective         VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …

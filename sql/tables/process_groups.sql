@@ -17,3 +17,4 @@ SELECT
     x.pg_size,
     x.pg_ranks
 FROM stored.process_groups AS x
+QUALIFY x.span = min(x.span) OVER (PARTITION BY x.run, x.rank, x.pg_name)

@@ -3,7 +3,8 @@ CREATE OR REPLACE VIEW python_calls AS
 -- Columns:
 --   run                   VARCHAR          Run: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents.
+--   event_id              BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   span                  INTEGER          Recording of the rank that it is of: 0, where there is one only (see rank_spans).
 --   ts                    BIGINT [ns]      Start since the run's first event.
 --   dur                   BIGINT [ns]      Duration as recorded.
 --   pid                   BIGINT           Process id; NULL where the trace has text (see event_args).
@@ -30,6 +31,7 @@ SELECT
     x.run,
     x.rank,
     x.event_id,
+    x.span,
     x.ts + r.offset_ns AS ts,
     x.dur,
     x.pid,
@@ -53,4 +55,4 @@ SELECT
     x.profiler_event_index,
     x.call_stack
 FROM stored.python_calls AS x
-JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

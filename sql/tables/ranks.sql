@@ -1,4 +1,6 @@
 -- One row per rank: its file, its clock, and what its profiler recorded.
+--
+-- Of a rank that was recorded several times it is the first recording's file and clock; the others are in rank_spans.
 CREATE OR REPLACE VIEW ranks AS
 -- Columns:
 --   run                   VARCHAR         Run: one capture of one job.
@@ -21,8 +23,8 @@ CREATE OR REPLACE VIEW ranks AS
 --   first_ts              BIGINT [ns]     First event in the file's own clock.
 --   start_ns              BIGINT [ns]     First event; Unix time where base_time_ns is there.
 --   offset_ns             BIGINT [ns]     Start of this rank since the run's first event.
---   dur                   BIGINT [ns]     From the first event to the last end.
---   event_count           BIGINT [count]  Events in the file.
+--   dur                   BIGINT [ns]     From the first event to the last end; of several recordings their sum, without the time between them.
+--   event_count           BIGINT [count]  Events in its files.
 --   drops_last_step       BOOLEAN         The run has two or more steps, so that analyses leave out the last by default.
 --   metadata              VARCHAR         All top-level keys of the file beside the events, as JSON.
 --   missing_columns       VARCHAR         Columns that the rank's stored files lack, written by an older version: NULL in its rows until it is ingested again.
@@ -48,11 +50,13 @@ SELECT
     x.first_ts,
     x.start_ns,
     r.offset_ns AS offset_ns,
-    x.dur,
-    x.event_count,
-    r.drops_last_step AS drops_last_step,
+    (sum(x.dur) OVER of_rank)::BIGINT AS dur,
+    (sum(x.event_count) OVER of_rank)::BIGINT AS event_count,
+    bool_or(r.drops_last_step) OVER of_rank AS drops_last_step,
     x.metadata,
-    r.missing_columns AS missing_columns,
-    r.definitions_changed AS definitions_changed
+    max(r.missing_columns) OVER of_rank AS missing_columns,
+    bool_or(r.definitions_changed) OVER of_rank AS definitions_changed
 FROM stored.ranks AS x
-JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span
+WINDOW of_rank AS (PARTITION BY x.run, x.rank)
+QUALIFY x.span = min(x.span) OVER of_rank

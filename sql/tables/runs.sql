@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW runs AS
 --   rank_count       BIGINT [count]  Ranks in the store.
 --   world_size       BIGINT [count]  Ranks of the job, as stated.
 --   start_ns         BIGINT [ns]     First event of all ranks; Unix time where the traces have a base time.
---   dur              BIGINT [ns]     From the first event of any rank to the last end of any.
+--   dur              BIGINT [ns]     From the first event of any rank to the last end of any; without the time between spans.
 --   event_count      BIGINT [count]  Events of all ranks.
 --   drops_last_step  BOOLEAN         The run has two or more steps, so that analyses leave out the last by default.
 --   step_count       BIGINT [count]  Different profiler steps of the host.
@@ -25,13 +25,13 @@ CREATE OR REPLACE VIEW runs AS
 --   size_bytes       BIGINT [bytes]  Parquet of its ranks, without what was derived from it.
 SELECT
     r.run,
-    count(*) AS rank_count,
+    count(DISTINCT r.rank) AS rank_count,
     max(r.world_size) AS world_size,
     min(r.start_ns) AS start_ns,
-    max(r.offset_ns + r.dur) AS dur,
+    any_value(s.dur) AS dur,
     sum(r.event_count)::BIGINT AS event_count,
     bool_or(r.drops_last_step) AS drops_last_step,
-    max(r.step_count) AS step_count,
+    any_value(s.step_count) AS step_count,
     -- As far from 1970 as the clock of no machine gets that counts from its start.
     strftime(make_timestamp(min(CASE WHEN r.start_ns > 500000000000000000 THEN r.start_ns END) // 1000), '%Y-%m-%d %H:%M:%S') AS captured_at,
     strftime(make_timestamp(max(r.ingested_ns) // 1000), '%Y-%m-%d %H:%M:%S') AS ingested_at,
@@ -45,6 +45,18 @@ SELECT
     any_value(t.tags) AS tags,
     sum(r.size_bytes)::BIGINT AS size_bytes
 FROM stored.rank_scope AS r
+JOIN (
+    SELECT p.run, sum(p.dur)::BIGINT AS dur, sum(p.step_count)::BIGINT AS step_count
+    FROM (
+        SELECT
+            r.run,
+            max(r.offset_ns + r.dur) - CASE WHEN r.span = 0 THEN 0 ELSE min(r.offset_ns) END AS dur,
+            max(r.step_count) AS step_count
+        FROM stored.rank_scope AS r
+        GROUP BY r.run, r.span
+    ) AS p
+    GROUP BY p.run
+) AS s ON s.run = r.run
 LEFT JOIN (
     SELECT
         g.run,

@@ -20,4 +20,4 @@ SELECT
     x.kind,
     x.name
 FROM stored.stacks AS x
-JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank
+JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

@@ -7,6 +7,7 @@ CREATE OR REPLACE VIEW step_parts AS
 -- Columns:
 --   run                   VARCHAR      Run: one capture of one job.
 --   rank                  INTEGER      Rank of the process.
+--   span                  INTEGER      Recording of the rank.
 --   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps, and for the common window.
 --   is_last               BOOLEAN      The rank's last step.
 --   is_common             BOOLEAN      The common window: from the first to the last collective that all ranks have seen.

@@ -72,6 +72,21 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     assert "took it as rank" not in caplog.text
 
 
+def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Steps and sums are those of the two runs."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for path in RECORDED:
+        shutil.copy(path, folder)
+    sums = "SELECT name, sum(call_count), sum(host_self_ns) FROM operator_table() GROUP BY ALL ORDER BY ALL"
+    with hta_sql.ingest(folder, tmp_path / "runs.store", jobs=1) as runs:
+        expected = runs.sql(sums).rows()
+    with hta_sql.ingest(folder, tmp_path / "run.store", jobs=1, join_spans=True) as run:
+        steps = "SELECT run, rank, list(step ORDER BY step) FROM steps GROUP BY ALL ORDER BY ALL"
+        assert run.sql(steps).rows() == [("job", 0, [2, 3, 6, 7])]
+        assert run.sql(sums).rows() == expected
+
+
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
     """Its statement, on the spans."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

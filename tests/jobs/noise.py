@@ -66,7 +66,7 @@ def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], nam
     }
     con.register("parts", pa.table(columns))
     con.execute(
-        "INSERT INTO derived.matched_collectives BY NAME SELECT *, 1 AS channel_id, "
+        "INSERT INTO derived.matched_collectives BY NAME SELECT *, 0 AS span, 1 AS channel_id, "
         "true AS is_complete, true AS ends_agree, false AS is_p2p, false AS is_loose FROM parts"
     )
     con.unregister("parts")
@@ -78,9 +78,11 @@ def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], nam
         }
     )
     con.register("each_rank", each)
-    con.execute("INSERT INTO stored.ranks BY NAME SELECT *, 1 AS event_count FROM each_rank")
+    con.execute(
+        "INSERT INTO stored.ranks BY NAME SELECT *, 0 AS span, 1 AS event_count FROM each_rank"
+    )
     con.execute(
         "INSERT INTO stored.rank_scope BY NAME "
-        "SELECT run, rank, 0 AS offset_ns, false AS drops_last_step FROM each_rank"
+        "SELECT run, rank, 0 AS span, 0 AS offset_ns, false AS drops_last_step FROM each_rank"
     )
     con.unregister("each_rank")

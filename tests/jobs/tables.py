@@ -40,7 +40,8 @@ def database(folder: Path, threads: int = 2) -> duckdb.DuckDBPyConnection:
 
 def _kinds() -> dict[str, dict[str, str]]:
     columns = stored_columns()
-    return {name: columns[name] for name in TABLES} | {"rank_scope": RANK_SCOPE}
+    span = {"span": "INTEGER"}
+    return {name: columns[name] | span for name in TABLES} | {"rank_scope": RANK_SCOPE}
 
 
 def fill(con: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table]) -> None:
@@ -73,7 +74,7 @@ def rows_of(jobs: Mapping[str, tuple[PlantedJob, list[Trace]]]) -> dict[str, pa.
 
 def _add_rank(rows: Rows, run: str, job: PlantedJob, trace: Trace) -> None:
     rank = trace.did.rank
-    base = {"run": run, "rank": rank}
+    base = {"run": run, "rank": rank, "span": 0}
     steps = [e for e in trace.events if e.event.name.startswith("ProfilerStep")]
     last_step = steps[-1].ts if steps else None
     launches: dict[int, tuple[int, Captured, int | None, int | None]] = {}

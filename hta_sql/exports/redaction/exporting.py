@@ -90,7 +90,7 @@ def preview(
 def _traces(source: str | os.PathLike[str], selection: Selection) -> list[_Trace]:
     if (Path(source) / MANIFEST).exists():
         entries = read_manifest(source).entries
-        found = [_Trace(entry.run, entry.rank, 0, entry.source) for entry in entries]
+        found = [_Trace(entry.run, entry.rank, entry.span, entry.source) for entry in entries]
     else:
         files = discover(os.fspath(source))
         found = [_Trace(None, file.rank, file.capture, file.path) for file in files]
@@ -122,6 +122,6 @@ def _write_traces(traces: list[_Trace], target: Path, redact: Redactor) -> list[
 
 def _paths(traces: Iterable[_Trace], folder: Path, redact: Redactor) -> Iterator[Path]:
     for trace in traces:
-        capture = f"-capture{trace.capture}" if trace.capture > 1 else ""
+        capture = f"-capture{trace.capture + 1}" if trace.capture else ""
         run = redact("run", trace.run) if trace.run else ""
         yield folder / run / f"rank{trace.rank}{capture}.json.gz"

@@ -139,6 +139,7 @@ def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntr
         files=files,
         schema=entry.schema,
         end_ns=entry.end_ns,
+        span=entry.span,
     )
 
 

@@ -15,6 +15,7 @@ from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
+from hta_sql.overlay.source import source_of
 from hta_sql.traces.whole_files import read_trace, write_trace
 from hta_sql.words import NS
 
@@ -43,10 +44,14 @@ ORDER BY e.event_id
 """
 
 DURATION = """
-SELECT coalesce(max(e.ts + e.dur) - min(e.ts), 0) AS duration_ns
-FROM trace_events(
-    runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
-) AS e
+SELECT coalesce(sum(d.dur), 0)::BIGINT AS duration_ns
+FROM (
+    SELECT max(e.ts + e.dur) - min(e.ts) AS dur
+    FROM trace_events(
+        runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
+    ) AS e
+    GROUP BY lib.span_of(e.event_id)
+) AS d
 """
 
 
@@ -200,7 +205,10 @@ class Trace(Closing):
         return sorted(int(step) for step in steps if step >= 0)
 
     def get_trace_duration(self, rank: int | None = None) -> float:
-        """Return the time from a rank's first start to its last end [µs]; default: the first rank."""
+        """Return the time from a rank's first start to its last end [µs]; default: the first rank.
+
+        Of several recordings it is the sum.
+        """
         wanted = self._checked(self._first_rank() if rank is None else rank)
         ((duration,),) = self._job.store.sql(DURATION, self._scope(wanted)).rows()
         return float(duration) / NS
@@ -239,9 +247,11 @@ class Trace(Closing):
 
         Raises:
             RankError: No such rank.
+            ParameterError: It has several files.
             TraceNotFoundError: The file is gone.
         """
-        return read_trace(self.trace_files[self._checked(rank)])
+        self._checked(rank)
+        return read_trace(source_of(self._job.store, self._job.run, rank).path)
 
     def write_raw_trace(self, output_file: str, trace_contents: dict[str, Any]) -> None:
         """Write a trace, gzip where the name ends in ``.gz``."""

@@ -32,6 +32,7 @@ IDENTIFIERS = frozenset(
             "rank",
             "step",
             "device",
+            "span",
             "stream",
             "context",
             "pid",

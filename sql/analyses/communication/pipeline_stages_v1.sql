@@ -58,7 +58,7 @@ WITH
     ),
     ops AS MATERIALIZED (
         SELECT
-            {'run': g.run, 'rank': g.rank, 'step': g.step} AS lane, g.ts, g.dur,
+            {'run': g.run, 'rank': g.rank, 'span': g.span, 'step': g.step} AS lane, g.ts, g.dur,
             m.is_send, m.dst_stage > m.src_stage AS is_forward, m.wait_ns,
             CASE
                 WHEN g.class = 'computation' THEN 1
@@ -106,7 +106,7 @@ WITH
     ),
     known AS (
         SELECT
-            s.lane, s.lane.run AS run, s.lane.rank AS rank, s.lane.step AS step,
+            s.lane, s.lane.run AS run, s.lane.rank AS rank, s.lane.span AS recording, s.lane.step AS step,
             r.pipeline, r.stage, r.stage_count,
             s.to_ts - s.from_ts AS span,
             s.from_ts - round(c.ahead_ns + c.drift * (s.from_ts - c.mid_ts))::BIGINT AS from_ns,
@@ -116,17 +116,17 @@ WITH
         FROM spans AS s
         LEFT JOIN parts AS p ON p.lane = s.lane
         JOIN staged AS r ON r.run = s.lane.run AND r.rank = s.lane.rank
-        JOIN lib.clock_offsets(runs) AS c ON c.run = s.lane.run AND c.rank = s.lane.rank
+        JOIN lib.clock_offsets(runs) AS c ON c.run = s.lane.run AND c.rank = s.lane.rank AND c.span = s.lane.span
     ),
     averaged AS (
-        SELECT k.run, k.step, k.stage, sum(k.computed) / count(*) AS mean_computed
+        SELECT k.run, k.recording, k.step, k.stage, sum(k.computed) / count(*) AS mean_computed
         FROM known AS k
-        GROUP BY k.run, k.step, k.stage
+        GROUP BY k.run, k.recording, k.step, k.stage
     ),
     slowest AS (
-        SELECT a.run, a.step, max(a.mean_computed) AS most, arg_max(a.stage, (a.mean_computed, -a.stage)) AS stage
+        SELECT a.run, a.recording, a.step, max(a.mean_computed) AS most, arg_max(a.stage, (a.mean_computed, -a.stage)) AS stage
         FROM averaged AS a
-        GROUP BY a.run, a.step
+        GROUP BY a.run, a.recording, a.step
     ),
     whole AS (
         SELECT
@@ -134,7 +134,7 @@ WITH
             k.from_ns - min(k.from_ns) OVER together AS warm_up,
             max(k.to_ns) OVER together - k.to_ns AS cool_down
         FROM known AS k
-        WINDOW together AS (PARTITION BY k.run, k.pipeline, k.step)
+        WINDOW together AS (PARTITION BY k.run, k.recording, k.pipeline, k.step)
     )
 SELECT
     w.run,
@@ -161,8 +161,8 @@ SELECT
     l.stage AS slowest_stage,
     100 * ((l.most - a.mean_computed) / nullif(l.most, 0)) AS imbalance_pct
 FROM whole AS w
-JOIN averaged AS a ON a.run = w.run AND a.step IS NOT DISTINCT FROM w.step AND a.stage = w.stage
-JOIN slowest AS l ON l.run = w.run AND l.step IS NOT DISTINCT FROM w.step
+JOIN averaged AS a ON a.run = w.run AND a.recording = w.recording AND a.step IS NOT DISTINCT FROM w.step AND a.stage = w.stage
+JOIN slowest AS l ON l.run = w.run AND l.recording = w.recording AND l.step IS NOT DISTINCT FROM w.step
 JOIN counted AS n ON n.lane = w.lane
 WHERE lib.wanted(ranks, w.rank)
-ORDER BY w.run, w.step, w.pipeline, w.stage, w.rank
+ORDER BY w.run, w.recording, w.step, w.pipeline, w.stage, w.rank

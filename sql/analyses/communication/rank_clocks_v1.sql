@@ -19,6 +19,7 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
+--   span          INTEGER         Recording of the rank: clocks of several may differ.
 --   host_name     VARCHAR         Host; NULL where the trace does not name it.
 --   domain        VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
 --   root_rank     INTEGER         Rank whose clock counts; NULL where nothing is known.
@@ -32,20 +33,21 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 WITH
     estimates AS (
         SELECT
-            m.run, m.rank,
+            m.run, m.rank, m.span,
             any_value(m.clock_domain) AS domain, any_value(m.clock_root_rank) AS root_rank,
             any_value(m.clock_estimate_ns) AS estimate, any_value(m.clock_spread_ns) AS spread,
             any_value(m.clock_drift) AS drift, any_value(m.clock_end_count) AS end_count,
             bool_or(m.clock_is_applied) AS is_applied
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run)
-        GROUP BY m.run, m.rank
+        GROUP BY m.run, m.rank, m.span
     )
 SELECT
     k.run,
     k.rank,
-    k.host_name,
-    coalesce(e.domain, k.host_name, 'rank ' || k.rank) AS domain,
+    k.span,
+    h.host_name,
+    coalesce(e.domain, h.host_name, 'rank ' || k.rank) AS domain,
     CASE WHEN e.end_count > 0 THEN e.root_rank END AS root_rank,
     CASE WHEN e.end_count > 0 THEN e.estimate END AS estimate_ns,
     CASE WHEN e.end_count > 0 THEN e.spread END AS spread_ns,
@@ -57,7 +59,8 @@ SELECT
         WHEN e.run IS NULL THEN 'the rank does not communicate'
         WHEN e.end_count = 0 THEN 'no collective was found on all its ranks'
     END AS reason
-FROM ranks AS k
-LEFT JOIN estimates AS e ON e.run = k.run AND e.rank = k.rank
+FROM rank_spans AS k
+JOIN ranks AS h ON h.run = k.run AND h.rank = k.rank
+LEFT JOIN estimates AS e ON e.run = k.run AND e.rank = k.rank AND e.span = k.span
 WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
-ORDER BY k.run, k.rank
+ORDER BY k.run, k.rank, k.span

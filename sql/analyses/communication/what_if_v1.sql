@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
 --   then_step_ns      BIGINT [ns]     What a step would take: shorter by the same share.
 --   saved_pct         DOUBLE [%]      Share of the time that would be saved at most.
---   recorded_ns       BIGINT [ns]     From the first start to the last end of the matched collectives.
+--   recorded_ns       BIGINT [ns]     From the first start to the last end of the matched collectives, of each recording.
 --   replayed_ns       BIGINT [ns]     The same in this scenario.
 --   saved_ns          BIGINT [ns]     What would be saved at most.
 --   changed_ranks     VARCHAR         Ranks that are changed, as JSON; NULL for all.
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   reason            VARCHAR         Why there is no answer.
 WITH RECURSIVE
     works AS MATERIALIZED (
-        SELECT w.*, dense_rank() OVER (ORDER BY w.run, w.rank) AS row_id
+        SELECT w.*, dense_rank() OVER (ORDER BY w.run, w.rank, w.span) AS row_id
         FROM lib.rank_works(runs) AS w
     ),
     late AS MATERIALIZED (
@@ -65,8 +65,8 @@ WITH RECURSIVE
     -- A scenario of a run, and a rank of it, as numbers: what is joined in each round.
     nodes AS MATERIALIZED (
         SELECT
-            (c.row_id << 3) + s.scenario_id AS line_id, dense_rank() OVER (ORDER BY c.run, s.scenario_id) AS world_id,
-            s.scenario, c.run, c.rank, c.place, c.collective_id, c.rank_count, c.is_end, c.at_ns,
+            (c.row_id << 3) + s.scenario_id AS line_id, dense_rank() OVER (ORDER BY c.run, c.span, s.scenario_id) AS world_id,
+            s.scenario, c.run, c.rank, c.span, c.place, c.collective_id, c.rank_count, c.is_end, c.at_ns,
             CASE
                 WHEN s.scenario = 'no late rank' AND c.is_late THEN least(c.work_ns, coalesce(c.usual_ns, c.work_ns))
                 WHEN s.scenario = 'balanced' THEN round(c.mean_ns)
@@ -138,30 +138,43 @@ WITH RECURSIVE
     ended AS (
         SELECT r.line_id, max(r.t_ns) AS t_ns, max(r.place) AS place FROM replayed AS r GROUP BY r.line_id
     ),
-    spans AS MATERIALIZED (
-        SELECT w.run, min(w.at_ns) AS from_ns, max(w.at_ns) AS to_ns, count(DISTINCT w.rank) AS rank_count, count(DISTINCT w.collective_id) AS n
+    extents AS MATERIALIZED (
+        SELECT w.run, w.span, min(w.at_ns) AS from_ns, max(w.at_ns) AS to_ns
         FROM works AS w
-        GROUP BY w.run
+        GROUP BY w.run, w.span
     ),
     lines AS (
-        SELECT n.line_id, n.run, n.scenario, max(n.place) AS place FROM nodes AS n GROUP BY n.line_id, n.run, n.scenario
+        SELECT n.line_id, n.run, n.span, n.scenario, max(n.place) AS place FROM nodes AS n GROUP BY n.line_id, n.run, n.span, n.scenario
     ),
     rank_sums AS (
         SELECT
-            w.run, w.rank, min(w.at_ns) AS from_ns, sum(w.work_ns)::BIGINT AS work_ns,
+            w.run, w.span, w.rank, min(w.at_ns) AS from_ns, sum(w.work_ns)::BIGINT AS work_ns,
             sum(CASE WHEN w.is_end THEN w.transfer_ns ELSE 0 END)::BIGINT AS transfer_ns
         FROM works AS w
-        GROUP BY w.run, w.rank
+        GROUP BY w.run, w.span, w.rank
     ),
     answered AS (
-        SELECT l.run, l.scenario, CASE WHEN bool_and(e.place = l.place) THEN max(e.t_ns) END AS to_ns
+        SELECT l.run, l.span, l.scenario, CASE WHEN bool_and(e.place = l.place) THEN max(e.t_ns) END AS to_ns
         FROM ended AS e
         JOIN lines AS l ON l.line_id = e.line_id
-        GROUP BY l.run, l.scenario
+        GROUP BY l.run, l.span, l.scenario
         UNION ALL
-        SELECT s.run, 'no exposed communication', max(s.from_ns + s.work_ns) FROM rank_sums AS s GROUP BY s.run
+        SELECT s.run, s.span, 'no exposed communication', max(s.from_ns + s.work_ns) FROM rank_sums AS s GROUP BY s.run, s.span
         UNION ALL
-        SELECT s.run, 'perfect overlap', max(s.from_ns + greatest(s.work_ns, s.transfer_ns)) FROM rank_sums AS s GROUP BY s.run
+        SELECT s.run, s.span, 'perfect overlap', max(s.from_ns + greatest(s.work_ns, s.transfer_ns)) FROM rank_sums AS s GROUP BY s.run, s.span
+    ),
+    -- Recordings one behind the other: the time between them is nobody's.
+    replays AS (
+        SELECT a.run, a.scenario, CASE WHEN count(a.to_ns) = count(*) THEN sum(a.to_ns - x.from_ns)::BIGINT END AS replayed_ns
+        FROM answered AS a
+        JOIN extents AS x ON x.run = a.run AND x.span = a.span
+        GROUP BY a.run, a.scenario
+    ),
+    recorded AS (
+        SELECT x.run, sum(x.to_ns - x.from_ns)::BIGINT AS ns FROM extents AS x GROUP BY x.run
+    ),
+    counted AS (
+        SELECT w.run, count(DISTINCT w.rank) AS rank_count, count(DISTINCT w.collective_id) AS n FROM works AS w GROUP BY w.run
     ),
     listed AS (
         SELECT n.scenario, n.place
@@ -176,16 +189,17 @@ WITH RECURSIVE
     ),
     told_runs AS (
         SELECT
-            s.run, l.scenario, l.place, s.rank_count, s.n, s.to_ns - s.from_ns AS recorded_ns, m.step_ns, d.changed_ranks,
-            CASE WHEN t.share >= 0.8 THEN a.to_ns - s.from_ns END AS replayed_ns,
+            s.run, l.scenario, l.place, s.rank_count, s.n, x.ns AS recorded_ns, m.step_ns, d.changed_ranks,
+            CASE WHEN t.share >= 0.8 THEN a.replayed_ns END AS replayed_ns,
             CASE
                 WHEN coalesce(t.share, 0) < 0.8 THEN 'the ends of its collectives do not agree: waits are not known'
                 WHEN a.run IS NULL THEN 'no rank is late'
-                WHEN a.to_ns IS NULL THEN 'its collectives contradict each other'
+                WHEN a.replayed_ns IS NULL THEN 'its collectives contradict each other'
             END AS reason
-        FROM spans AS s
+        FROM counted AS s
+        JOIN recorded AS x ON x.run = s.run
         CROSS JOIN listed AS l
-        LEFT JOIN answered AS a ON a.run = s.run AND a.scenario = l.scenario
+        LEFT JOIN replays AS a ON a.run = s.run AND a.scenario = l.scenario
         LEFT JOIN trust AS t ON t.run = s.run
         LEFT JOIN late_runs AS d ON d.run = s.run AND l.scenario = 'no late rank'
         LEFT JOIN step_means AS m ON m.run = s.run

@@ -144,6 +144,6 @@ FROM ops AS o
 JOIN scored_occurrences AS s
     ON s.run = o.run AND s.side = o.side AND s.name = o.name AND s.step IS NOT DISTINCT FROM o.step AND s.occurrence = o.occurrence
 JOIN scored_ranks AS r ON r.run = o.run AND r.side = o.side AND r.name = o.name AND r.rank = o.rank
-JOIN lib.clock_offsets(runs) AS k ON k.run = o.run AND k.rank = o.rank
+JOIN lib.clock_offsets(runs) AS k ON k.run = o.run AND k.rank = o.rank AND k.span = lib.span_of(o.event_id)
 WHERE (num_occurrences IS NULL OR s.place <= num_occurrences) AND lib.wanted(ranks, o.rank)
 ORDER BY o.run, o.side, o.name, s.place, o.rank

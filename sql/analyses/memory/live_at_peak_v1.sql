@@ -39,12 +39,29 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   peak_ts        BIGINT [ns]      When the peak was, since the run's first event.
 WITH
     peaks AS MATERIALIZED (
-        SELECT p.run, p.rank, p.device_type, p.device, p.peak_allocated_bytes AS peak, p.peak_ts, p.peak_place, p.peak_id
+        SELECT
+            p.run, p.rank, p.device_type, p.device, p.peak_allocated_bytes AS peak, p.peak_ts, p.peak_place, p.peak_id,
+            lib.span_of(p.peak_id) AS span
         FROM lib.memory_peaks(runs, ranks, steps, false) AS p
         WHERE p.peak_allocated_bytes IS NOT NULL
     ),
+    -- What another recording of the rank says tells nothing of this one.
     blocks AS MATERIALIZED (
-        FROM lib.memory_blocks(runs, ranks)
+        SELECT b.*
+        FROM lib.memory_blocks(runs, ranks) AS b
+        JOIN peaks AS p
+            ON p.run = b.run AND p.rank = b.rank AND p.span = b.span AND p.device_type IS NOT DISTINCT FROM b.device_type
+            AND p.device IS NOT DISTINCT FROM b.device
+    ),
+    befores AS (
+        SELECT
+            m.run, m.rank, m.device_type, m.device,
+            arg_min(m.total_allocated_bytes - m.bytes, (m.ts, coalesce(m.profiler_event_index, 0), m.event_id)) AS before_bytes
+        FROM memory_events AS m
+        JOIN peaks AS p
+            ON p.run = m.run AND p.rank = m.rank AND p.span = m.span AND p.device_type IS NOT DISTINCT FROM m.device_type
+            AND p.device IS NOT DISTINCT FROM m.device
+        GROUP BY ALL
     ),
     live AS MATERIALIZED (
         SELECT b.*, p.peak_ts
@@ -89,7 +106,7 @@ WITH
             greatest(0, w.before_bytes - coalesce(f.bytes, 0)) AS never_freed,
             p.peak - coalesce(s.bytes, 0) AS unseen
         FROM peaks AS p
-        JOIN lib.memory_peaks(runs, ranks, NULL, false) AS w
+        JOIN befores AS w
             ON w.run = p.run AND w.rank = p.rank AND w.device_type IS NOT DISTINCT FROM p.device_type
             AND w.device IS NOT DISTINCT FROM p.device
         LEFT JOIN freed_before AS f

@@ -41,7 +41,7 @@ WITH
     ),
     points AS NOT MATERIALIZED (
         SELECT
-            p.lane, p.run, p.rank, p.device_type, p.device, m.ts, m.event_id, m.step, m.total_allocated_bytes AS allocated,
+            p.lane, p.run, p.rank, p.device_type, p.device, m.span, m.ts, m.event_id, m.step, m.total_allocated_bytes AS allocated,
             CASE WHEN p.peak_reserved_bytes IS NOT NULL THEN m.total_reserved_bytes END AS reserved,
             coalesce(m.profiler_event_index, 0) AS place, m.event_id = p.peak_id AS is_top, p.capacity_bytes AS capacity
         FROM memory_events AS m
@@ -51,9 +51,11 @@ WITH
         WHERE lib.wanted(steps, m.step)
     ),
     extents AS (
-        SELECT p.lane, min(p.ts) AS first_ts, max(p.ts) - min(p.ts) + 1 AS extent, count(*) AS point_count
+        SELECT
+            p.lane, p.span, min(p.ts) AS first_ts, max(p.ts) - min(p.ts) + 1 AS extent, count(*) AS own_count,
+            sum(count(*)) OVER (PARTITION BY p.lane) AS point_count
         FROM points AS p
-        GROUP BY p.lane
+        GROUP BY p.lane, p.span
     ),
     chosen AS (
         SELECT
@@ -67,15 +69,15 @@ WITH
                 arg_max(p.event_id, (p.reserved, -p.ts, -p.place, -p.event_id)) FILTER (p.reserved IS NOT NULL)
             ]) AS event_id
         FROM points AS p
-        JOIN extents AS x ON x.lane = p.lane
+        JOIN extents AS x ON x.lane = p.lane AND x.span = p.span
         WHERE x.point_count > max_points
-        GROUP BY p.lane, (p.ts - x.first_ts)::HUGEINT * greatest(1, max_points // 5) // x.extent
+        GROUP BY p.lane, p.span, (p.ts - x.first_ts)::HUGEINT * greatest(1, max_points // 5 * x.own_count // x.point_count) // x.extent
     )
 SELECT
     p.run, p.rank, p.device_type, p.device, p.ts, p.event_id, p.step, p.allocated AS allocated_bytes, p.reserved AS reserved_bytes,
     coalesce(p.is_top, false) AS is_peak, p.capacity AS capacity_bytes
 FROM points AS p
-JOIN extents AS x ON x.lane = p.lane
+JOIN extents AS x ON x.lane = p.lane AND x.span = p.span
 LEFT JOIN (SELECT DISTINCT c.lane, c.event_id FROM chosen AS c) AS k ON k.lane = p.lane AND k.event_id = p.event_id
 WHERE max_points IS NULL OR x.point_count <= max_points OR k.event_id IS NOT NULL
 ORDER BY p.lane, p.ts, p.place, p.event_id

@@ -38,10 +38,10 @@ CREATE OR REPLACE MACRO cupti_counters_by_operator_v1(
 WITH RECURSIVE
     ranges AS (
         SELECT
-            e.run, e.rank, e.event_id, e.ts, e.dur, e.name, e.args,
+            e.run, e.rank, e.span, e.event_id, e.ts, e.dur, e.name, e.args,
             TRY_CAST(e.args ->> '$.correlation' AS BIGINT) AS correlation,
-            count(*) OVER (PARTITION BY e.run, e.rank) AS range_count,
-            row_number() OVER (PARTITION BY e.run, e.rank ORDER BY e.ts, e.event_id) AS place
+            count(*) OVER (PARTITION BY e.run, e.rank, e.span) AS range_count,
+            row_number() OVER (PARTITION BY e.run, e.rank, e.span ORDER BY e.ts, e.event_id) AS place
         FROM other_events AS e
         WHERE
             e.category = 'cuda_profiler_range'
@@ -51,7 +51,7 @@ WITH RECURSIVE
     ),
     -- A driver call inside of a runtime call of the same launch is no launch of its own.
     launches AS (
-        SELECT c.run, c.rank, c.event_id, c.ts, c.correlation, c.op_id, c.step, c.in_last_step
+        SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.correlation, c.op_id, c.step, c.in_last_step
         FROM runtime_calls AS c
         WHERE
             regexp_matches(lower(c.name), 'launch.*kernel')
@@ -60,14 +60,14 @@ WITH RECURSIVE
             AND lib.wanted(runs, c.run)
             AND lib.wanted(ranks, c.rank)
         QUALIFY row_number() OVER (
-            PARTITION BY c.run, c.rank, coalesce(c.correlation, -1 - c.event_id) ORDER BY c.depth, c.ts, c.event_id
+            PARTITION BY c.run, c.rank, c.span, coalesce(c.correlation, -1 - c.event_id) ORDER BY c.depth, c.ts, c.event_id
         ) = 1
     ),
     numbered AS (
         SELECT
             l.*,
-            count(*) OVER (PARTITION BY l.run, l.rank) AS launch_count,
-            row_number() OVER (PARTITION BY l.run, l.rank ORDER BY l.ts, l.event_id) AS place
+            count(*) OVER (PARTITION BY l.run, l.rank, l.span) AS launch_count,
+            row_number() OVER (PARTITION BY l.run, l.rank, l.span ORDER BY l.ts, l.event_id) AS place
         FROM launches AS l
     ),
     matched AS (
@@ -77,9 +77,9 @@ WITH RECURSIVE
             coalesce(a.op_id, p.op_id) AS op_id,
             CASE WHEN a.event_id IS NOT NULL THEN 'correlation' WHEN p.event_id IS NOT NULL THEN 'position' END AS matched_by
         FROM ranges AS r
-        LEFT JOIN numbered AS a ON a.run = r.run AND a.rank = r.rank AND a.correlation = r.correlation
+        LEFT JOIN numbered AS a ON a.run = r.run AND a.rank = r.rank AND a.span = r.span AND a.correlation = r.correlation
         LEFT JOIN numbered AS p
-            ON r.correlation IS NULL AND p.run = r.run AND p.rank = r.rank AND p.place = r.place
+            ON r.correlation IS NULL AND p.run = r.run AND p.rank = r.rank AND p.span = r.span AND p.place = r.place
             AND p.launch_count = r.range_count
         WHERE
             lib.wanted(steps, coalesce(a.step, p.step))

@@ -67,12 +67,12 @@ WITH RECURSIVE
         WHERE c.above_id IS NULL
     ),
     outside AS (
-        SELECT {'run': o.run, 'rank': o.rank, 'device': o.device, 'stream': o.stream} AS lane, o.event_id AS id, o.ts, o.dur
+        SELECT {'run': o.run, 'rank': o.rank, 'span': o.span, 'device': o.device, 'stream': o.stream} AS lane, o.event_id AS id, o.ts, o.dur
         FROM ops AS o
         WHERE o.annotation_id IS NULL
     ),
     spans AS (
-        SELECT {'run': a.run, 'rank': a.rank, 'device': a.pid, 'stream': a.tid} AS lane, a.event_id AS id, a.ts, a.dur
+        SELECT {'run': a.run, 'rank': a.rank, 'span': a.span, 'device': a.pid, 'stream': a.tid} AS lane, a.event_id AS id, a.ts, a.dur
         FROM annotations AS a
         WHERE
             a.on_gpu

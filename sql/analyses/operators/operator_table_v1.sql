@@ -207,18 +207,18 @@ WITH RECURSIVE
     ),
     -- The first call outside of the backward pass with a sequence number gives its stack to those inside.
     forward_stacks AS MATERIALIZED (
-        SELECT k.lane, k.sequence_number, arg_min(k.stack, (k.ts, -k.dur, k.call_id)) AS stack
+        SELECT k.lane, lib.span_of(k.call_id - k.lane) AS span, k.sequence_number, arg_min(k.stack, (k.ts, -k.dur, k.call_id)) AS stack
         FROM keyed AS k
         ANTI JOIN backward AS b ON b.call_id = k.call_id
         ANTI JOIN kept AS m ON m.call_id = k.call_id
         WHERE stack_frames > 0 AND k.sequence_number >= 0
-        GROUP BY k.lane, k.sequence_number
+        GROUP BY k.lane, lib.span_of(k.call_id - k.lane), k.sequence_number
     ),
     backward_stacks AS MATERIALIZED (
         SELECT b.call_id, CASE WHEN k.fwd_thread_id > 0 THEN coalesce(f.stack, []) ELSE [] END AS stack
         FROM backward AS b
         JOIN keyed AS k ON k.call_id = b.root_id
-        LEFT JOIN forward_stacks AS f ON f.lane = k.lane AND f.sequence_number = k.sequence_number
+        LEFT JOIN forward_stacks AS f ON f.lane = k.lane AND f.span = lib.span_of(k.call_id - k.lane) AND f.sequence_number = k.sequence_number
         WHERE stack_frames > 0
     ),
     -- The keys of the few calls that others were merged into.

@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
 --   op_count  BIGINT [count]  Operations in the row.
 WITH
     ops AS (
-        SELECT g.run, g.rank, g.device, g.stream, g.class, g.name, g.event_id, g.step, g.dur, g.ts - min(g.ts) OVER (PARTITION BY g.run) AS start_ns
+        SELECT g.run, g.rank, g.span, g.device, g.stream, g.class, g.name, g.event_id, g.step, g.dur, g.ts - min(g.ts) OVER (PARTITION BY g.run) AS start_ns
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         WHERE lib.wanted(streams, g.stream) AND g.dur >= shortest_ns
     ),
@@ -52,18 +52,19 @@ WITH
                 false
             ) AS goes_on
         FROM ops AS o
-        WINDOW lane AS (PARTITION BY o.run, o.rank, o.device, o.stream ORDER BY o.start_ns, o.dur, o.event_id)
+        WINDOW lane AS (PARTITION BY o.run, o.rank, o.span, o.device, o.stream ORDER BY o.start_ns, o.dur, o.event_id)
     ),
     numbered AS (
         SELECT
             p.*,
-            count_if(NOT p.goes_on) OVER (PARTITION BY p.run, p.rank, p.device, p.stream ORDER BY p.start_ns, p.dur, p.event_id ROWS UNBOUNDED PRECEDING) AS part
+            count_if(NOT p.goes_on) OVER (PARTITION BY p.run, p.rank, p.span, p.device, p.stream ORDER BY p.start_ns, p.dur, p.event_id ROWS UNBOUNDED PRECEDING) AS part
         FROM parted AS p
     ),
     rows_of_lanes AS (
         SELECT
             n.run,
             n.rank,
+            n.span,
             n.device,
             n.stream,
             n.part,
@@ -73,7 +74,7 @@ WITH
             arg_max({'name': n.name, 'id': n.event_id, 'step': n.step}, {'dur': n.dur, 'first': -n.event_id}) AS longest,
             count(*) AS op_count
         FROM numbered AS n
-        GROUP BY n.run, n.rank, n.device, n.stream, n.part
+        GROUP BY n.run, n.rank, n.span, n.device, n.stream, n.part
     )
 SELECT
     r.run,
@@ -88,4 +89,4 @@ SELECT
     r.longest.step AS step,
     r.op_count
 FROM rows_of_lanes AS r
-ORDER BY r.run, r.rank, r.device, r.stream, r.part
+ORDER BY r.run, r.rank, r.device, r.stream, r.span, r.part

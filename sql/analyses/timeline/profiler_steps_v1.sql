@@ -44,7 +44,7 @@ SELECT
     coalesce(o.gpu_op_count, 0) AS gpu_op_count,
     coalesce(o.gpu_busy_ns, 0) AS gpu_busy_ns
 FROM steps AS s
-JOIN ranks AS k ON k.run = s.run AND k.rank = s.rank
+JOIN rank_spans AS k ON k.run = s.run AND k.rank = s.rank AND k.span = s.span
 LEFT JOIN ops AS o ON o.run = s.run AND o.rank = s.rank AND o.step = s.step
 WHERE
     lib.wanted(runs, s.run)

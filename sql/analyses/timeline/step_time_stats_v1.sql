@@ -45,7 +45,7 @@ WITH
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
         WHERE p.step IS NOT NULL
         WINDOW
-            in_order AS (PARTITION BY p.run, p.rank ORDER BY p.ts, p.step),
+            in_order AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.ts, p.step),
             of_rank AS (PARTITION BY p.run, p.rank)
     ),
     spread AS (

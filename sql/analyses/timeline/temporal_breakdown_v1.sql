@@ -42,23 +42,24 @@ CREATE OR REPLACE MACRO temporal_breakdown_v1(
 --   suspect_ns                 BIGINT [ns]     Their recorded duration, in none of the other columns.
 WITH
     spans AS (
-        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
+        SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.class, g.ts, g.dur
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
     ),
     totals AS (
-        SELECT s.lane, sum(s.dur)::BIGINT AS kernel_time_ns
+        SELECT s.lane.run AS run, s.lane.rank AS rank, sum(s.dur)::BIGINT AS kernel_time_ns
         FROM spans AS s
-        GROUP BY s.lane
+        GROUP BY s.lane.run, s.lane.rank
     ),
     times AS (
         SELECT
-            c.lane,
+            c.lane.run AS run,
+            c.lane.rank AS rank,
             sum(c.dur)::BIGINT AS span_ns,
             coalesce(sum(c.dur) FILTER (c.computes), 0)::BIGINT AS compute_ns,
             coalesce(sum(c.dur) FILTER (c.communicates AND NOT c.computes), 0)::BIGINT AS exposed_communication_ns,
             coalesce(sum(c.dur) FILTER (c.copies AND NOT c.computes AND NOT c.communicates), 0)::BIGINT AS exposed_memory_ns
         FROM lib.class_segments('spans') AS c
-        GROUP BY c.lane
+        GROUP BY c.lane.run, c.lane.rank
     ),
     parts AS (
         SELECT
@@ -68,8 +69,8 @@ WITH
         FROM times AS t
     )
 SELECT
-    p.lane.run AS run,
-    p.lane.rank AS rank,
+    p.run,
+    p.rank,
     p.span_ns,
     p.idle_ns,
     p.compute_ns,
@@ -85,7 +86,7 @@ SELECT
     coalesce(x.suspect_count, 0) AS suspect_count,
     coalesce(x.suspect_ns, 0) AS suspect_ns
 FROM parts AS p
-JOIN totals AS t ON t.lane = p.lane
+JOIN totals AS t ON t.run = p.run AND t.rank = p.rank
 LEFT JOIN lib.suspect_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS x
-    ON x.run = p.lane.run AND x.rank = p.lane.rank
-ORDER BY run, rank
+    ON x.run = p.run AND x.rank = p.rank
+ORDER BY p.run, p.rank

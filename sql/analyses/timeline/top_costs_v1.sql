@@ -54,9 +54,9 @@ WITH
     ),
     swept AS (
         SELECT
-            g.run, g.rank, g.ts, g.launch_ts,
+            g.run, g.rank, g.span, g.ts, g.launch_ts,
             max(g.ts + g.dur) OVER (
-                PARTITION BY g.run, g.rank
+                PARTITION BY g.run, g.rank, g.span
                 ORDER BY g.ts, g.dur, g.event_id
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS ended
@@ -66,7 +66,7 @@ WITH
     -- Running sums over the gaps of a rank, which do not overlap.
     gaps AS MATERIALIZED (
         SELECT
-            s.run, s.rank, s.ended, s.ts,
+            s.run, s.rank, s.span, s.ended, s.ts,
             sum(CASE WHEN s.launch_ts > s.ended THEN s.ts - s.ended ELSE 0 END) OVER so_far AS host,
             sum(CASE WHEN s.launch_ts <= s.ended THEN s.ts - s.ended ELSE 0 END) OVER so_far AS queued,
             sum(CASE WHEN s.launch_ts IS NULL THEN s.ts - s.ended ELSE 0 END) OVER so_far AS unlinked,
@@ -75,7 +75,7 @@ WITH
             count_if(s.launch_ts IS NULL) OVER so_far AS unlinked_count
         FROM swept AS s
         WHERE s.ts > s.ended
-        WINDOW so_far AS (PARTITION BY s.run, s.rank ORDER BY s.ts ROWS UNBOUNDED PRECEDING)
+        WINDOW so_far AS (PARTITION BY s.run, s.rank, s.span ORDER BY s.ts ROWS UNBOUNDED PRECEDING)
     ),
     -- Gaps between two operations of a step lie strictly inside of it: up to the last that ends before it does, but for those
     -- up to the last that begins before it does. A gap that is longer than the step would be taken off: none is.
@@ -89,8 +89,8 @@ WITH
             greatest(0, coalesce(b.queued_count, 0) - coalesce(a.queued_count, 0)) AS queued_count,
             greatest(0, coalesce(b.unlinked_count, 0) - coalesce(a.unlinked_count, 0)) AS unlinked_count
         FROM windows AS w
-        ASOF LEFT JOIN gaps AS b ON b.run = w.run AND b.rank = w.rank AND w.end_ts > b.ts
-        ASOF LEFT JOIN gaps AS a ON a.run = w.run AND a.rank = w.rank AND w.ts >= a.ended
+        ASOF LEFT JOIN gaps AS b ON b.run = w.run AND b.rank = w.rank AND b.span = w.span AND w.end_ts > b.ts
+        ASOF LEFT JOIN gaps AS a ON a.run = w.run AND a.rank = w.rank AND a.span = w.span AND w.ts >= a.ended
     ),
     causes AS (
         SELECT

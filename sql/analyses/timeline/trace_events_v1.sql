@@ -56,17 +56,17 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   out_split_sizes             VARCHAR         Split sizes of the output as JSON.
 WITH
     linked AS (
-        SELECT g.run, g.rank, g.correlation, min(g.event_id) AS event_id
+        SELECT g.run, g.rank, g.span, g.correlation, min(g.event_id) AS event_id
         FROM gpu_ops AS g
         WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
-        GROUP BY g.run, g.rank, g.correlation
+        GROUP BY g.run, g.rank, g.span, g.correlation
     ),
     last_steps AS (
-        SELECT s.run, s.rank, min(s.ts) AS ts
+        SELECT s.run, s.rank, s.span, min(s.ts) AS ts
         FROM steps AS s
-        JOIN ranks AS r ON r.run = s.run AND r.rank = s.rank
+        JOIN rank_spans AS r ON r.run = s.run AND r.rank = s.rank AND r.span = s.span
         WHERE s.is_last AND r.drops_last_step
-        GROUP BY s.run, s.rank
+        GROUP BY s.run, s.rank, s.span
     ),
     ranges AS (
         SELECT
@@ -81,7 +81,7 @@ WITH
             o.run, o.rank, o.event_id, 'other_events' AS table_name, o.category, o.name,
             TRY_CAST(o.pid AS BIGINT) AS pid, TRY_CAST(o.tid AS BIGINT) AS tid, o.ts, o.dur, o.ts >= l.ts IS TRUE AS in_last_step
         FROM other_events AS o
-        LEFT JOIN last_steps AS l ON l.run = o.run AND l.rank = o.rank
+        LEFT JOIN last_steps AS l ON l.run = o.run AND l.rank = o.rank AND l.span = o.span
         WHERE o.phase = 'X' AND o.category <> 'Trace'
     ),
     host AS (
@@ -94,7 +94,7 @@ WITH
     everything AS (
         SELECT h.*, l.event_id AS linked_event_id
         FROM host AS h
-        LEFT JOIN linked AS l ON l.run = h.run AND l.rank = h.rank AND l.correlation = h.correlation
+        LEFT JOIN linked AS l ON l.run = h.run AND l.rank = h.rank AND l.span = lib.span_of(h.event_id) AND l.correlation = h.correlation
         WHERE lib.wanted(runs, h.run) AND lib.wanted(ranks, h.rank)
         UNION ALL BY NAME
         SELECT g.*, 'gpu_ops' AS table_name, g.device AS pid, g.stream AS tid, g.launch_id AS linked_event_id

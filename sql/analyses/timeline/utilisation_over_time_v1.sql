@@ -2,7 +2,8 @@
 --
 -- Busy is the union of kernels, copies and memsets. The buckets of all ranks are the same: from the first device
 -- activity of the run to its last end; the last bucket is shorter where they do not fit. Of a bucket before a
--- rank's capture begins, or after it ends, nothing is known. Busy times of a rank sum to its busy time.
+-- rank's capture begins, or after it ends, nothing is known. Busy times of a rank sum to its busy time. A run of
+-- several recordings has buckets in each, and none between them.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +16,7 @@ CREATE OR REPLACE MACRO utilisation_over_time_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Buckets per run, at most; fewer than one: no rows.
+    -- Buckets per run, at most; one more for each further recording; fewer than one: no rows.
     bucket_count BIGINT := 100
 ) AS TABLE
 -- Columns:
@@ -32,40 +33,47 @@ CREATE OR REPLACE MACRO utilisation_over_time_v1(
 --   busy_pct          DOUBLE [%]   Busy time as a share of what was captured.
 WITH
     ops AS MATERIALIZED (
-        SELECT {'run': g.run, 'rank': g.rank} AS lane, g.class, g.ts, g.dur
+        SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.class, g.ts, g.dur
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
     ),
     active AS (
-        SELECT o.lane.run AS run, o.lane.rank AS rank, min(o.ts) AS first_ts, max(o.ts + o.dur) AS last_end
+        SELECT o.lane.run AS run, o.lane.rank AS rank, o.lane.span AS span, min(o.ts) AS first_ts, max(o.ts + o.dur) AS last_end
         FROM ops AS o
         GROUP BY o.lane
     ),
     extents AS (
-        SELECT a.run, min(a.first_ts) AS from_ts, max(a.last_end) AS to_ts
+        SELECT a.run, a.span, min(a.first_ts) AS from_ts, max(a.last_end) AS to_ts
         FROM active AS a
-        GROUP BY a.run
+        GROUP BY a.run, a.span
     ),
-    sized AS MATERIALIZED (
-        SELECT e.*, (e.to_ts - e.from_ts + bucket_count - 1) // bucket_count AS width
+    wide AS (
+        SELECT e.*, ((sum(e.to_ts - e.from_ts) OVER (PARTITION BY e.run) + bucket_count - 1) // bucket_count)::BIGINT AS width
         FROM extents AS e
         WHERE bucket_count >= 1
     ),
+    counted AS (
+        SELECT w.*, (w.to_ts - w.from_ts + w.width - 1) // w.width AS own_count FROM wide AS w
+    ),
+    sized AS MATERIALIZED (
+        SELECT c.*, (sum(c.own_count) OVER (PARTITION BY c.run ORDER BY c.span) - c.own_count)::BIGINT AS first_bucket
+        FROM counted AS c
+    ),
     segments AS (
-        SELECT g.lane.run AS run, g.lane.rank AS rank, g.ts, g.ts + g.dur AS end_ts, g.computes, g.communicates
+        SELECT g.lane.run AS run, g.lane.rank AS rank, g.lane.span AS span, g.ts, g.ts + g.dur AS end_ts, g.computes, g.communicates
         FROM lib.class_segments('ops') AS g
         WHERE (g.computes OR g.communicates OR g.copies) AND lib.wanted(ranks, g.lane.rank)
     ),
     cut AS (
         SELECT
-            s.run, s.rank, s.ts, s.end_ts, s.computes, s.communicates, z.from_ts, z.width,
+            s.run, s.rank, s.ts, s.end_ts, s.computes, s.communicates, z.from_ts, z.width, z.first_bucket,
             unnest(range((s.ts - z.from_ts) // z.width, (s.end_ts - 1 - z.from_ts) // z.width + 1)) AS bucket
         FROM segments AS s
-        JOIN sized AS z ON z.run = s.run
+        JOIN sized AS z ON z.run = s.run AND z.span = s.span
     ),
     pieces AS (
         SELECT
-            c.run, c.rank, c.bucket, c.computes, c.communicates,
+            c.run, c.rank, c.first_bucket + c.bucket AS bucket, c.computes, c.communicates,
             least(c.end_ts, c.from_ts + (c.bucket + 1) * c.width) - greatest(c.ts, c.from_ts + c.bucket * c.width) AS ns
         FROM cut AS c
     ),
@@ -82,15 +90,15 @@ WITH
     numbered AS (
         SELECT
             k.run, k.rank, least(k.offset_ns, a.first_ts) AS seen_from, greatest(k.offset_ns + k.dur, a.last_end) AS seen_to, z.from_ts, z.to_ts, z.width,
-            unnest(range((z.to_ts - z.from_ts + z.width - 1) // z.width)) AS bucket
-        FROM ranks AS k
-        JOIN active AS a ON a.run = k.run AND a.rank = k.rank
-        JOIN sized AS z ON z.run = k.run
+            z.first_bucket, unnest(range(z.own_count)) AS bucket
+        FROM rank_spans AS k
+        JOIN active AS a ON a.run = k.run AND a.rank = k.rank AND a.span = k.span
+        JOIN sized AS z ON z.run = k.run AND z.span = k.span
         WHERE lib.wanted(ranks, k.rank)
     ),
     placed AS (
         SELECT
-            n.*, n.from_ts + n.bucket * n.width AS start_ts,
+            n.* REPLACE (n.first_bucket + n.bucket AS bucket), n.from_ts + n.bucket * n.width AS start_ts,
             least(n.to_ts, n.from_ts + (n.bucket + 1) * n.width) AS end_ts
         FROM numbered AS n
     ),

@@ -1,0 +1,62 @@
+"""Whether several recordings of a rank can be one run: one after the other, of different steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from hta_sql.errors import TraceError
+from hta_sql.store.manifest import RankEntry
+from hta_sql.store.runs import is_unix_time
+
+MOST_SPANS = 256
+"""Queries put a rank above the forty bits that event ids have."""
+
+
+def check_spans(entries: Iterable[RankEntry]) -> None:
+    """Refuse a run whose spans cannot be told apart by time and step.
+
+    Args:
+        entries: Those of all runs, with their facts.
+
+    Raises:
+        TraceError: Spans of a run overlap in time, have clocks of two kinds, or share a step; or one
+            has no step; or there are too many.
+    """
+    runs: dict[str, list[RankEntry]] = defaultdict(list)
+    for entry in entries:
+        runs[entry.run].append(entry)
+    for run, members in runs.items():
+        if any(entry.span for entry in members) and (problem := _problem(members)):
+            raise TraceError(
+                f"The recordings of run {run!r} cannot be one run: {problem}. "
+                "Without --join-spans each is a run of its own."
+            )
+
+
+def _problem(entries: Sequence[RankEntry]) -> str | None:
+    if max(entry.span for entry in entries) >= MOST_SPANS:
+        return f"a rank has more than {MOST_SPANS} of them"
+    known = [(entry, entry.start_ns) for entry in entries if entry.start_ns is not None]
+    if len(known) < len(entries) or not all(entry.step_names for entry in entries):
+        return "one of them has no profiler step"
+    is_unix = {is_unix_time(start) for _, start in known}
+    if len(is_unix) > 1:
+        return "some have baseTimeNanoseconds and some have not, so that their times cannot be compared"
+    spans_of: dict[str, set[int]] = defaultdict(set)
+    # Clocks that count from the start of a machine are compared within a rank.
+    times: dict[int | None, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for entry, start in known:
+        end = start + int((entry.facts or {}).get("dur") or 0)
+        spans = times[None if is_unix == {True} else entry.rank]
+        first, last = spans.get(entry.span, (start, end))
+        spans[entry.span] = min(first, start), max(last, end)
+        for step in entry.step_names:
+            spans_of[step].add(entry.span)
+    for spans in times.values():
+        for (earlier, (_, end)), (later, (start, _)) in pairwise(sorted(spans.items())):
+            if end > start:
+                return f"number {later + 1} began before number {earlier + 1} had ended"
+    shared = sorted(step for step, where in spans_of.items() if len(where) > 1)
+    return f"{shared[0]} is in several of them" if shared else None

@@ -1,0 +1,54 @@
+"""The file that the trace of a rank is written anew from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hta_sql.errors import ParameterError, RankError
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+_SOURCE = """
+SELECT source, event_count, first_ts, offset_ns
+FROM rank_spans
+WHERE run = $run AND rank = $rank
+"""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A trace as it was ingested."""
+
+    path: str
+    event_count: int
+    first_ts: int
+    """Its first event, in its own clock [ns]; 0 without events."""
+    zero_ns: int
+    """What that clock says when the run begins [ns]."""
+
+
+def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:
+    """Find the file of a rank.
+
+    Args:
+        store: Where the rank was ingested to.
+        run: Its run.
+        rank: The rank.
+
+    Raises:
+        RankError: No such rank in the run.
+        ParameterError: It has several files, and what is written is one.
+    """
+    found = store.sql(_SOURCE, {"run": run, "rank": rank}).rows()
+    if not found:
+        raise RankError(f"No rank {rank} in run {run!r}; it has: {store.ranks(run)}.")
+    if len(found) > 1:
+        raise ParameterError(
+            f"Rank {rank} of run {run!r} was recorded {len(found)} times, so that it has several files, "
+            "and a trace is written anew from one. Ingest them without --join-spans: then each is a "
+            "run of its own."
+        )
+    ((path, event_count, first_ts, offset_ns),) = found
+    return SourceFile(path, event_count, first_ts or 0, (first_ts or 0) - offset_ns)
