@@ -80,11 +80,13 @@ def bars(x_axis: str, metrics: list[Parameters], **more: Any) -> Parameters:
         "x_axis_title_margin": 30,
         "y_axis_format": "SMART_NUMBER",
         "rich_tooltip": True,
+        "sort_series_type": "name",
+        "sort_series_ascending": True,
         **more,
     }
 
 
-SLANTED: Parameters = {"xAxisLabelRotation": 45, "xAxisLabelInterval": "0"}
+SLANTED: Parameters = {"xAxisLabelRotation": 45, "xAxisLabelInterval": "0", "x_axis_title": ""}
 """Every bar has its name below it."""
 
 
@@ -137,24 +139,25 @@ CHARTS: tuple[Parameters, ...] = (
         "slice_name": "Step time of each run [µs]",
         "dataset": "kpis",
         "row": 2,
+        "height": 35,
         **bars("run", [measure("step_us", "MAX")], show_legend=False, **SLANTED),
     },
     {
         "slice_name": "Where a step of each rank goes [µs]",
         "dataset": "step_accounting",
-        "row": 2,
+        "row": 3,
         **bars("rank", [measure(part, "AVG") for part in PARTS], stack="Stack"),
     },
     {
         "slice_name": "Where each step goes, mean of the ranks [µs]",
         "dataset": "step_accounting",
-        "row": 2,
+        "row": 3,
         **bars("step", [measure(part, "AVG") for part in PARTS], stack="Stack"),
     },
     {
         "slice_name": "Who holds up the others",
         "dataset": "stragglers",
-        "row": 3,
+        "row": 4,
         "width": 8,
         **listed(
             [
@@ -167,14 +170,14 @@ CHARTS: tuple[Parameters, ...] = (
     {
         "slice_name": "What each rank waits, and others for it [µs]",
         "dataset": "stragglers",
-        "row": 3,
+        "row": 4,
         "width": 4,
         **bars("rank", [measure("wait_us"), measure("wait_caused_us")]),
     },
     {
         "slice_name": "Operators that cost most",
         "dataset": "operator_table",
-        "row": 4,
+        "row": 5,
         "viz_type": "table",
         "query_mode": "aggregate",
         "show_cell_bars": False,
@@ -194,7 +197,7 @@ CHARTS: tuple[Parameters, ...] = (
     {
         "slice_name": "What changed, by part of the step [µs]",
         "dataset": "comparison",
-        "row": 5,
+        "row": 6,
         "width": 4,
         "adhoc_filters": [only("level", "part")],
         **bars("part", [measure("diff_us")], show_legend=False, **SLANTED),
@@ -202,12 +205,12 @@ CHARTS: tuple[Parameters, ...] = (
     {
         "slice_name": "What changed",
         "dataset": "comparison",
-        "row": 5,
+        "row": 6,
         "width": 8,
         **listed(
             [
-                *("control_run", "test_run", "level", "part", "what", "control_us", "test_us"),
-                *("diff_us", "diff_pct", "noise_us", "verdict"),
+                *("level", "part", "control_us", "test_us", "diff_us", "diff_pct", "noise_us"),
+                *("verdict", "what", "control_run", "test_run"),
             ],
             *(("level_order", True), ("abs_diff_us", False)),
         ),
