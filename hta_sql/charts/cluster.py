@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.gaps import by_bucket
 from hta_sql.charts.matrix import CELLS, filled, matrix, spread
 from hta_sql.charts.style import (
     CHANGE_COLOURS,
@@ -113,8 +114,10 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         table: Columns of the analysis ``utilisation_over_time``. Of many ranks some are shown,
             evenly spread; so are pieces of time.
     """
+    table, left_out = by_bucket(table)
     size, unit = duration_unit(float((table["start_ns"] + table["dur_ns"]).max()))
     runs, notes = by_run(table)
+    notes += left_out
     panels = []
     for run, rows in runs:
         chosen = spread(sorted(rows["rank"].unique()))

@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from hta_sql.charts.gaps import by_steps
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
@@ -17,6 +18,7 @@ from hta_sql.charts.style import (
     bars,
     data,
     duration_unit,
+    headed,
     lane_names,
     lanes,
     nothing,
@@ -134,6 +136,7 @@ def _series(
     *,
     axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
+    table, notes = by_steps(table)
     peaks = table.groupby("lane", sort=False)[value].max()
     shown = list(peaks.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN])
     first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
@@ -170,7 +173,7 @@ def _series(
         .resolve_scale(y="independent")
     )
     subtitle = f"Highest value in each of {SLICES} slices of time{left_out}"
-    faceted: alt.TopLevelMixin = chart.properties(title=alt.Title(heading, subtitle=subtitle))
+    faceted: alt.TopLevelMixin = chart.properties(title=headed(heading, subtitle, *notes))
     return faceted
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.gaps import by_event
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     WIDTH,
@@ -42,6 +43,7 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
         table: Columns of the analysis ``gpu_timeline``.
         title: Title of the chart.
     """
+    table, left_out = by_event(table, "start_ns", "end_ns")
     several = len(table) and table.groupby(["run", "rank"])["device"].nunique().max() > 1
     keys = ("rank", "device", "stream") if several else ("rank", "stream")
     lanes = table.assign(lane=lane_names(table, *keys))
@@ -61,10 +63,11 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
     drawn["name"] = drawn["name"].str.slice(0, NAME_CHARACTERS)
     drawn["lasts"] = [duration_text(ns) for ns in bars["end_ns"] - bars["start_ns"]]
     fields = ["lane", "part", "name", "start", "end", "lasts", "operations"]
+    notes = _notes(len(names), len(bars), int(shown["op_count"].sum()))
     chart: alt.Chart = (
         alt.Chart(
             data(drawn[fields]),
-            title=headed(title, *_notes(len(names), len(bars), int(shown["op_count"].sum()))),
+            title=headed(title, *notes, *left_out),
             width=TIMELINE_WIDTH,
             height=alt.Step(LANE_HEIGHT),
         )

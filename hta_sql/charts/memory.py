@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from hta_sql.charts.gaps import by_event
 from hta_sql.charts.memory_file import CATEGORIES
 from hta_sql.charts.style import (
     CLASS_COLOURS,
@@ -67,7 +68,7 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     known = table[table["allocated_bytes"].notna()]
     if known.empty:
         return nothing(title, "The traces do not say how much is allocated in all.")
-    named = known.assign(lane=_lanes(known))
+    named, left_out = by_event(known.assign(lane=_lanes(known)), "ts")
     peaks = named[named["is_peak"]].sort_values("allocated_bytes", ascending=False, kind="stable")
     first, last = named["ts"].min(), named["ts"].max()
     size, unit = duration_unit(float(last - first))
@@ -82,7 +83,7 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
     if len(shown) < len(peaks):
         note += f" The fullest {len(shown)} of {len(peaks)} devices."
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
+    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note, *left_out))
     return chart
 
 
