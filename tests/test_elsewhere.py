@@ -77,6 +77,30 @@ def test_a_store_that_may_not_be_written(
     assert not list(tables.rglob("answers"))
 
 
+def test_a_store_that_has_another_name_on_a_worker(
+    ingest_trace: IngestTrace, here: Here, tmp_path: Path
+) -> None:
+    """A link, as where a file system is mounted elsewhere: what is in it decides."""
+    store = ingest_trace("two_ranks_0.json")
+    expected = store.run("temporal_breakdown").rows()
+    real = Path(store.path).rename(tmp_path / "mounted.store")
+    Path(store.path).symlink_to(real)
+    assert store.run("temporal_breakdown", executor=here).rows() == expected
+
+
+def test_a_store_at_a_url(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rows stay there."""
+    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    trace = str(Path(__file__).parent / "traces" / "two_ranks_0.json")
+    with hta_sql.ingest({0: trace}, "memory://elsewhere/job.store") as store:
+        found = store.run("temporal_breakdown", executor=here)
+        assert [path.partition("tables")[0] for path in found.paths] == [
+            "memory://elsewhere/job.store/"
+        ]
+        assert store.run("temporal_breakdown", executor=here).paths == found.paths
+        assert found.rows() == store.run("temporal_breakdown").rows()
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [

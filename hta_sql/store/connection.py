@@ -288,7 +288,9 @@ class Connection(Closing):
         with suppress(duckdb.Error):  # an engine that has no such step
             con.execute(QUICKER_PLANS)
         if filesystem := self._folder.filesystem():
-            con.register_filesystem(filesystem)
+            # The engine of a process is one for all that open the same catalog.
+            with suppress(duckdb.InvalidInputException):
+                con.register_filesystem(filesystem)
         scope = con.execute(
             "SELECT DISTINCT run, rank FROM stored.rank_scope ORDER BY ALL"
         ).fetchall()

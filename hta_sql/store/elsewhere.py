@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
@@ -79,9 +79,10 @@ def compute(task: Task) -> Part:
             f"The worker on {host} sees no store at {task.root!r}: workers need it under the same "
             "name, on a shared file system or an object storage."
         ) from error
-    if seen != task.wanted:
+    # A worker may know the place by another name.
+    if (seen.manifest, seen.library) != (task.wanted.manifest, task.wanted.library):
         raise StoreError(_difference(host, task, seen))
-    if not folder.missing([task.path]):
+    if task.path in folder.files(str(PurePosixPath(task.path).parent)):
         return task.path
     with Connection(folder, engine(**task.options), library, safe=False) as connection:
         before = connection.opened().scope
@@ -193,7 +194,7 @@ def _difference(host: str, task: Task, seen: Identity) -> str:
         )
     return (
         f"The worker on {host} sees another store at {task.root!r} than who asks: it was changed "
-        "meanwhile, so ask again, or is a copy of that machine."
+        "meanwhile, so ask again, or is an older copy."
     )
 
 

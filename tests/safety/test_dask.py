@@ -136,7 +136,11 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
         with pytest.raises(hta_sql.StoreNotFoundError, match=r"sees no store at .*shared file"):
             store.run("temporal_breakdown", executor=Elsewhere())
         shutil.copytree(asked, tmp_path, dirs_exist_ok=True)
-        with pytest.raises(hta_sql.StoreError, match=r"sees another store at .* or is a copy"):
+        with (tmp_path / "manifest.json").open("a") as manifest:
+            manifest.write("\n")  # as another ingest would
+        with pytest.raises(
+            hta_sql.StoreError, match=r"sees another store at .* or is an older copy"
+        ):
             store.run("temporal_breakdown", executor=Elsewhere())
 
 

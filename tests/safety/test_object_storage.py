@@ -94,6 +94,13 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
     assert busy_times(store) == {**DURATIONS, 1: 500.0}
 
 
+def test_a_store_that_is_opened_twice(memory: str) -> None:
+    """Both answer; the engine of a process knows the storage once."""
+    traces, store = put_traces(f"{memory}/twice/job", DURATIONS), f"{memory}/twice/job.store"
+    with hta_sql.ingest(traces, store) as first, hta_sql.open(store) as second:
+        assert busy_times_of(first) == busy_times_of(second) == DURATIONS
+
+
 def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     """Written, opened, added to, and asked by a query that may do nothing else."""
     traces, store = put_traces(f"{bucket}/b/job", DURATIONS), f"{bucket}/b/job.store"
