@@ -139,7 +139,6 @@ CHARTS: tuple[Parameters, ...] = (
         "slice_name": "Step time of each run [µs]",
         "dataset": "kpis",
         "row": 2,
-        "height": 35,
         **bars("run", [measure("step_us", "MAX")], show_legend=False, **SLANTED),
     },
     {
