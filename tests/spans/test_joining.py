@@ -128,3 +128,14 @@ def test_a_trace_is_written_anew_from_one_file(tmp_path: Path) -> None:
         *("rank0-capture2.json.gz", "rank0.json.gz"),
         *("rank1-capture2.json.gz", "rank1.json.gz"),
     ]
+
+
+def test_each_capture_of_a_folder_is_given_away(tmp_path: Path) -> None:
+    """Two files of a rank are two files again."""
+    traces = write_spans(tmp_path / "job")
+    export_redacted(traces, tmp_path / "given", "trace", Redactor("key"))
+    names = sorted(path.name for path in (tmp_path / "given").iterdir())
+    assert names == [
+        *("rank0-capture2.json.gz", "rank0.json.gz"),
+        *("rank1-capture2.json.gz", "rank1.json.gz"),
+    ]
