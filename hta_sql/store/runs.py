@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import fsspec
-
 from hta_sql.errors import ParameterError
 from hta_sql.traces import TraceNames
 
@@ -37,6 +35,8 @@ def default_run_name(traces: TraceNames) -> str:
     if not isinstance(paths, str):
         items = [str(path) for path in paths]
         paths = items[0] if len(items) == 1 else _common_folder(items)
+    import fsspec  # noqa: PLC0415 - imports are the start-up cost
+
     fs, root = fsspec.url_to_fs(str(paths))
     parts = [part for part in root.replace("\\", "/").split("/") if part]
     while parts and any(c in parts[-1] for c in "*?["):
