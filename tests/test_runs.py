@@ -173,6 +173,14 @@ def test_a_run_is_removed(store: Path) -> None:
     assert list(read_manifest(store).tags) == ["day1", "day3"]
 
 
+def test_one_run_needs_no_list(store: Path) -> None:
+    """Its name is no list of letters."""
+    hta_sql.tag_runs(store, "day2", {"ticket": "PERF-17"})
+    hta_sql.remove_runs(store, "day1")
+    assert read_manifest(store).tags["day2"]["ticket"] == "PERF-17"
+    assert runs_of(store) == ["day2", "day3"]
+
+
 def test_a_baseline_stays(store: Path) -> None:
     """Nobody removes or renames what others are compared with; its tags are free."""
     first = read_manifest(store).runs()[0]

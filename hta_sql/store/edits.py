@@ -58,7 +58,7 @@ def checked_tags(tags: Mapping[str, object] | None) -> dict[str, str]:
 
 def tag_runs(
     store: Store,
-    runs: Collection[str],
+    runs: Collection[str] | str,
     tags: Mapping[str, object],
     *,
     lock_timeout: float = LOCK_TIMEOUT_S,
@@ -67,7 +67,7 @@ def tag_runs(
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        runs: The runs.
+        runs: The runs, or one.
         tags: Tag ─▶ value. The other tags of a run stay; an empty value takes one away.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
@@ -78,6 +78,7 @@ def tag_runs(
         StoreError: Another process is writing it for longer than ``lock_timeout``.
     """
     checked = checked_tags(tags)
+    runs = [runs] if isinstance(runs, str) else runs
     with _changing(store, runs, lock_timeout) as (folder, manifest):
         tagged = manifest.with_tags(runs, checked)
         if tagged != manifest:
@@ -85,7 +86,7 @@ def tag_runs(
 
 
 def remove_runs(
-    store: Store, runs: Collection[str], *, lock_timeout: float = LOCK_TIMEOUT_S
+    store: Store, runs: Collection[str] | str, *, lock_timeout: float = LOCK_TIMEOUT_S
 ) -> int:
     """Remove runs from a store, and their files; returns how many bytes those had.
 
@@ -97,6 +98,7 @@ def remove_runs(
     Raises:
         StoreError: One of them is a baseline by the file of baselines in the store.
     """
+    runs = [runs] if isinstance(runs, str) else runs
     with _changing(store, runs, lock_timeout) as (folder, manifest):
         _refuse_baselines(folder, runs, "removed")
         gone = [entry for entry in manifest.entries if entry.run in runs]
