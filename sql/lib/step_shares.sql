@@ -12,7 +12,7 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.step_shares(
-    -- Name of a relation with the columns of lib.compared_windows, of which run, rank, window_no, ts and end_ts count: windows of a rank do not overlap, and are numbered in their order.
+    -- Name of a relation with the columns of lib.compared_windows, of which run, rank, span, window_no, ts and end_ts count: windows of a rank do not overlap, and are numbered in their order.
     some_windows,
     -- Runs to include; NULL means every run.
     runs,

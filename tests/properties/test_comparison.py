@@ -36,7 +36,7 @@ PARTS = {
 SHARES_OF_HOST_STEPS = """
     WITH windows AS MATERIALIZED (
         SELECT
-            p.run, p.rank, p.step, row_number() OVER (PARTITION BY p.run, p.rank ORDER BY p.ts) AS window_no,
+            p.run, p.rank, p.span, p.step, row_number() OVER (PARTITION BY p.run, p.rank ORDER BY p.ts) AS window_no,
             p.ts, p.ts + p.step_ns AS end_ts, p.step_ns
         FROM step_parts AS p
         WHERE NOT p.is_common
