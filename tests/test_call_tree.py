@@ -124,6 +124,7 @@ with_kinds = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(spans)
 @settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
@@ -185,6 +186,7 @@ def rows_of(
     return [row for batch in tree for row in batch.to_pylist()]
 
 
+@pytest.mark.slow
 @given(with_kinds, st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:

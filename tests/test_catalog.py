@@ -67,6 +67,7 @@ def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
     assert left == []
 
 
+@pytest.mark.slow
 def test_a_relative_catalog_follows_the_store(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_relative_catalog_follows_the_store(
         assert con.sql("FROM temporal_breakdown").fetchall() == expected
 
 
+@pytest.mark.slow
 def test_the_relative_catalog_is_renewed_with_the_other(
     ingest_trace: Callable[..., hta_sql.TraceStore],
 ) -> None:

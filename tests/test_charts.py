@@ -205,6 +205,7 @@ def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
     assert shown[4] == "short"
 
 
+@pytest.mark.slow
 def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) -> None:
     """visualize=True leaves a page per chart, in a folder beside the tables."""
     traces = {0: "two_ranks_0.json", 1: "two_ranks_1.json", 2: "launch_outliers.json"}
@@ -232,6 +233,7 @@ def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) 
         assert "Content-Security-Policy" in text, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["altair", "vl_convert"])
 def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: TraceStore) -> None:
     """One line, what to install, no traceback."""

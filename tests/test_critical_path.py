@@ -268,6 +268,7 @@ def test_no_pair_of_operations_is_compared(ingest_trace: Callable[..., TraceStor
     assert "NESTED_LOOP_JOIN" not in told
 
 
+@pytest.mark.slow
 def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None:
     """One row per rank and bound, longest first; an empty rank has none."""
     store = ingest_trace({0: "path_stream_sync.json", 1: "no_events.json", 3: "path_overlap.json"})
@@ -346,6 +347,7 @@ def test_hta_calls(analysis: TraceAnalysis, monkeypatch: pytest.MonkeyPatch) -> 
     assert found[0].number_of_edges() == 12
 
 
+@pytest.mark.slow
 def test_the_command_answers(
     ingest_trace: Callable[..., TraceStore],
     capsys: pytest.CaptureFixture[str],

@@ -43,6 +43,7 @@ def is_missing(store: Path) -> bool:
     return bool(missing_tables(read_manifest(store), load_library()))
 
 
+@pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     """A view reads either; a small job is not computed by its ingest."""
     assert is_missing(store)
@@ -55,6 +56,7 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     assert rows_of(store) == computed
 
 
+@pytest.mark.slow
 def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
     """Not a copy in the cache: the one that it had open is closed before the new one is opened."""
     with hta_sql.open(store) as opened:
@@ -77,6 +79,7 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
     assert rows_of(store) == computed
 
 
+@pytest.mark.slow
 def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
     """And results of before are still there to be fetched."""
     with hta_sql.open(store) as opened:
@@ -86,6 +89,7 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
         assert before.rows()
 
 
+@pytest.mark.slow
 def test_a_query_keeps_what_it_names(store: Path) -> None:
     """Views and macros, directly or through others; a query of other tables leaves the store alone."""
     with hta_sql.open(store) as opened:
@@ -95,6 +99,7 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
         assert not is_missing(store)
 
 
+@pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
     """Before it opens the store for reading only; without a right to write it answers all the same."""
     query = "SELECT count(*) AS n FROM kpis"
@@ -106,6 +111,7 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
     assert not is_missing(store)
 
 
+@pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
     """It does not wait for an ingest, and keeps nothing."""
     folder = store_folder(store)
@@ -142,6 +148,7 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
     assert all(keys[at] != key for at, key in keys_of(fewer, library).items())
 
 
+@pytest.mark.slow
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
     """That there is nothing is kept as well."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
@@ -151,6 +158,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
     assert not is_missing(tmp_path / "job.store")
 
 
+@pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
     """Run by run where it is told so."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--run", "other"])

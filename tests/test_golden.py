@@ -32,7 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 # Those of one ``traces`` line in a row: its tables are put in place once.
 CASES = sorted(all_cases(), key=lambda case: case.traces)
 
-OF_EACH_ANALYSIS = 4
+OF_EACH_ANALYSIS = 3
 """Cases of an analysis that ``make test`` asks at least, or all where it has fewer."""
 
 

@@ -199,6 +199,7 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
     assert {next(iter(event["args"])) for event in copied} == {"Memcpy BW"}
 
 
+@pytest.mark.slow
 def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
     """HTA's name, which ingest leaves alone; one series where one is asked for; fewer as a CSV."""
     for rank in (0, 1):

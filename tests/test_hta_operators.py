@@ -249,6 +249,7 @@ def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) ->
     assert list(frame["name"]) == ["ProfilerStep#1", "inner", "others"]
 
 
+@pytest.mark.slow
 def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) -> None:
     """HTA's columns, µs; the path has the annotations around it."""
     frame = analysis.get_gpu_kernels_with_user_annotations(0)
@@ -274,6 +275,7 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
     assert long["s_name"][0] == "void gemm<float, 4>(float*, int)"
 
 
+@pytest.mark.slow
 def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
     """Whatever was done to the frames of ``t``."""
     before = analysis.get_gpu_kernels_with_user_annotations(0)

@@ -72,6 +72,7 @@ def copied(folder: Path, *names: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_empty_and_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -131,6 +132,7 @@ def test_another_way_to_count_can_be_given(late: TraceAnalysis) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) -> None:
     """Operators outermost first; without one an empty list and None, where HTA raises (Q44)."""
     folder = copied(tmp_path, "cupti_by_position.json", "cupti_more_ranges.json", "host_only.json")

@@ -107,6 +107,7 @@ def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
         assert "tables/gpu_ops" not in plan
 
 
+@pytest.mark.slow
 def test_python_reads_what_is_kept(store: Path) -> None:
     """With the defaults, of all runs or of some; anything else is computed."""
     questions: list[dict[str, Any]] = [{}, {"runs": ["c"]}, {"runs": ["c", "a"]}, {"ranks": [0]}]
@@ -124,6 +125,7 @@ def test_python_reads_what_is_kept(store: Path) -> None:
         assert opened.run("temporal_breakdown", ranks=[0]).arrow() == computed[3]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: IngestTrace) -> None:
     """Nobody sees the old rows, and the old files go with the next write; the others stay."""
     keep_answers(store, NAMES)
@@ -140,6 +142,7 @@ def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: I
     assert all(path.exists() for path in kept_files(store, "b"))
 
 
+@pytest.mark.slow
 def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
     """The new rank may begin before the others, so that all times of the run are others."""
     keep_answers(store, NAMES)
@@ -149,6 +152,7 @@ def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -
     assert rows == [(0,), (1,)]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_taken_out(store: Path) -> None:
     """Its rows are gone, from what is kept as well."""
     keep_answers(store, NAMES)
@@ -266,6 +270,7 @@ def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
         keep_answers(store, [name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["gone", "cut off"])
 def test_a_broken_file_is_computed_again(
     store: Path, how: str, caplog: pytest.LogCaptureFixture
@@ -288,6 +293,7 @@ def test_a_broken_file_is_computed_again(
     assert shown(store) == computed
 
 
+@pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
     """One that is built where a file is gone computes that run, and reads the others."""
     computed = shown(store)
@@ -326,6 +332,7 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
     assert shown(store) == kept
 
 
+@pytest.mark.slow
 def test_a_moved_store(store: Path, tmp_path: Path) -> None:
     """Its catalog is rebuilt, of what is kept as well; one with relative paths finds it."""
     computed = shown(store)

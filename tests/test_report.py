@@ -348,6 +348,7 @@ def test_chart_pages_draw_by_themselves(
     ]
 
 
+@pytest.mark.slow
 def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
     """Not even if one slipped through: the page's policy runs its own scripts only."""
     chromium.open(payload_page)

@@ -89,6 +89,7 @@ def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
         assert store.sql("SELECT framework, git_sha FROM runs").rows() == [("torch 2.8", "77aa")]
 
 
+@pytest.mark.slow
 def test_a_store_of_before_there_were_such_rows(trace: str, tmp_path: Path) -> None:
     """What its files say is looked up; when it was ingested is not known."""
     store = tmp_path / "job.store"
@@ -105,6 +106,7 @@ def test_a_store_of_before_there_were_such_rows(trace: str, tmp_path: Path) -> N
         assert opened.sql(query).rows() == [(8, 100_000, "NVIDIA H100", None, '{"branch":"main"}')]
 
 
+@pytest.mark.slow
 def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> None:
     """Also where nothing is read; new ones are added."""
     store = tmp_path / "job.store"
@@ -239,6 +241,7 @@ def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> Non
     assert runs_of(store) == ["day1", "day2", "day3"]
 
 
+@pytest.mark.slow
 def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
     """It is computed anew, with the same rows under the new name."""
     paths, _ = write_job(tmp_path / "traces", PlantedJob(ranks=2, steps=3))
@@ -343,6 +346,7 @@ def test_ingest_takes_tags(trace: str, tmp_path: Path) -> None:
     assert read_manifest(tmp_path / "s").tags == {"rank0": {"branch": "main", "note": "a=b"}}
 
 
+@pytest.mark.slow
 def test_trends_are_those_of_a_job(store: Path) -> None:
     """Runs of other tags are not compared, unless these are not asked for; the commit is no tag of a job."""
     hta_sql.tag_runs(store, ["day2"], {"git_sha": "77aa"})
@@ -362,6 +366,7 @@ def test_trends_are_those_of_a_job(store: Path) -> None:
         assert compared(same_tags=["git_sha"])[-1] == ("day2", "git_sha=77aa", "77aa", 0)
 
 
+@pytest.mark.slow
 def test_in_the_portable_file(store: Path, tmp_path: Path) -> None:
     """Runs and their tags are in there."""
     called("export", store, "-o", tmp_path / "all.duckdb")

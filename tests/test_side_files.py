@@ -184,6 +184,7 @@ def shown(chart: alt.Chart) -> list[dict[str, Any]]:
     return list(rows)
 
 
+@pytest.mark.slow
 def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Peaks stay when instants are left out; the picture goes where HTA puts it."""
     monkeypatch.chdir(tmp_path)

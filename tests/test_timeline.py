@@ -61,6 +61,7 @@ def both_ranks(trace: Trace) -> pd.DataFrame:
     return pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
     """Lanes are streams, bars operations, colours classes."""
     chart = charts.draw(ingest_trace("call_stacks.json").run("gpu_timeline"))
@@ -89,6 +90,7 @@ def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]
     assert [bar["lane"] for bar in bars] == ["0 / 3", "0 / none"]
 
 
+@pytest.mark.slow
 def test_many_operations_and_ranks_stay_small() -> None:
     """Neighbours become one bar, the first streams are shown, and the chart says so."""
     ranks, ops = 4096, 40

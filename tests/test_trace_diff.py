@@ -202,6 +202,7 @@ def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceSto
     assert [trace.run for trace in labelled] == ["one", "three"]
 
 
+@pytest.mark.slow
 def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
     """Two folders are two stores. ROCm's stream 0 is a stream; without steps all of it counts."""
     folders = []

@@ -91,6 +91,7 @@ def test_columns_and_values(trace: Trace) -> None:
     assert trace.get_trace(0) is frame
 
 
+@pytest.mark.slow
 def test_scope(trace: Trace) -> None:
     """All steps at first; then as align_and_filter_trace is told."""
     assert trace.get_ranks() == [0, 1]
@@ -108,6 +109,7 @@ def test_scope(trace: Trace) -> None:
         trace.get_trace(1)
 
 
+@pytest.mark.slow
 def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
     """parse_traces leaves each rank on its own clock; then time 0 is the first event of all ranks."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}

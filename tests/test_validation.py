@@ -66,6 +66,7 @@ def test_the_library_keeps_its_rules() -> None:
     assert find_problems() == []
 
 
+@pytest.mark.slow
 def test_the_small_library_keeps_its_rules(root: Path) -> None:
     """What the other tests break is whole."""
     assert find_problems(root) == []
@@ -224,6 +225,7 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
     assert not (root / LOCK).exists()
 
 
+@pytest.mark.slow
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """A broken library is exit code 1; messages go to stderr, nothing to stdout."""
     monkeypatch.setattr("tests.sql_rules.problems.sql_root", lambda: root)

@@ -107,6 +107,7 @@ def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> No
     assert empty == []
 
 
+@pytest.mark.slow
 def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
     """A run against itself has no changes."""
     both = {"run": "job"}
@@ -135,6 +136,7 @@ def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_pat
     assert "physical_plan" in str(plan["rows"])
 
 
+@pytest.mark.slow
 def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
     """The nearest name, the parameters that there are, the runs that there are."""
     name, parameter, run, other, none = asked(

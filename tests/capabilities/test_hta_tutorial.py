@@ -288,6 +288,7 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
     assert picture_marks((tmp_path / "d.svg").read_bytes())["rect"] == 2 * 6 + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", ["trace_analysis_demo", "trace_diff_demo"])
 def test_s2_14_notebooks_run(
     notebook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -306,6 +307,7 @@ def test_s2_14_notebooks_run(
     assert len(code) >= 3
 
 
+@pytest.mark.slow
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
     """A trace of another world size is not merged silently."""
     folder = write_job(tmp_path / "traces", Plan())

@@ -64,6 +64,7 @@ def test_compare_tells_people(cli: Cli, runs: Path) -> None:
     assert "removed" in done.out
 
 
+@pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
     """In words, and as an empty list."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
@@ -110,6 +111,7 @@ def test_compare_takes_two_stores_and_their_only_runs(
     assert "Where the difference of a step went" in chart.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
     """No run of that name, none given where there are several, nothing behind the colon, no steps."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
@@ -142,6 +144,7 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
     cli("compare", tmp_path / "none", tmp_path / "one").fails(1, "none")
 
 
+@pytest.mark.slow
 def test_compare_opens_the_store_beside_traces(cli: Cli, tmp_path: Path) -> None:
     """A folder that was ingested is not read again, and nobody says so."""
     shutil.copy(TRACES / "annotated_operators.json", tmp_path / "rank0.json")

@@ -25,6 +25,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
     """All ranks beside their traces by default."""
     done = cli("counters", folder / "job.store")
@@ -34,6 +35,7 @@ def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None
     assert all(path.exists() for path in paths)
 
 
+@pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
     """Of one rank one series, elsewhere; no launches, so no queue."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
@@ -47,6 +49,7 @@ def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
     assert "6 events and 0 points" in cli(*arguments, "--series", "queue").err
 
 
+@pytest.mark.slow
 def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
     """An unknown run, rank or series, and a trace that is gone."""
     store = folder / "job.store"

@@ -24,6 +24,7 @@ def traces_in(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
     """The first value of a wrong type is named, as a warning of its rank."""
     traces = traces_in(tmp_path)
@@ -37,6 +38,7 @@ def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
     assert "warning  argument_types" not in cli("doctor", traces, "--argument-types", "off").out
 
 
+@pytest.mark.slow
 def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
     """They may be gone."""
     traces = traces_in(tmp_path)
@@ -44,6 +46,7 @@ def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
     assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
 
 
+@pytest.mark.slow
 def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
     """A name with a byte that is not UTF-8."""
     event = b'{"ph": "X", "cat": "cpu_op", "name": "a\xff", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'

@@ -158,6 +158,7 @@ def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
     assert cli("baseline", "list", store).out == ""
 
 
+@pytest.mark.slow
 def test_names_may_stand_in_a_file_of_their_own(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """With the path of the store from there, for another store's candidate."""
     file = tmp_path / "baselines.json"

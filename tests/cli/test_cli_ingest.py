@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
+@pytest.mark.slow
 def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path: Path) -> None:
     """One folder and no -o: the store is beside the traces, and the folder is taken as a store."""
     folder = tmp_path / "mine"

@@ -22,6 +22,7 @@ def in_new_process(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "hta_sql", *map(str, args)]
 
 
+@pytest.mark.slow
 def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) -> None:
     """It says what it built, and the copy answers."""
     copy = tmp_path / "copy.store"
@@ -53,6 +54,7 @@ def test_demo_finds_the_slow_rank(
         assert cli(*args).code == 0
 
 
+@pytest.mark.slow
 def test_closed_pipe_is_quiet(store: Path) -> None:
     """``hta-sql sql ... | head -1`` says nothing on stderr."""
     query = "SELECT range, 'text' FROM range(200000)"
@@ -68,6 +70,7 @@ def test_closed_pipe_is_quiet(store: Path) -> None:
         assert process.stderr.read() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_a_query(store: Path) -> None:
     """Exit code 130 and one line, although the engine is in the middle of something."""

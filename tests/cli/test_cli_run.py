@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 import pyarrow.parquet as pq
+import pytest
 
 import hta_sql
 from hta_sql.cli.analysis_options import option_name, scan
@@ -61,6 +62,7 @@ def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
     assert read == expected
 
 
+@pytest.mark.slow
 def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> None:
     """-o chooses the format, writes data nowhere else, and leaves nothing half-written."""
     for name, start in {
@@ -106,6 +108,7 @@ def test_a_question_ends_a_usage_message() -> None:
         assert found.message.endswith(f"{shown} See: hta-sql --help")
 
 
+@pytest.mark.slow
 def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
     """What is no store yet is read into a temporary one, and the note says how to keep it."""
     folder = tmp_path / "job"

@@ -129,6 +129,7 @@ def test_sql_reads_the_store_and_nothing_else(cli: Cli, store: Path, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
 
 
+@pytest.mark.slow
 def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
     """The sandbox is in nobody's way."""
     for query in (
@@ -146,6 +147,7 @@ def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
         assert (query, cli("sql", store, query).code) == (query, 0)
 
 
+@pytest.mark.slow
 def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
     """But the store itself stays read-only."""
     # In a process of its own: the sandbox of other tests belongs to this process.

@@ -38,6 +38,7 @@ def test_a_query_answers(con: duckdb.DuckDBPyConnection, query: str) -> None:
     assert bool(con.sql(query).fetchall()) != ("mismatches" in query)
 
 
+@pytest.mark.slow
 def test_the_late_rank_is_named(con: duckdb.DuckDBPyConnection) -> None:
     """By the first query."""
     ((rank, message),) = con.sql(QUERIES[0]).fetchall()

@@ -63,6 +63,7 @@ def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None:
     """The first file stands for its rank; the others are looked at all the same."""
     store = tmp_path / "job.store"
@@ -77,6 +78,7 @@ def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None
         assert opened.sql("SELECT recorded_flops FROM cluster_ranks").rows() == [(1.0,)]
 
 
+@pytest.mark.slow
 def test_less_is_enough(job: Path, tmp_path: Path) -> None:
     """A rank of which only the communication was measured."""
     for name in FILES[:3]:

@@ -58,6 +58,7 @@ def said(caplog: pytest.LogCaptureFixture, text: str) -> str:
     return message
 
 
+@pytest.mark.slow
 def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Each value with the files that state it."""
     traces = {
@@ -71,6 +72,7 @@ def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixtu
     assert "no trace of rank 2-3" in said(caplog, "The job has 4 ranks")
 
 
+@pytest.mark.slow
 def test_a_rank_beyond_the_world(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Rank 7 of 2."""
     with ingest({"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}) as store:
@@ -78,6 +80,7 @@ def test_a_rank_beyond_the_world(ingest: Ingest, caplog: pytest.LogCaptureFixtur
     assert "b.json" in said(caplog, "beyond the world size of 2")
 
 
+@pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Their clocks have nothing in common; the key may stand behind the events."""
     base = {"baseTimeNanoseconds": 1700000000000000000}
@@ -88,6 +91,7 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
     assert said(caplog, "baseTimeNanoseconds").endswith("Without: b.json.")
 
 
+@pytest.mark.slow
 def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """One capture under the names of two ranks."""
     traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
@@ -96,6 +100,7 @@ def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     assert "rank0.json, rank1.json" in said(caplog, "trace_id")
 
 
+@pytest.mark.slow
 def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Two files of each of two ranks, in the order of time, whatever they are called."""
     traces = {
@@ -117,6 +122,7 @@ def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptur
     assert "b.json, a.json" in said(caplog, "Rank 0 has 2 files")
 
 
+@pytest.mark.slow
 def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """A healthy folder gives no warning."""
     healthy = {

@@ -47,6 +47,7 @@ def placed(store: hta_sql.TraceStore) -> list[tuple[str, int, str]]:
     return [(run, rank, Path(source).name) for run, rank, source in rows]
 
 
+@pytest.mark.slow
 def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The spans are runs of one store: steps keep their numbers, no event is lost, operators are linked inside of a span."""
     folder = tmp_path / "job"
@@ -87,6 +88,7 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
         assert run.sql(sums).rows() == expected
 
 
+@pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
     """Its statement, on the spans."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -167,6 +169,7 @@ def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Two ranks of two spans are not two warnings."""
     traces = {

@@ -138,6 +138,7 @@ def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
     assert whole <= set(names(outcome))
 
 
+@pytest.mark.slow
 def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
     """Ten thousand brackets that do not end the list are passed over."""
     path = tmp_path / "trace.json"
@@ -148,6 +149,7 @@ def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
     assert len(rows_by_event(outcome)) == 10_000
 
 
+@pytest.mark.slow
 def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
     """Chunks of every size up to that of the file, and each way of cutting."""
     path = tmp_path / "trace.json"

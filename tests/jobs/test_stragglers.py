@@ -81,6 +81,7 @@ def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     assert len(runs) <= 10, sorted(runs)
 
 
+@pytest.mark.slow
 def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
     """5 % in 5 % of noise: in nine of ten jobs of 40 collectives, whatever their size."""
     random = np.random.default_rng(3)

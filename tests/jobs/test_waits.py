@@ -63,6 +63,7 @@ def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
         assert min(values) >= 0
 
 
+@pytest.mark.slow
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs) -> None:
     """Matching, clocks, waits and parts; sums of floats would depend on their order."""
     digests = set()

@@ -24,6 +24,7 @@ def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture
     assert said.err == "All is well: 1 SQL file, 1 golden case.\n"
 
 
+@pytest.mark.slow
 def test_new_then_check_then_run(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +159,7 @@ def edited(folder: Path, *edits: tuple[str, str]) -> Iterator[str]:
         yield problem.removeprefix(f"{path}:")
 
 
+@pytest.mark.slow
 def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Expected and actual rows stand below each other; exit code 1."""
     (problem,) = edited(tmp_path, ("25000", "26000"))

@@ -169,6 +169,7 @@ def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
     assert '<section id="stream_load">' in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path) -> None:
     """Nothing is remembered between two calls."""
     write_folder(tmp_path)
@@ -194,6 +195,7 @@ def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
         assert opened.sql("FROM stream_load").rows() == ROWS
 
 
+@pytest.mark.slow
 def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
     """``hta-sql catalog --analyses`` puts it into the shared catalog, where later ingests leave it."""
     store = tmp_path / "job.store"
@@ -220,6 +222,7 @@ def shared_rows(store: Path) -> list[tuple[object, ...]]:
         return con.execute("FROM stream_load ORDER BY ALL").fetchall()
 
 
+@pytest.mark.slow
 def test_what_no_longer_fits_is_left_out(
     team: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

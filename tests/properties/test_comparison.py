@@ -141,6 +141,7 @@ def test_no_noise_is_a_change(many: TraceStore) -> None:
         assert_unchanged(compared(many, control, test))
 
 
+@pytest.mark.slow
 def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
     """Two milliseconds a step: slower, and all of it before the host launches."""
     told = compared(few, "noise0", "loading")
@@ -168,6 +169,7 @@ def test_planted_changes_are_named(many: TraceStore) -> None:
     assert {row["loosest_match"] for row in collectives} == {"operator"}
 
 
+@pytest.mark.slow
 def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
     """Parts sum to the headline's difference; a run against itself has no changes."""
     told = compare_steps(Side(few, "noise0"), Side(few, "loading")).as_json()

@@ -51,6 +51,7 @@ def lose(store: Path, run: str) -> None:
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_a_catalog_leaves_out_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -130,6 +131,7 @@ def test_nothing_changes_before_the_catalog_is_built(
     assert busy_times(store) == {0: 100.0, 1: 200.0}
 
 
+@pytest.mark.slow
 def test_a_shard_whose_parquet_is_gone_is_not_published(
     tmp_path: Path,
     write_traces: WriteTraces,
@@ -213,6 +215,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
         assert busy_times_of(opened) == {0: 100.0}
 
 
+@pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """One of them opens the store anew, the others wait for it."""
     lose(store, "bad")

@@ -96,6 +96,7 @@ def test_it_is_computed_again(
     assert kept_of(store, run) != path
 
 
+@pytest.mark.slow
 def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     store: Path, whole: tuple[Path, Answer], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -109,6 +110,7 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     assert caplog.text.count("it is computed again") == 1
 
 
+@pytest.mark.slow
 def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
     """The same where a catalog is built without a look at the files."""
     memory = fsspec.filesystem("memory")

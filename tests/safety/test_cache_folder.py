@@ -64,6 +64,7 @@ def forget() -> None:
     machine._temporary_folder.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_cache")
 def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -31,6 +31,7 @@ def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
     return store
 
 
+@pytest.mark.slow
 def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: BusyTimes) -> None:
     """The first reader puts it there."""
     old = (between / CATALOG).read_bytes()
@@ -38,6 +39,7 @@ def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: Busy
     assert (between / CATALOG).read_bytes() != old
 
 
+@pytest.mark.slow
 def test_a_store_that_is_being_written_is_left_alone(
     between: Path, busy_times: BusyTimes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +54,7 @@ def test_a_store_that_is_being_written_is_left_alone(
     assert list(cache.rglob("*.duckdb"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "no database", "empty"])
 def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, damage: str) -> None:
     """It holds no data; there is nothing to lose."""
@@ -62,6 +65,7 @@ def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, dama
     assert busy_times(between) == {0: 200.0}
 
 
+@pytest.mark.slow
 def test_a_moved_store_that_cannot_be_written_opens(
     between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +91,7 @@ def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTrac
         assert busy_times_of(first) == {0: 100.0}, "nothing had changed, so nothing was removed"
 
 
+@pytest.mark.slow
 def test_a_damaged_manifest_is_named(between: Path) -> None:
     """Not JSON, not ours, or of another version: the error says which file."""
     for content in ("{", "[]", '{"format": "other"}', '{"format": "hta_sql store"}'):

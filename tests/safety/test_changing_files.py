@@ -108,6 +108,7 @@ def test_still_being_written(
     assert busy_times(tmp_path / "job.store") == {0: 200_000.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ingest", [hta_sql.ingest, partial(hta_sql.ingest_shard, shard=(1, 1))])
 def test_changed_whenever_it_is_read(
     ingest: Callable[..., object],

@@ -68,6 +68,7 @@ def test_another_definition(
     assert read_again(traces, tmp_path / "job.store")
 
 
+@pytest.mark.slow
 def test_an_analysis_says_so_once(
     sql: Path, write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -58,6 +58,7 @@ def fill(ballast: Path, free: int) -> None:
     ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["manifest.json", "catalog.duckdb"])
 def test_a_full_disk_at_the_end(
     tmp_path: Path,

@@ -83,6 +83,7 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
+@pytest.mark.slow
 def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
     """The two calls, with the job's number in place."""
     ingest, publish = blocks("An array of jobs", "python")
@@ -92,6 +93,7 @@ def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
     assert busy_times(shell.folder / "job.store") == DURATIONS
 
 
+@pytest.mark.slow
 def test_slurm_without_a_job(shell: Shell) -> None:
     """Nothing is published, and the one that is missing is named."""
     ingest, publish = blocks("Slurm", "bash")

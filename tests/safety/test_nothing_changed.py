@@ -90,6 +90,7 @@ def test_only_the_ends_of_a_trace_are_read(
     assert sum(sizes) < sum(path.stat().st_size for path in traces.glob("*.json")) / 5
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_read_and_the_others_are_not(
     folder: Path, write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
     assert peeked == ["rank3.json"]
 
 
+@pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
     """Ranks by order of names are counted anew when a file is added, without reading the old one."""
     traces = write_traces({0: 100.0})

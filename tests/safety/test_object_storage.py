@@ -82,6 +82,7 @@ def put_traces(folder: str, durations: dict[int, float]) -> str:
     return folder
 
 
+@pytest.mark.slow
 def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> None:
     """Into a store here; those that did not change are not read again."""
     traces, store = put_traces(f"{bucket}/a/job", DURATIONS), tmp_path / "job.store"
@@ -120,6 +121,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     assert len(files) == 2 * len(read_manifest(store).entries[1].files)
 
 
+@pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     """Jobs that share nothing but the bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
@@ -129,6 +131,7 @@ def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
     assert busy_times(store) == DURATIONS
 
 
+@pytest.mark.slow
 def test_the_command_line(memory: str, cli: Cli) -> None:
     """A URL is a store like any other."""
     traces, store = put_traces(f"{memory}/d/job", DURATIONS), f"{memory}/d/job.store"

@@ -181,6 +181,7 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
         run_everything(store)
 
 
+@pytest.mark.slow
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
         assert store.sql("SELECT missing_columns FROM ranks").rows() == [("flows",)]
 
 
+@pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
     """A note says that numbers may differ; there is nothing about columns."""
     age(every_table, "old")
@@ -213,6 +215,7 @@ def test_other_definitions_alone(every_table: Path) -> None:
         assert found.rows() == [("note", "older_definitions")]
 
 
+@pytest.mark.slow
 def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
     """The ranks that other definitions read are counted, not all of the run."""
     trace = str(trace_path("host_only.json"))
@@ -236,6 +239,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
         assert store.sql(query).rows() == [(7, "BIGINT", 3), (20, "BIGINT", 1)]
 
 
+@pytest.mark.slow
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -277,6 +281,7 @@ def test_columns_of_a_newer_version(every_table: Path) -> None:
         assert len(store.table("gpu_ops")) == 4
 
 
+@pytest.mark.slow
 def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
     """The portable file has all columns of today."""
     age(every_table, "old", LATER)

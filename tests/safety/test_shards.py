@@ -47,6 +47,7 @@ def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes
     assert not list(store.glob("shards/*.json"))
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
     """With the number of shards nothing is published before all are there; without it, what is there."""
     store = tmp_path / "job.store"
@@ -65,6 +66,7 @@ def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: Busy
     assert busy_times(store) == DURATIONS
 
 
+@pytest.mark.slow
 def test_an_ingest_leaves_unpublished_shards_alone(
     traces: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
@@ -89,6 +91,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
         assert opened.published.missing == ["traces.2-of-2 (started, not finished)"]
 
 
+@pytest.mark.slow
 def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
     """Ranks that it had read are not read again; ranks of the store neither."""
     store = tmp_path / "job.store"
@@ -108,6 +111,7 @@ def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
         assert opened.ranks() == list(DURATIONS)
 
 
+@pytest.mark.slow
 def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli: Cli) -> None:
     """The job of its shard fails; the others of that shard are there."""
     store = tmp_path / "job.store"
@@ -121,6 +125,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
     assert "Published 1 shards; 4 ranks in the store." in done.err
 
 
+@pytest.mark.slow
 def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
     """What the jobs of an array and the one after them run."""
     store = tmp_path / "job.store"

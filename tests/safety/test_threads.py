@@ -68,6 +68,7 @@ def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
     assert together == [alone[number % len(alone)] for number in range(80)]
 
 
+@pytest.mark.slow
 def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
     """The first analysis keeps derived tables; no thread sees a closed connection."""
     with hta_sql.open(ingest_cookbook(tmp_path)) as store, ThreadPoolExecutor(4) as pool:
@@ -145,6 +146,7 @@ def in_child(question: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
     """Its answers are the parent's, who goes on; also in a second generation, and in threads there."""
@@ -177,6 +179,7 @@ def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
         assert in_child(ask) == 0
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_fork_while_threads_ask(path: Path) -> None:
     """Their questions stay with the parent."""
@@ -226,6 +229,7 @@ def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
     return [analyzer.run, analyzer.ranks, *rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
     """Its path and options do; they open it there."""

@@ -82,6 +82,7 @@ class Failing(Executor):
         return future
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
@@ -93,6 +94,7 @@ def test_an_unexpected_error_of_a_worker_is_shown(
     assert sorted(busy_times(tmp_path / "job.store")) == [0, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
@@ -156,6 +158,7 @@ class Sending(Executor):
         return future
 
 
+@pytest.mark.slow
 def test_a_task_and_its_result_can_be_sent(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:

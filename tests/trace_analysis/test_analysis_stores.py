@@ -52,6 +52,7 @@ def forgotten_cache() -> Iterator[None]:
     cache_folder.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgotten_cache")
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,6 +106,7 @@ def test_files_and_ranks_can_be_given(tmp_path: Path) -> None:
     assert dict(zip(frame["rank"], frame["kernel_time(us)"], strict=True)) == {5: 30.0, 6: 10.0}
 
 
+@pytest.mark.slow
 def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> None:
     """Opening rank 1 after rank 0 from the same folder shows rank 1 alone."""
     paths = [write_trace(tmp_path, f"{rank}.json", [kernel(0, 10)], rank=rank) for rank in range(2)]
@@ -167,6 +169,7 @@ def test_an_unknown_run_is_refused(analysis: TraceAnalysis) -> None:
         TraceAnalysis(store=analysis.store.path, run="nothing")
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     """HTA users write plain scripts: ingesting in several processes must not run it again."""
     for rank in range(2):
