@@ -124,6 +124,7 @@ def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStor
         assert {r["event_id"] for r in behind} == below
 
 
+@pytest.mark.slow
 def test_a_stack_of_ten_thousand_frames(ingest_trace: Callable[..., TraceStore]) -> None:
     """Depth costs nothing: no recursion, no join of every frame with every other."""
     frames = [host("frame", i, 40_000 - 2 * i) for i in range(10_000)]

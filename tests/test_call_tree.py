@@ -209,6 +209,7 @@ def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
     return path
 
 
+@pytest.mark.slow
 @given(with_kinds)
 @settings(max_examples=examples(300), deadline=None)
 def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
@@ -267,6 +268,7 @@ def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> 
             assert own[stack_id] == stack_id
 
 
+@pytest.mark.slow
 @given(with_kinds, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4))
 @settings(max_examples=examples(300), deadline=None)
 def test_the_step_is_the_one_that_it_starts_in(

@@ -38,6 +38,7 @@ def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
+@pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
     """No HUGEINT, nothing unsigned, nothing nested; a comment on every view and column."""
     columns = con.sql(
@@ -54,6 +55,7 @@ def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> Non
     assert views == []
 
 
+@pytest.mark.slow
 def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
     """``us`` has the same views: a column of ns is one of µs, everything else is as it was."""
     ns = con.sql("SELECT rank, ts, dur, name FROM gpu_ops ORDER BY ALL").fetchall()
@@ -121,6 +123,7 @@ def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
     return set(re.findall(r"Scanning Files:[\s│]*(\d+/\d+)", profile))
 
 
+@pytest.mark.slow
 def test_a_question_about_one_run_reads_its_files_only(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:

@@ -138,6 +138,7 @@ def test_results_know_their_chart(tiny_store: TraceStore) -> None:
         result.chart(percentage=True)
 
 
+@pytest.mark.slow
 def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) -> None:
     """A result with a row per launch is drawn from the histograms of its scope, the store closed too."""
     store = ingest_trace({0: "launch_outliers.json", 1: "graph_launch.json"})

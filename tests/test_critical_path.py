@@ -194,6 +194,7 @@ def test_a_graph_comes_back_from_a_file(graph: CPGraph, tmp_path: Path) -> None:
         restore_cpgraph(tmp_path / "bad.zip")
 
 
+@pytest.mark.slow
 def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., TraceStore]) -> None:
     """No such name: None. No such instance: an error. No host events: a graph without a path."""
     store = ingest_trace({0: "path_windows.json", 1: "nothing_lasts.json"})
@@ -215,6 +216,7 @@ def step(number: int, ts: int) -> dict[str, Any]:
     return {**about, "pid": 1, "tid": 1, "ts": ts, "dur": 100}
 
 
+@pytest.mark.slow
 def test_windows_say_why_they_have_no_path(
     ingest_trace: Callable[..., TraceStore], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -247,6 +249,7 @@ def test_windows_say_why_they_have_no_path(
         )
 
 
+@pytest.mark.slow
 def test_the_command_says_why_there_is_no_path(
     ingest_trace: Callable[..., TraceStore], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,6 +132,7 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
     assert not (store / old).exists()
 
 
+@pytest.mark.slow
 def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
     """A comment changes nothing; what a stage stands on does."""
     library, manifest = load_library(), read_manifest(store)

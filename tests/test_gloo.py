@@ -21,6 +21,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
         yield opened
 
 
+@pytest.mark.slow
 def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> None:
     """The threads tell the groups; who sends to whom is not recorded, and so not matched."""
     rows = store.sql(

@@ -111,6 +111,7 @@ def test_a_column_more(copy: Copy) -> None:
     assert arguments == [["cluster dim", "4"], ["cluster dim", '"four"']]
 
 
+@pytest.mark.slow
 def test_a_vendor_more(copy: Copy) -> None:
     """Lines in two lists: its device events, calls and collectives are known, launches are linked."""
     copy.add_line("ingest/vendors.csv", "acme_tile_op,gpu_ops,kernel,true,acme")

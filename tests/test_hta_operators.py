@@ -205,6 +205,7 @@ def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None
         analysis.get_aten_op_kernels_and_delay(sort_by=["count"])
 
 
+@pytest.mark.slow
 def test_each_rank_has_its_own_aten_ops(tmp_path: Path) -> None:
     """Rank 1 does not repeat the rows of rank 0."""
     files = {}

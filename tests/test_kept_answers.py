@@ -96,6 +96,7 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
     assert (shown(store), shown(store, "FROM us.{name}")) == computed
 
 
+@pytest.mark.slow
 def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
     """That of its answer, and no table; of a run that is not kept the tables' files of that run."""
     keep_answers(store, NAMES)
@@ -163,6 +164,7 @@ def test_a_run_that_is_taken_out(store: Path) -> None:
         assert rows == [("a",), ("c",)]
 
 
+@pytest.mark.slow
 def test_other_sql_is_another_answer(store: Path) -> None:
     """A new version, a macro below or a line of a table's CSV changes what is kept; a comment does not."""
     library = load_library()

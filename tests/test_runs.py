@@ -257,6 +257,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
         assert opened.sql("SELECT DISTINCT run FROM step_parts").rows() == [("other",)]
 
 
+@pytest.mark.slow
 def test_shards_of_a_renamed_run(tmp_path: Path) -> None:
     """To publish them again changes nothing: they are those of the new name."""
     traces = {0: write_trace(tmp_path / "rank0.json")}
@@ -310,6 +311,7 @@ def test_nothing_to_go_by(store: Path) -> None:
         hta_sql.retain_runs(store)
 
 
+@pytest.mark.slow
 def test_the_commands(store: Path) -> None:
     """List, tag, rename, retain and remove, as a user types them."""
     called("runs", "tag", store, "day1", "branch=main", "job=")
@@ -376,6 +378,7 @@ def test_in_the_portable_file(store: Path, tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_an_object_storage(store: Path, tmp_path: Path) -> None:
     """The same at a URL: objects are copied for a rename."""
     bucket, url = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"

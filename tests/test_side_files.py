@@ -82,6 +82,7 @@ def trace(tmp_path: Path) -> Iterator[Trace]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["et.json", "et.json.gz"])
 def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
     """By Record function id, else by External id; the name has to be the same."""
@@ -104,6 +105,7 @@ def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
         add_et_column(frame.drop(columns="et_node"), et, "op_schema")
 
 
+@pytest.mark.slow
 def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing fits: a warning, and the column is there."""
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [node(3, "aten::mm", 99)]}))

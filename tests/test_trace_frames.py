@@ -71,6 +71,7 @@ def trace(tmp_path: Path) -> Iterator[Trace]:
         yield opened
 
 
+@pytest.mark.slow
 def test_columns_and_values(trace: Trace) -> None:
     """HTA's columns, its defaults where the trace says nothing, microseconds."""
     frame = trace.get_trace(0)
@@ -139,6 +140,7 @@ def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
         assert trace.get_trace(0)["ts"].tolist() == starts
 
 
+@pytest.mark.slow
 def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> None:
     """What a call graph adds as well."""
     event = {"ph": "X", "pid": 1, "tid": 1, "args": {"correlation": 1}}
@@ -217,6 +219,7 @@ def test_files_are_paths() -> None:
         Trace(42)  # type: ignore[arg-type]  # on purpose
 
 
+@pytest.mark.slow
 def test_names(trace: Trace) -> None:
     """Numbers are alphabetical and the same for all ranks; decoding adds texts."""
     symbols = trace.symbol_table.get_sym_table()
@@ -228,6 +231,7 @@ def test_names(trace: Trace) -> None:
     assert trace.get_trace(0).loc[13, "s_name"] == "void gemm<float>(int)"
 
 
+@pytest.mark.slow
 def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
     """Metadata, raw contents and the kind of device."""
     assert trace.meta_data[0]["distributedInfo"] == {"backend": "nccl", "rank": 0, "world_size": 1}
@@ -261,6 +265,7 @@ def test_time_zero(tmp_path: Path) -> None:
         assert trace.min_ts == first
 
 
+@pytest.mark.slow
 def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
     """TraceAnalysis.t has the analysis's scope; without the last step by default."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:

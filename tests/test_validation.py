@@ -81,6 +81,7 @@ def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str
     assert any(f"sql/{relative}: {message}" in problem for problem in problems), problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", list(ENGINE_RULES))
 def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., list[str]]) -> None:
     """Words and engine agree, or the message shows both."""
@@ -99,6 +100,7 @@ def test_an_analysis_needs_a_golden_test(root: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_installation_without_tests_is_not_blamed(root: Path) -> None:
     """The wheel holds no golden tests; the other rules hold."""
     shutil.rmtree(root.parent / "tests")
@@ -123,6 +125,7 @@ def second_version(root: Path, *edits: Edit) -> None:
     (root.parent / "tests/golden/communication/comm_comp_overlap_v2.test").touch()
 
 
+@pytest.mark.slow
 def test_a_second_version_says_what_changed(root: Path) -> None:
     """Versions stand side by side, each with its reason."""
     second_version(root)
@@ -175,6 +178,7 @@ def release(root: Path, heading: str) -> None:
     (root.parent / "CHANGELOG.md").write_text(f"# Changes\n\n## {heading}\n", encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading", ["0.1.0 (unreleased)", "Unreleased", "0.0.9 (2026-01-31)"])
 def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
     """A heading without a date is no release; an older release does not hold the analysis."""
@@ -183,6 +187,7 @@ def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
     assert find_problems(root) == []
 
 
+@pytest.mark.slow
 def test_a_release_freezes_its_analyses(root: Path) -> None:
     """From the date in the changelog on, a changed file is refused in favour of a new version."""
     release(root, "0.1.0 (2026-01-31)")

@@ -273,6 +273,7 @@ def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path)
     assert list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
     """A job whose forward GEMM takes half the time: found by name, with its difference, and drawn."""
     faster = write_job(tmp_path / "faster", Plan(gemm_forward=40))
@@ -338,6 +339,7 @@ def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
     analyzer.close()
 
 
+@pytest.mark.slow
 def test_s2_16_logging_is_pythons_own(
     traces: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

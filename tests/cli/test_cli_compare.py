@@ -51,6 +51,7 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_compare_tells_people(cli: Cli, runs: Path) -> None:
     """Whether it can be compared, the headline, the parts of the step, what changed."""
     done = cli("compare", f"{runs}:base", *STEPS)
@@ -72,6 +73,7 @@ def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) ->
     assert json.loads(cli(*same, *JSON).out)["changes"] == []
 
 
+@pytest.mark.slow
 def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
     """A heading, the headline, tables; names stay text."""
     done = cli("compare", f"{runs}:base", *STEPS, "--format", "markdown")
@@ -91,6 +93,7 @@ def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
     assert reasons == ["ranks: 1 ▸ 2"]
 
 
+@pytest.mark.slow
 def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
     """Told that aten::linear is what aten::addmm was, nothing stands under its kind of work."""
     done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")

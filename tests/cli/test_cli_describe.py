@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hta_sql.cli.describe import find_object
 from hta_sql.library.objects import load_library
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
+@pytest.mark.slow
 def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
     """By topic for people, as a table for programs; with a store its ranks."""
     text = cli("list").out

@@ -116,6 +116,7 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
         assert con.sql(comments).fetchall() == [("Duration as recorded. [ns]",)]
 
 
+@pytest.mark.slow
 def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
     """A profile of each side of each rank; weights sum to its time; names are numbered once."""
     trace = Path(__file__).parent.parent / "traces" / "python_frames.json"

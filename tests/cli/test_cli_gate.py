@@ -85,6 +85,7 @@ def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
     assert json.loads(files[2].read_text(encoding="utf-8"))["verdict"] == "failed"
 
 
+@pytest.mark.slow
 def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """Exit code 3; JUnit calls it an error."""
     file = budget(tmp_path, "max_increase_pct = 5\nmin_samples = 3")
@@ -110,6 +111,7 @@ def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) ->
     assert cli(*call, "--allow", "ranks").code == 1
 
 
+@pytest.mark.slow
 def test_an_unknown_fact_is_named(cli: Cli, runs: Path, tmp_path: Path) -> None:
     """Before it is taken for one that is allowed."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")

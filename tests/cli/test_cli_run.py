@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 
+@pytest.mark.slow
 def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
     """Every parameter of every analysis is an option with its words, and clashes with none."""
     own = {name for param in run_command.params for name in (*param.opts, *param.secondary_opts)}

@@ -20,6 +20,7 @@ def in_new_process(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "hta_sql", *map(str, args)]
 
 
+@pytest.mark.slow
 def test_sql_binds_values(cli: Cli, store: Path) -> None:
     """Types are guessed, texts stay texts, and nothing is pasted."""
     query = "SELECT $a AS a, $b AS b, $c AS c, $d AS d, typeof($a) AS t"
@@ -46,6 +47,7 @@ def test_sql_from_file_and_stdin(
     cli("sql", store, "SELECT 1", "-p", "x").fails(2, "name=value")
 
 
+@pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
     """A note on stderr for formats, a line below a table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")

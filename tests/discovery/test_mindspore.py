@@ -89,6 +89,7 @@ def test_less_is_enough(job: Path, tmp_path: Path) -> None:
         assert store.run("cluster_step_trace").rows() == []
 
 
+@pytest.mark.slow
 def test_it_stands_beside_traces(job: Path, tmp_path: Path) -> None:
     """A folder with both is two captures of a rank, not one."""
     (job / "rank1.json").write_text(json.dumps(trace_of(1, 10.0)))

@@ -133,6 +133,7 @@ def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) 
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+@pytest.mark.slow
 def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Files of one rank that differ in their folder alone are told apart, and how to part them."""
     folders = {f"{job}/rank0.json": trace(0, ts=ts) for job, ts in (("A", 10), ("B", 5000))}
@@ -141,6 +142,7 @@ def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureF
     assert "hta-sql ingest FOLDER --run NAME -o STORE" in said(caplog, "several folders")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "traces",
     [

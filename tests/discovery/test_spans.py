@@ -102,6 +102,7 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
     assert rows["aten::linear"]["call_count"] == 2
 
 
+@pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """export_chrome_trace(f"trace_{prof.step_num}.json"): the process and the times tell that it is one rank."""
     traces = {
@@ -118,6 +119,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
         assert store.ingested.results == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
     """Containers number their processes alike; what overlaps in time, or is of another host, is another rank."""
@@ -132,6 +134,7 @@ def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
         assert placed(store) == [("job", 0, "a.json"), ("job", 1, "b.json")]
 
 
+@pytest.mark.slow
 def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Its only file belongs to the span during which it was recorded, not to the first one."""
     one, other = RECORDED
@@ -150,6 +153,7 @@ def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCapture
     assert "Rank 0 has 2 files. Each is" in caplog.text
 
 
+@pytest.mark.slow
 def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
     """Without a base time the n-th files of ranks belong together."""
     one, other = RECORDED

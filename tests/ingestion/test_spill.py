@@ -27,6 +27,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
     return RankJob(str(trace), "run", 0, "given", str(tmp_path / "tables"), memory_limit="40MiB")
 
 
+@pytest.mark.slow
 def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was there while the tables were written, in the temporary folder only."""
     spilled: list[Path] = []

@@ -114,6 +114,7 @@ def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
     assert all(reason.startswith(part) for reason, part in zip(found, reasons, strict=True)), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [150, 700])
 def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
     """Of two files whose blocks alternate, every event that is not cut in two is kept."""

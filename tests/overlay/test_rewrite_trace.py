@@ -271,6 +271,7 @@ values = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(
     max_examples=examples(60),
     deadline=None,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.mark.slow
 def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 0, nothing on stdout."""
     assert main(["check", str(team)]) == 0
@@ -174,6 +175,7 @@ def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.endswith("stream_load_v1.test:" + problem + "\n")
 
 
+@pytest.mark.slow
 def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
     """Neither the analysis nor its test reads what happens to be in the memory of the checker."""
     (problem,) = edited(tmp_path, ("FROM stream_load_v1()", "FROM stream_load_v1(), self"))
@@ -197,6 +199,7 @@ def test_a_golden_case_that_cannot_be_asked(tmp_path: Path, old: str, new: str, 
     assert problem.startswith(said)
 
 
+@pytest.mark.slow
 def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
     """After a renaming it would be asked no more, in silence; an analysis without one is named."""
     write_folder(tmp_path)

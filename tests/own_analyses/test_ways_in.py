@@ -25,6 +25,7 @@ from tests.own_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
 ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
 
+@pytest.mark.slow
 def test_the_python_call(store: Path, team: Path) -> None:
     """As of a shipped analysis: parameters that are checked, columns with units, words."""
     with hta_sql.open(store, analyses=team) as opened:
@@ -93,6 +94,7 @@ ENTRY_POINTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     ["a function", *(pytest.param(k, marks=pytest.mark.slow) for k in ("a package", "a path"))],

@@ -192,6 +192,7 @@ def test_a_store_compares_its_runs(few: TraceStore) -> None:
         few.compare("noise0", "noise7")
 
 
+@pytest.mark.slow
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
     """The message names the steps that there are."""
     with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):

@@ -103,6 +103,7 @@ EDGE_SCHEMA = pa.schema(
 NODE_SCHEMA = pa.schema([("event_id", pa.int64()), ("name", pa.string()), ("class", pa.string())])
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     graphs(),

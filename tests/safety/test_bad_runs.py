@@ -234,6 +234,7 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
             opened.run("temporal_breakdown")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The same where a catalog is built without a look at the files."""
     memory = fsspec.filesystem("memory")

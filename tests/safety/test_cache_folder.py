@@ -76,6 +76,7 @@ def test_an_analysis_works_without_a_cache(
     assert caplog.text.count("Set XDG_CACHE_HOME to a folder that can") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_cache")
 def test_a_store_that_is_being_written_opens_without_a_cache(
     tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes

@@ -55,6 +55,7 @@ def once(change: Change) -> Change:
     return change_once
 
 
+@pytest.mark.slow
 def test_rewritten_once(
     write_traces: WriteTraces,
     busy_times: BusyTimes,
@@ -77,6 +78,7 @@ def test_rewritten_once(
         assert again.ingested.results == []
 
 
+@pytest.mark.slow
 def test_replaced_by_another_file(
     write_traces: WriteTraces,
     busy_times: BusyTimes,
@@ -94,6 +96,7 @@ def test_replaced_by_another_file(
     assert busy_times(traces / "job.store") == {0: 120.0}
 
 
+@pytest.mark.slow
 def test_still_being_written(
     tmp_path: Path,
     busy_times: BusyTimes,

@@ -53,6 +53,7 @@ def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Pat
     assert not read_again(traces, tmp_path / "job.store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [("store/counters.sql", "x.value", "-x.value"), ("kernel_classes.csv", "10,", "11,")]
 )

@@ -69,6 +69,7 @@ def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
     assert again < anew / 10
 
 
+@pytest.mark.slow
 def test_only_the_ends_of_a_trace_are_read(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
     assert {row[2] for row in rows} == {"order of names"}
 
 
+@pytest.mark.slow
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:

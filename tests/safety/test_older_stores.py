@@ -194,6 +194,7 @@ def test_a_question_about_one_run_reads_its_files_only(
             assert files_read(con, query) == {"0/1"}  # the other run's; all of one are not told
 
 
+@pytest.mark.slow
 def test_a_table_that_came_later(every_table: Path) -> None:
     """It has no rows, and its name is among what is missing."""
     age(every_table, "old")
@@ -230,6 +231,7 @@ def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str
     assert message.startswith("1 of its ranks")
 
 
+@pytest.mark.slow
 def test_a_type_that_has_grown(every_table: Path) -> None:
     """What was INTEGER is read as BIGINT, value by value."""
     age(every_table, "old")
@@ -267,6 +269,7 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
     rewrite(path, f"* REPLACE ({column}::{kind} AS {column})")
 
 
+@pytest.mark.slow
 def test_columns_of_a_newer_version(every_table: Path) -> None:
     """They are not read; all that this version knows is."""
     age(every_table, "old")
@@ -292,6 +295,7 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
         assert con.sql("SELECT missing_columns FROM ranks").fetchall() == [(LACKS,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
     """The views are made without a look at its files, or at one of each table."""

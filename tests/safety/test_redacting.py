@@ -272,6 +272,7 @@ def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
             assert figures(of_trace, name) == expected, name
 
 
+@pytest.mark.slow
 def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
     """Files are made of the redacted store, each column of text of which was looked at."""
     tables = ("cpu_ops", "annotations", "python_calls", "counters", "ranks", "stacks", "steps")

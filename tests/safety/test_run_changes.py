@@ -52,6 +52,7 @@ def named(store: Path) -> bool:
     return files == read_manifest(store).named_files()
 
 
+@pytest.mark.slow
 def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
     """Its next question is answered by the store of now; a run that is gone is an error by name."""
     with hta_sql.open(store) as reader:

@@ -314,6 +314,7 @@ def test_escapes_are_refused(
         sandbox.checked(con, addressed(escape, store))
 
 
+@pytest.mark.slow
 def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
     """All of them at a store, whose files and those beside it stay what they are."""
 

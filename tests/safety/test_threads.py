@@ -216,6 +216,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_child_that_ends_like_any_program(path: Path) -> None:
     """Without a crash where the interpreter takes down what the parent had open."""

@@ -30,6 +30,7 @@ def started(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_second_waits_and_says_so(
     tmp_path: Path,
     write_traces: WriteTraces,

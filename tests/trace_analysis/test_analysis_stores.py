@@ -115,6 +115,7 @@ def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> N
             assert list(analysis.get_temporal_breakdown()["rank"]) == [rank]
 
 
+@pytest.mark.slow
 def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
     """As HTA's Trace, a list takes the ranks from the files."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n + 2) for n in range(2)]
@@ -122,6 +123,7 @@ def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
         assert list(analysis.get_temporal_breakdown()["rank"]) == [2, 3]
 
 
+@pytest.mark.slow
 def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The store still holds the rank, but it is no part of the job any more; a warning says so."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n) for n in range(2)]
@@ -149,6 +151,7 @@ def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
         assert second.get_temporal_breakdown().equals(want)
 
 
+@pytest.mark.slow
 def test_several_captures_of_a_rank_are_runs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -71,6 +71,7 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     assert [line.fact for line in lines_of_job(own_store, job)] == listed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", OWN_PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
     """Every frame and list of two jobs compared."""
