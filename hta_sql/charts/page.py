@@ -86,11 +86,8 @@ def chart_place(key: str, spec: dict[str, Any]) -> str:
 
 def _packed(spec: dict[str, Any]) -> dict[str, Any]:
     """Name the columns of its rows once, which halves the bytes; ``page.js`` names them again."""
-    return spec | {
-        name: {key: _table(rows) for key, rows in sets.items()}
-        for name, sets in spec.items()
-        if name == "datasets"
-    }
+    sets = spec.get("datasets", {})
+    return spec | {"datasets": {key: _table(rows) for key, rows in sets.items()}}
 
 
 def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:

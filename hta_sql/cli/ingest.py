@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import logged, note, rank_progress
-from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, tag_option
+from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, materialize_option, tag_option
 from hta_sql.store import LOCK_TIMEOUT_S, STORE_NAME
 from hta_sql.words import counted
 
@@ -70,11 +70,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Several files of a rank are one run: spans of schedule(repeat=2).",
 )
-@click.option(
-    "--materialize",
-    is_flag=True,
-    help="Keep the answers that are small, as hta-sql materialize does.",
-)
+@materialize_option
 @click.option("-v", "--verbose", is_flag=True, help="Say what is done.")
 def ingest(
     *,

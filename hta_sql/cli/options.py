@@ -142,6 +142,13 @@ def tag_option(words: str) -> Callable[[Command], Command]:
     )
 
 
+materialize_option = click.option(
+    "--materialize",
+    is_flag=True,
+    help="Keep the answers that are small, as hta-sql materialize does.",
+)
+
+
 def _run_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     return [run.strip() for run in value.split(",")] if value else None
 

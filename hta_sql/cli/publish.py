@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import STORE
+from hta_sql.cli.options import STORE, materialize_option
 
 
 @click.command(short_help="Put the shards of an ingest together.")
@@ -19,11 +19,7 @@ from hta_sql.cli.options import STORE
     show_default="publish what is there",
     help="Fail, and publish nothing, unless all of N shards are there.",
 )
-@click.option(
-    "--materialize",
-    is_flag=True,
-    help="Keep the answers that are small, as hta-sql materialize does.",
-)
+@materialize_option
 def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
     """Put the shards of a STORE together that `hta-sql ingest --shard I/N` has read.
 

@@ -11,12 +11,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import ParameterError, StoreError, nearest
-from hta_sql.store.edits import BASELINES
+from hta_sql.store.baselines import BASELINES, Baseline, read_baselines
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import in_order, read_manifest
@@ -32,23 +32,6 @@ _TIMES = (
     "SELECT e.rank, count(*), sum(e.ts)::VARCHAR, sum(e.dur)::VARCHAR, count(DISTINCT e.name) "
     "FROM events AS e WHERE e.run = $run GROUP BY e.rank ORDER BY e.rank"
 )
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A run by a name.
-
-    Attributes:
-        name: The name.
-        store: Path of its store, relative to the file, or URL.
-        run: The run.
-        digest: Of its content; see :func:`content_digest`.
-    """
-
-    name: str
-    store: str
-    run: str
-    digest: str
 
 
 def content_digest(store: TraceStore, run: str) -> str:
@@ -104,14 +87,7 @@ class BaselineFile:
         Raises:
             StoreError: It is not such a file.
         """
-        try:
-            content = json.loads(self._folder.read(self._name))
-            found = [Baseline(**baseline) for baseline in content["baselines"]]
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{self.path!r} is not a file of baselines: {error!r}.") from error
-        return {baseline.name: baseline for baseline in found}
+        return read_baselines(self._folder, self._name)
 
     def find(self, name: str) -> Baseline:
         """Return a baseline, with the path of its store as one can open it.

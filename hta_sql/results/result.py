@@ -45,7 +45,7 @@ class Result:
     @classmethod
     def of_rows(
         cls,
-        rows: Callable[[], pa.Table],
+        rows: pa.Table | Callable[[], pa.Table],
         analysis: SqlObject,
         given: Iterable[str] = (),
         drawn_from: Result | None = None,
@@ -53,7 +53,10 @@ class Result:
     ) -> Result:
         """Hold rows that are there, or are fetched when they are asked for: from these files."""
         result = cls(None, analysis, given, drawn_from)
-        result._rows = rows
+        if callable(rows):
+            result._rows = rows
+        else:
+            result._table = _narrow(rows)
         result.paths = tuple(paths)
         return result
 

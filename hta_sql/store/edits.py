@@ -7,7 +7,6 @@ nothing names, and the next one who writes the store removes them.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -18,6 +17,7 @@ from hta_sql.errors import ParameterError, RankError, StoreError, nearest
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
 from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.baselines import baseline_runs
 from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.derived import kept_columns
 from hta_sql.store.files import StoreFolder, store_folder
@@ -29,9 +29,6 @@ from hta_sql.store.runs import check_run_name
 from hta_sql.store.shard_files import read_shards, run_of_shard
 
 log = logging.getLogger(__name__)
-
-BASELINES = "baselines.json"
-"""Runs of a store that have a name each, by which others are compared with them."""
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}")
 _VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1000}")
@@ -161,22 +158,6 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         folder.settle(file["path"] for e in entries if e.run == name for file in e.files.values())
         publish(folder, now)
         _remove_files(folder, now, [run])
-
-
-def baseline_runs(folder: StoreFolder) -> dict[str, str]:
-    """List the runs of a store that its own file of baselines gives a name, with that.
-
-    Raises:
-        StoreError: It is not such a file.
-    """
-    try:
-        content = json.loads(folder.read(BASELINES))
-        return {b["run"]: b["name"] for b in content["baselines"] if b["store"] == "."}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError) as error:
-        path = folder.path(BASELINES)
-        raise StoreError(f"{path!r} is not a file of baselines: {error!r}.") from error
 
 
 def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> None:

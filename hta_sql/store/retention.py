@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from hta_sql.errors import ParameterError
 from hta_sql.store import LOCK_TIMEOUT_S
-from hta_sql.store.edits import baseline_runs, checked_tags, remove_runs
+from hta_sql.store.baselines import baseline_runs
+from hta_sql.store.edits import checked_tags, remove_runs
 from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import Manifest, Store, read_manifest
 from hta_sql.store.runs import is_unix_time

@@ -179,8 +179,7 @@ class TraceStore(Closing):
                 name = sqltext.kept_answer(analysis.base_name)
                 kept = con.sql(sqltext.of_scope(name, values), params=values)
                 return Result(kept, *about)
-            rows = rows_of(con, analysis, values)
-            return Result.of_rows(lambda: rows, *about)
+            return Result.of_rows(rows_of(con, analysis, values), *about)
 
         return self._connection.ask(question)
 

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import hta_sql
 from hta_sql.charts import draw
-from tests.spans.two_spans import write_spans
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Two recordings of 200 us, a second apart."""
-    folder = tmp_path_factory.mktemp("drawn")
-    traces = write_spans(folder / "job")
-    with hta_sql.ingest(traces, folder / "job.store", jobs=1, join_spans=True) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(
@@ -32,16 +21,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
     ],
 )
 def test_recordings_are_drawn_one_behind_the_other(
-    store: hta_sql.TraceStore, name: str, columns: tuple[str, ...]
+    joined: hta_sql.TraceStore, name: str, columns: tuple[str, ...]
 ) -> None:
     """All times are within their 400 us."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     given = {} if name in {"memory_curve", "utilisation_over_time"} else last
-    chart = draw(store.run(name, **given)).to_dict()
+    chart = draw(joined.run(name, **given)).to_dict()
     rows = [row for part in chart["datasets"].values() for row in part]
     times = [row[column] for row in rows for column in columns if column in row]
     assert 200 < max(times) <= 400
     assert "the time between them is left out" in json.dumps(chart["title"])
     # In one run alone there is nothing to leave out.
-    single = draw(store.run(name, steps=[1], **given)) if name != "utilisation_over_time" else None
+    single = draw(joined.run(name, steps=[1], **given)) if name != "utilisation_over_time" else None
     assert single is None or "left out" not in json.dumps(single.to_dict()["title"])

@@ -15,15 +15,6 @@ US = 1000
 
 
 @pytest.fixture(scope="module")
-def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """The recordings as one run."""
-    folder = tmp_path_factory.mktemp("joined")
-    traces = write_spans(folder / "job")
-    with hta_sql.ingest(traces, folder / "job.store", jobs=1, join_spans=True) as store:
-        yield store
-
-
-@pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
     """A run for each."""
     folder = tmp_path_factory.mktemp("apart")

@@ -56,7 +56,7 @@
 
   // Rows are written as lists, with the names of their columns once.
   const unpacked = (spec) => {
-    for (const [key, { columns, rows }] of Object.entries(spec.datasets || {})) {
+    for (const [key, { columns, rows }] of Object.entries(spec.datasets)) {
       spec.datasets[key] = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
     }
     return spec;

@@ -1,0 +1,233 @@
+"""Steps in which one thing is wrong, by as much as one likes: what rules of advice look for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+STEP_US = 100_000
+Event = dict[str, Any]
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"
+
+
+@dataclass
+class Step:
+    """A step of a rank, 100 ms long, or some, and one more that is left out. Times in µs."""
+
+    events: list[Event] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    launched: int = 0
+    steps: int = 2
+
+    def host(self, cat: str, name: str, ts: float, end: float, **args: Any) -> None:
+        """Record what the main thread does."""
+        of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "args": args}
+        self.events.append(of | {"ts": ts, "dur": end - ts})
+
+    def device(self, name: str, ts: float, end: float, **options: Any) -> None:
+        """Record a kernel or copy, launched 2 µs before it runs if not earlier, by an operator if any."""
+        self.launched += 1
+        launch = options.get("launch", ts - 2)
+        stream, number = options.get("stream", 7), options.get("device", 0)
+        kind = "gpu_memcpy" if name.startswith("Memcpy") else "kernel"
+        if "op" in options:
+            self.host("cpu_op", options["op"], launch, launch + 1)
+        self.host("cuda_runtime", "cudaLaunchKernel", launch, launch + 1, correlation=self.launched)
+        args = {"device": number, "stream": stream, "correlation": self.launched}
+        of = {"ph": "X", "cat": kind, "name": name, "pid": number, "tid": stream, "args": args}
+        self.events.append(of | {"ts": ts, "dur": end - ts})
+
+    def busy(self, ts: float, end: float) -> None:
+        """Let the device compute, launched as early as can be."""
+        self.device("gemm_bf16", ts, end, launch=max(0, ts - 2))
+
+    def trace(self) -> dict[str, Any]:
+        """The trace file."""
+        for number in range(1, self.steps + 1):
+            start = (number - 1) * STEP_US
+            self.host("user_annotation", f"ProfilerStep#{number}", start, start + STEP_US)
+        return self.facts | {"traceEvents": self.events}
+
+
+def gap(us: float, cat: str, name: str) -> Step:
+    """The device waits at first, while the host is in one event."""
+    step = Step()
+    step.host(cat, name, 0, us)
+    step.busy(us + 2, STEP_US)
+    return step
+
+
+def gaps(us: float, count: int) -> Step:
+    """Many gaps in which an operator launches."""
+    step = Step()
+    for number in range(count):
+        ts = 2 + number * (us + 10)
+        step.device("add", ts, ts + 10, launch=ts - 3, op="aten::add")
+    step.busy(2 + count * (us + 10), STEP_US)
+    return step
+
+
+def synchronised(us: float) -> Step:
+    """The host sleeps on after the device is through."""
+    step = Step()
+    step.device("gemm_bf16", 2, 40_000)
+    step.host("cuda_runtime", "cudaStreamSynchronize", 10, 40_000 + us)
+    step.busy(40_000 + us + 4, STEP_US)
+    return step
+
+
+def running(name: str, us: float, **options: Any) -> Step:
+    """One operation of the device, and computation before and after."""
+    step = Step()
+    step.busy(2, 10_000)
+    step.device(name, 10_000, 10_000 + us, launch=5, **options)
+    step.busy(10_000 + us, STEP_US)
+    return step
+
+
+def attention(products: int) -> Step:
+    """A softmax between products."""
+    step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
+    for number in range(products):
+        step.device("bmm_kernel", 50_000 + number, 50_001 + number, launch=9, op="aten::bmm")
+    return step
+
+
+def single_precision(name: str, major: int) -> Step:
+    """Products on a device with or without tensor cores."""
+    step = running(name, 8_000, op="aten::mm")
+    step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "computeMajor": major}]
+    return step
+
+
+def small(us: float, count: int) -> Step:
+    """Many elementwise kernels, one after another."""
+    step = Step()
+    for number in range(count):
+        ts = 2 + number * us
+        step.device(ELEMENTWISE, ts, ts + us, launch=max(0, ts - 2))
+    step.busy(2 + count * us, STEP_US)
+    return step
+
+
+def annotated(name: str, kernel: str, us: float, count: int) -> Step:
+    """Kernels that are launched in an annotation."""
+    step = Step()
+    step.busy(2, 10_000)
+    for number in range(count):
+        ts = 10_000 + number * us
+        step.device(kernel, ts, ts + us, launch=100 + number * 2)
+    step.host("user_annotation", name, 99, 101 + count * 2)
+    step.busy(10_000 + count * us, STEP_US)
+    return step
+
+
+def transfer(*, hidden: bool) -> Step:
+    """A collective, under computation or not."""
+    step = running("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 6_000, stream=9)
+    if hidden:
+        step.device("gemm_bf16", 9_000, 17_000, launch=6)
+    return step
+
+
+def data_parallel(devices: int) -> Step:
+    """One process, and as many devices."""
+    step = Step()
+    step.host("cpu_op", "DataParallel.forward", 0, 50)
+    for number in range(devices):
+        step.device("gemm_bf16", 10 + number, STEP_US, launch=5 + number, device=number)
+    return step
+
+
+def communicating(backend: str) -> Step:
+    """A rank of two, with a device."""
+    step = running("gemm_bf16", 10)
+    step.facts["distributedInfo"] = {"backend": backend, "rank": 0, "world_size": 2}
+    return step
+
+
+def allocated(share: int) -> Step:
+    """So many of 100 bytes are reserved."""
+    step = running("gemm_bf16", 10)
+    step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "totalGlobalMem": 100}]
+    args = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": share}
+    args |= {"Total Allocated": share - 5, "Total Reserved": share}
+    of = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1}
+    step.events.append(of | {"ts": 20, "args": args})
+    return step
+
+
+def collected(us: float) -> Step:
+    """The device waits at first, while Python collects garbage."""
+    return gap(us, "python_function", "Python GC")
+
+
+def selected(turns: int, us: float = 140) -> Step:
+    """A loop of Python that selects and adds, and the device waits for it; then something else."""
+    step = Step()
+    for number in range(turns):
+        ts = number * us
+        step.host("cpu_op", "aten::select", ts, ts + us / 2)
+        step.host("cpu_op", "aten::add", ts + us / 2, ts + us)
+    step.host("cpu_op", "aten::cat", turns * us, turns * us + 10)
+    step.busy(turns * us + 12, STEP_US)
+    return step
+
+
+def filled(maker: str, dims: str = "[[8, 8], []]") -> Step:
+    """A tensor is made on the host, and copied to the device."""
+    step = Step()
+    step.host("cpu_op", maker, 0, 700)
+    step.host("cpu_op", "aten::zero_", 100, 700, **{"Input Dims": json.loads(dims)})
+    step.host("cpu_op", "aten::to", 800, 1_202)
+    step.host("cpu_op", "aten::_to_copy", 810, 1_201)
+    step.device("Memcpy HtoD (Pinned -> Device)", 902, 1_200, op="aten::copy_")
+    copies = step.events[-3]
+    copies |= {"ts": 890, "dur": 310}
+    copies["args"] = {"Input Dims": [[8, 8], [8, 8], []]}
+    step.busy(1_210, STEP_US)
+    return step
+
+
+def shapes(lengths: list[int]) -> Step:
+    """Products of so many rows, one a step."""
+    step = Step()
+    for number, length in enumerate(lengths):
+        start = number * STEP_US
+        args = {"Input Dims": [[length, 64], [64, 64]]}
+        step.host("cpu_op", "aten::mm", start + 10, start + 20, **args)
+        step.device("gemm_bf16", start + 2, start + STEP_US, launch=start)
+    step.steps = len(lengths) + 1
+    return step
+
+
+def normalised(us: float) -> Step:
+    """A collective that a batch norm waits for."""
+    step = running("ncclDevKernel_AllGather_RING_LL", us, stream=9)
+    step.host("cpu_op", "SyncBatchNorm", 4, 8)
+    return step
+
+
+def convolved(channels: int) -> Step:
+    """A convolution with a bias of 16 channels, and a batch norm; batches are counted between them."""
+    step = Step()
+    step.busy(2, 10_000)
+    dims = [[8, 3, 32, 32], [16, 3, 3, 3], [16], [], [], [], []]
+    step.host("cpu_op", "aten::conv2d", 100, 200, **{"Input Dims": dims})
+    step.device(ELEMENTWISE, 10_000, 10_600, launch=150, op="aten::add_")
+    step.host("cpu_op", "aten::add_", 210, 215, **{"Input Dims": [[], [], []]})
+    dims = [[8, channels, 30, 30], [channels], [channels]]
+    step.host("cpu_op", "aten::batch_norm", 220, 230, **{"Input Dims": dims})
+    step.busy(10_600, STEP_US)
+    return step
+
+
+def hosted(name: str, us: float, count: int = 1, op: str = "aten::mul") -> Step:
+    """A job without a device: operators in an annotation, and one behind it."""
+    step = Step()
+    for number in range(count):
+        step.host("cpu_op", op, 100 + number * us, 100 + (number + 1) * us)
+    step.host("user_annotation", name, 99, 100 + count * us)
+    step.host("cpu_op", "aten::mm", 200 + count * us, STEP_US)
+    return step
