@@ -115,7 +115,8 @@ class Court:
 def undocumented(name: str, text: str) -> str:
     """Say which default is not that of docs/analyses.md, which a test compares with the files."""
     for parameter, type_, default in _DEFAULT.findall(text):
-        if f"| `{parameter}` | {type_} | {default} |" not in _pages()[name]:
+        in_a_table = default.replace("|", "\\|")
+        if f"| `{parameter}` | {type_} | {in_a_table} |" not in _pages()[name]:
             return f"docs: {parameter} is not {default} by default"
     return ""
 

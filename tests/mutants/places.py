@@ -142,10 +142,10 @@ def open_place(store: Path, folder: Path) -> Place:
     path.write_bytes(catalog)
     con = duckdb.connect(str(path), config={"threads": 1, "memory_limit": "2GB"})
     con.execute("SET enable_progress_bar = false")
-    con.execute("CREATE SCHEMA kept")
+    con.execute("CREATE SCHEMA in_memory")
     for name in map(sqltext.identifier, stored_columns()):
-        con.execute(sqltext.create_table(f"kept.{name}", f"FROM stored.{name}"))
-        con.execute(f"CREATE OR REPLACE VIEW stored.{name} AS FROM kept.{name}")
+        con.execute(sqltext.create_table(f"in_memory.{name}", f"FROM stored.{name}"))
+        con.execute(f"CREATE OR REPLACE VIEW stored.{name} AS FROM in_memory.{name}")
     return Place(con, texts_of(library))
 
 

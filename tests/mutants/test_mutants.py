@@ -10,8 +10,9 @@ import pytest
 
 from hta_sql.library.files import sql_root
 from hta_sql.library.objects import load_library
-from tests.mutants.judges import Court, users_of
+from tests.mutants.judges import Court, undocumented, users_of
 from tests.mutants.mutations import Mutant, mutants_of
+from tests.mutants.places import texts_of
 from tests.mutants.regexes import with_less
 from tests.mutants.run import Accepted, accepted, chosen_files, file_of
 from tests.mutants.workers import Queue
@@ -105,13 +106,12 @@ def test_each_object_has_a_judge(court: Court) -> None:
         assert next(court.judges(about.name), None), about.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "who"),
     [
         ("'^hip[A-Z]'", "'^hop[A-Z]'", r"device_type_v1:\d+: AssertionError"),
         ("AS amd", "AS other", "BinderException"),
-        ("FROM", "from", "^$"),
+        pytest.param("FROM", "from", "^$", marks=pytest.mark.slow),
         ("FROM", "FROM nowhere,", "^refused: CatalogException"),
     ],
     ids=["wrong", "not whole", "written in another way", "refused"],
@@ -120,6 +120,12 @@ def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> N
     """By a test, or by the engine; what means the same lives."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))))
+
+
+def test_nothing_is_found_where_nothing_changed() -> None:
+    """Defaults of the library are those of the page, whatever is escaped there."""
+    for name, text in texts_of(load_library()).items():
+        assert not undocumented(name, text), name
 
 
 def test_a_process_stays_with_its_file() -> None:

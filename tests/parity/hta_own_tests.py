@@ -138,7 +138,9 @@ def main(checkout: Path, options: list[str]) -> int:
     outcomes = Outcomes()
     quiet = ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "--color=no"]
     where = [f"--rootdir={checkout}", str(checkout / "tests")]
-    code = pytest.main([*quiet, *where, *options], plugins=[outcomes])
+    code = pytest.main(
+        [*quiet, "--continue-on-collection-errors", *where, *options], plugins=[outcomes]
+    )
     sys.stdout.write("\n".join(outcomes.lines()) + "\n")
     return int(code)
 
