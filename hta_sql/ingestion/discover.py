@@ -16,7 +16,13 @@ from itertools import count, pairwise
 
 import fsspec
 
-from hta_sql.errors import ParameterError, RankError, TraceFormatError, TraceNotFoundError
+from hta_sql.errors import (
+    ParameterError,
+    RankError,
+    TraceError,
+    TraceFormatError,
+    TraceNotFoundError,
+)
 from hta_sql.ingestion.captures import folder_of, number_captures
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.listing import list_trace_paths
@@ -24,7 +30,8 @@ from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.traces import TraceNames
 from hta_sql.traces.peek import Stated, peek
-from hta_sql.words import rank_spans
+from hta_sql.traces.source import is_remote
+from hta_sql.words import counted, rank_spans
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +48,9 @@ NAME_PATTERNS = tuple(
 TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
 """How torch's handler names what one process wrote: worker, time in ms or ns."""
 
+
+MANY_SKIPPED = 5
+"""More files that are no traces than these are said in one line."""
 
 Peek = Callable[[str], Stated]
 """Path ─▶ what the trace states about itself."""
@@ -158,13 +168,16 @@ def _by_ladder(
     """Find the rank of each trace; beside is the number of ranks that are known already."""
     found: list[TraceFile] = []
     unknown: list[tuple[str, Stated]] = []
+    skipped: dict[str, TraceError] = {}
     for path in paths:
         try:
             stated = look(path)
-        except TraceFormatError as error:
-            if len(paths) == 1 and not beside:
+        except (TraceFormatError, TraceNotFoundError) as error:
+            # What a network does not show now is not gone.
+            is_lost = isinstance(error, TraceNotFoundError) and is_remote(path)
+            if is_lost or (len(paths) == 1 and not beside):
                 raise
-            log.warning("Skipped: %s", error)
+            skipped[path] = error
             continue
         named = _rank_in_name(path, patterns)
         if stated.rank is not None:
@@ -175,9 +188,27 @@ def _by_ladder(
             unknown.append((path, stated))
             continue
         found.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
+    _warn_of_skipped(skipped)
     if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
     return found + _by_order(unknown, {file.rank for file in found})
+
+
+def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
+    """Name the files that are left out; of many only some, so that other warnings are seen."""
+    for error in skipped.values():
+        log.log(
+            logging.WARNING if len(skipped) <= MANY_SKIPPED else logging.INFO, "Skipped: %s", error
+        )
+    if len(skipped) > MANY_SKIPPED:
+        unreadable = [p for p, error in skipped.items() if isinstance(error, TraceNotFoundError)]
+        named = [*unreadable, *skipped][:MANY_SKIPPED]
+        log.warning(
+            "Skipped %s that are no Kineto traces%s, such as %s (with --verbose, each is said).",
+            counted(len(skipped), "file"),
+            f" or cannot be opened ({counted(len(unreadable), 'file')})" if unreadable else "",
+            ", ".join(map(repr, named)),
+        )
 
 
 def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceFile]:

@@ -18,6 +18,7 @@ from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.library.definitions import definitions
 from hta_sql.store.manifest import Fingerprint, RankEntry, in_order
 from hta_sql.traces.peek import Stated, peek
+from hta_sql.traces.source import refuse_special_file
 
 ENDS_BYTES = 64 << 10
 
@@ -80,14 +81,17 @@ def _now(path: str) -> Fingerprint | None:
 def _of_file(path: str) -> Fingerprint:
     fs, name = fsspec.url_to_fs(path)
     try:
+        refuse_special_file(fs, name, path)
         info = fs.info(name)
+        content = f"etag {info['ETag']}" if info.get("ETag") else _ends(fs, name, info["size"])
     except FileNotFoundError as error:
         raise TraceNotFoundError(f"Cannot open trace {path!r}: it is gone.") from error
+    except PermissionError as error:
+        raise TraceNotFoundError(f"Cannot open trace {path!r}: {error.strerror}.") from error
     size = int(info["size"])
     modified = next((info[key] for key in _TIMES if info.get(key)), 0)
     if isinstance(modified, datetime):
         modified = modified.timestamp()
-    content = f"etag {info['ETag']}" if info.get("ETag") else _ends(fs, name, size)
     return Fingerprint(size, int(float(modified) * 1e9), content)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from hta_sql.errors import TraceNotFoundError
 from hta_sql.ingestion.mindspore import cluster_file, is_unsupported
@@ -39,7 +43,7 @@ def _expand(item: str) -> list[str]:
     if any(c in item for c in "*?[") and not fs.exists(root):
         names = [name for name in fs.glob(root) if fs.isfile(name)]
     elif fs.isdir(root):
-        names = _in_folder([str(name) for name in fs.find(root)], str(root), item)
+        names = _in_folder(_below(fs, str(root)), str(root), item)
     elif fs.exists(root) and root.endswith(ARCHIVE_SUFFIXES):
         return [
             url
@@ -54,6 +58,23 @@ def _expand(item: str) -> list[str]:
         raise TraceNotFoundError(f"No such file or folder: {item!r}.")
     local = isinstance(fs.protocol, tuple) and "file" in fs.protocol
     return [str(name) if local else str(fs.unstrip_protocol(name)) for name in names]
+
+
+def _below(fs: Any, root: str) -> list[str]:
+    """List the files of a folder and those in it; says which of these cannot be looked into."""
+    if not isinstance(fs, LocalFileSystem):
+        return [str(name) for name in fs.find(root)]
+
+    def closed(error: OSError) -> None:
+        log.warning("Left out folder %r: %s.", error.filename, error.strerror)
+
+    found: list[str] = []
+    for place, folders, names in os.walk(root, onerror=closed):
+        found.extend(f"{place}/{name}" for name in names)
+        for path in (Path(place, name) for name in folders if not name.startswith(".")):
+            if path.is_symlink():
+                log.warning("Left out folder %r: it is a link. Name it to have it read.", str(path))
+    return found
 
 
 def _in_folder(names: list[str], root: str, item: str) -> list[str]:

@@ -32,7 +32,7 @@ from hta_sql.library.sqltext import first_match_macro
 from hta_sql.store.manifest import Fingerprint
 from hta_sql.store.scope import DESCRIBING, facts_of
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
-from hta_sql.traces.source import max_unpacked_bytes, open_trace
+from hta_sql.traces.source import open_trace
 
 log = logging.getLogger(__name__)
 
@@ -150,8 +150,8 @@ def _staged(
     """Read the events of a trace; returns their number by table, and the metadata beside them."""
     if cluster_file(job.path):
         return stage_events(con, None), {}
-    limit, first_id = max_unpacked_bytes(job.path), job.span << SPAN_BITS
-    reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, limit, careful=careful)
+    first_id = job.span << SPAN_BITS
+    reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
     with reader.stream:
         staged = stage_events(
             con, reader, strict=job.strict, threads=job.threads, first_event_id=first_id

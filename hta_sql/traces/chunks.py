@@ -90,7 +90,6 @@ class TraceReader:
         stream: The JSON bytes, decompressed.
         name: What errors call the file.
         chunk_bytes: Size of a chunk before it is cut at the last event inside; 2 MB at most.
-        max_bytes: Stop with an error behind so many bytes; None: never.
         careful: Cut where a walk from event to event ends, not at a separator. Separators
             also stand in lists inside an event; what they cut there does not parse.
         metadata: The top-level keys beside the events; complete after the iteration.
@@ -106,7 +105,6 @@ class TraceReader:
     stream: BinaryIO
     name: str
     chunk_bytes: int = CHUNK_BYTES
-    max_bytes: int | None = None
     careful: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -136,7 +134,7 @@ class TraceReader:
 
     def again(self, stream: BinaryIO) -> TraceReader:
         """Make a reader that cuts the same chunks out of the same bytes once more."""
-        return TraceReader(stream, self.name, self.chunk_bytes, self.max_bytes, self.careful)
+        return TraceReader(stream, self.name, self.chunk_bytes, self.careful)
 
     def _cut_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
         """Cut at the last separator of each block; returns the rest, to the end of the file."""
@@ -215,11 +213,6 @@ class TraceReader:
             self._note_end(self.stream.problem)
             self.stream.problem = None
         self._bytes_read += len(block)
-        if self.max_bytes is not None and self._bytes_read > self.max_bytes:
-            raise TraceFormatError(
-                f"{self.name}: unpacks to more than {self.max_bytes >> 20} MB, which no trace of "
-                "its compressed size does. Unpack it yourself if you trust it."
-            )
         return block
 
     def _note(self, text: bytes, reason: str, *, ahead: int = 0, is_lost: bool = True) -> None:

@@ -51,7 +51,7 @@ def peek(path: str) -> Stated:
     """
     with open_trace(path) as stream:
         head = _head(stream)
-        _check_json(path, head)
+        _check_json(path, head, getattr(stream, "problem", None))
         is_kineto = bool(kineto_sign().search(head))
         has_activity = bool(ACTIVITY.search(head))
         info = _DISTRIBUTED_INFO.search(head)
@@ -64,8 +64,9 @@ def peek(path: str) -> Stated:
                 info = _DISTRIBUTED_INFO.search(tail)
             if not base and b'"baseTimeNanoseconds"' in tail:
                 base = _BASE_TIME.search(tail)
-            is_kineto = is_kineto or bool(kineto_sign().search(tail))
-            has_activity = has_activity or bool(ACTIVITY.search(tail))
+            if b'"' in block:
+                is_kineto = is_kineto or bool(kineto_sign().search(tail))
+                has_activity = has_activity or bool(ACTIVITY.search(tail))
         if info:
             tail = tail + stream.read(PEEK_BYTES)
     if has_activity and not is_kineto:
@@ -102,19 +103,23 @@ def _process(head: bytes, tail: bytes) -> str | None:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    head = stream.read(PEEK_BYTES)
-    while not _EVENTS_KEY.search(head) and head.lstrip()[:1] == b"{":
+    head = bytearray(stream.read(PEEK_BYTES))
+    if head.lstrip()[:1] != b"{":
+        return bytes(head)
+    seen = 0
+    while not _EVENTS_KEY.search(head, max(0, seen - OVERLAP_BYTES)):
+        seen = len(head)
         block = stream.read(PEEK_BYTES)
         if not block or len(head) > PEEK_LIMIT_BYTES:
             break
         head += block
-    return head
+    return bytes(head)
 
 
-def _check_json(path: str, head: bytes) -> None:
+def _check_json(path: str, head: bytes, problem: str | None) -> None:
     opening = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if not opening:
-        raise TraceFormatError(f"{path!r} is empty.")
+        raise TraceFormatError(f"{path!r} is empty{f': {problem}' if problem else ''}.")
     if opening not in (b"{", b"["):
         raise TraceFormatError(
             f"{path!r} is not JSON (it starts with {head[:20]!r}), so not a Kineto trace."

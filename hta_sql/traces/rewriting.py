@@ -19,7 +19,7 @@ from hta_sql.traces.events import Event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.repair import STRING
 from hta_sql.traces.salvage import Rescued, hides_events, rescue, too_long
-from hta_sql.traces.source import max_unpacked_bytes, open_trace
+from hta_sql.traces.source import open_trace
 
 log = logging.getLogger(__name__)
 
@@ -134,9 +134,7 @@ def rewrite_trace(
 
 
 def _rewrite(source: str, target: str, wanted: _Wanted, *, careful: bool) -> Rewritten:
-    reader = TraceReader(
-        open_trace(source), source, max_bytes=max_unpacked_bytes(source), careful=careful
-    )
+    reader = TraceReader(open_trace(source), source, careful=careful)
     report = Rewritten(target)
     with reader.stream, trace_output(target) as out, _no_cycles():
         chunks = iter(reader)

@@ -1,4 +1,4 @@
-"""Unpacks compressed bytes to the last good one: a broken stream ends, and says why.
+"""Unpacks compressed bytes to the last good one: a broken stream ends, and says why; a bomb is refused.
 
 The file objects of gzip and isal raise where a stream breaks off, and lose what they had
 unpacked but not handed out: up to a block of good events. Here the good bytes come first.
@@ -6,18 +6,31 @@ unpacked but not handed out: up to a block of good events. Here the good bytes c
 
 from __future__ import annotations
 
+import lzma
 import sys
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from isal import isal_zlib
 
 from hta_sql.closing import Closing
-from hta_sql.errors import ExtraNotInstalledError
+from hta_sql.errors import ExtraNotInstalledError, TraceFormatError
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+MEMBER = b""
+"""In place of a magic number: a member of an archive, which the archive unpacks."""
+
+BROKEN_ARCHIVE = (
+    *(OSError, ValueError, LookupError, AttributeError, RuntimeError, EOFError),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
+"""What reading a damaged archive may end with, or a member that is no file: a device, a link that
+leads nowhere or to itself."""
 
 SLICE_BYTES = 4 << 10
 """gzip unpacks 1032 to 1 at most, so one slice becomes 4 MB at most."""
@@ -26,30 +39,62 @@ ZSTD_SLICE_BYTES = 1 << 10
 """zstd unpacks four bytes to a block of 128 KB at most, so one slice becomes 32 MB at most.
 Blocks are larger than that when packed, so an error costs one of them."""
 
+MEMBER_BLOCK_BYTES = 256 << 10
+
+BLOCK_COUNTS_BYTES = 1 << 10
+"""What is unpacked counts so much at least: millions of empty members are a bomb, too."""
+
 _WITH_GZIP_HEADER = 31
 _NEVER = sys.maxsize
 _DAMAGED = cast("type[Exception]", isal_zlib.error)
 
 
 class UnpackedStream(Closing):
-    """The bytes inside a gzip or zstd stream.
+    """The bytes inside a gzip or zstd stream, or of a member of an archive.
+
+    Args:
+        raw: The compressed bytes.
+        magic: What they begin with.
+        path: What errors call the file.
+        max_bytes: Unpack no more: a bomb says nothing of its size before.
 
     Attributes:
         problem: Why the stream ended before its end; None: it did not.
     """
 
-    def __init__(self, raw: BinaryIO | UnpackedStream, magic: bytes, path: str) -> None:
+    def __init__(
+        self, raw: BinaryIO | UnpackedStream, magic: bytes, path: str, max_bytes: int = _NEVER
+    ) -> None:
         self.problem: str | None = None
         self._raw = raw
-        self._blocks = _zstd(raw, path, self) if magic == ZSTD_MAGIC else self._gzip()
-        self._ready = bytearray()
+        self._magic, self._path, self._max_bytes = magic, path, max_bytes
+        self._begin()
+
+    def _begin(self) -> None:
+        self._unpacked, self._ready = 0, bytearray()
+        if self._magic == MEMBER:
+            self._blocks = self._member()
+        elif self._magic == ZSTD_MAGIC:
+            self._blocks = _zstd(self._raw, self._path, self)
+        else:
+            self._blocks = self._gzip()
 
     def read(self, size: int) -> bytes:
-        """Read `size` bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end.
+
+        Raises:
+            TraceFormatError: It unpacks to more than it may.
+        """
         while len(self._ready) < size:
             block = next(self._blocks, None)
             if block is None:
                 break
+            self._unpacked += max(len(block), BLOCK_COUNTS_BYTES)
+            if self._unpacked > self._max_bytes:
+                raise TraceFormatError(
+                    f"{self._path!r} unpacks to more than {self._max_bytes >> 20} MB, which no trace "
+                    "of its compressed size does. Unpack it yourself if you trust it."
+                )
             self._ready += block
         taken = bytes(self._ready[:size])
         del self._ready[:size]
@@ -61,9 +106,21 @@ class UnpackedStream(Closing):
         self._ready[:0] = taken
         return taken
 
+    def seek(self, start: Literal[0]) -> None:
+        """Unpack from the beginning once more."""
+        self._raw.seek(start)
+        self._begin()
+
     def close(self) -> None:
         """Close the compressed stream."""
         self._raw.close()
+
+    def _member(self) -> Iterator[bytes]:
+        try:
+            while block := self._raw.read(MEMBER_BLOCK_BYTES):
+                yield block
+        except BROKEN_ARCHIVE as error:
+            self.problem = f"the archive is damaged: {error}"
 
     def _gzip(self) -> Iterator[bytes]:
         done = 0
@@ -74,9 +131,8 @@ class UnpackedStream(Closing):
         except _DAMAGED as error:
             self.problem = f"the compressed file is damaged: {error}"
             # What the failing call had unpacked is lost: once more, byte by byte where it failed.
-            if not isinstance(self._raw, UnpackedStream):
-                self._raw.seek(0)
-                yield from _behind(done, self._members(done))
+            self._raw.seek(0)
+            yield from _behind(done, self._members(done))
 
     def _members(self, bytewise_behind: int) -> Iterator[bytes]:
         """Unpack member after member; zeros behind the last are padding."""

@@ -14,7 +14,7 @@ from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.peek import peek
 from hta_sql.traces.salvage import hides_events
-from hta_sql.traces.source import max_unpacked_bytes, open_trace, whole_text
+from hta_sql.traces.source import open_trace, whole_text
 
 __all__ = [
     "read_trace",
@@ -69,8 +69,7 @@ class _DoubtError(Exception):
 
 def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
     """Parse chunk by chunk; a careful reader knows that what it cannot read is broken."""
-    limit = max_unpacked_bytes(file_path)
-    reader = TraceReader(open_trace(file_path), file_path, max_bytes=limit, careful=careful)
+    reader = TraceReader(open_trace(file_path), file_path, careful=careful)
     with reader.stream:
         for chunk in reader:
             try:

@@ -14,8 +14,8 @@ import duckdb
 from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion import staging
 from hta_sql.ingestion.staging import EXTRACTED, DoubtfulCutError, stage_events
+from hta_sql.traces import source
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
-from hta_sql.traces.source import open_trace
 
 Row = tuple[Any, ...]
 Outcome = dict[str, list[Row]]
@@ -70,8 +70,10 @@ def _staged(path: Path, way: Way) -> Outcome:
         if not way.is_deep:
             patches.enter_context(patch.object(staging, "_extract", _keep_as_parsed))
             patches.enter_context(patch.object(staging, "_create_empty", Mock()))
-        stream = open_trace(str(path))
-        reader = TraceReader(stream, str(path), way.chunk_bytes, way.max_bytes, careful=way.careful)
+        if way.max_bytes is not None:
+            patches.enter_context(patch.object(source, "ALWAYS_ALLOWED_BYTES", way.max_bytes))
+        stream = source.open_trace(str(path))
+        reader = TraceReader(stream, str(path), way.chunk_bytes, careful=way.careful)
         with reader.stream:
             events: Counter[str] = stage_events(con, reader, threads=way.threads)
         tables = [table for table in EXTRACTED if events[table]]

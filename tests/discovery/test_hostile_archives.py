@@ -1,0 +1,133 @@
+"""Archives and compressed files of strangers: a bad member ends itself only, a bomb is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from hta_sql.errors import TraceFormatError
+from hta_sql.ingestion.discover import discover
+from hta_sql.traces import source
+from hta_sql.traces.peek import peek
+
+MEMBERS: dict[str, tuple[bytes, str]] = {
+    "pipe": (tarfile.FIFOTYPE, ""),
+    "device": (tarfile.CHRTYPE, ""),
+    "link out": (tarfile.SYMTYPE, "../../../etc/passwd"),
+    "absolute link": (tarfile.SYMTYPE, "/etc/passwd"),
+    "hard link out": (tarfile.LNKTYPE, "/etc/passwd"),
+    "link to itself": (tarfile.SYMTYPE, "rank1.json"),
+}
+
+
+@pytest.fixture
+def good(trace_path: Callable[[str], Path]) -> bytes:
+    """The trace of rank 0."""
+    return trace_path("two_ranks_0.json").read_bytes()
+
+
+@pytest.mark.parametrize(("kind", "target"), MEMBERS.values(), ids=MEMBERS)
+def test_members_of_a_tar_that_are_no_files(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes, kind: bytes, target: str
+) -> None:
+    """The trace beside them is read."""
+    path = tmp_path / "job.tar"
+    with tarfile.open(path, "w") as archive:
+        plain, special = tarfile.TarInfo("rank0.json"), tarfile.TarInfo("rank1.json")
+        plain.size, special.type, special.linkname = len(good), kind, target
+        archive.addfile(plain, io.BytesIO(good))
+        archive.addfile(special)
+    assert [file.rank for file in discover(str(path))] == [0]
+    (warning,) = [text for text in caplog.messages if text.startswith("Skipped")]
+    assert "rank1.json" in warning
+    assert "it is no file in the archive" in warning
+
+
+def test_an_absolute_member_of_a_zip(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes
+) -> None:
+    """It cannot be read, and the trace beside it is."""
+    path = tmp_path / "job.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rank0.json", good)
+        archive.writestr("/etc/rank1.json", good)
+    assert [file.rank for file in discover(str(path))] == [0]
+    assert any("begins with a slash" in text for text in caplog.messages)
+
+
+def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
+    """It is said what is wrong with it."""
+    path = tmp_path / "job.zip"
+    event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1}'
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rank0.json", b'{"traceEvents": [' + event + b"]}")
+    path.write_bytes(path.read_bytes().replace(b"aten::mm", b"aten::mv"))
+    with pytest.raises(TraceFormatError, match="is empty: the archive is damaged: Bad CRC-32"):
+        discover(str(path))
+
+
+def test_a_packed_member_that_breaks_off(tmp_path: Path) -> None:
+    """A damaged gzip file gives its last good byte also inside a zip."""
+    path = tmp_path / "job.zip"
+    event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1},'
+    packed = gzip.compress(b'{"traceEvents": [' + event * 200)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rank0.json.gz", packed[:-40] + b"\xff" * 40)
+    with source.open_trace(f"zip://rank0.json.gz::{path}") as inside:
+        in_archive = source.whole_text(inside)
+    (tmp_path / "plain.gz").write_bytes(packed[:-40] + b"\xff" * 40)
+    with source.open_trace(str(tmp_path / "plain.gz")) as alone:
+        assert source.whole_text(alone) == in_archive != b""
+
+
+START = b'{"traceEvents": ['
+BOMB_BYTES = 24 << 20
+ALLOWED_BYTES = 4 << 20
+
+
+def pack_zst(path: Path, text: bytes) -> str:
+    """Write text as zstd."""
+    path.with_suffix(".zst").write_bytes(zstandard.compress(text))
+    return str(path.with_suffix(".zst"))
+
+
+def pack_zip(path: Path, text: bytes) -> str:
+    """Write text as the member of a zip."""
+    with zipfile.ZipFile(path.with_suffix(".zip"), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("rank0.json", text)
+    return f"zip://rank0.json::{path.with_suffix('.zip')}"
+
+
+def pack_thrice(path: Path, text: bytes) -> str:
+    """Write text as gzip in gzip in gzip."""
+    path.write_bytes(gzip.compress(gzip.compress(gzip.compress(text))))
+    return str(path)
+
+
+def pack_members(path: Path, text: bytes) -> str:
+    """Write so many empty gzip members, packed, that they unpack to much and say nothing."""
+    empty = gzip.compress(b"")
+    path.write_bytes(gzip.compress(empty * (len(text) // len(empty))))
+    return str(path)
+
+
+@pytest.mark.parametrize("pack", [pack_zst, pack_zip, pack_thrice, pack_members])
+@pytest.mark.parametrize("start", [START, b'{"a": "'], ids=["events", "no events"])
+def test_a_bomb_is_refused_where_it_is_looked_at(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pack: Callable[[Path, bytes], str],
+    start: bytes,
+) -> None:
+    """Whoever asks a file what it is unpacks no more than a trace of its size has."""
+    monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
+    path = pack(tmp_path / "bomb.gz", start + b" " * BOMB_BYTES)
+    with pytest.raises(TraceFormatError, match=r"bomb.* unpacks to more than \d+ MB"):
+        peek(path)
