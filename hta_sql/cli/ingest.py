@@ -102,6 +102,8 @@ def ingest(
     and what belongs to them) are read likewise.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
+    from hta_sql.ingestion.options import IngestOptions  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import executor_for  # noqa: PLC0415
     from hta_sql.store.places import absolute  # noqa: PLC0415
 
@@ -109,7 +111,6 @@ def ingest(
     given = [absolute(path) for path in traces]
     folder = store or str(_store_beside(given))
     source = given[0] if len(given) == 1 else given
-    done: IngestReport | None
     with logged(verbose=verbose), executor_for(executor) as pool, rank_progress() as progress:
         options: dict[str, Any] = {
             "run": run,
@@ -130,17 +131,16 @@ def ingest(
             done = hta_sql.ingest_shard(source, folder, shard=shard, **options)
             follow_up = f"hta-sql publish {folder} --expect {shard[1]}"
         else:
-            with hta_sql.ingest(source, folder, **options) as opened:
-                done = opened.ingested
+            # Not hta_sql.ingest: that opens the store, which nobody is going to ask.
+            done = ingest_traces(IngestOptions(source, folder, **options))
             analysis = f"hta-sql run {folder} {_first_analysis(done)}"
             follow_up = f"{analysis}, or all: hta-sql report {folder} -o report.html"
-    if done:
-        note(summary(done, time.monotonic() - started, follow_up))
+    note(summary(done, time.monotonic() - started, follow_up))
 
 
-def _first_analysis(report: IngestReport | None) -> str:
+def _first_analysis(report: IngestReport) -> str:
     """Name what to look at first: MindSpore's summaries, or a host alone, have no GPU activity."""
-    tables = {table for entry in (report.results if report else ()) for table in entry.files}
+    tables = {table for entry in report.results for table in entry.files}
     if "gpu_ops" in tables or not tables & {"cpu_ops", "cluster_step_traces"}:
         return "temporal_breakdown"
     return "ops_by_name" if "cpu_ops" in tables else "cluster_step_trace"

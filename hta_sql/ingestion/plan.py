@@ -21,6 +21,9 @@ from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
 from hta_sql.traces import TraceNames
 from hta_sql.traces.source import file_bytes
 
+SMALL_TRACE_BYTES = 4 << 20
+"""(Compressed) size up to which a trace is read in the engine that the process has."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -142,6 +145,7 @@ def rank_jobs(
             end_ns=file.stated.end_ns if file.stated else None,
             span=span,
             writer=writer,
+            is_small=options.memory_limit is None and file_bytes(file.path) <= SMALL_TRACE_BYTES,
         )
         for file in files
         for run, span in [task.place_of(file)]

@@ -29,6 +29,7 @@ from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.library.files import ingest_sql, sql_root
 from hta_sql.library.sqltext import first_match_macro
+from hta_sql.store.engine import beside, scratch
 from hta_sql.store.manifest import Fingerprint
 from hta_sql.store.scope import DESCRIBING, facts_of
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
@@ -70,6 +71,9 @@ class RankJob:
     """Which recording of the rank: its event ids begin at a place of their own."""
     writer: str = ""
     """Beginning of the names of its files: whose they are until a manifest names them."""
+    is_small: bool = False
+    """No limit of memory is to be kept, and none of this machine is near: the engine that the
+    process has will do."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,10 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
     nowhere on a disk: a fifth of what a trace of 500 MB costs. Nothing in it is TEMP: that belongs to
     one connection, and statements run side by side on several.
     """
+    if job.is_small:
+        with scratch() as con:
+            yield con
+        return
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": job.threads,
         "checkpoint_threshold": NEVER,
@@ -209,7 +217,7 @@ def link_events(
 def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     """Sort the host events in the engine and build the tree of them as they come out."""
     # The rows are read on one connection while the tree is written on another.
-    with con.cursor() as sorted_events:
+    with beside(con) as sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
         steps = con.execute(ingest_sql("link/steps_in_order")).fetchall()
         tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_tree(reader, steps))

@@ -215,11 +215,7 @@ def table_macro(name: str, parameters: Iterable[str], select: str) -> str:
 
 
 def describe(relation: str) -> str:
-    """Build the question which columns a relation has.
-
-    Args:
-        relation: A quoted name, or a statement such as :func:`call` builds; trusted.
-    """
+    """Build the question which columns a quoted name or a statement has; trusted."""
     return f"DESCRIBE {relation}"
 
 
@@ -229,12 +225,7 @@ def view_of(name: str, source: str) -> str:
 
 
 def value_of(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the SELECT of what a scalar macro of lib returns, as a column of its name.
-
-    Args:
-        name: The macro, trusted.
-        arguments: Parameter ─▶ SQL of its value, both trusted.
-    """
+    """Build the SELECT of what a scalar macro of lib returns, as a column of its name; all trusted."""
     given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
     return f"SELECT lib.{name}({given}) AS {identifier(name)}"
 
@@ -267,9 +258,14 @@ def of_scope(name: str, scope: Iterable[str] = ("runs", "ranks")) -> str:
     return f"SELECT x.* FROM {name} AS x WHERE {kept or 'true'}"  # noqa: S608 - names of the library
 
 
-def attach(path: str, name: str) -> str:
-    """Build the statement that attaches a database, to be read; the name trusted."""
-    return f"ATTACH {literal(path)} AS {name} (READ_ONLY)"
+def attach(path: str, name: str, options: str = "READ_ONLY") -> str:
+    """Build the statement that attaches a database; name and options trusted."""
+    return f"ATTACH {literal(path)} AS {name}{options and f' ({options})'}"
+
+
+def use(name: str) -> str:
+    """Build the statement after which names are those of an attached database; trusted."""
+    return f"USE {name}"
 
 
 def detach(name: str) -> str:

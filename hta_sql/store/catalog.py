@@ -13,7 +13,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cache_folder
 from hta_sql.store.columns import StoredFiles, stored_files
 from hta_sql.store.derived import kept_parts, kept_views
+from hta_sql.store.engine import scratch
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
@@ -44,7 +45,14 @@ from hta_sql.store.own_analyses import put_own, with_those_of_store
 from hta_sql.store.remote_binding import known_columns
 from hta_sql.store.runs import is_run_name
 from hta_sql.store.scope import described, rank_scope, run_tags
-from hta_sql.store.template import BESIDE, CONFIG, Config, library_digest, template
+from hta_sql.store.template import (
+    BESIDE,
+    CONFIG,
+    STORAGE_VERSION,
+    Config,
+    library_digest,
+    template,
+)
 from hta_sql.store.unreadable import unreadable_kept, unreadable_runs
 from hta_sql.traces.writing import replacing
 
@@ -255,13 +263,22 @@ def _build_of(
     """Copy the template and put the tables of a store below its views."""
     relative = not identity.location
     shutil.copyfile(template(library), target)
-    # The engine looks for the files while it creates a view.
-    found_from = {"file_search_path": str(folder.local)} if relative else {}
-    with duckdb.connect(str(target), config=CONFIG | found_from) as con:
+    with _to_be_filled(target, folder, relative=relative) as con:
         con.execute("BEGIN")
         put_tables(con, folder, files, library, relative=relative)
         con.execute(_store_info(identity, files))
         con.execute("COMMIT")
+
+
+def _to_be_filled(
+    target: Path, folder: StoreFolder, *, relative: bool
+) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """Open a catalog to be filled: in an engine of its own if it needs more than a database."""
+    if folder.local and not relative:
+        return scratch(target, f"STORAGE_VERSION {sqltext.literal(STORAGE_VERSION)}")
+    # The engine looks for the files while it creates a view.
+    found_from = {"file_search_path": str(folder.local)} if relative else {}
+    return duckdb.connect(str(target), config=CONFIG | found_from)
 
 
 def put_tables(

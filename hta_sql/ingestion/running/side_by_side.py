@@ -12,6 +12,8 @@ from typing import TypeVar
 
 import duckdb
 
+from hta_sql.store.engine import beside
+
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
@@ -30,11 +32,13 @@ def side_by_side(
         What each task returned, in the order of the tasks.
     """
 
-    def with_cursor(task: Given) -> Made:
-        with con.cursor() as cursor:
+    def with_cursor(cursor: duckdb.DuckDBPyConnection, task: Given) -> Made:
+        with cursor:
             return do(cursor, task)
 
-    if threads == 1:
+    tasks = list(tasks)
+    if threads == 1 or len(tasks) < 2:
         return [do(con, task) for task in tasks]
+    cursors = [beside(con) for _ in tasks]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(with_cursor, tasks))
+        return list(pool.map(with_cursor, cursors, tasks))
