@@ -35,15 +35,21 @@ class Browser:
 
     def open(self, page: Path, width: int = 1280) -> None:
         """Open a page and wait until it has drawn everything."""
-        from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
-
         # A window is never narrower than 500; a phone is.
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self._driver.get(page.as_uri())
-        WebDriverWait(self._driver, OPENS_WITHIN_S).until(
-            lambda _: self.ask("return document.documentElement.dataset.ready === 'yes'")
-        )
+        self.wait("return document.documentElement.dataset.ready === 'yes'")
+
+    def wait(self, script: str) -> None:
+        """Wait until a script returns something."""
+        from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
+
+        WebDriverWait(self._driver, OPENS_WITHIN_S).until(lambda _: self.ask(script))
+
+    def visit(self, url: str) -> None:
+        """Open a page of a server."""
+        self._driver.get(url)
 
     def ask(self, script: str, *arguments: Any) -> Any:
         """Run a script in the page."""
@@ -68,7 +74,7 @@ class Browser:
 
 
 @contextmanager
-def browser(profile: Path) -> Iterator[Browser]:
+def browser(profile: Path, *, offline: bool = True) -> Iterator[Browser]:
     """Start a browser with a fresh profile; skips the test where there is none."""
     found = [place for name in BROWSERS if (place := shutil.which(name))]
     driver_path = shutil.which(DRIVER)
@@ -83,8 +89,9 @@ def browser(profile: Path) -> Iterator[Browser]:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_path))
     try:
         driver.execute_cdp_cmd("Network.enable", {})
-        nothing = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": True, **nothing})
+        nothing = dict.fromkeys(("downloadThroughput", "uploadThroughput"), 0 if offline else -1)
+        nothing["latency"] = 0
+        driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": offline, **nothing})
         yield Browser(driver)
     finally:
         driver.quit()

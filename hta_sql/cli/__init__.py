@@ -34,6 +34,7 @@ from hta_sql.cli.materialize import materialize
 from hta_sql.cli.mcp import mcp
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.new import new
+from hta_sql.cli.open import open_
 from hta_sql.cli.publish import publish
 from hta_sql.cli.report import report
 from hta_sql.cli.run import run
@@ -51,6 +52,7 @@ COMMANDS: list[click.Command] = [
     critical_path,
     sql,
     report,
+    open_,
     compare,
     gate,
     baseline,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hta_sql.errors import ParameterError
@@ -52,24 +52,33 @@ def write_counters(
     if unknown := sorted(set(series) - set(SERIES)):
         raise ParameterError(f"No series {unknown[0]!r}; there are: {', '.join(SERIES)}.")
     source = source_of(store, run, rank)
-    tables = {
-        name: store.run(
-            SERIES[name],
-            runs=[run],
-            ranks=[rank],
-            include_last_profiler_step=include_last_profiler_step,
-        ).arrow()
-        for name in series
-    }
+    scope: dict[str, Any] = {"runs": [run], "ranks": [rank]}
+    scope["include_last_profiler_step"] = include_last_profiler_step
+    events = counter_events(store, series, source.zero_ns, scope)
+    target = output_path(source.path, suffix=suffix, folder=output_dir)
+    return rewrite_trace(source.path, target, events, expect_events=source.event_count)
+
+
+def counter_events(
+    store: TraceStore, series: Sequence[str], zero_ns: int, scope: Mapping[str, Any]
+) -> Callable[[], Iterator[bytes]]:
+    """Compute series; what is returned yields their events, as often as it is called.
+
+    Args:
+        store: Store that the trace was read into.
+        series: Of :data:`SERIES`.
+        zero_ns: What the clock of the file says when the run begins [ns].
+        scope: Parameters of the analyses.
+    """
+    tables = {name: store.run(SERIES[name], **scope).arrow() for name in series}
 
     def events() -> Iterator[bytes]:
         for name, table in tables.items():
             for batch in table.to_batches(_BATCH_ROWS):
                 for row in batch.to_pylist():
-                    yield from _EVENTS[name](row, source.zero_ns)
+                    yield from _EVENTS[name](row, zero_ns)
 
-    target = output_path(source.path, suffix=suffix, folder=output_dir)
-    return rewrite_trace(source.path, target, events, expect_events=source.event_count)
+    return events
 
 
 def _queue_event(row: dict[str, Any], zero: int) -> Iterator[bytes]:

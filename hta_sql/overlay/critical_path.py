@@ -49,7 +49,7 @@ def overlay_critical_path(
         TraceNotFoundError: The trace is gone.
     """
     source = source_of(store, graph.run, graph.rank)
-    marking = _Marking(graph, edges, source.zero_ns, only_critical=only_critical)
+    marking = PathMarking(graph, edges, source.zero_ns, only_critical=only_critical)
     return rewrite_trace(
         source.path,
         output_path(source.path, prefix="overlaid_critical_path_", folder=folder),
@@ -59,7 +59,7 @@ def overlay_critical_path(
     )
 
 
-class _Marking:
+class PathMarking:
     """Marks one event after the other, and remembers the tracks of those that have arrows."""
 
     def __init__(
@@ -73,6 +73,7 @@ class _Marking:
         self._tracks: dict[int, tuple[Any, Any]] = dict.fromkeys(ends, (None, None))
 
     def __call__(self, event: Event) -> bytes | None:
+        """Return the text of an event, marked where it is on the path; None leaves it out."""
         if event.event_id in self._tracks:
             self._tracks[event.event_id] = event.fields.get("pid"), event.fields.get("tid")
         if event.event_id in self._critical:
@@ -85,6 +86,7 @@ class _Marking:
         return None if is_dropped else event.text
 
     def arrows(self) -> Iterator[bytes]:
+        """Yield both ends of each edge, once all events were seen."""
         for number, edge in enumerate(self._edges):
             args = {
                 "type": edge.type.value,

@@ -1,0 +1,139 @@
+"""``hta-sql open``: a job, or a part of it, in Perfetto's page."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hta_sql.cli.messages import logged, note
+from hta_sql.cli.options import INTEGERS, STORE
+
+if TYPE_CHECKING:
+    from hta_sql.overlay.looks import Look
+    from hta_sql.overlay.slices import Slice
+
+ORIGIN = "https://ui.perfetto.dev"
+
+
+@click.command("open", short_help="Open a job, or a part of it, in Perfetto.")
+@click.argument("store", type=STORE)
+@click.option("--run", metavar="RUN", show_default="the first", help="Run.")
+@click.option(
+    "--ranks",
+    "--rank",
+    "ranks",
+    type=INTEGERS,
+    show_default="the first",
+    help="Ranks, on one clock.",
+)
+@click.option("--steps", "--step", "steps", type=INTEGERS, help="Profiler steps to show.")
+@click.option(
+    "--finding", metavar="ID", help="Show what a piece of advice is about: its finding_id or rule."
+)
+@click.option("--event", type=int, metavar="ID", help="Show the event with this event_id.")
+@click.option(
+    "--category",
+    "categories",
+    metavar="NAME",
+    multiple=True,
+    help="Only events of this category: kernel, cpu_op, user_annotation … May be repeated.",
+)
+@click.option("--critical-path", is_flag=True, help="Mark the critical path.")
+@click.option("--counters", is_flag=True, help="Add queue length and bandwidth of copies.")
+@click.option(
+    "--align/--no-align",
+    default=True,
+    show_default=True,
+    help="Take off what the clocks of ranks are apart.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Only write the trace: .json or .json.gz.",
+)
+@click.option("--print", "only_prints", is_flag=True, help="Print the URL; open no browser.")
+@click.option(
+    "--origin",
+    default=ORIGIN,
+    show_default=True,
+    metavar="URL",
+    help="Perfetto's page; one's own, for instance.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9001,
+    show_default=True,
+    help="Port on 127.0.0.1; Perfetto's page reads from 9001 only.",
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds until the trace must have been read.",
+)
+def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any) -> None:
+    """Open a rank of a STORE in Perfetto's page, or some ranks, steps or categories of a run.
+
+    The trace goes from 127.0.0.1 to the browser, once, and nowhere else. The files that were
+    ingested are read again.
+
+    \b
+    hta-sql open job.store --rank 3 --step 12
+    hta-sql open job.store --finding launch_bound
+    hta-sql open job.store --ranks 0-7 --step 12 --category kernel
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.overlay.looks import look_at  # noqa: PLC0415
+    from hta_sql.overlay.slices import write_slice  # noqa: PLC0415
+
+    keys = ("run", "ranks", "steps", "finding", "event")
+    more = ("align", "critical_path", "counters")
+    with logged(verbose=False), hta_sql.open(store) as opened:
+        look = look_at(
+            opened,
+            **{key: options[key] for key in keys},
+            categories=options["categories"] or None,
+            **{key: options[key] for key in more},
+        )
+        if output:
+            _tell(write_slice(opened, look.wanted, output), look)
+            click.echo(output)
+            return
+        with tempfile.TemporaryDirectory(prefix="hta_sql_") as folder:
+            target = Path(folder, f"{_file_name(look)}.json.gz")
+            written = write_slice(opened, look.wanted, target)
+            _tell(written, look)
+            _serve(target, look.view(written.zero_ns), options, only_prints=only_prints)
+
+
+def _file_name(look: Look) -> str:
+    """Name the file as Perfetto's page will call it."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", look.title)[:80]
+
+
+def _tell(written: Slice, look: Look) -> None:
+    size = Path(written.path).stat().st_size / 1e6
+    note(f"{look.title}: {written.events:,} events, {size:,.1f} MB.")
+
+
+def _serve(path: Path, view: dict[str, int], options: dict[str, Any], *, only_prints: bool) -> None:
+    from hta_sql.overlay.serving import TraceServer  # noqa: PLC0415 - imports are the start-up cost
+
+    with TraceServer(path, options["origin"], options["port"]) as server:
+        url = server.link(view)
+        if only_prints or not webbrowser.open(url):
+            click.echo(url)
+        note("The trace is served until it has been read; Ctrl-C ends it.")
+        if not server.serve(options["wait"]):
+            raise click.ClickException(
+                f"Nobody read the trace for {options['wait']:g} s. Open the URL while this runs."
+            )

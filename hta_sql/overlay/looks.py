@@ -1,0 +1,158 @@
+"""What of a run to look at: a rank, steps, an event, a piece of advice ─▶ a window of its traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import ParameterError, RankError, nearest
+from hta_sql.overlay.slices import Wanted
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+_EVENT = """
+SELECT name, ts, coalesce(dur, 0) AS dur, pid, tid
+FROM events
+WHERE run = $run AND rank = $rank AND event_id = $event_id
+"""
+# What a step launches may run behind its end.
+_STEPS = """
+SELECT min(ts) AS start, max(ts + coalesce(dur, 0)) AS until
+FROM events
+WHERE run = $run AND list_contains($ranks, rank) AND list_contains($steps, step)
+"""
+
+MS = 1_000_000
+_AROUND = 50
+"""An event is shown with so many times its duration before and behind it, and 50 ms at least."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What to show, and where to look first.
+
+    Attributes:
+        wanted: The slice.
+        title: In a few words.
+        zoom: Start and end of what to look at, since the run's first event [ns]; None: all.
+        event: ``ts``, ``dur`` [ns], ``pid`` and ``tid`` of an event to select.
+    """
+
+    wanted: Wanted
+    title: str
+    zoom: tuple[int, int] | None = None
+    event: dict[str, int] | None = None
+
+    def view(self, zero_ns: int) -> dict[str, int]:
+        """Return where to look, by the clock of a slice.
+
+        Args:
+            zero_ns: What that clock says when the run begins [ns].
+        """
+        found: dict[str, int] = {}
+        if self.event:
+            found |= self.event | {"ts": self.event["ts"] + zero_ns}
+        if self.zoom:
+            found |= {"visStart": self.zoom[0] + zero_ns, "visEnd": self.zoom[1] + zero_ns}
+        return found
+
+
+def look_at(
+    store: TraceStore,
+    *,
+    run: str | None = None,
+    ranks: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    finding: str | None = None,
+    event: int | None = None,
+    **more: Any,
+) -> Look:
+    """Find what to show.
+
+    Args:
+        store: An open store.
+        run: Run; default: the first one, or that of the finding.
+        ranks: Ranks; default: the first one of the run, or that of the finding.
+        steps: Profiler steps; default: all.
+        finding: ``finding_id`` or ``rule`` of a row of the analysis ``advice``.
+        event: ``event_id`` of an event of the rank.
+        **more: ``categories``, ``align``, ``critical_path``, ``counters`` of
+            :class:`hta_sql.overlay.slices.Wanted`.
+
+    Raises:
+        RankError: No such run or rank.
+        ParameterError: No such finding, event or step, or two of them at once.
+    """
+    if finding is not None:
+        if event is not None:
+            raise ParameterError("A finding has its own event; ask for one of the two.")
+        row = _finding(store, finding, run, ranks)
+        run, ranks, event = row["run"], [row["rank"]], row["event_id"]
+    if run is None:
+        run = store.runs()[0]
+    elif run not in store.runs():
+        raise RankError(f"No run {run!r}; there are: {', '.join(store.runs())}.")
+    known = store.ranks(run)
+    chosen = tuple(ranks) if ranks else (known[0],)
+    if unknown := sorted(set(chosen) - set(known)):
+        raise RankError(f"No rank {unknown[0]} in run {run!r}; it has: {known}.")
+    look = Look(Wanted(run, chosen, **more), f"{run}, {_listed('rank', chosen)}")
+    if steps:
+        look = _steps(store, look, steps)
+    return look if event is None else _event(store, look, event, has_steps=bool(steps))
+
+
+def _finding(
+    store: TraceStore, finding: str, run: str | None, ranks: Sequence[int] | None
+) -> dict[str, Any]:
+    scope: dict[str, Any] = {"runs": [run] if run else None}
+    scope["ranks"] = list(ranks) if ranks else None
+    rows = store.run("advice", **scope).records()
+    found = [row for row in rows if finding in (row["finding_id"], row["rule"])]
+    if not found:
+        names = sorted({row["rule"] for row in rows})
+        there = f" There are: {', '.join(names)}." if names else " Nothing is advised."
+        raise ParameterError(f"No finding {finding!r}.{nearest(finding, names)}{there}")
+    return next((row for row in found if row["is_worst"]), found[0])
+
+
+def _steps(store: TraceStore, look: Look, steps: Sequence[int]) -> Look:
+    values = {"run": look.wanted.run, "ranks": list(look.wanted.ranks), "steps": list(steps)}
+    ((start, until),) = store.sql(_STEPS, values).rows()
+    if start is None:
+        scope: dict[str, Any] = {"runs": [look.wanted.run], "ranks": list(look.wanted.ranks)}
+        rows = store.run("profiler_steps", **scope).records()
+        known = sorted({row["step"] for row in rows})
+        there = f"there are: {known}" if known else "the traces have no profiler steps"
+        raise ParameterError(f"No {_listed('step', tuple(steps))}; {there}.")
+    window = (start, until)
+    title = f"{look.title}, {_listed('step', tuple(steps))}"
+    return replace(look, wanted=replace(look.wanted, window=window), title=title, zoom=window)
+
+
+def _event(store: TraceStore, look: Look, event_id: int, *, has_steps: bool) -> Look:
+    run, (rank, *others) = look.wanted.run, look.wanted.ranks
+    if others:
+        raise ParameterError("Event ids are those of one rank; name it.")
+    rows = store.sql(_EVENT, {"run": run, "rank": rank, "event_id": event_id}).rows()
+    if not rows:
+        raise ParameterError(f"Rank {rank} of run {run!r} has no event {event_id} in time.")
+    ((name, ts, dur, pid, tid),) = rows
+    pad = max(_AROUND * MS, _AROUND * dur)
+    wanted = look.wanted
+    if not has_steps:
+        wanted = replace(wanted, window=(ts - pad, ts + dur + pad))
+    near = max(dur, MS // 10)
+    where = {"pid": pid, "tid": tid}
+    selected = {"ts": ts, "dur": dur} | {key: at for key, at in where.items() if at is not None}
+    title = f"{look.title}, {name}"
+    return replace(
+        look, wanted=wanted, title=title, zoom=(ts - near, ts + dur + near), event=selected
+    )
+
+
+def _listed(what: str, numbers: tuple[int, ...]) -> str:
+    plural = "s" if len(numbers) > 1 else ""
+    return f"{what}{plural} {', '.join(map(str, numbers))}"

@@ -1,0 +1,117 @@
+"""A trace for a trace viewer in the browser: served once, to this machine, to one page.
+
+Perfetto's page may read from 127.0.0.1:9001 and from no other port (its content security policy), so
+that this is the one that counts unless the page is one's own. What is asked under another name, for
+another host or from another page is refused.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from hta_sql.errors import ParameterError
+
+ORIGIN = "https://ui.perfetto.dev"
+PORT = 9001
+_HOST = "127.0.0.1"
+
+
+class TraceServer(HTTPServer):
+    """Serves one file until it was read.
+
+    Args:
+        path: The file.
+        origin: Page that may read it: scheme, host and port.
+        port: Port on 127.0.0.1; 0 takes any that is free.
+
+    Raises:
+        ParameterError: The port is taken.
+    """
+
+    def __init__(self, path: Path, origin: str = ORIGIN, port: int = PORT) -> None:
+        try:
+            super().__init__((_HOST, port), _Handler)
+        except OSError as error:
+            raise ParameterError(
+                f"Port {port} of this machine cannot be used: {error.strerror}. Perfetto's page reads "
+                "from no other one: end what uses it (trace_processor --httpd?), or write the trace "
+                "to a file with -o and open that."
+            ) from error
+        self.path = path
+        self.origin = origin.rstrip("/")
+        # Nobody else on the machine can guess what to ask for.
+        self.name = f"/{secrets.token_urlsafe(16)}/{quote(path.name)}"
+        self.is_read = False
+
+    @property
+    def host(self) -> str:
+        """The host as a browser names it."""
+        return f"{_HOST}:{self.server_port}"
+
+    def link(self, view: Mapping[str, int]) -> str:
+        """Return the URL that opens the trace.
+
+        Args:
+            view: Where to look, in nanoseconds of the trace: ``visStart`` and ``visEnd``; ``ts``,
+                ``dur``, ``pid`` and ``tid`` of an event to select.
+        """
+        asked = {"url": f"http://{self.host}{self.name}", **view}
+        return f"{self.origin}/#!/?{urlencode(asked)}"
+
+    def serve(self, wait_s: float, clock: Callable[[], float] = time.monotonic) -> bool:
+        """Answer until the trace was read; False where nobody has read it for so long [s]."""
+        end = clock() + wait_s
+        while not self.is_read and (left := end - clock()) > 0:
+            self.timeout = left
+            self.handle_request()
+        return self.is_read
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: TraceServer
+
+    def do_OPTIONS(self) -> None:
+        """Allow a page of the network to read from this machine."""
+        if self._is_allowed():
+            self.send_response(HTTPStatus.NO_CONTENT)
+            self._send_origin()
+            self.send_header("Access-Control-Allow-Methods", "GET")
+            self.send_header("Access-Control-Allow-Private-Network", "true")
+            self.end_headers()
+
+    def do_GET(self) -> None:
+        """Send the trace."""
+        if not self._is_allowed():
+            return
+        with self.server.path.open("rb") as trace:
+            self.send_response(HTTPStatus.OK)
+            self._send_origin()
+            self.send_header("Content-Type", "application/octet-stream")
+            self.send_header("Content-Length", str(self.server.path.stat().st_size))
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            try:
+                shutil.copyfileobj(trace, self.wfile)
+            except (BrokenPipeError, ConnectionResetError):
+                return
+        self.server.is_read = True
+
+    def _is_allowed(self) -> bool:
+        is_asked = self.path == self.server.name and self.headers["Host"] == self.server.host
+        if not is_asked or self.headers.get("Origin", self.server.origin) != self.server.origin:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return False
+        return True
+
+    def _send_origin(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", self.server.origin)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+        """Say nothing: whoever waits sees the page."""

@@ -1,0 +1,152 @@
+"""``hta-sql open``: the trace reaches a page in a browser, once, and nobody else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+import hta_sql
+from hta_sql.cli import main
+from hta_sql.errors import ParameterError
+from hta_sql.overlay.serving import TraceServer
+from tests.golden_cases import TESTS
+from tests.report_pages import browser
+
+TRACE = TESTS / "traces" / "every_table.json"
+PAGE = "https://perfetto.example"
+STUB = """<!doctype html><title>asking</title><script>
+const asked = new URLSearchParams(location.hash.slice(location.hash.indexOf("?")));
+fetch(asked.get("url")).then((answer) => answer.arrayBuffer()).then(
+  (trace) => { document.title = `${trace.byteLength} ${asked.get("visStart")}`; },
+  () => { document.title = "refused"; },
+);
+</script>"""
+
+
+@contextmanager
+def serving(path: Path, origin: str = PAGE, wait_s: float = 20) -> Iterator[TraceServer]:
+    """Serve a file in another thread."""
+    with TraceServer(path, origin, 0) as server:
+        thread = threading.Thread(target=server.serve, args=(wait_s,), daemon=True)
+        thread.start()
+        yield server
+        thread.join(timeout=wait_s)
+        assert not thread.is_alive()
+
+
+def answer(
+    server: TraceServer, path: str, method: str = "GET", **headers: str
+) -> tuple[int, bytes]:
+    """Ask the server for something."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def test_a_trace_is_served_once() -> None:
+    """Whole, to who knows its name; then the server ends."""
+    with serving(TRACE) as server:
+        assert answer(server, server.name, Origin=PAGE) == (200, TRACE.read_bytes())
+    assert server.is_read
+
+
+def test_nobody_else_gets_it() -> None:
+    """Another name, another page, another host: as if nothing were there."""
+    with serving(TRACE) as server:
+        refused = [
+            answer(server, f"/{TRACE.name}"),
+            answer(server, server.name, Origin="https://elsewhere.example"),
+            answer(server, server.name, Host=f"localhost:{server.server_port}"),
+            answer(server, server.name, "OPTIONS", Origin="https://elsewhere.example"),
+        ]
+        assert [status for status, _ in refused] == [404] * len(refused)
+        assert answer(server, server.name, "OPTIONS", Origin=PAGE)[0] == http.client.NO_CONTENT
+        assert not server.is_read
+        answer(server, server.name)
+
+
+def test_nobody_comes() -> None:
+    """The server ends after a while."""
+    with TraceServer(TRACE, PAGE, 0) as server:
+        assert server.serve(0.05) is False
+
+
+def test_a_taken_port_is_said() -> None:
+    """With what to do."""
+    with (
+        TraceServer(TRACE, PAGE, 0) as server,
+        pytest.raises(ParameterError, match="Perfetto's page reads from no other one"),
+    ):
+        TraceServer(TRACE, PAGE, server.server_port)
+
+
+def test_a_link_says_where_to_look() -> None:
+    """As Perfetto's page reads it."""
+    with TraceServer(TRACE, PAGE + "/", 0) as server:
+        link = urlsplit(server.link({"visStart": 10**15, "visEnd": 10**15 + 1}))
+    assert (link.scheme, link.netloc, link.path) == ("https", "perfetto.example", "/")
+    asked = parse_qs(link.fragment.removeprefix("!/?"))
+    assert asked == {
+        "url": [f"http://{server.host}{server.name}"],
+        "visStart": ["1000000000000000"],
+        "visEnd": ["1000000000000001"],
+    }
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of one trace."""
+    path = tmp_path_factory.mktemp("open") / "job.store"
+    hta_sql.ingest([str(TRACE)], path, jobs=1).close()
+    return path
+
+
+def test_a_slice_is_written(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With -o nothing is served."""
+    target = tmp_path / "slice.json"
+    assert main(["open", str(store), "-o", str(target)]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{target}\n"
+    assert json.loads(target.read_text(encoding="utf-8"))["traceEvents"]
+    assert "events" in said.err
+
+
+def test_the_url_is_printed_and_the_wait_ends(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For who opens it by hand."""
+    assert main(["open", str(store), "--print", "--port", "0", "--wait", "0.1"]) == 1
+    said = capsys.readouterr()
+    assert said.out.startswith("https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A")
+    assert "Nobody read the trace for 0.1 s" in said.err
+
+
+@pytest.mark.slow
+def test_a_page_in_a_browser_reads_it(tmp_path: Path) -> None:
+    """A stub of Perfetto's page: from another origin, by the link."""
+    (tmp_path / "index.html").write_text(STUB, encoding="utf-8")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), handler) as page,
+        browser(tmp_path / "profile", offline=False) as chromium,
+    ):
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        origin = f"http://127.0.0.1:{page.server_port}"
+        with serving(TRACE, origin) as server:
+            chromium.visit(server.link({"visStart": 5}))
+            chromium.wait("return document.title !== 'asking'")
+            told = "return document.title"
+            assert chromium.ask(told) == f"{TRACE.stat().st_size} 5"
+        page.shutdown()

@@ -1,0 +1,188 @@
+"""A part of a job as one trace: nothing of it missing, nothing else in it, on one clock."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.overlay.looks import look_at
+from hta_sql.overlay.slices import Wanted, write_slice
+from tests.jobs.kinds import DP
+from tests.jobs.spec import Clock
+from tests.jobs.traces import write_job
+
+Json = dict[str, Any]
+MS = 1_000_000
+LATE_MS = 3
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
+    """Traces of two hosts; the clock of the second one is 3 ms ahead."""
+    job = replace(DP, ranks=2, steps=3, hosts=2, clocks={1: Clock(LATE_MS * MS)})
+    return write_job(tmp_path_factory.mktemp("slices"), job)[0]
+
+
+@pytest.fixture(scope="module")
+def store(files: dict[int, str]) -> Iterator[hta_sql.TraceStore]:
+    """The job as a run."""
+    where = Path(files[0]).parent / "job.store"
+    with hta_sql.ingest(files, where, run="job", jobs=1) as opened:
+        yield opened
+
+
+def recorded(path: str) -> list[Json]:
+    """Events of a file."""
+    data = Path(path).read_bytes()
+    content = json.loads(gzip.decompress(data) if path.endswith(".gz") else data)
+    return list(content["traceEvents"])
+
+
+def sliced(store: hta_sql.TraceStore, folder: Path, **wanted: Any) -> list[Json]:
+    """Events of a slice."""
+    given = {"run": "job", "ranks": (0,)} | wanted
+    written = write_slice(store, Wanted(**given), folder / "slice.json")
+    events = recorded(written.path)
+    assert written.events == len(events)
+    return events
+
+
+def times(event: Json, ahead_ms: float = 0) -> tuple[float, float]:
+    """Start and end [us]."""
+    return event["ts"] - ahead_ms * 1000, event["ts"] + event.get("dur", 0) - ahead_ms * 1000
+
+
+def test_a_whole_rank_is_its_file(
+    store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
+) -> None:
+    """Event by event, in the order of the file."""
+    assert sliced(store, tmp_path) == recorded(files[0])
+
+
+def test_a_window_has_every_event_that_is_in_it(
+    store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
+) -> None:
+    """What begins before and ends in it, too; names of processes and threads are always there."""
+    events = recorded(files[0])
+    look = look_at(store, steps=[1])
+    zero = min(event["ts"] for event in events if event["ph"] != "M")
+    start, until = (zero + ns / 1000 for ns in look.wanted.window or ())
+    expected = [
+        event
+        for event in events
+        if event["ph"] == "M" or (times(event)[0] < until and times(event)[1] >= start)
+    ]
+    found = sliced(store, tmp_path, window=look.wanted.window)
+    assert found == expected
+    assert 0 < len(found) < len(events)
+
+
+def test_categories_are_chosen(
+    store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
+) -> None:
+    """And nothing else is there but names."""
+    found = sliced(store, tmp_path, categories=("kernel",))
+    kernels = [event for event in recorded(files[0]) if event.get("cat") == "kernel"]
+    assert [event for event in found if event["ph"] != "M"] == kernels != []
+
+
+@pytest.mark.parametrize("align", [True, False])
+def test_ranks_are_beside_each_other_on_one_clock(
+    store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path, *, align: bool
+) -> None:
+    """Collectives end together, where clocks are made one; device 0 of each rank is its own."""
+    found = sliced(store, tmp_path, ranks=(0, 1), align=align)
+    names = {
+        event["pid"]: event["args"]["name"] for event in found if event["name"] == "process_name"
+    }
+    ends: dict[str, list[float]] = {"rank 0": [], "rank 1": []}
+    for event in found:
+        if event.get("cat") == "kernel" and event["name"].startswith("nccl"):
+            ends[names[event["pid"]][:6]].append(times(event)[1])
+    apart = [abs(mine - other) for mine, other in zip(*ends.values(), strict=True)]
+    assert apart
+    assert all((us < 100) if align else (abs(us - LATE_MS * 1000) < 100) for us in apart)
+    both = Counter(event["name"] for rank in files for event in recorded(files[rank]))
+    there = Counter(event["name"] for event in found)
+    del both["process_name"], there["process_name"]
+    assert there == both
+
+
+def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path) -> None:
+    """Each has a beginning and an end, in one rank."""
+    found = sliced(store, tmp_path, ranks=(0, 1), critical_path=True)
+    arrows = [event for event in found if event["ph"] in ("s", "f")]
+    ids = Counter(event["id"] for event in arrows)
+    assert set(ids.values()) == {2}
+    assert len({event["pid"] // 1000 for event in arrows}) == len(store.ranks("job"))
+
+
+def test_a_path_and_counters_are_added(
+    store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
+) -> None:
+    """In the window only."""
+    window = look_at(store, steps=[1]).wanted.window
+    found = sliced(store, tmp_path, window=window, critical_path=True, counters=True)
+    assert {"critical_path", "Queue Length"} <= {event["name"] for event in found}
+    assert any(event.get("args", {}).get("critical") == 1 for event in found)
+    zero = min(event["ts"] for event in recorded(files[0]) if event["ph"] != "M")
+    start, until = (zero + ns / 1000 for ns in window or ())
+    added = [e["ts"] for e in found if e["name"] in {"critical_path", "Queue Length"}]
+    assert start <= min(added) < max(added) < until
+
+
+def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore) -> None:
+    """The step, or the event and its surroundings."""
+    written_zero = 10**15
+    step = look_at(store, steps=[1])
+    assert step.zoom == step.wanted.window
+    start, until = step.zoom or (0, 0)
+    view = {"visStart": start + written_zero, "visEnd": until + written_zero}
+    assert step.view(written_zero) == view
+    ((event_id, ts, dur, pid, tid),) = store.sql(
+        "SELECT event_id, ts, dur, pid, tid FROM events WHERE rank = 0 AND category = 'kernel' LIMIT 1"
+    ).rows()
+    one = look_at(store, event=event_id)
+    assert one.event == {"ts": ts, "dur": dur, "pid": pid, "tid": tid}
+    assert one.view(written_zero)["ts"] == ts + written_zero
+    low, high = one.wanted.window or (0, 0)
+    assert low < ts < ts + dur < high
+
+
+def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) -> None:
+    """Where it is worst; its event, if it has one."""
+    row = next(row for row in store.run("advice").records() if row["is_worst"])
+    for name in (row["rule"], row["finding_id"]):
+        look = look_at(store, finding=name)
+        assert (look.wanted.run, look.wanted.ranks) == (row["run"], (row["rank"],))
+        assert (look.event is None) == (row["event_id"] is None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ({"run": "jbo"}, RankError, "No run 'jbo'; there are: job"),
+        ({"ranks": [7]}, RankError, "No rank 7 in run 'job'; it has: [0, 1]"),
+        ({"steps": [99]}, ParameterError, "No step 99; there are: "),
+        ({"event": 10**6}, ParameterError, "has no event 1000000"),
+        ({"finding": "lunch_bound"}, ParameterError, "No finding 'lunch_bound'"),
+        ({"finding": "a", "event": 1}, ParameterError, "has its own event"),
+        ({"ranks": [0, 1], "event": 1}, ParameterError, "those of one rank"),
+    ],
+)
+def test_what_is_not_there_is_said(
+    store: hta_sql.TraceStore, asked: Json, error: type[Exception], message: str
+) -> None:
+    """With what there is."""
+    with pytest.raises(error) as caught:
+        look_at(store, **asked)
+    assert message in str(caught.value)
