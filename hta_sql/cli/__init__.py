@@ -40,6 +40,7 @@ from hta_sql.cli.report import report
 from hta_sql.cli.run import run
 from hta_sql.cli.runs import runs
 from hta_sql.cli.sql import sql
+from hta_sql.cli.streams import streams_there
 
 __all__ = ["COMMANDS", "main", "program"]
 
@@ -112,6 +113,11 @@ for command in COMMANDS:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with streams_there():
+        return _main(args)
+
+
+def _main(args: Sequence[str] | None) -> int:
     # NumPy's linear algebra, which nothing here calls, starts a thread a core that spins for a while:
     # a tenth of a second of CPU in each process. Those that are started from here inherit it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

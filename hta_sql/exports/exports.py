@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -157,7 +158,6 @@ def _write_sheets(tables: dict[str, Reader], path: Path) -> list[Exported]:
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = []
     # constant_memory: rows go to disk as they come. No text is a formula, link or number.
     options = {
         "constant_memory": True,
@@ -166,19 +166,31 @@ def _write_sheets(tables: dict[str, Reader], path: Path) -> list[Exported]:
         "strings_to_numbers": False,
         "nan_inf_to_errors": True,
     }
-    with replacing(path) as partial, xlsxwriter.Workbook(str(partial), options) as book:
-        names = _sheet_names(tables)
-        bold = book.add_format({"bold": True})
-        for name, read in tables.items():
-            result = read()
-            sheet = book.add_worksheet(names[name])
-            sheet.freeze_panes(1, 0)
-            for place, column in enumerate(result.columns):
-                sheet.set_column(place, place, max(10, len(column) + 2))
-            sheet.write_row(0, 0, result.columns, bold)
-            rows = result.arrow().slice(0, SHEET_ROWS)
-            _write_rows(sheet, rows.to_batches(max_chunksize=10_000))
-            written.append(Exported(name, rows.num_rows, len(result) - rows.num_rows))
+    # Packed in memory, as its rows are: where it goes, a disk may be full or a pipe be.
+    whole = io.BytesIO()
+    try:
+        with xlsxwriter.Workbook(whole, options) as book:
+            written = _fill_sheets(book, tables)
+    except xlsxwriter.exceptions.FileCreateError as error:
+        raise StoreError(f"Sheets cannot be written to the temporary folder: {error}.") from error
+    with replacing(path) as partial:
+        partial.write_bytes(whole.getbuffer())
+    return written
+
+
+def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:
+    names, written = _sheet_names(tables), []
+    bold = book.add_format({"bold": True})
+    for name, read in tables.items():
+        result = read()
+        sheet = book.add_worksheet(names[name])
+        sheet.freeze_panes(1, 0)
+        for place, column in enumerate(result.columns):
+            sheet.set_column(place, place, max(10, len(column) + 2))
+        sheet.write_row(0, 0, result.columns, bold)
+        rows = result.arrow().slice(0, SHEET_ROWS)
+        _write_rows(sheet, rows.to_batches(max_chunksize=10_000))
+        written.append(Exported(name, rows.num_rows, len(result) - rows.num_rows))
     return written
 
 

@@ -28,6 +28,7 @@ from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
 from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.manifest import RANKS
 from hta_sql.traces import TraceNames
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.traces.source import is_remote
@@ -48,6 +49,8 @@ NAME_PATTERNS = tuple(
 TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
 """How torch's handler names what one process wrote: worker, time in ms or ns."""
 
+
+MAX_DIGITS = 20
 
 MANY_SKIPPED = 5
 """More files that are no traces than these are said in one line."""
@@ -106,6 +109,8 @@ def discover(
 def _given(rank: int, path: str, look: Peek) -> TraceFile:
     if cluster_file(_existing(path)):
         return TraceFile(path, rank, "given")
+    if rank not in RANKS:
+        raise RankError(f"Rank {rank} of {path!r}: a rank is below {RANKS.stop:,}.")
     stated = look(path)
     return TraceFile(path, rank, "given", stated.start_ns, stated=stated)
 
@@ -171,7 +176,7 @@ def _by_ladder(
     skipped: dict[str, TraceError] = {}
     for path in paths:
         try:
-            stated = look(path)
+            stated = _looked_at(path, look)
         except (TraceFormatError, TraceNotFoundError) as error:
             # What a network does not show now is not gone.
             is_lost = isinstance(error, TraceNotFoundError) and is_remote(path)
@@ -192,6 +197,16 @@ def _by_ladder(
     if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
     return found + _by_order(unknown, {file.rank for file in found})
+
+
+def _looked_at(path: str, look: Peek) -> Stated:
+    stated = look(path)
+    if stated.rank is not None and stated.rank not in RANKS:
+        raise TraceFormatError(
+            f"{path!r} states rank {stated.rank}; a rank is below {RANKS.stop:,}. Say which rank it is: "
+            "ingest({rank: path})."
+        )
+    return stated
 
 
 def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
@@ -255,6 +270,8 @@ def _process(path: str) -> str:
 def _rank_in_name(path: str, patterns: tuple[re.Pattern[str], ...]) -> int | None:
     name = path.rsplit("/", 1)[-1]
     for pattern in patterns:
-        if match := pattern.search(name):
+        match = pattern.search(name)
+        # A larger number is a time or an id.
+        if match and len(match.group(1)) < MAX_DIGITS and int(match.group(1)) in RANKS:
             return int(match.group(1))
     return None

@@ -18,6 +18,7 @@ from typing import Any
 from hta_sql._version import __version__
 from hta_sql.errors import StoreNotFoundError, StoreVersionError
 from hta_sql.library.files import Columns, columns_digest, stored_columns
+from hta_sql.store.checked import checked
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.runs import first_capture
 
@@ -30,6 +31,9 @@ TABLES = "tables"
 SHARDS = "shards"
 FORMAT = "hta_sql store"
 SCHEMA_VERSION = 1
+
+RANKS = range(-(1 << 31), 1 << 31)
+"""What a rank may be: its column is an INTEGER in every table."""
 
 UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
 
@@ -228,10 +232,10 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         if version == SCHEMA_VERSION:
             entries = [entry_from(entry) for entry in values["entries"]]
             published, schemas = values.get("published", {}), values.get("schemas", {})
-            kept = [KeptTable(**kept) for kept in values.get("kept", ())]
+            kept = [checked(KeptTable(**kept)) for kept in values.get("kept", ())]
             tags = values.get("tags", {})
-            return Manifest(entries, values["writer"], published, schemas, kept, tags)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return checked(Manifest(entries, values["writer"], published, schemas, kept, tags))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreVersionError(
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
             "Ingest the traces again, into a new store."
@@ -253,8 +257,20 @@ def is_newer_version(version: str) -> bool:
 
 
 def entry_from(values: dict[str, Any]) -> RankEntry:
-    """Turn what JSON holds back into an entry."""
-    return RankEntry(**{**values, "fingerprint": Fingerprint(**values["fingerprint"])})
+    """Turn what JSON holds back into an entry.
+
+    Raises:
+        TypeError: A value is of another type than is written.
+        KeyError: One is missing.
+    """
+    content = checked(Fingerprint(**values["fingerprint"]))
+    entry = checked(RankEntry(**{**values, "fingerprint": content}))
+    for file in entry.files.values():
+        if (type(file["path"]), type(file["rows"]), type(file["bytes"])) != (str, int, int):
+            raise TypeError(f"a file is {file}")
+    if entry.rank not in RANKS:
+        raise TypeError(f"rank is {entry.rank}")
+    return entry
 
 
 def manifest_content(manifest: Manifest) -> bytes:

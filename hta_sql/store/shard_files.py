@@ -8,11 +8,15 @@ that was killed goes on where it stopped.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict, dataclass, field, replace
 
-from hta_sql.errors import ParameterError, StoreVersionError
+from hta_sql.errors import ParameterError
+from hta_sql.store.checked import checked
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import SCHEMA_VERSION, SHARDS, TABLES, RankEntry, digest_of, entry_from
+
+log = logging.getLogger(__name__)
 
 FORMAT = "hta_sql shard"
 
@@ -79,17 +83,15 @@ def write_shard(folder: StoreFolder, shard: Shard) -> None:
 
 
 def read_shards(folder: StoreFolder) -> list[Shard]:
-    """Read all shards that are there, complete or not.
-
-    Raises:
-        StoreVersionError: One was written by an incompatible version.
-    """
-    return _shards_at(folder, folder.files(SHARDS))
+    """Read all shards that are there, complete or not, without those that nobody can read."""
+    return _shards_and_damage(folder)[0]
 
 
-def _shards_at(folder: StoreFolder, paths: list[str]) -> list[Shard]:
-    shards = []
-    for path in paths:
+def _shards_and_damage(folder: StoreFolder) -> tuple[list[Shard], dict[str, Exception]]:
+    """Read the shards; returns with them the files that are none, and why."""
+    shards: list[Shard] = []
+    damaged: dict[str, Exception] = {}
+    for path in folder.files(SHARDS):
         name = path.rpartition("/")[2]
         if name.startswith(".") or not name.endswith(".json"):
             continue
@@ -97,12 +99,9 @@ def _shards_at(folder: StoreFolder, paths: list[str]) -> list[Shard]:
             shards.append(_parsed(folder.read(path)))
         except FileNotFoundError:
             continue  # published and removed since it was listed
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreVersionError(
-                f"{folder.path(path)!r} is not a shard that this version can publish: {error!r}. "
-                "Ingest it again."
-            ) from error
-    return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            damaged[folder.path(path)] = error
+    return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number)), damaged
 
 
 def _parsed(content: bytes) -> Shard:
@@ -110,12 +109,24 @@ def _parsed(content: bytes) -> Shard:
     if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
         raise ValueError("another format")
     entries = [entry_from(entry) for entry in values.pop("entries")]
-    return Shard(**values, entries=entries, digest=digest_of(content))
+    return checked(Shard(**values, entries=entries, digest=digest_of(content)))
 
 
 def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
-    """Collect the files among those present that belong to shards: published or not, alive or not."""
-    shards = read_shards(folder)
+    """Collect the files among those present that belong to shards: published or not, alive or not.
+
+    Which are those of a shard that cannot be read nobody knows, so that all stay.
+    """
+    shards, damaged = _shards_and_damage(folder)
+    for path, error in damaged.items():
+        log.warning(
+            "%r is not a shard that this version can publish: %r. Others are not held up; run its "
+            "job again, or remove it: until then files that nothing names stay.",
+            path,
+            error,
+        )
+    if damaged:
+        return {path for path in present if path.startswith(f"{TABLES}/")}
     named = {f["path"] for s in shards for entry in s.entries for f in entry.files.values()}
     writers = tuple(shard.writer for shard in shards)
     return named | {

@@ -96,6 +96,14 @@ def test_a_sheet_says_what_it_has_no_room_for(
     assert openpyxl.load_workbook(tmp_path / "out.xlsx")["gpu_ops"].max_row == 5
 
 
+def test_sheets_on_a_full_disk(cli: Cli, store: Path, tmp_path: Path) -> None:
+    """They say so, as the other formats do."""
+    full = tmp_path / "full.xlsx"
+    full.symlink_to("/dev/full")
+    cli("export", store, "gpu_ops", "-o", full).fails(1, "No space left on device")
+    assert full.is_char_device()
+
+
 def test_long_names_stay_apart_as_sheets() -> None:
     """31 characters are what a sheet's name may have."""
     long = "a" * 40

@@ -54,6 +54,21 @@ def test_demo_finds_the_slow_rank(
         assert cli(*args).code == 0
 
 
+@pytest.mark.parametrize("command", ["list", "--version"])
+def test_a_closed_output_is_an_error(command: str) -> None:
+    """``hta-sql list >&-`` cannot say what it was asked for; it ends as on a full disk."""
+    done = subprocess.run(  # noqa: S603
+        ["/bin/sh", "-c", 'exec "$0" -m hta_sql "$1" >&-', sys.executable, command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: stdout is closed; write to a file with -o FILE.\n",
+    )
+
+
 @pytest.mark.slow
 def test_closed_pipe_is_quiet(store: Path) -> None:
     """``hta-sql sql ... | head -1`` says nothing on stderr."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +50,27 @@ def test_sql_from_file_and_stdin(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "md", "txt"])
+def test_what_is_no_regular_file_is_written_into(
+    cli: Cli, store: Path, tmp_path: Path, suffix: str
+) -> None:
+    """A link, a pipe and a device stay what they are; a full one is an error."""
+    query = ("sql", store, "SELECT 1 AS one", "-o")
+    target, link, pipe, full = (tmp_path / f"{n}.{suffix}" for n in ("at", "link", "pipe", "full"))
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    full.symlink_to("/dev/full")
+    assert cli(*query, link).code == 0
+    assert link.is_symlink()
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        assert cli(*query, pipe).code == 0
+        assert read.result() == target.read_bytes() != b""
+    assert pipe.is_fifo()
+    cli(*query, full).fails(1, "No space left on device")
+    assert full.is_char_device()
+
+
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
     """A note on stderr for formats, a line below a table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
