@@ -8,6 +8,7 @@
     │   ├── TraceFormatError       not a Kineto trace, or unreadable as one
     │   └── RankError              ranks collide, are unknown or are missing; ValueError
     ├── StoreError                 something is wrong with a store
+    │   ├── StoreDamagedError      a file of it is not what was written
     │   ├── StoreNotFoundError     no store at that path
     │   └── StoreVersionError      written by an incompatible version
     ├── AnalysisError              something is wrong with a call
@@ -37,6 +38,7 @@ __all__ = [
     "ParameterError",
     "QueryError",
     "RankError",
+    "StoreDamagedError",
     "StoreError",
     "StoreNotFoundError",
     "StoreVersionError",
@@ -68,6 +70,10 @@ class RankError(TraceError, ValueError):
 
 class StoreError(HtaSqlError):
     """Something is wrong with a store."""
+
+
+class StoreDamagedError(StoreError):
+    """A file of the store is not what was written; ``hta-sql repair`` mends what can be mended."""
 
 
 class StoreNotFoundError(StoreError):

@@ -17,6 +17,7 @@ import hta_sql
 from hta_sql.store import connection
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import RELATIVE_CATALOG
+from tests.manifests import write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +114,7 @@ def many_runs(one: Path, store: Path, runs: int, ranks: int) -> None:
             os.link(one / file["path"], store / path)
             entry["files"][table] = {**file, "path": str(path)}
         entries.append(entry)
-    (store / "manifest.json").write_text(json.dumps({**manifest, "entries": entries}))
+    write_manifest(store, {**manifest, "entries": entries})
     build_catalog(store)
 
 

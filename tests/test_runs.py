@@ -19,6 +19,7 @@ from hta_sql.store.manifest import MANIFEST, read_manifest
 from hta_sql.store.materialize import materialize
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
+from tests.manifests import write_manifest
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0.0, "dur": 100.0}
 KERNEL |= {"args": {"device": 0, "stream": 7}}
@@ -96,7 +97,7 @@ def test_a_store_of_before_there_were_such_rows(trace: str, tmp_path: Path) -> N
     hta_sql.ingest(trace, store, run="job").close()
     manifest = json.loads((store / MANIFEST).read_text())
     del manifest["tags"], manifest["entries"][0]["facts"], manifest["entries"][0]["ingested_ns"]
-    (store / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(store, manifest)
     query = "SELECT world_size, dur, device_names, ingested_at, tags FROM runs"
     with hta_sql.open(store) as opened:
         assert opened.sql(query).rows() == [(8, 100_000, "NVIDIA H100", None, None)]
@@ -301,7 +302,7 @@ def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
     assert hta_sql.retain_runs(store, keep=1, dry_run=True) == ["day1", "day2", "day3"]
     manifest = json.loads((store / MANIFEST).read_text())
     del manifest["entries"][-1]["ingested_ns"]
-    (store / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(store, manifest)
     assert hta_sql.retain_runs(store, keep=0, dry_run=True) == ["day1", "day2", "day3"]
 
 

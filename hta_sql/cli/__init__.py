@@ -36,11 +36,13 @@ from hta_sql.cli.messages import show_error
 from hta_sql.cli.new import new
 from hta_sql.cli.open import open_
 from hta_sql.cli.publish import publish
+from hta_sql.cli.repair import repair
 from hta_sql.cli.report import report
 from hta_sql.cli.run import run
 from hta_sql.cli.runs import runs
 from hta_sql.cli.sql import sql
 from hta_sql.cli.streams import streams_there
+from hta_sql.cli.verify import verify
 
 __all__ = ["COMMANDS", "main", "program"]
 
@@ -63,6 +65,8 @@ COMMANDS: list[click.Command] = [
     counters,
     publish,
     catalog,
+    verify,
+    repair,
     materialize,
     new,
     check,

@@ -33,7 +33,7 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
             if manifest != before:
                 # Another ingest was there first; it may have done all of this one's work.
                 plan = plan_ingest(task, manifest)
-            read, failures = _read_and_publish(task, plan, manifest)
+            read, failures = read_and_publish(task, plan, manifest)
         raise_failures(failures, len(plan.todo) + len(plan.unchanged))
     if task.tags and not read:
         tag_runs(task.folder, plan.runs(task), task.tags, lock_timeout=options.lock_timeout)
@@ -43,7 +43,7 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
     return report
 
 
-def _read_and_publish(
+def read_and_publish(
     task: Task, plan: Plan, manifest: Manifest
 ) -> tuple[list[RankEntry], list[Failure]]:
     """Read what is to be read and replace the manifest. Under the lock."""

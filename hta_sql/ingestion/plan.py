@@ -95,10 +95,10 @@ def plan_ingest(task: Task, manifest: Manifest) -> Plan:
 
 
 def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
-    """Keep the entries whose files are all there; what is lost is to be read again."""
-    files = [{file["path"] for file in entry.files.values()} for entry in entries]
-    missing = folder.missing(set().union(*files))
-    return [entry for entry, named in zip(entries, files, strict=True) if not named & missing]
+    """Keep the entries whose files are all there, all of each; others are to be read again."""
+    files = [[(file["path"], file["bytes"]) for file in entry.files.values()] for entry in entries]
+    there = folder.sizes([path for named in files for path, _ in named]).items()
+    return [entry for entry, named in zip(entries, files, strict=True) if there >= set(named)]
 
 
 def _forget_listings(traces: TraceNames) -> None:

@@ -21,7 +21,12 @@ def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
     """
     job = result.job
     files = {
-        file.table: {"path": f"{TABLES}/{file.path}", "rows": file.rows, "bytes": file.bytes}
+        file.table: {
+            "path": f"{TABLES}/{file.path}",
+            "rows": file.rows,
+            "bytes": file.bytes,
+            "sha256": file.sha256,
+        }
         for file in result.files
     }
     return RankEntry(

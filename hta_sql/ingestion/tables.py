@@ -20,6 +20,7 @@ from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path
 from hta_sql.store.files import store_folder
+from hta_sql.store.sealed import file_digest
 from hta_sql.traces.writing import PARTIAL, sync
 
 STORED = (
@@ -45,6 +46,7 @@ class StoredFile:
     path: str
     rows: int
     bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ def _write_table(
     unnamed = (tables / relative).with_name(f".{name}{PARTIAL}")
     rows = copy_to_parquet(con, ingest_sql(f"store/{table}"), unnamed)
     if rows:
-        return unnamed, StoredFile(table, relative.as_posix(), rows, unnamed.stat().st_size)
+        size, digest = unnamed.stat().st_size, file_digest(unnamed)
+        return unnamed, StoredFile(table, relative.as_posix(), rows, size, digest)
     unnamed.unlink()
     return None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
+import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
@@ -133,6 +134,24 @@ def write_catalog(
     _write(folder, manifest_bytes(folder), library or load_library(), relative=relative)
 
 
+def build_aside(target: Path, folder: StoreFolder) -> None:
+    """Build the catalog that a store should have, somewhere else."""
+    _build(target, folder, manifest_bytes(folder), with_those_of_store(folder, load_library()))
+
+
+def copy_of_manifest(folder: StoreFolder) -> bytes | None:
+    """Read the manifest that the catalog was built from, out of the catalog; None: it has none."""
+    with tempfile.TemporaryDirectory() as temporary:
+        copied = Path(temporary, CATALOG)
+        try:
+            copied.write_bytes(folder.read(CATALOG))
+            with duckdb.connect(str(copied), read_only=True) as con:
+                ((content,),) = con.execute("SELECT content FROM stored.manifest_copy").fetchall()
+            return zlib.decompress(content)
+        except (OSError, duckdb.Error, zlib.error, ValueError):
+            return None
+
+
 def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
     """Replace the manifest of a store and its catalog, which is built before anything changes.
 
@@ -235,7 +254,8 @@ def _build(
     while True:
         try:
             files = stored_files(described(manifest.without(lost), folder), folder)
-            _build_of(target, folder, replace(files, lost=tuple(lost)), identity, library)
+            everything = tuple({*lost, *files.lost})
+            _build_of(target, folder, replace(files, lost=everything), (identity, content), library)
         except duckdb.Error as error:
             more = unreadable_runs(error, manifest.without(lost), folder)
             if not more and not manifest.kept:
@@ -257,16 +277,19 @@ def _build_of(
     target: Path,
     folder: StoreFolder,
     files: StoredFiles,
-    identity: Identity,
+    built_of: tuple[Identity, bytes],
     library: Library,
 ) -> None:
-    """Copy the template and put the tables of a store below its views."""
+    """Copy the template and put the tables of a store below its views, with a copy of the manifest."""
+    identity, content = built_of
     relative = not identity.location
     shutil.copyfile(template(library), target)
     with _to_be_filled(target, folder, relative=relative) as con:
         con.execute("BEGIN")
         put_tables(con, folder, files, library, relative=relative)
         con.execute(_store_info(identity, files))
+        con.execute("CREATE TABLE stored.manifest_copy (content BLOB)")
+        con.execute("INSERT INTO stored.manifest_copy VALUES (?)", [zlib.compress(content, 1)])
         con.execute("COMMIT")
 
 

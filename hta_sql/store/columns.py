@@ -6,13 +6,15 @@ NULL in it, and one whose type has grown is cast; what today's tables do not hav
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import duckdb
 
 from hta_sql._version import __version__
 from hta_sql.errors import StoreVersionError
+from hta_sql.library import sqltext
 from hta_sql.library.files import Columns, columns_digest, stored_columns
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import UPGRADE, Manifest, RankEntry, is_newer_version
@@ -85,7 +87,8 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
     if undescribed:
         schemas |= _looked_up(undescribed, folder)
     changed = {digest: _changed(schemas[digest]) for digest in schemas}
-    readable = [entry for entry in manifest.entries if not changed[entry.schema]]
+    aside = manifest.aside_runs()
+    readable = [e for e in manifest.entries if not changed[e.schema] and e.run not in aside]
     left_out = sorted({entry.run for entry in manifest.entries if changed[entry.schema]})
     if left_out and not readable:
         again = f"Ingest its traces again: hta-sql ingest TRACES -o {folder.root}"
@@ -95,7 +98,8 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
             f"{manifest.writer}; this is {__version__}): {first}. "
             f"{UPGRADE if is_newer_version(manifest.writer) else again}"
         )
-    return StoredFiles(replace(manifest, entries=readable, schemas=schemas), left_out)
+    lost = tuple(sorted(aside))
+    return StoredFiles(replace(manifest, entries=readable, schemas=schemas), left_out, lost)
 
 
 def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, Columns]:
@@ -124,3 +128,22 @@ def _changed(schema: Columns) -> list[str]:
         and (had, kind) not in LOSSLESS
         and name not in FROM_PATH
     ]
+
+
+@contextmanager
+def viewed(
+    files: StoredFiles, folder: StoreFolder, tables: Iterable[str]
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database in memory with views of some tables: ``stored.gpu_ops``."""
+    with duckdb.connect(":memory:", config={"threads": 1}) as con:
+        if filesystem := folder.filesystem():
+            con.register_filesystem(filesystem)
+        con.execute(sqltext.create_schema("stored"))
+        for table in tables:
+            columns = stored_columns()[table]
+            parts = [(p.columns, [*map(folder.path, p.paths)], p.span) for p in files.parts(table)]
+            if parts:
+                con.execute(sqltext.parquet_view(table, columns, parts))
+            else:
+                con.execute(sqltext.values_view(f"stored.{table}", columns, []))
+        yield con

@@ -17,6 +17,7 @@ from hta_sql.store.derived import kept_view
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import keys_of, missing_answers, missing_tables
 from hta_sql.store.manifest import TABLES, KeptTable, Manifest
+from hta_sql.store.sealed import file_digest
 
 log = logging.getLogger(__name__)
 
@@ -129,5 +130,6 @@ def _computed(
             return replace(asked, rows=int(rows), bytes=size)
         name = f"{uuid.uuid4().hex[:12]}.parquet"
         path = f"{TABLES}/{asked.table}/run={asked.run}/all/{name}"
+        digest = file_digest(local)
         folder.put(local, path)
-    return replace(asked, path=path, rows=int(rows), bytes=size)
+    return replace(asked, path=path, rows=int(rows), bytes=size, sha256=digest)

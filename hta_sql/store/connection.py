@@ -18,24 +18,22 @@ from typing import TypeVar
 import duckdb
 
 from hta_sql.closing import Closing
-from hta_sql.errors import QueryError, StoreError, StoreVersionError
+from hta_sql.errors import QueryError, StoreDamagedError, StoreError, StoreVersionError
 from hta_sql.library.objects import Library
-from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
+from hta_sql.store.limits import QUICKER_PLANS
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
 from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
+from hta_sql.store.sizes import SizeCheck
 from hta_sql.store.template import Config
-from hta_sql.store.unreadable import unreadable_kept, unreadable_runs
+from hta_sql.store.unreadable import is_of_database, unreadable_kept, unreadable_runs
 
 log = logging.getLogger(__name__)
-
-QUICKER_PLANS = "SET disabled_optimizers = 'projection_pullup'"
-"""Half of planning a question of 25 rules goes into that step, which brings nothing that was measured."""
 
 ATTEMPTS = 5
 """Tries to open a store whose manifest is replaced while we look."""
@@ -54,17 +52,7 @@ class Opened:
     kept: dict[str, set[str]]
     """Analysis ─▶ runs of which its view reads what is kept."""
     sandbox: Sandbox | None
-
-
-def engine(threads: int | None, memory_limit: str | None) -> Config:
-    """Set the engine up; None: as much as this process may use."""
-    return {
-        "threads": threads or cpu_count(),
-        "memory_limit": memory_limit or duckdb_memory_limit(),
-        # For fewer rows than this on one side the engine compares each pair. It takes the rows
-        # of nearly every stage for one: a path over 25,000 kernels compared 300 million pairs.
-        "asof_loop_join_threshold": 0,
-    }
+    sizes: SizeCheck
 
 
 class Connection(Closing):
@@ -123,13 +111,34 @@ class Connection(Closing):
             with opened.con.cursor() as cursor:
                 self._asking.add(cursor)
                 try:
-                    return question(cursor)
+                    answer = question(cursor)
                 finally:
                     self._asking.discard(cursor)
         except duckdb.Error as error:
-            if self._leaves_out(opened, error):
+            if is_of_database(error):
+                raise StoreDamagedError(
+                    f"{str(opened.catalog)!r} is damaged: {error}. It holds no data; to build it "
+                    f"anew: hta-sql catalog {self._folder.root}"
+                ) from error
+            if self._leaves_out(opened, error) or self._has_wrong_sizes(opened):
                 return self.ask(question)
             raise QueryError(str(error)) from error
+        return self.ask(question) if self._has_wrong_sizes(opened) else answer
+
+    def _has_wrong_sizes(self, opened: Opened) -> bool:
+        """Open the store without the files that have another size than was written; if any have."""
+        wrong = opened.sizes.wrong()
+        if not wrong:
+            return False
+        with self._lock:
+            if self.opened() is not opened:
+                return True
+            manifest = read_manifest(self._folder)
+            lost = {e.run for e in manifest.entries for f in e.files.values() if f["path"] in wrong}
+            if not lost and not wrong & manifest.named_files():
+                return False  # of a manifest that was replaced since
+            self._leave_out(opened, lost, {k.path for k in manifest.kept if k.path in wrong})
+            return True
 
     def keep(self, runs: Iterable[str]) -> None:
         """Compute the derived tables of runs, where nobody has yet and the store may be written.
@@ -196,15 +205,19 @@ class Connection(Closing):
                 return True
             manifest = read_manifest(self._folder).without(self._lost)
             lost = unreadable_runs(error, manifest, self._folder)
-            self._lost |= lost
             broken = unreadable_kept(error, manifest, self._folder)
-            if broken:
-                self._forget(broken)
             if lost or broken:
-                # Other threads may be reading the others through it still.
-                self._replaced.append(opened.con)
-                self._opened = self._open()
+                self._leave_out(opened, lost, broken)
             return bool(lost or broken)
+
+    def _leave_out(self, opened: Opened, lost: set[str], broken: set[str]) -> None:
+        """Open the store without runs, and without files of derived tables."""
+        self._lost |= lost
+        if broken:
+            self._forget(broken)
+        # Other threads may be reading the others through it still.
+        self._replaced.append(opened.con)
+        self._opened = self._open()
 
     def _forget(self, broken: set[str]) -> None:
         """Have the store name broken files of derived tables no longer, or else do so ourselves."""
@@ -262,9 +275,16 @@ class Connection(Closing):
                     opened = self._connected(own, identity)
                 if opened:
                     return opened
-            catalog = private_catalog(self._folder, library, identity, self._lost, self._broken)
+            try:
+                catalog = private_catalog(self._folder, library, identity, self._lost, self._broken)
+            except duckdb.Error as error:
+                root = self._folder.root
+                raise StoreDamagedError(
+                    f"No catalog of {root!r} can be built: {error}. To see why: hta-sql verify {root}"
+                ) from error
             if opened := self._connected(catalog, identity):
                 return opened
+            catalog.unlink(missing_ok=True)
         raise StoreError(
             f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
             "Try again."
@@ -281,6 +301,22 @@ class Connection(Closing):
             ) from error
         except (OSError, duckdb.Error):
             return None
+        try:
+            return self._ready(con, catalog, identity)
+        except duckdb.Error as error:
+            if not is_of_database(error):
+                raise
+            con.close()
+            return None
+
+    def _ready(
+        self, con: duckdb.DuckDBPyConnection, catalog: Path, identity: Identity
+    ) -> Opened | None:
+        """Look into a catalog; None where it is not the right one.
+
+        Raises:
+            duckdb.Error: It is damaged.
+        """
         built = built_from(con)
         if not built or not built.serves(identity):
             con.close()
@@ -300,7 +336,8 @@ class Connection(Closing):
         sandbox = Sandbox(con) if self._safe else None
         if self._safe:
             lock(con, self._folder.spellings())
-        return Opened(con, catalog, scope, kept, sandbox)
+        sizes = SizeCheck(self._folder, self._lost, self._broken)
+        return Opened(con, catalog, scope, kept, sandbox, sizes)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""
@@ -319,7 +356,7 @@ class Connection(Closing):
         except (OSError, duckdb.Error) as error:
             log.info("The catalog of %s cannot be rebuilt there: %s.", self._folder.root, error)
             return False
-        except StoreVersionError:
+        except (StoreVersionError, StoreDamagedError):
             raise
         except StoreError:
             return False  # an ingest is at it, and will replace it
@@ -338,7 +375,8 @@ class Connection(Closing):
         if lost:
             log.warning(
                 "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
-                "or bring the files back and run hta-sql catalog: %s.",
+                "or bring the files back; hta-sql repair %s does what can be done: %s.",
+                self._folder.root,
                 self._folder.root,
                 lost,
             )

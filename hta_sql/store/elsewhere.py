@@ -21,8 +21,9 @@ from hta_sql.errors import HtaSqlError, QueryError, StoreError, StoreNotFoundErr
 from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.store.catalog import Identity, identity_of
-from hta_sql.store.connection import Connection, engine
+from hta_sql.store.connection import Connection
 from hta_sql.store.files import StoreFolder, store_folder
+from hta_sql.store.limits import engine
 from hta_sql.store.manifest import TABLES, digest_of
 from hta_sql.store.parts import Scope, one_by_one, sizes
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hta_sql.store.sealed import HASHED_BYTES, digest_of_stream, file_digest
 from hta_sql.traces.writing import make_folder, replacing, sync
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
@@ -59,8 +60,20 @@ class StoreFolder(ABC):
         """List the files below a folder, sorted; none where there is no such folder."""
 
     @abstractmethod
+    def sizes(self, names: Collection[str]) -> dict[str, int]:
+        """Look up the sizes of some files [bytes]; those that are not there have none."""
+
+    @abstractmethod
+    def digest(self, name: str) -> str:
+        """Compute the SHA-256 of a file.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+
     def missing(self, names: Collection[str]) -> set[str]:
         """Find those of some files that are not there."""
+        return set(names).difference(self.sizes(names))
 
     @abstractmethod
     def remove(self, names: list[str]) -> None:
@@ -121,9 +134,17 @@ class LocalFolder(StoreFolder):
         found = [Path(place, name) for place, _, names in os.walk(top) for name in names]
         return sorted(path.relative_to(self.local).as_posix() for path in found)
 
-    def missing(self, names: Collection[str]) -> set[str]:
-        """Find those of some files that are not there."""
-        return {name for name in names if not os.path.exists(f"{self.root}/{name}")}  # noqa: PTH110 - 24,000 of them
+    def sizes(self, names: Collection[str]) -> dict[str, int]:
+        """Look up the sizes of some files [bytes]; those that are not there have none."""
+        found = {}
+        for name in names:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                found[name] = os.stat(f"{self.root}/{name}").st_size  # noqa: PTH116 - 24,000 of them
+        return found
+
+    def digest(self, name: str) -> str:
+        """Compute the SHA-256 of a file."""
+        return file_digest(self.local / name)
 
     def remove(self, names: list[str]) -> None:
         """Delete files; those that are gone already do not matter."""
@@ -196,10 +217,19 @@ class RemoteFolder(StoreFolder):
         found = self._fs.find(f"{self._top}/{folder}")
         return sorted(str(path)[len(self._top) + 1 :] for path in found)
 
-    def missing(self, names: Collection[str]) -> set[str]:
-        """Find those of some files that are not there, with one listing."""
-        folders = {name.partition("/")[0] for name in names}
-        return set(names).difference(*map(self.files, folders))
+    def sizes(self, names: Collection[str]) -> dict[str, int]:
+        """Look up the sizes of some files [bytes], with one listing."""
+        self._fs.invalidate_cache()
+        found: dict[str, int] = {}
+        for folder in {name.partition("/")[0] for name in names}:
+            listed = self._fs.find(f"{self._top}/{folder}", detail=True)
+            found |= {str(path)[len(self._top) + 1 :]: at["size"] for path, at in listed.items()}
+        return {name: found[name] for name in names if name in found}
+
+    def digest(self, name: str) -> str:
+        """Compute the SHA-256 of an object."""
+        with self._fs.open(f"{self._top}/{name}", block_size=HASHED_BYTES) as file:
+            return digest_of_stream(file)
 
     def remove(self, names: list[str]) -> None:
         """Delete files; those that are gone already do not matter."""

@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hta_sql._version import __version__
-from hta_sql.errors import StoreNotFoundError, StoreVersionError
+from hta_sql.errors import StoreDamagedError, StoreNotFoundError, StoreVersionError
 from hta_sql.library.files import Columns, columns_digest, stored_columns
 from hta_sql.store.checked import checked
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.runs import first_capture
+from hta_sql.store.sealed import is_damaged, sealed
 
 MANIFEST = "manifest.json"
 CATALOG = "catalog.duckdb"
@@ -34,6 +35,11 @@ SCHEMA_VERSION = 1
 
 RANKS = range(-(1 << 31), 1 << 31)
 """What a rank may be: its column is an INTEGER in every table."""
+
+_UNSEALED = frozenset(
+    ("format", "schema_version", "writer", "published", "schemas", "kept", "tags", "entries")
+)
+"""What a manifest says that was written before manifests had checksums."""
 
 UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
 
@@ -66,7 +72,8 @@ class RankEntry:
     step_names: list[str]
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
-    """table ─▶ {"path": relative to the store, "rows": count, "bytes": size}"""
+    """table ─▶ {"path": relative to the store, "rows": count, "bytes": size, "sha256": of its
+    content}; the last is not there where an older version wrote it."""
     schema: str
     """Digest of the columns of all tables as they were written; see :attr:`Manifest.schemas`."""
     process: str | None = None
@@ -92,6 +99,8 @@ class KeptTable:
     """Relative to the store; None where it has no rows, or is too large to keep unasked."""
     rows: int
     bytes: int = 0
+    sha256: str | None = None
+    """Of its content; None where an older version wrote it."""
 
     @property
     def is_left_out(self) -> bool:
@@ -112,6 +121,8 @@ class Manifest:
     kept: list[KeptTable] = field(default_factory=list)
     tags: dict[str, dict[str, str]] = field(default_factory=dict)
     """Run ─▶ what its users say of it: tag ─▶ value."""
+    aside: list[RankEntry] = field(default_factory=list)
+    """Ranks whose files were found damaged: their runs are left out until they are read again."""
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
         """Add entries; an entry of the same run, rank and span is replaced.
@@ -129,7 +140,24 @@ class Manifest:
                 kept.append(entry)
         entries = sorted([*kept, *new], key=in_order)
         still = [table for table in self.kept if table.run not in runs]
-        return replace(self, entries=entries, kept=still, writer=__version__)
+        aside = [
+            entry
+            for entry in self.aside
+            if in_order(entry) not in replaced and _in_captures(entry) not in replaced
+        ]
+        return replace(self, entries=entries, kept=still, aside=aside, writer=__version__)
+
+    def set_aside(self, damaged: Collection[RankEntry]) -> Manifest:
+        """Take ranks out of their runs, and remember what they were."""
+        named = set(map(in_order, damaged))
+        entries = [entry for entry in self.entries if in_order(entry) not in named]
+        runs = {entry.run for entry in damaged}
+        kept = [one for one in self.kept if one.run not in runs]
+        return replace(self, entries=entries, kept=kept, aside=[*self.aside, *damaged])
+
+    def aside_runs(self) -> set[str]:
+        """Collect the runs that lack ranks which were set aside."""
+        return {entry.run for entry in self.aside}
 
     def paths(self, table: str) -> list[str]:
         """List the files of a table, relative to the store, in order of run and rank."""
@@ -137,13 +165,22 @@ class Manifest:
 
     def named_files(self) -> set[str]:
         """Collect all files, relative to the store."""
-        files = {file["path"] for entry in self.entries for file in entry.files.values()}
+        entries = (*self.entries, *self.aside)
+        files = {file["path"] for entry in entries for file in entry.files.values()}
         return files | {kept.path for kept in self.kept if kept.path}
+
+    def sizes(self) -> dict[str, int]:
+        """Collect the files that are read, with their sizes [bytes]."""
+        files = (file for entry in self.entries for file in entry.files.values())
+        sizes = {file["path"]: file["bytes"] for file in files}
+        return sizes | {kept.path: kept.bytes for kept in self.kept if kept.path}
 
     def without(self, runs: Collection[str]) -> Manifest:
         """Leave runs out, with what was computed of them."""
         entries = [entry for entry in self.entries if entry.run not in runs]
-        return replace(self, entries=entries, kept=[k for k in self.kept if k.run not in runs])
+        aside = [entry for entry in self.aside if entry.run not in runs]
+        kept = [one for one in self.kept if one.run not in runs]
+        return replace(self, entries=entries, kept=kept, aside=aside)
 
     def without_kept(self, paths: Collection[str]) -> Manifest:
         """Leave out what was computed: that with these files."""
@@ -207,6 +244,8 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
             hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
         if folder.files(SHARDS):
             hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
+        if folder.sizes([CATALOG]):
+            hint = f"Its catalog may have a copy of it: hta-sql repair {folder.root}"
         raise StoreNotFoundError(
             f"No store at {folder.root!r}: it has no {MANIFEST}. {hint}"
         ) from error
@@ -221,11 +260,14 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
     """Read what a manifest says.
 
     Raises:
+        StoreDamagedError: It is not what was written.
         StoreVersionError: It was written by an incompatible version, or is none.
     """
     path = folder.path(MANIFEST)
     try:
         values = json.loads(content)
+        if is_damaged(content, values, _UNSEALED):
+            raise StoreDamagedError(_damaged(folder, "it has another checksum than was written"))
         if values["format"] != FORMAT:
             raise StoreVersionError(f"{path!r} is not the manifest of an hta_sql store.")
         version = values["schema_version"]
@@ -234,8 +276,13 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
             published, schemas = values.get("published", {}), values.get("schemas", {})
             kept = [checked(KeptTable(**kept)) for kept in values.get("kept", ())]
             tags = values.get("tags", {})
-            return checked(Manifest(entries, values["writer"], published, schemas, kept, tags))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            aside = [entry_from(entry) for entry in values.get("aside", ())]
+            return checked(
+                Manifest(entries, values["writer"], published, schemas, kept, tags, aside)
+            )
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise StoreDamagedError(_damaged(folder, str(error))) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
             "Ingest the traces again, into a new store."
@@ -245,6 +292,10 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         f"{folder.root!r} has schema version {version}, this hta_sql ({__version__}) reads "
         f"version {SCHEMA_VERSION}. {UPGRADE if is_newer else 'Ingest the traces again, into a new store.'}"
     )
+
+
+def _damaged(folder: StoreFolder, how: str) -> str:
+    return f"{folder.path(MANIFEST)!r} is damaged: {how}. To mend it: hta-sql repair {folder.root}"
 
 
 def is_newer_version(version: str) -> bool:
@@ -276,7 +327,8 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
 def manifest_content(manifest: Manifest) -> bytes:
     """Write down what a store holds."""
     schemas = {**manifest.schemas, columns_digest(): stored_columns()}
-    used = sorted({entry.schema for entry in manifest.entries} & schemas.keys())
+    entries = (*manifest.entries, *manifest.aside)
+    used = sorted({entry.schema for entry in entries} & schemas.keys())
     content = {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
@@ -286,5 +338,6 @@ def manifest_content(manifest: Manifest) -> bytes:
         "kept": [asdict(kept) for kept in manifest.kept],
         "tags": manifest.tags,
         "entries": [asdict(entry) for entry in manifest.entries],
+        "aside": [asdict(entry) for entry in manifest.aside],
     }
-    return json.dumps(content, indent=1).encode()
+    return sealed(content)

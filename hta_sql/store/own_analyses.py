@@ -11,10 +11,11 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
-from hta_sql.errors import LibraryError
+from hta_sql.errors import LibraryError, StoreDamagedError
 from hta_sql.library.objects import Library, parse_text
 from hta_sql.library.own import with_own
 from hta_sql.store.files import StoreFolder
+from hta_sql.store.sealed import SEAL, is_damaged, sealed
 from hta_sql.store.template import template
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def put_own(folder: StoreFolder, library: Library) -> None:
             folder.read(OWN)
             folder.remove([OWN])
         return
-    folder.replace(OWN, json.dumps(texts, ensure_ascii=False, indent=1).encode())
+    folder.replace(OWN, sealed({"texts": texts}))
 
 
 def may_serve(folder: StoreFolder, library: Library) -> bool:
@@ -43,10 +44,37 @@ def may_serve(folder: StoreFolder, library: Library) -> bool:
     return not library.shipped or bool(folder.local and (folder.local / OWN).exists())
 
 
+def own_texts(folder: StoreFolder) -> dict[str, str]:
+    """Read the texts that were put into a store.
+
+    Raises:
+        FileNotFoundError: There are none.
+        StoreDamagedError: They are not what was written.
+    """
+    content = folder.read(OWN)
+    try:
+        values = json.loads(content)
+        texts: dict[str, str] = values["texts"] if SEAL in values else values
+        whole = all(isinstance(text, str) for item in texts.items() for text in item)
+        is_whole = whole and not is_damaged(content, values, frozenset(texts))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreDamagedError(_damaged(folder)) from error
+    if not is_whole:
+        raise StoreDamagedError(_damaged(folder))
+    return texts
+
+
+def _damaged(folder: StoreFolder) -> str:
+    return (
+        f"{folder.path(OWN)!r} is damaged. Put the analyses of your own there again: "
+        f"hta-sql catalog {folder.root} --analyses DIR"
+    )
+
+
 def with_those_of_store(folder: StoreFolder, library: Library) -> Library:
     """Add what a team has put into a store; without, and with a warning, where that fits no more."""
     try:
-        texts = json.loads(folder.read(OWN))
+        texts = own_texts(folder)
     except FileNotFoundError:
         return library
     try:

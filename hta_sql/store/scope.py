@@ -15,8 +15,8 @@ import duckdb
 from hta_sql.library import sqltext
 from hta_sql.library.creation import RANK_SCOPE, RUN_TAGS
 from hta_sql.library.definitions import definitions
-from hta_sql.library.files import reader_sql, stored_columns
-from hta_sql.store.columns import StoredFiles, stored_files
+from hta_sql.library.files import reader_sql
+from hta_sql.store.columns import StoredFiles, stored_files, viewed
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import Manifest, RankEntry, in_order
 from hta_sql.store.runs import is_unix_time
@@ -68,15 +68,8 @@ def _facts(
 ) -> dict[tuple[str, int], Facts]:
     """Look into the files of entries of one span."""
     files = stored_files(replace(manifest, entries=entries), folder)
-    with duckdb.connect(":memory:", config={"threads": 1}) as con:
-        con.execute(sqltext.create_schema("stored"))
+    with viewed(files, folder, DESCRIBING) as con:
         for table in DESCRIBING:
-            columns = stored_columns()[table]
-            parts = [(p.columns, [*map(folder.path, p.paths)], p.span) for p in files.parts(table)]
-            if parts:
-                con.execute(sqltext.parquet_view(table, columns, parts))
-            else:
-                con.execute(sqltext.values_view(f"stored.{table}", columns, []))
             con.table(f"stored.{table}").create_view(f"described_{table}")
         return dict(facts_of(con))
 

@@ -15,10 +15,27 @@ from hta_sql.errors import ParameterError
 from hta_sql.store.checked import checked
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import SCHEMA_VERSION, SHARDS, TABLES, RankEntry, digest_of, entry_from
+from hta_sql.store.sealed import SEAL, is_damaged, sealed
 
 log = logging.getLogger(__name__)
 
 FORMAT = "hta_sql shard"
+
+_UNSEALED = frozenset(
+    [
+        "format",
+        "schema_version",
+        "run",
+        "number",
+        "of",
+        "writer",
+        "complete",
+        "entries",
+        "failures",
+        "tags",
+    ]
+)
+"""What a shard says that was written before shards had checksums."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +96,18 @@ def write_shard(folder: StoreFolder, shard: Shard) -> None:
     """Replace the file of a shard in one step."""
     content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(shard)}
     del content["digest"]
-    folder.replace(shard.path, json.dumps(content, indent=1).encode())
+    folder.replace(shard.path, sealed(content))
 
 
 def read_shards(folder: StoreFolder) -> list[Shard]:
     """Read all shards that are there, complete or not, without those that nobody can read."""
-    return _shards_and_damage(folder)[0]
+    return shards_at(folder)[0]
 
 
-def _shards_and_damage(folder: StoreFolder) -> tuple[list[Shard], dict[str, Exception]]:
-    """Read the shards; returns with them the files that are none, and why."""
+def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
+    """Read all shards; beside them the files that are none: path ─▶ why."""
     shards: list[Shard] = []
-    damaged: dict[str, Exception] = {}
+    damaged: dict[str, str] = {}
     for path in folder.files(SHARDS):
         name = path.rpartition("/")[2]
         if name.startswith(".") or not name.endswith(".json"):
@@ -100,12 +117,15 @@ def _shards_and_damage(folder: StoreFolder) -> tuple[list[Shard], dict[str, Exce
         except FileNotFoundError:
             continue  # published and removed since it was listed
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            damaged[folder.path(path)] = error
+            damaged[path] = repr(error)
     return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number)), damaged
 
 
 def _parsed(content: bytes) -> Shard:
     values = json.loads(content)
+    if is_damaged(content, values, _UNSEALED):
+        raise ValueError("another checksum than was written")
+    values.pop(SEAL, None)
     if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
         raise ValueError("another format")
     entries = [entry_from(entry) for entry in values.pop("entries")]
@@ -117,13 +137,14 @@ def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
 
     Which are those of a shard that cannot be read nobody knows, so that all stay.
     """
-    shards, damaged = _shards_and_damage(folder)
-    for path, error in damaged.items():
+    shards, damaged = shards_at(folder)
+    for path, why in damaged.items():
         log.warning(
-            "%r is not a shard that this version can publish: %r. Others are not held up; run its "
-            "job again, or remove it: until then files that nothing names stay.",
-            path,
-            error,
+            "%r is not a shard that this version can publish: %s. Others are not held up; run its "
+            "job again, or: hta-sql repair %s. Until then files that nothing names stay.",
+            folder.path(path),
+            why,
+            folder.root,
         )
     if damaged:
         return {path for path in present if path.startswith(f"{TABLES}/")}

@@ -17,9 +17,10 @@ from hta_sql.library.own import Analyses, library_of, own_folders
 from hta_sql.library.parameters import check_parameters, narrowing
 from hta_sql.results.result import Result
 from hta_sql.store.catalog import built_from, identity_of
-from hta_sql.store.connection import Connection, engine
+from hta_sql.store.connection import Connection
 from hta_sql.store.elsewhere import gathered, read, rows_of, tasks_of
 from hta_sql.store.files import store_folder
+from hta_sql.store.limits import engine
 from hta_sql.store.parts import sizes, tasks, whole_because
 
 if TYPE_CHECKING:

@@ -9,15 +9,25 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hta_sql.store.faults import faults_of, of_entries
 from hta_sql.store.files import StoreFolder
-from hta_sql.store.manifest import Manifest
+from hta_sql.store.manifest import CATALOG, Manifest
 
 _LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """What makes a file unreadable for good: no reason of the system's, or that it is not there."""
 
 
+def is_of_database(error: duckdb.Error) -> bool:
+    """Say whether the engine stumbled over a catalog, not over Parquet: a block of it is damaged."""
+    if isinstance(error, (duckdb.IOException, duckdb.SerializationException)):
+        return CATALOG in str(error)
+    return "Corrupt database" in str(error)
+
+
 def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
     """Find the runs with files that cannot be read, among the files that an error may mean.
+
+    Where it means none of them by name, all that are not what was written.
 
     Args:
         error: What the engine said; it names a file, or is none of its own kinds of errors, as
@@ -25,11 +35,15 @@ def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
         manifest: What the store holds.
         folder: Where it is.
     """
-    return {
+    found = {
         entry.run
         for entry in manifest.entries
         if any(_is_broken(error, folder, file["path"]) for file in entry.files.values())
     }
+    if found or ".parquet" in str(error):
+        return found
+    faults = faults_of(folder, of_entries(manifest.entries), deep=False)
+    return {fault.run for fault in faults if fault.run}
 
 
 def unreadable_kept(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:

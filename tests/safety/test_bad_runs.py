@@ -18,6 +18,7 @@ import hta_sql
 from hta_sql.store import catalog
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import MANIFEST, read_manifest
+from tests.manifests import write_manifest
 from tests.safety.conftest import busy_times_of, trace_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def test_a_manifest_with_such_a_name_opens(
         folder.rename(folder.with_name("run=bad\n"))
     text = (store / MANIFEST).read_text()
     text = text.replace('"run": "bad"', '"run": "bad\\n"').replace("run=bad/", "run=bad\\n/")
-    (store / MANIFEST).write_text(text)
+    write_manifest(store, json.loads(text))
     assert busy_times(store) == {0: 100.0}
     assert r"'bad\n'" in caplog.text
 

@@ -96,5 +96,5 @@ def test_a_damaged_manifest_is_named(between: Path) -> None:
     """Not JSON, not ours, or of another version: the error says which file."""
     for content in ("{", "[]", '{"format": "other"}', '{"format": "hta_sql store"}'):
         (between / MANIFEST).write_text(content)
-        with pytest.raises(hta_sql.StoreVersionError, match="manifest"):
+        with pytest.raises(hta_sql.StoreError, match="manifest"):
             hta_sql.open(between)

@@ -12,6 +12,7 @@ import pytest
 import hta_sql
 from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import parse_manifest, read_manifest
+from hta_sql.store.sealed import SEAL, sealed
 from hta_sql.store.shard_files import protected_files, read_shards
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ DAMAGES: dict[str, Damage] = {
 def damaged(manifest: bytes, damage: Damage) -> bytes:
     """Change a manifest as its writer would have written it."""
     values = json.loads(manifest)
+    del values[SEAL]
     damage(values)
-    return json.dumps(values).encode()
+    return sealed(values)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -18,6 +18,7 @@ from hta_sql.exports.portable import write_portable
 from hta_sql.library.files import columns_digest, stored_columns
 from hta_sql.library.objects import load_library
 from hta_sql.store.manifest import MANIFEST
+from tests.manifests import write_manifest
 from tests.test_catalog import files_read
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def age(
         for table, file in entry["files"].items():
             rewrite(store / file["path"], ", ".join(f'"{name}"' for name in columns[table]))
     manifest["schemas"] |= {"older": columns} if described else {}
-    (store / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(store, manifest)
 
 
 def rewrite(path: Path, columns: str) -> None:
@@ -201,7 +202,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
     manifest = json.loads((every_table / MANIFEST).read_text())
     del manifest["schemas"]["older"]["flows"]
     del manifest["entries"][0]["files"]["flows"]
-    (every_table / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(every_table, manifest)
     with hta_sql.open(every_table) as store:
         assert store.sql("FROM flows").rows() == []
         assert store.sql("SELECT missing_columns FROM ranks").rows() == [("flows",)]
@@ -223,7 +224,7 @@ def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str
     hta_sql.ingest({0: trace, 1: trace}, tmp_path / "job.store", run="job").close()
     manifest = json.loads((tmp_path / "job.store" / MANIFEST).read_text())
     manifest["entries"][1]["options"]["definitions"] = "other"
-    (tmp_path / "job.store" / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(tmp_path / "job.store", manifest)
     with hta_sql.open(tmp_path / "job.store") as store:
         query = "SELECT value, message FROM findings WHERE finding = 'older_definitions'"
         ((value, message),) = store.sql(query).rows()
@@ -264,9 +265,9 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
     """Write a column in another type."""
     manifest = json.loads((store / MANIFEST).read_text())
     manifest["schemas"]["older"][table][column] = kind
-    (store / MANIFEST).write_text(json.dumps(manifest))
     path = store / manifest["entries"][0]["files"][table]["path"]
     rewrite(path, f"* REPLACE ({column}::{kind} AS {column})")
+    write_manifest(store, manifest)
 
 
 @pytest.mark.slow
@@ -276,9 +277,9 @@ def test_columns_of_a_newer_version(every_table: Path) -> None:
     manifest = json.loads((every_table / MANIFEST).read_text())
     manifest["writer"] = "0.10.0"
     manifest["schemas"]["older"]["gpu_ops"]["energy_joules"] = "DOUBLE"
-    (every_table / MANIFEST).write_text(json.dumps(manifest))
     path = every_table / manifest["entries"][0]["files"]["gpu_ops"]["path"]
     rewrite(path, "*, 1.5 AS energy_joules")
+    write_manifest(every_table, manifest)
     with hta_sql.open(every_table) as store:
         assert "energy_joules" not in store.table("gpu_ops").columns
         assert len(store.table("gpu_ops")) == 4
@@ -315,7 +316,7 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
     hta_sql.ingest(write_traces({0: 100.0}), store).close()
     manifest = json.loads((store / MANIFEST).read_text())
     del manifest["entries"][0]["schema"]
-    (store / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(store, manifest)
     with pytest.raises(hta_sql.StoreVersionError, match="Ingest the traces again"):
         hta_sql.open(store)
 
@@ -323,7 +324,7 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
 def test_another_format(every_table: Path) -> None:
     """Whoever wrote it can read it: the remedy is to upgrade."""
     manifest = json.loads((every_table / MANIFEST).read_text())
-    (every_table / MANIFEST).write_text(json.dumps(manifest | {"schema_version": 2}))
+    write_manifest(every_table, manifest | {"schema_version": 2})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
         hta_sql.open(every_table)
     assert "again" not in str(raised.value)
@@ -334,7 +335,7 @@ def test_types_of_a_newer_version(every_table: Path) -> None:
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     manifest = json.loads((every_table / MANIFEST).read_text())
-    (every_table / MANIFEST).write_text(json.dumps(manifest | {"writer": "0.10.0"}))
+    write_manifest(every_table, manifest | {"writer": "0.10.0"})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
         hta_sql.open(every_table)
     assert "again" not in str(raised.value)

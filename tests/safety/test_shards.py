@@ -12,6 +12,7 @@ import hta_sql
 from hta_sql.ingestion.plan import share
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.manifest import read_manifest
+from tests.manifests import write_shard_file
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -77,7 +78,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
     path = store / "shards" / "traces.2-of-2.json"
     running = json.loads(path.read_text())
     running |= {"complete": False, "entries": []}
-    path.write_text(json.dumps(running))
+    write_shard_file(path, running)
     unfinished = store / "tables" / "gpu_ops" / f".{running['writer']}x.partial"
     unfinished.write_text("")
     stray = store / "tables" / "gpu_ops" / "someone-else.parquet"

@@ -14,6 +14,7 @@ from hta_sql.store.catalog import publish_manifest
 from hta_sql.store.columns import stored_files
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
+from hta_sql.store.sealed import file_digest
 from hta_sql.traces.writing import make_folder
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntr
         make_folder((target / name).parent)
         _copy_table(_opened(source, file["path"]), target / name, table, redact)
         size = (target / name).stat().st_size
-        files[table] = {"path": name, "rows": file["rows"], "bytes": size}
+        digest = file_digest(target / name)
+        files[table] = {"path": name, "rows": file["rows"], "bytes": size, "sha256": digest}
     return RankEntry(
         run=run,
         rank=entry.rank,

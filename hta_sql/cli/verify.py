@@ -1,0 +1,70 @@
+"""``hta-sql verify``: whether a store is what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hta_sql.cli.messages import logged, note
+from hta_sql.cli.options import STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hta_sql.store.faults import Fault
+
+
+@click.command(short_help="Check that a store is what was written.")
+@click.argument("store", type=STORE)
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Also follow every link between events, and read every page of files without checksum.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for programs.",
+)
+@click.pass_context
+def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> None:
+    """Read all files of a STORE, and compare them with what was written. Nothing is changed.
+
+    Checksums of Parquet files and of the manifest, footers, numbers of rows, run and rank inside of each
+    file, shards that wait, and all that the catalog says. Exit code 1 if something is wrong: then
+    hta-sql repair mends what can be mended.
+    """
+    from hta_sql.store.verify import verify_store  # noqa: PLC0415 - imports are the start-up cost
+
+    with logged(verbose=False):
+        verified = verify_store(str(store), deep=deep)
+    if format_name == "json":
+        click.echo(json.dumps(verified.as_json(), indent=1))
+    else:
+        show_faults(verified.faults)
+        _sum_up(verified.files, verified.bytes, verified.unrecorded)
+    if verified.faults:
+        note(f"To mend it: hta-sql repair {store}")
+        ctx.exit(1)
+
+
+def show_faults(faults: Iterable[Fault]) -> None:
+    """Print a line for each."""
+    from hta_sql.words import printable  # noqa: PLC0415
+
+    for fault in faults:
+        of = f" (run {fault.run}" + (f" rank {fault.rank})" if fault.rank is not None else ")")
+        click.echo(printable(f"{fault.file}{of if fault.run else ''}: {fault.message}"))
+
+
+def _sum_up(files: int, size: int, unrecorded: int) -> None:
+    from hta_sql.words import counted  # noqa: PLC0415
+
+    missing = f"; no checksum is recorded of {unrecorded:,}" if unrecorded else ""
+    note(f"Read {counted(files, 'file')}, {size / 1e6:,.1f} MB{missing}.")

@@ -1,0 +1,179 @@
+"""What is wrong with a file of a store, and which of its files have something wrong."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.library.files import reader_sql
+from hta_sql.machine import cpu_count
+from hta_sql.store.columns import FROM_PATH, stored_files, viewed
+from hta_sql.store.files import StoreFolder
+from hta_sql.store.manifest import KeptTable, Manifest, RankEntry
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+LINKED = (
+    *("cpu_ops", "runtime_calls", "annotations", "python_calls", "steps"),
+    *("memory_events", "gpu_ops"),
+)
+"""The tables that sql/readers/dangling_links.sql reads."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is wrong with a file."""
+
+    file: str
+    """Relative to the store."""
+    kind: str
+    """manifest, catalog, analyses, shard; missing, size, content, footer, rows, pages, origin, links."""
+    message: str
+    run: str | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the manifest says of a Parquet file."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str | None
+    run: str
+    rank: int | None
+    """None of what is of all ranks of its run."""
+
+
+def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
+    """List the files of ranks."""
+    return [
+        Expected(
+            file["path"], file["rows"], file["bytes"], file.get("sha256"), entry.run, entry.rank
+        )
+        for entry in entries
+        for file in entry.files.values()
+    ]
+
+
+def of_kept(kept: Iterable[KeptTable]) -> list[Expected]:
+    """List the files of derived tables and answers."""
+    return [
+        Expected(one.path, one.rows, one.bytes, one.sha256, one.run, None)
+        for one in kept
+        if one.path
+    ]
+
+
+def faults_of(folder: StoreFolder, files: list[Expected], *, deep: bool) -> list[Fault]:
+    """Look at files, several at once; what is found first of each is told.
+
+    Args:
+        folder: The store.
+        files: What the manifest says of them.
+        deep: Read every page of those that no checksum is recorded of.
+    """
+    sizes = folder.sizes([file.path for file in files])
+    look = partial(_look, folder, sizes, deep=deep)
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        looked = list(zip(files, pool.map(look, files), strict=True))
+    found = [found for _, found in looked if isinstance(found, Fault)]
+    strangers = _strangers([(file, run) for file, run in looked if isinstance(run, str)])
+    return [*found, *strangers]
+
+
+def _look(
+    folder: StoreFolder, sizes: Mapping[str, int], file: Expected, *, deep: bool
+) -> Fault | str | None:
+    """Look at one file; returns what is wrong, else the run that is written inside of it."""
+    fault = partial(_fault, file)
+
+    if file.path not in sizes:
+        return fault("missing", "it is gone")
+    if sizes[file.path] != file.bytes:
+        return fault("size", f"it has {sizes[file.path]:,} bytes, {file.bytes:,} were written")
+    try:
+        if file.sha256 and folder.digest(file.path) != file.sha256:
+            return fault("content", "it has another checksum than was written")
+        return _inside(folder, file, deep=deep)
+    except FileNotFoundError:
+        return fault("missing", "it is gone")
+    except OSError as error:
+        return fault("content", f"it cannot be read: {error}")
+
+
+def _fault(file: Expected, kind: str, message: str) -> Fault:
+    return Fault(file.path, kind, message, file.run, file.rank)
+
+
+def _inside(folder: StoreFolder, file: Expected, *, deep: bool) -> Fault | str | None:
+    """Compare what the end of a Parquet file says with the manifest."""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    source = folder.local / file.path if folder.local else io.BytesIO(folder.read(file.path))
+    kind, fault = "footer", partial(_fault, file)
+    try:
+        with pq.ParquetFile(source) as parquet:
+            if parquet.metadata.num_rows != file.rows:
+                rows = parquet.metadata.num_rows
+                return fault("rows", f"it has {rows:,} rows, {file.rows:,} were written")
+            kind = "pages"
+            for _ in parquet.iter_batches() if deep and not file.sha256 else ():
+                pass
+            origin = {name: values_of(parquet, name) for name in FROM_PATH}
+    except (pa.ArrowException, OSError) as error:
+        return fault(kind, f"its {kind} cannot be read: {error}")
+    if file.rank is not None and origin["rank"] not in (set(), {file.rank}):
+        return fault("origin", f"it holds rank {', '.join(map(str, origin['rank']))}")
+    return ", ".join(sorted(map(str, origin["run"]))) if file.rank is not None else None
+
+
+def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
+    """Return the least and the largest value of a column, as its statistics have them."""
+    names = parquet.schema_arrow.names
+    if column not in names:
+        return set()
+    found: set[Any] = set()
+    for group in range(parquet.num_row_groups):
+        statistics = parquet.metadata.row_group(group).column(names.index(column)).statistics
+        if statistics and statistics.has_min_max:
+            found |= {statistics.min, statistics.max}
+    return found
+
+
+def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
+    """Find files that hold another run than the others of their rank.
+
+    That it is not the run which the manifest names means nothing: a run may have been renamed.
+    """
+    inside: dict[tuple[str, int | None], Counter[str]] = {}
+    for file, run in looked:
+        inside.setdefault((file.run, file.rank), Counter())[run] += 1
+    for file, run in looked:
+        runs = inside[file.run, file.rank]
+        usual = file.run if file.run in runs else max(sorted(runs), key=runs.__getitem__)
+        if run != usual:
+            yield Fault(file.path, "origin", f"it holds run {run}", file.run, file.rank)
+
+
+def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
+    """Find links between events that lead nowhere, run by run."""
+    files = stored_files(manifest, folder)
+    for run in files.manifest.runs():
+        others = [other for other in manifest.runs() if other != run]
+        alone = stored_files(manifest.without(others), folder)
+        with viewed(alone, folder, LINKED) as con:
+            rows = con.execute(reader_sql("dangling_links")).fetchall()
+        for _, rank, table, link, count in rows:
+            paths = [e.files[table]["path"] for e in alone.manifest.entries if e.rank == rank]
+            yield Fault(
+                paths[0], "links", f"{link} names {count:,} events that are not there", run, rank
+            )

@@ -1,0 +1,24 @@
+"""Stores whose manifest says something else than an ingest wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hta_sql.store.manifest import MANIFEST
+from hta_sql.store.sealed import SEAL, file_digest, sealed
+
+
+def write_manifest(store: Path, values: dict[str, Any]) -> None:
+    """Replace a manifest, with the sizes and checksums of files as they are now, and its own."""
+    for entry in values.get("entries", ()):
+        for file in entry["files"].values():
+            path = store / file["path"]
+            if path.exists():
+                file |= {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+    (store / MANIFEST).write_bytes(sealed({k: v for k, v in values.items() if k != SEAL}))
+
+
+def write_shard_file(path: Path, values: dict[str, Any]) -> None:
+    """Replace what a shard says."""
+    path.write_bytes(sealed({k: v for k, v in values.items() if k != SEAL}))

@@ -1,0 +1,179 @@
+"""Damages a store at random, again and again: no answer is wrong after ``verify``, nothing ends in a traceback.
+
+Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. What is damaged is a bit, a block, the
+end, the place (two files swapped) or all of a Parquet file, the manifest, the catalog or a shard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import hta_sql
+from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion.repair import repair_store
+from hta_sql.store.manifest import CATALOG, MANIFEST
+from hta_sql.store.materialize import keep_answers
+from hta_sql.store.verify import verify_store
+
+WAYS = ("bit", "block", "truncation", "swap", "deletion")
+TARGETS = ("parquet", "parquet", "kept", "manifest", "catalog", "shard")
+QUESTIONS = ("temporal_breakdown", "kernel_table")
+
+Answers = dict[str, list[tuple[object, ...]]]
+
+
+def trace(rank: int, duration: float) -> dict[str, object]:
+    """Two operators, each with a call that launches a kernel."""
+    events: list[dict[str, object]] = []
+    for number in range(2):
+        at = number * 1000.0
+        shared = {"ph": "X", "pid": 1, "tid": 1, "ts": at}
+        launch = {"correlation": number + 1}
+        events += [
+            shared | {"cat": "cpu_op", "name": "aten::mm", "dur": 50.0, "args": {}},
+            shared
+            | {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 5.0, "args": launch},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 10.0}
+            | {"dur": duration, "args": launch | {"device": 0, "stream": 7}},
+        ]
+    return {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
+
+
+def make_store(folder: Path) -> Path:
+    """Two runs of two ranks, answers that are kept, and a shard that waits for its publish."""
+    for number, run in enumerate(("first", "second", "third")):
+        (folder / run).mkdir(parents=True)
+        for rank in range(2):
+            content = json.dumps(trace(rank, 100.0 + 10 * number + rank))
+            (folder / run / f"rank{rank}.json").write_text(content)
+    store = folder / "job.store"
+    for run in ("first", "second"):
+        hta_sql.ingest(folder / run, store, jobs=1).close()
+    keep_answers(store, QUESTIONS)
+    hta_sql.ingest_shard(folder / "third", store, shard=(1, 2), jobs=1)
+    hta_sql.open(store).close()
+    return store
+
+
+def answers(store: Path) -> Answers:
+    """Ask for each run what it was, by analyses whose answers are kept and by the tables."""
+    found: Answers = {}
+    with hta_sql.open(store, threads=1) as opened:
+        queries = [f"FROM {name}" for name in QUESTIONS]
+        queries += ["SELECT run, rank, name, ts, dur, launch_id, op_id FROM gpu_ops"]
+        for query in queries:
+            result = opened.sql(query)
+            at = result.columns.index("run")
+            for row in sorted(result.rows(), key=repr):
+                found.setdefault(f"{row[at]}", []).append((query, *row))
+        for run in opened.runs():
+            found.setdefault(run, [])
+    return found
+
+
+def files_of(store: Path, target: str) -> list[Path]:
+    """List what may be damaged."""
+    if target in ("manifest", "catalog"):
+        return [store / (MANIFEST if target == "manifest" else CATALOG)]
+    if target == "shard":
+        shard = next(store.glob("shards/*.json"))
+        named = [
+            f["path"] for e in json.loads(shard.read_text())["entries"] for f in e["files"].values()
+        ]
+        return [shard, shard, *sorted(store / name for name in named)]
+    values = json.loads((store / MANIFEST).read_text())
+    if target == "kept":
+        return sorted(store / one["path"] for one in values["kept"] if one["path"])
+    return sorted(
+        store / file["path"] for entry in values["entries"] for file in entry["files"].values()
+    )
+
+
+def damage(chance: random.Random, store: Path, way: str, target: str) -> str:
+    """Damage a file; returns which, and how."""
+    files = files_of(store, target)
+    path = chance.choice(files)
+    content = bytearray(path.read_bytes())
+    at = chance.randrange(len(content))
+    other = chance.choice(files)
+    if way == "bit":
+        content[at] ^= 1 << chance.randrange(8)
+    elif way == "block":
+        size = chance.choice((64, 512, 4096))
+        content[at : at + size] = bytes(len(content[at : at + size]))
+    elif way == "truncation":
+        content = content[:at]
+    elif way == "swap":
+        content = bytearray(other.read_bytes())
+    path.unlink()  # catalogs that are open, and links to it, stay as they are
+    if way != "deletion":
+        path.write_bytes(content)
+    return f"{way} of {path.relative_to(store)} at {at:,}"
+
+
+def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = False) -> str:
+    """Verify and repair a damaged store, and ask it; returns how it went.
+
+    Raises:
+        AssertionError: An answer is wrong, or it cannot be mended.
+    """
+    faults = verify_store(store).faults
+    if not faults:
+        assert answers(store) == whole, "an answer is wrong and nothing was found"
+        return "no harm"
+    with suppress(HtaSqlError):  # a message, and no traceback
+        _ = quick or answers(store)
+    done = repair_store(store)
+    lost = {run for run, _ in done.aside}
+    assert not (has_sources and lost), done.aside
+    assert quick or not verify_store(store).faults, "it was not mended"
+    assert answers(store) == {run: rows for run, rows in whole.items() if run not in lost}
+    return "set aside" if lost else "mended"
+
+
+def restore(store: Path, backup: Path) -> None:
+    """Put the store back as it was: links to what never changes, a copy of what does."""
+    shutil.rmtree(store, ignore_errors=True)
+    shutil.copytree(backup, store, copy_function=os.link)
+
+
+def rounds(folder: Path, count: int, seed: int) -> Counter[str]:
+    """Damage and mend; returns how often each way went how."""
+    store, backup = make_store(folder), folder / "backup"
+    whole = answers(store)
+    assert not verify_store(store, deep=True).faults
+    shutil.copytree(store, backup)
+    told: Counter[str] = Counter()
+    for number in range(count):
+        chance = random.Random(seed + number)
+        restore(store, backup)
+        way, target = chance.choice(WAYS), chance.choice(TARGETS)
+        has_sources = chance.random() < 0.5
+        hidden = folder / "hidden"
+        if not has_sources:
+            hidden.mkdir(exist_ok=True)
+            for run in ("first", "second"):
+                (folder / run).rename(hidden / run)
+        what = "no damage"
+        try:
+            what = damage(chance, store, way, target)
+            told[f"{target}: {survives(store, whole, has_sources=has_sources)}"] += 1
+        except Exception as error:
+            raise AssertionError(f"seed {seed + number}: {what}") from error
+        finally:
+            if not has_sources:
+                for run in ("first", "second"):
+                    (hidden / run).rename(folder / run)
+    return told
+
+
+if __name__ == "__main__":
+    found = rounds(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    sys.stdout.write("".join(f"{count:6,} {how}\n" for how, count in sorted(found.items())))

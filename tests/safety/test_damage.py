@@ -1,0 +1,302 @@
+"""Files of a store that are not what was written: noticed, told with the command that mends, and mended."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.ingestion.repair import repair_store
+from hta_sql.store.catalog import build_catalog
+from hta_sql.store.manifest import CATALOG, MANIFEST, read_manifest
+from hta_sql.store.verify import verify_store
+from tests.manifests import write_manifest
+from tests.safety import damages
+from tests.safety.damages import Answers, answers, damage, make_store, restore, survives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Cli
+
+OLD = Path(__file__).parent.parent / "stores" / "0.1.0"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]:
+    """A store, a copy to put back, and what it answers."""
+    folder = tmp_path_factory.mktemp("damaged")
+    store = make_store(folder)
+    whole = answers(store)
+    shutil.copytree(store, folder / "backup")
+    return store, folder / "backup", whole
+
+
+@pytest.fixture
+def store(made: tuple[Path, Path, Answers]) -> Iterator[Path]:
+    """Runs ``first`` and ``second``, each of ranks 0 and 1, as they were ingested."""
+    restore(made[0], made[1])
+    yield made[0]
+    restore(made[0], made[1])
+
+
+def file_of(store: Path, run: str, rank: int, table: str = "gpu_ops") -> Path:
+    """The Parquet file of a rank."""
+    (entry,) = (e for e in read_manifest(store).entries if (e.run, e.rank) == (run, rank))
+    return Path(store, entry.files[table]["path"])
+
+
+def changed(path: Path, content: bytes) -> None:
+    """Replace a file, not what is linked to it."""
+    path.unlink()
+    path.write_bytes(content)
+
+
+def flipped(path: Path, at: int) -> None:
+    """Flip the lowest bit of a byte."""
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    changed(path, bytes(content))
+
+
+def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
+    """Nothing is found, nothing is changed, exit code 0."""
+    before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
+    done = cli("verify", store, "--deep", "--format", "json")
+    told = json.loads(done.out)
+    assert (done.code, told["is_sound"], told["faults"], told["unrecorded"]) == (0, True, [], 0)
+    assert told["files"] > 20
+    assert before == {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
+
+
+def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path, Answers]) -> None:
+    """It is found, and the rank is read again from its trace: all answers are as before."""
+    flipped(file_of(store, "first", 1), 400)
+    done = cli("verify", store)
+    assert done.code == 1
+    assert "(run first rank 1): it has another checksum than was written" in done.out
+    assert f"hta-sql repair {store}" in done.err
+    done = cli("repair", store)
+    assert (done.code, "Read again: run first rank 1." in done.err) == (0, True)
+    assert answers(store) == made[2]
+    assert cli("verify", store).code == 0
+
+
+def test_a_flipped_bit_in_the_manifest(
+    store: Path, cli: Cli, made: tuple[Path, Path, Answers]
+) -> None:
+    """Nothing is answered from it; it comes back from the catalog."""
+    text = (store / MANIFEST).read_bytes()
+    flipped(store / MANIFEST, text.rindex(b'"event_count": ') + len(b'"event_count": '))
+    done = cli("sql", store, "FROM runs")
+    assert (done.code, done.out) == (1, "")
+    assert "is damaged: it has another checksum than was written" in done.err
+    assert f"hta-sql repair {store}" in done.err
+    assert cli("verify", store).code == 1
+    assert cli("repair", store).code == 0
+    assert answers(store) == made[2]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 200_000])
+def test_a_manifest_that_is_no_json(store: Path, content: bytes) -> None:
+    """Likewise, whatever stands there."""
+    changed(store / MANIFEST, content)
+    with pytest.raises(hta_sql.StoreDamagedError, match=r"hta-sql repair"):
+        hta_sql.open(store)
+
+
+def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) -> None:
+    """The catalog has a copy; without a catalog there is no store."""
+    (store / MANIFEST).unlink()
+    with pytest.raises(hta_sql.StoreNotFoundError, match=r"hta-sql repair"):
+        hta_sql.open(store)
+    assert [fault.kind for fault in verify_store(store).faults] == ["manifest"]
+    repair_store(store)
+    assert answers(store) == made[2]
+    (store / MANIFEST).unlink()
+    (store / CATALOG).unlink()
+    with pytest.raises(hta_sql.StoreNotFoundError):
+        verify_store(store)
+    with pytest.raises(hta_sql.StoreNotFoundError):
+        repair_store(store)
+
+
+def test_a_file_over_that_of_another_rank(store: Path) -> None:
+    """Also where it has the very size: the checksum tells."""
+    changed(file_of(store, "first", 1), file_of(store, "first", 0).read_bytes())
+    (fault,) = verify_store(store).faults
+    assert (fault.run, fault.rank) == ("first", 1)
+    assert fault.kind in ("content", "size")
+
+
+def test_another_size_is_noticed_when_it_is_opened(
+    store: Path, caplog: pytest.LogCaptureFixture, made: tuple[Path, Path, Answers]
+) -> None:
+    """A whole Parquet file, which the engine reads without a word: its run is left out."""
+    longer = Path(f"{file_of(store, 'second', 1)}")
+    changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
+    with hta_sql.open(store) as opened:
+        assert opened.sql("SELECT DISTINCT run FROM ranks").rows() == [("first",)]
+    assert "left out runs whose Parquet is missing or broken" in caplog.text
+    assert f"hta-sql repair {store}" in caplog.text
+    assert answers(store) == {"first": made[2]["first"]}
+
+
+def test_an_answer_that_is_kept_in_a_file_of_another_size(
+    store: Path, made: tuple[Path, Path, Answers]
+) -> None:
+    """It is computed again."""
+    first, second = (
+        store / one.path
+        for one in read_manifest(store).kept
+        if one.path and one.run == "first" and one.table in damages.QUESTIONS
+    )
+    changed(first, second.read_bytes())
+    assert answers(store) == made[2]
+
+
+@pytest.mark.parametrize("what", ["gone", "cut off"])
+def test_an_ingest_reads_again_what_is_not_there(
+    store: Path, what: str, made: tuple[Path, Path, Answers]
+) -> None:
+    """All of it, or a part: such a rank is not unchanged."""
+    path = file_of(store, "first", 1)
+    content = path.read_bytes()
+    path.unlink()
+    if what == "cut off":
+        path.write_bytes(content[:-100])
+    with hta_sql.ingest(store.parent / "first", store, jobs=1) as opened:
+        assert opened.ingested
+        assert [entry.rank for entry in opened.ingested.unchanged] == [0]
+        assert [entry.rank for entry in opened.ingested.results] == [1]
+    assert answers(store) == made[2]
+
+
+def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
+    """Where a block of it turns out to be damaged when it is asked, and what builds it anew."""
+    with hta_sql.open(store) as opened:
+
+        def stumbles(_: duckdb.DuckDBPyConnection) -> None:
+            raise duckdb.Error("Corrupt database file: computed checksum 1 does not match 2")
+
+        with pytest.raises(hta_sql.StoreDamagedError, match=rf"hta-sql catalog {store}"):
+            opened._connection.ask(stumbles)
+    blocks = bytearray((store / CATALOG).read_bytes())
+    blocks[len(blocks) // 4 :] = bytes(len(blocks[len(blocks) // 4 :]))
+    changed(store / CATALOG, bytes(blocks))
+    assert [fault.kind for fault in verify_store(store).faults] == ["catalog"]
+    assert cli("catalog", store).code == 0
+    assert verify_store(store).faults == []
+
+
+def test_a_catalog_that_says_something_else(store: Path) -> None:
+    """A view over other rows, in a file that is whole: only what it says tells."""
+    with duckdb.connect(str(store / CATALOG)) as con:
+        con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
+    (fault,) = verify_store(store).faults
+    assert (fault.kind, fault.message) == ("catalog", "it says something else than the manifest")
+
+
+def test_what_cannot_be_read_again_is_set_aside(
+    store: Path, cli: Cli, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other runs answer; an ingest of the trace, when it is back, brings all of the run back."""
+    flipped(file_of(store, "first", 1), 400)
+    trace, hidden = store.parent / "first" / "rank1.json", store.parent / "hidden.json"
+    trace.rename(hidden)
+    try:
+        done = cli("repair", store)
+        assert done.code == 1
+        assert "run first is set aside: rank 1 is damaged, and its trace is not there" in done.err
+        assert answers(store) == {"second": made[2]["second"]}
+        assert "left out runs" in caplog.text
+        assert verify_store(store).faults == []
+        assert cli("repair", store).code == 1
+    finally:
+        hidden.rename(trace)
+    with hta_sql.ingest(trace.parent, store, jobs=1) as opened:
+        assert opened.ingested
+        assert [entry.rank for entry in opened.ingested.results] == [1]
+    assert answers(store) == made[2]
+    assert read_manifest(store).aside == []
+
+
+def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
+    """What it holds now is not what was stored: whoever wants that ingests it."""
+    flipped(file_of(store, "first", 0), 400)
+    trace = store.parent / "first" / "rank0.json"
+    content = trace.read_text()
+    trace.write_text(content.replace("gemm", "other"))
+    try:
+        done = repair_store(store)
+        assert list(done.aside) == [("first", 0)]
+        assert "has changed" in done.aside["first", 0]
+        hta_sql.open(store).close()
+        hta_sql.store.edits.remove_runs(store, "first")
+        assert answers(store).keys() == {"second"}
+    finally:
+        trace.write_text(content)
+
+
+@pytest.mark.slow
+def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is left out with a warning, set aside by a repair, and read again by its job."""
+    (shard,) = store.glob("shards/*.json")
+    flipped(shard, shard.read_bytes().index(b'"event_count": ') + 15)
+    hta_sql.ingest(store.parent / "first", store, jobs=1, force=True).close()
+    assert f"hta-sql repair {store}" in caplog.text
+    assert [fault.kind for fault in verify_store(store).faults] == ["shard"]
+    repair_store(store)
+    assert verify_store(store).faults == []
+    for number in (1, 2):
+        hta_sql.ingest_shard(store.parent / "third", store, shard=(number, 2), jobs=1)
+    hta_sql.publish(store, expect=2).close()
+    assert "third" in answers(store)
+
+
+def test_links_that_lead_nowhere(store: Path) -> None:
+    """Only a deep look finds them where no checksum tells."""
+    path = file_of(store, "first", 0)
+    with duckdb.connect() as con:
+        rows = con.read_parquet(str(path), hive_partitioning=False)
+        rows.project("* REPLACE (launch_id + 100 AS launch_id)").write_parquet(f"{path}.new")
+    changed(path, Path(f"{path}.new").read_bytes())
+    write_manifest(store, json.loads((store / MANIFEST).read_text()))
+    build_catalog(store)
+    assert verify_store(store).faults == []
+    (fault,) = verify_store(store, deep=True).faults
+    assert fault.message == "launch_id names 2 events that are not there"
+
+
+def test_a_store_of_an_older_version(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of what has no checksum that is told, and is no fault; sizes, rows and ranks are compared."""
+    shutil.copytree(OLD, tmp_path / "old.store")
+    with caplog.at_level(logging.WARNING), hta_sql.open(tmp_path / "old.store") as opened:
+        assert opened.run("temporal_breakdown").rows()
+    verified = verify_store(tmp_path / "old.store", deep=True)
+    assert (verified.faults, verified.unrecorded) == ([], verified.files)
+    path = file_of(tmp_path / "old.store", "job", 0, "cpu_ops")
+    changed(path, path.read_bytes()[:-1])
+    assert [fault.kind for fault in verify_store(tmp_path / "old.store").faults] == ["size"]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers]) -> None:
+    """What ``verify`` passes answers rightly; all else is mended, or set aside, or says what to do."""
+    chance = random.Random(seed)
+    what = damage(chance, store, damages.WAYS[seed % 5], damages.TARGETS[seed % 6])
+    assert survives(store, made[2], has_sources=True, quick=True), what
+
+
+@pytest.mark.slow
+def test_a_thousand_random_damages(tmp_path: Path) -> None:
+    """The same with traces that are there or not."""
+    told = damages.rounds(tmp_path, 1000, 0)
+    assert sum(told.values()) == 1000
