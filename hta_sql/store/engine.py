@@ -11,7 +11,7 @@ import ctypes
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
@@ -46,6 +46,10 @@ def scratch(file: Path | None = None, options: str = "") -> Iterator[duckdb.Duck
             try:
                 con.execute(sqltext.use(name))
                 yield con
+            except BaseException:
+                with suppress(duckdb.Error):  # there was no transaction
+                    con.execute("ROLLBACK")
+                raise
             finally:
                 con.execute(home)
                 con.execute(sqltext.detach(name))
