@@ -15,6 +15,7 @@ import pytest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DRIVER = "chromedriver"
 OPENS_WITHIN_S = 60
+DRAWN = "return document.documentElement.dataset.ready === 'yes'"
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -39,17 +40,26 @@ class Browser:
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self._driver.get(page.as_uri())
-        self.wait("return document.documentElement.dataset.ready === 'yes'")
+        self.wait()
 
-    def wait(self, script: str) -> None:
-        """Wait until a script returns something."""
+    def wait(self, script: str = DRAWN) -> None:
+        """Wait until a script returns something; default: until everything is drawn that is seen."""
         from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
 
-        WebDriverWait(self._driver, OPENS_WITHIN_S).until(lambda _: self.ask(script))
+        waiting = WebDriverWait(self._driver, OPENS_WITHIN_S, poll_frequency=0.05)
+        waiting.until(lambda _: self.ask(script))
 
     def visit(self, url: str) -> None:
         """Open a page of a server."""
         self._driver.get(url)
+
+    def go(self, place: str) -> None:
+        """Follow a link inside of the page: ``#stragglers``."""
+        if self.ask("return location.hash") != place:
+            self.ask(
+                "document.documentElement.dataset.ready = 'no'; location.hash = arguments[0]", place
+            )
+        self.wait()
 
     def ask(self, script: str, *arguments: Any) -> Any:
         """Run a script in the page."""

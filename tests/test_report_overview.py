@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import hta_sql
-from hta_sql.report.overview import overview_markup
+from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.report.overview import overview_markup, shares
 from hta_sql.report.sections import first_answers
+from hta_sql.report.tiles import figures_markup, job_text
 
 TRACES = Path(__file__).parent / "traces"
 
@@ -42,4 +45,39 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 def test_who_is_late_stands_in_a_sentence(store: hta_sql.TraceStore, run: str, words: str) -> None:
     """Also that nobody is, or that nothing can be said."""
     scope = {"runs": [run]}
-    assert words in overview_markup(first_answers(store, scope), scope)
+    assert words in overview_markup(first_answers(store, scope), set())
+
+
+def test_what_ran_stands_in_a_line(store: hta_sql.TraceStore) -> None:
+    """What no trace says is left out; nothing is zero for want of knowing."""
+    told = job_text(first_answers(store, {"runs": ["alone"]}), ["alone"])
+    assert told == "1 rank on 1 × devices · no profiler steps · 6 events, none lost"  # noqa: RUF001
+
+
+def test_runs_stand_side_by_side(store: hta_sql.TraceStore) -> None:
+    """A column of figures for each run, and the bars of their steps on one scale."""
+    markup = overview_markup(first_answers(store, {}), set())
+    for run in JOBS:
+        assert f'<th scope="col">{run}</th>' in markup
+        assert f'<div data-run="{run}">' in markup
+
+
+@pytest.mark.parametrize(
+    "parts", [(1, 1, 1, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 7), (1, 2, 3, 4, 5, 6, 8)]
+)
+def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
+    """Rounded to tenths, none of them by more than a tenth."""
+    whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
+    told = shares(whole)
+    assert round(sum(told.values()), 6) == 100
+    assert all(abs(told[name] - 100 * whole[name] / whole["step_ns"]) <= 0.1 for name in told)
+
+
+def test_a_program_can_read_the_figures(store: hta_sql.TraceStore) -> None:
+    """The JSON of the first screen holds the exact rows that its marks are made of."""
+    text = figures_markup(first_answers(store, {"runs": ["late"]}))
+    held = json.loads(text.partition(">")[2].rpartition("</")[0])
+    rows = [dict(zip(held["steps"]["columns"], row, strict=True)) for row in held["steps"]["rows"]]
+    assert all(row["step_ns"] == sum(row[name] for name in STEP_PARTS) for row in rows)
+    assert {row["rank"] for row in rows} == {0, 1}
+    assert held["stragglers"][0]["rank"] == 1

@@ -86,5 +86,5 @@ def page_of(chart: alt.TopLevelMixin, title: str = "Chart") -> str:
 
 def _page(spec: dict[str, Any], title: str) -> str:
     page = Page(title)
-    page.add(chart_place("chart", spec))
+    page.add(f"<main>{chart_place('chart', spec)}</main>")
     return page.text()

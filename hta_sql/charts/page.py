@@ -64,9 +64,7 @@ class Page:
                 f"<style>{_asset('page.css')}</style>",
                 "</head>",
                 "<body>",
-                "<main>",
                 *self._pieces,
-                "</main>",
                 *(f"<script>{script}</script>" for script in scripts),
                 "</body>",
                 "</html>",
@@ -75,10 +73,10 @@ class Page:
         )
 
 
-def chart_place(key: str, spec: dict[str, Any]) -> str:
-    """Write the place of a chart and its data; ``page.js`` draws it there."""
+def chart_place(key: str, spec: dict[str, Any], label: str = "") -> str:
+    """Write the place of a chart and its data, and what it says in words; ``page.js`` draws it there."""
     return (
-        f'<div class="chart" data-chart="{html.escape(key)}" role="img"></div>'
+        f'<div class="chart" data-chart="{html.escape(key)}" data-label="{html.escape(label)}"></div>'
         f'<script type="application/json" id="{html.escape(key)}">'
         f"{script_json(_packed(spec))}</script>"
     )

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hta_sql._version import __version__
 from hta_sql.charts.page import Page
 from hta_sql.report.advice import advice_markup
 from hta_sql.report.contents import Topic, topics
-from hta_sql.report.headlines import costs_markup, findings_markup, scope_markup
+from hta_sql.report.headlines import costs_markup, findings_markup
 from hta_sql.report.overview import overview_markup
-from hta_sql.report.sections import first_answers, section_markup
+from hta_sql.report.sections import first_answers, not_shown, written
+from hta_sql.report.tiles import figures_markup
 from hta_sql.traces.writing import replacing
 from hta_sql.words import printable
 
 if TYPE_CHECKING:
+    from hta_sql.report.sections import Answers, Written
     from hta_sql.store.trace_store import TraceStore
 
     Progress = Callable[[str, int, int], None]
@@ -64,30 +66,66 @@ def write_report(
     scope["ranks"] = list(ranks) if ranks else None
     given = {key: value for key, value in scope.items() if value is not None}
     contents = topics(store.library)
-    names = [section.name for topic in contents for section in topic.sections]
-    total = len(names) + 1
+    total = sum(len(topic.sections) for topic in contents) + 1
     report = progress or _silent
 
     report("the first screen", 0, total)
     answers = first_answers(store, given)
-    heading = title or _default_title(given.get("runs") or store.runs())
-    page = Page(f"{heading}: GPU performance")
-    page.add(f"<h1>{html.escape(printable(heading))}</h1>")
-    page.add(scope_markup(answers))
-    page.add(_navigation(contents))
-    page.add(overview_markup(answers, given))
-    page.add(advice_markup(answers, given, {*names, "findings", "top_costs"}, rows))
-    page.add(costs_markup(answers, given, rows))
-    page.add(findings_markup(answers, given))
+    sections: dict[str, list[Written]] = {}
     done = 1
     for topic in contents:
-        page.add(f'<h2 id="topic-{topic.key}">{html.escape(topic.title)}</h2>')
         for section in topic.sections:
             report(section.name, done, total)
-            page.add(section_markup(store, section, given, rows, answers))
+            sections.setdefault(topic.key, []).append(written(store, section, given, rows, answers))
             done += 1
-    page.add(f'<p class="quiet">Written by hta-sql {html.escape(__version__)}. {_HOW_TO_USE}</p>')
+    heading = title or _default_title(given.get("runs") or store.runs())
+    page = Page(f"{heading}: GPU performance")
+    panels = _panels(contents, sections, answers, given, rows)
+    page.add(_navigation(heading, panels))
+    page.add("<main>")
+    page.add('<form class="pick" hidden></form>')
+    for panel in panels:
+        page.add(f'<div class="panel">{panel.markup}</div>')
+    page.add(
+        f'<p class="quiet foot">Written by hta-sql {html.escape(__version__)}. {_HOW_TO_USE}</p>'
+    )
+    page.add(f"</main>{figures_markup(answers)}")
     return _written(page.text(), Path(path))
+
+
+class Panel(NamedTuple):
+    """What the side bar leads to: the id of its first element, its name there, and its content."""
+
+    key: str
+    name: str
+    markup: str
+
+
+def _panels(
+    contents: list[Topic],
+    sections: Mapping[str, list[Written]],
+    answers: Answers,
+    scope: Mapping[str, Any],
+    rows: int,
+) -> list[Panel]:
+    """Put sections into panels, in the order of the side bar; what has nothing to show into one list."""
+    shown = {one.section.name for some in sections.values() for one in some if one.markup}
+    left = [one for some in sections.values() for one in some if not one.markup]
+    panels = [
+        Panel("overview", "Overview", overview_markup(answers, shown)),
+        Panel("advice", "What to do", advice_markup(answers, scope, shown, rows)),
+        Panel("costs", "What costs most", costs_markup(answers, scope, rows)),
+    ]
+    for topic in contents:
+        markup = "".join(one.markup for one in sections[topic.key])
+        if markup:
+            key = f"topic-{topic.key}"
+            head = f'<h2 id="{key}">{html.escape(topic.title)}</h2>'
+            panels.append(Panel(key, topic.title, head + markup))
+    panels.append(Panel("findings", "What limits these numbers", findings_markup(answers, scope)))
+    if left:
+        panels.append(Panel("not-shown", f"Not shown ({len(left)})", not_shown(left)))
+    return panels
 
 
 _HOW_TO_USE = (
@@ -102,16 +140,9 @@ def _default_title(runs: list[str]) -> str:
     return shown + (f" and {len(runs) - 3} more runs" if len(runs) > 3 else "")
 
 
-def _navigation(contents: list[Topic]) -> str:
-    links = [
-        ("overview", "Where a step goes"),
-        ("advice", "What to do"),
-        ("costs", "What costs most"),
-        ("findings", "What limits these numbers"),
-    ]
-    links += [(f"topic-{topic.key}", topic.title) for topic in contents]
-    items = "".join(f'<li><a href="#{key}">{html.escape(text)}</a></li>' for key, text in links)
-    return f"<nav><ul>{items}</ul></nav>"
+def _navigation(heading: str, panels: list[Panel]) -> str:
+    items = "".join(f'<a href="#{one.key}">{html.escape(one.name)}</a>' for one in panels)
+    return f'<nav aria-label="Topics"><h1>{html.escape(printable(heading))}</h1>{items}</nav>'
 
 
 def _written(text: str, path: Path) -> Path:

@@ -19,8 +19,22 @@ if TYPE_CHECKING:
 CARDS = 6
 """So many rules have a card; the table has all."""
 
+FIRST = 3
+"""So many stand on the first screen."""
+
 RUNS = 6
 SUBJECT_CHARACTERS = 80
+
+
+def first_cards(answers: Answers, run: str, sections: set[str]) -> str:
+    """Write the cards of the first screen: what saves most of a run."""
+    worst = [row for row in answers["advice"].records() if row["is_worst"] and row["run"] == run]
+    if not worst:
+        return ""
+    cards = "".join(_card(row, sections, first=True) for row in worst[:FIRST])
+    left = len(worst) - FIRST
+    more = f' <a href="#advice">{left} more</a>' if left > 0 else ""
+    return f'<h3>What to do{more}</h3><div class="advice">{cards}</div>'
 
 
 def advice_markup(answers: Answers, scope: Mapping[str, Any], sections: set[str], rows: int) -> str:
@@ -59,23 +73,33 @@ def advice_markup(answers: Answers, scope: Mapping[str, Any], sections: set[str]
     return "\n".join(parts)
 
 
-def _card(row: dict[str, Any], sections: set[str]) -> str:
+def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> str:
     saved = row["step_saved_ns"]
-    ceiling = (
-        f'<span class="ceiling" title="of the steps">≤ {duration_text(saved)} a step, {row["ceiling_pct"]:.1f} %</span>'
-        if saved is not None
-        else ""
-    )
+    look = row["next_analysis"]
+    identity = f"advice-{html.escape(row['finding_id'])}"
+    link = f'<a href="#{html.escape(look)}">Look closer</a>' if look in sections else ""
+    ceiling = ""
+    if saved is not None:
+        rest = "" if first else f" a step, {row['ceiling_pct']:.1f} %"
+        ceiling = (
+            f'<span class="ceiling" title="a step, at most">≤ {duration_text(saved)}{rest}</span>'
+        )
+    head = f"{ceiling}<b>{html.escape(row['title'])}</b><p>{html.escape(printable(row['message']))}"
+    if first:
+        return (
+            f'<div class="{row["severity"]}">{head}</p>'
+            f'<p><a href="#{identity}">Evidence</a> {link}</p></div>'
+        )
     subject = ""
     if row["subject"]:
         name = printable(cut_middle(row["subject"], SUBJECT_CHARACTERS))
         subject = f" Most: <code>{html.escape(name)}</code>."
     ranks = f"{row['rank_count']} ranks, most on rank" if row["rank_count"] > 1 else "Rank"
     where = f"{ranks} {row['rank']}; confidence {row['confidence']}."
-    look = row["next_analysis"]
-    link = f' <a href="#{html.escape(look)}">Look closer</a>' if look in sections else ""
+    evidence = html.escape(printable(row["evidence_sql"] or ""))
     return (
-        f'<div class="{row["severity"]}">{ceiling}<b>{html.escape(row["title"])}</b>'
-        f"<p>{html.escape(printable(row['message']))}{subject}</p><p>{html.escape(row['remedy'])}</p>"
-        f'<p class="quiet">{html.escape(where)}{link}</p></div>'
+        f'<div class="{row["severity"]}" id="{identity}">{head}{subject}</p>'
+        f'<p>{html.escape(row["remedy"])}</p><p class="quiet">{html.escape(where)} {link}</p>'
+        f"<details><summary>Evidence</summary><div><pre>{evidence}</pre>"
+        '<button type="button" class="copy">Copy</button></div></details></div>'
     )

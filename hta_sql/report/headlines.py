@@ -49,27 +49,6 @@ _COLOURS = {
 }
 
 
-def scope_markup(answers: Answers) -> str:
-    """Say what the report is about: runs, ranks, events."""
-    health = answers["rank_health"].records()
-    runs = {row["run"] for row in health}
-    facts = [
-        f"{len(runs):,} run{'s' if len(runs) != 1 else ''}",
-        f"{len(health):,} rank{'s' if len(health) != 1 else ''}",
-        f"{sum(row['event_count'] for row in health):,} events",
-        f"{sum(row['gpu_op_count'] for row in health):,} GPU operations",
-    ]
-    steps = max((row["step_count"] for row in health), default=0)
-    if steps:
-        facts.append(f"{steps:,} profiler step{'s' if steps != 1 else ''}")
-    last = (
-        " The last profiler step is left out: profilers stop in the middle of it."
-        if steps > 1
-        else ""
-    )
-    return f'<p class="quiet">{", ".join(facts)}.{last}</p>'
-
-
 def costs_markup(answers: Answers, scope: Mapping[str, Any], rows: int) -> str:
     """Rank what GPU time goes to, as statements with numbers."""
     analysis = load_library().find("top_costs")

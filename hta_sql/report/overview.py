@@ -1,119 +1,175 @@
-"""The first screen: where a step goes, who is late, and the step of each rank."""
+"""The first screen: what the job is, where a step goes, who is late, and the step of each rank."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.charts.style import DARK, duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
-from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
-from hta_sql.words import counted, printable
+from hta_sql.report.advice import first_cards
+from hta_sql.report.sections import missing, no_rows
+from hta_sql.report.tiles import job_text, tiles_markup
+from hta_sql.words import cut_middle, printable
 
 if TYPE_CHECKING:
     from hta_sql.report.sections import Answers
 
 RUNS = 6
-"""So many runs have a first screen of their own."""
+"""So many runs have a bar on the first screen."""
 
-RANKS = 16
-"""So many ranks have a bar; of more, those that are late and those whose steps differ most."""
+RANKS = 8
+"""So many ranks have a bar; of more, those that are late and those whose waits differ most."""
 
-LABELLED_SHARE = 0.08
-"""Parts as wide as this have room for their time."""
+LETTERS = 140
+"""So many characters have room in the bar of a step."""
 
 Row = dict[str, Any]
 
 
-def overview_markup(answers: Answers, scope: Mapping[str, Any]) -> str:
-    """Write the first screen of each run."""
-    steps, late = (load_library().find(name) for name in ("step_accounting", "stragglers"))
+def overview_markup(answers: Answers, sections: set[str]) -> str:
+    """Write the first screen: one run as a whole, several beside each other.
+
+    Args:
+        answers: Those of the first screen.
+        sections: Analyses that have a section on the page, which it can lead to.
+    """
     accounted = answers["step_accounting"].records()
-    told = answers["stragglers"].records()
+    runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
     parts = ['<section id="overview">']
-    if not accounted:
-        parts.append(missing(no_rows(steps)))
-    runs = [(run, list(rows)) for run, rows in groupby(accounted, key=lambda row: row["run"])]
-    for run, rows in runs[:RUNS]:
-        of_run = [row for row in told if row["run"] == run]
-        parts += _of_run(rows, of_run, name=run if len(runs) > 1 else "")
-    parts += [sql_markup(a, parameters_of(a, scope)) for a in (steps, late)]
+    if not runs:
+        parts.append(missing(no_rows(load_library().find("step_accounting"))))
+    told = answers["stragglers"].records()
+    shown = dict(list(runs.items())[:RUNS])
+    parts.append(f'<h2 class="lead">{html.escape(printable(_lead(shown)))}</h2>' if shown else "")
+    parts.append(f'<p class="quiet">{html.escape(printable(job_text(answers, [*shown])))}</p>')
+    parts.append(tiles_markup(answers, shown))
+    longest = max((_mean(rows)["step_ns"] for rows in shown.values()), default=0)
+    sides = [
+        "".join(_of_run(rows, [row for row in told if row["run"] == run], longest, len(shown)))
+        + first_cards(answers, run, sections)
+        for run, rows in shown.items()
+    ]
+    parts += sides if len(sides) == 1 else ['<div class="sides">', *_columns(sides), "</div>"]
+    if len(runs) > len(shown):
+        parts.append(f'<p class="quiet">The first {len(shown)} of {len(runs)} runs.</p>')
     return "\n".join([*parts, "</section>"])
 
 
-def _of_run(rows: list[Row], told: list[Row], *, name: str) -> Iterator[str]:
+def _columns(sides: list[str]) -> list[str]:
+    return [f"<div>{side}</div>" for side in sides]
+
+
+def _lead(runs: Mapping[str, list[Row]]) -> str:
+    """Say in a sentence how long a step takes, and how much of it computes."""
+    several = len(runs) > 1
+    told = []
+    for run, rows in runs.items():
+        whole = _mean(rows)
+        step = whole["step_ns"]
+        what = "A step takes" if any(row["step"] is not None for row in rows) else "It takes"
+        what = f"{cut_middle(run, 40)}:" if several else what
+        share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
+        told.append(f"{what} {duration_text(step)}{'' if several else share}")
+    return f"A step of {', of '.join(told)}" if several else told[0].replace("%", " %")
+
+
+def _of_run(rows: list[Row], told: list[Row], longest: float, runs: int) -> Iterator[str]:
     whole = _mean(rows)
-    step = whole["step_ns"]
-    named = f"{html.escape(printable(name))}: a" if name else "A"
-    share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
-    yield f"<h2>{named} step takes {duration_text(step)}{share}</h2>"
-    yield _bar(whole, step, labelled=True)
-    yield _key(whole)
+    run = html.escape(printable(rows[0]["run"]))
+    yield f"<h3>Where a step {f'of {run} ' if runs > 1 else ''}goes</h3>"
+    room = LETTERS // min(runs, 2)
+    yield f'<div data-run="{run}">{_bar(whole, longest, room)}{_key(whole)}</div>'
+    unmatched = sum(row["exposed_unmatched_ns"] or 0 for row in rows) / len(rows)
+    if whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000:
+        yield (
+            f'<p class="quiet">Of the transfer, {duration_text(unmatched)} a step are in collectives '
+            "without a match: it is not known whether they wait.</p>"
+        )
     yield from _sentences(told)
-    yield _ranks(rows, told)
+    if runs == 1:
+        yield _ranks(rows, told)
 
 
 def _mean(rows: Iterable[Row]) -> dict[str, float]:
     """Average the steps; the parts still add up to the step."""
     listed = list(rows)
-    names = ["step_ns", *(part for part in STEP_PARTS if part in listed[0])]
-    return {name: sum(row[name] or 0 for row in listed) / len(listed) for name in names}
+    return {
+        name: sum(row[name] for row in listed) / len(listed) for name in ("step_ns", *STEP_PARTS)
+    }
 
 
-def _bar(means: Mapping[str, float], longest: float, *, labelled: bool = False) -> str:
-    """Write the parts side by side, as wide as they take of the longest step."""
+def shares(means: Mapping[str, float]) -> dict[str, float]:
+    """Round the parts of a step to tenths of a percent that add up to 100."""
+    step = means["step_ns"]
+    if not step:
+        return {}
+    tenths = {name: 1000 * means[name] / step for name in STEP_PARTS}
+    rounded = {name: math.floor(value) for name, value in tenths.items()}
+    left = 1000 - sum(rounded.values())
+    for name in sorted(tenths, key=lambda name: rounded[name] - tenths[name])[:left]:
+        rounded[name] += 1
+    return {name: value / 10 for name, value in rounded.items()}
+
+
+def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> str:
+    """Write the parts side by side, as wide as they take of the longest step.
+
+    All of them are there, so that the page can show another choice of ranks and steps.
+    """
     pieces = []
     for name, (words, colour) in STEP_PARTS.items():
-        part = means.get(name, 0) / longest if longest else 0
-        if part <= 0:
-            continue
-        text = f"{duration_text(means[name])}" if labelled and part >= LABELLED_SHARE else ""
-        ink = "white" if colour in DARK else "#1b1b1b"
-        title = f"{words}: {duration_text(means[name])}, {part:.1%}"
+        part = means[name] / longest if longest else 0
+        text = f"{words} {duration_text(means[name])}"
+        ink = "#fff" if colour in DARK else "#1b1b1b"
         pieces.append(
-            f'<span style="width:{100 * part:.3f}%;background:{colour};color:{ink}" '
-            f'title="{title}">{text}</span>'
+            f'<span data-part="{name}" style="width:{100 * part:.3f}%;background:{colour};color:{ink}" '
+            f'title="{words}: {duration_text(means[name])}">{text if len(text) < part * room else ""}</span>'
         )
     told = "; ".join(
         f"{words} {duration_text(means[name])}"
         for name, (words, _) in STEP_PARTS.items()
-        if means.get(name)
+        if means[name]
     )
     return f'<div class="step" role="img" aria-label="{html.escape(told)}">{"".join(pieces)}</div>'
 
 
 def _key(means: Mapping[str, float]) -> str:
-    step = means["step_ns"]
+    rounded = shares(means)
     items = "".join(
-        f'<li><i style="background:{colour}"></i>{words} {means[name] / step:.0%}</li>'
+        f'<li data-part="{name}"{"" if rounded.get(name) else " hidden"}>'
+        f'<i style="background:{colour}"></i>{words} '
+        f"<span>{duration_text(means[name])}, {rounded.get(name, 0):.1f} %</span></li>"
         for name, (words, colour) in STEP_PARTS.items()
-        if means.get(name)
     )
     return (
-        f'<ul class="key">{items}</ul><p class="quiet">Mean of all ranks and steps. Transfer, wait '
+        f'<ul class="key">{items}</ul><p class="quiet of">Mean of all ranks and steps. Transfer, wait '
         "for other ranks and copies: while nothing computes.</p>"
     )
 
 
-def _sentences(told: list[Row]) -> Iterator[str]:
+def _sentences(told: Sequence[Row]) -> Iterator[str]:
     """Say who is late, or that nobody is."""
     late = [row for row in told if row["is_straggler"]]
-    for row in late:
-        message = html.escape(printable(row["message"]))
-        yield f'<p class="say late">{message} <a href="#stragglers">Look closer</a></p>'
+    look = '<a href="#stragglers">Look closer</a>'
+    for row in late[:2]:
+        yield f'<p class="say late">{html.escape(printable(row["message"]))} {look}</p>'
+    if len(late) > 2:
+        yield f'<p class="quiet">{len(late) - 2} more ranks are late. {look}</p>'
     judged = [row for row in told if row["is_straggler"] is not None]
     if judged and not late:
-        text = f"No rank holds up the others by habit: {counted(len(judged), 'rank')} compared."
+        text = f"No rank holds up the others by habit: {len(judged):,} ranks compared."
         most = max(judged, key=lambda row: (row["reason"] is not None, row["excess_ns"]))
         if most["reason"] is not None:
             text += f" Rank {most['rank']} cost most: {most['reason']}."
-        yield f'<p class="say">{html.escape(printable(text))}</p>'
+        yield f'<p class="say">{html.escape(printable(text))} {look}</p>'
     elif told and not late:
         reason = html.escape(printable(told[0]["reason"] or "no collective is matched"))
-        yield f'<p class="quiet">Whether a rank is late cannot be said: {reason}</p>'
+        yield f'<p class="quiet">Whether a rank is late cannot be said: {reason}.</p>'
 
 
 def _ranks(rows: list[Row], told: list[Row]) -> str:
@@ -130,8 +186,12 @@ def _ranks(rows: list[Row], told: list[Row]) -> str:
         f"<span>rank {rank}</span>{_bar(means[rank], longest)}<em>{_remark(means[rank], late.get(rank))}</em>"
         for rank in shown
     )
-    left = len(means) - len(shown)
-    rest = f'<p class="quiet">{left:,} more ranks below.</p>' if left else ""
+    rest = (
+        f'<p class="quiet">The {len(shown)} of {len(means):,} ranks that are late or whose waits differ '
+        'most from the middle. <a href="#step_accounting">All ranks</a></p>'
+        if len(means) > len(shown)
+        else ""
+    )
     return f'<div class="ranks">{lines}</div>{rest}'
 
 

@@ -6,6 +6,7 @@ import html
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.charts.files import spec_of
@@ -13,7 +14,9 @@ from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
+from hta_sql.report.headings import column_texts
 from hta_sql.report.tables import table_markup
+from hta_sql.words import counted, cut_middle
 
 if TYPE_CHECKING:
     from hta_sql.library.objects import SqlObject
@@ -30,7 +33,14 @@ CHART_BYTES = 1_000_000
 """A larger chart is not put on the page: the page must open in seconds."""
 
 
-FIRST_SCREEN = ("rank_health", "step_accounting", "stragglers", "advice", "top_costs", "findings")
+TOLD_ROWS = 4
+TOLD_COLUMNS = 6
+"""So much of a result stands in the words for those who cannot see its chart."""
+
+FIRST_SCREEN = (
+    *("jobs", "rank_health", "kpis", "step_accounting", "stragglers", "advice", "top_costs"),
+    "findings",
+)
 
 
 def first_answers(store: TraceStore, scope: Mapping[str, Any]) -> Answers:
@@ -39,41 +49,65 @@ def first_answers(store: TraceStore, scope: Mapping[str, Any]) -> Answers:
     return {a.base_name: store.run(a.base_name, **parameters_of(a, scope)) for a in asked}
 
 
-def section_markup(
+@dataclass(frozen=True)
+class Written:
+    """A section as it is written: with something to show, or why there is nothing."""
+
+    section: Section
+    markup: str
+    reason: str = ""
+
+
+def written(
     store: TraceStore, section: Section, scope: Mapping[str, Any], rows: int, answers: Answers
-) -> str:
-    """Write one section. What cannot be shown is a sentence that says why."""
+) -> Written:
+    """Write one section, or say why it has nothing to show."""
     analysis = section.analysis
     values = parameters_of(analysis, {**section.parameters, **scope})
-    parts = [
-        f'<section id="{analysis.base_name}">',
-        f"<h3>{html.escape(analysis.summary.rstrip('.'))}</h3>",
-    ]
-    parts += _content(store, section, values, rows, answers)
-    parts += [sql_markup(analysis, values), "</section>"]
-    return "\n".join(parts)
-
-
-def _content(
-    store: TraceStore, section: Section, values: dict[str, Any], rows: int, answers: Answers
-) -> list[str]:
-    analysis = section.analysis
     ranks = len(values.get("ranks") or store.ranks())
     if section.max_ranks is not None and ranks > section.max_ranks:
-        return [missing(f"Left out: {ranks:,} ranks are too many for this one on a page.")]
+        return Written(section, "", f"Left out: {ranks:,} ranks are too many for a page.")
     lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
     if lacking:
-        return [missing(f"Left out: it needs to be told {', '.join(lacking)}.")]
+        return Written(section, "", f"Left out: it needs to be told {', '.join(lacking)}.")
     try:
         result = answers.get(analysis.base_name)
         if result is None:
             result = store.run(analysis.base_name, version=analysis.version, **values)
     except HtaSqlError as error:
-        return [missing(f"Not available: {error}")]
+        return Written(section, "", f"Not available: {error}")
     if not len(result):
-        return [missing(no_rows(analysis))]
-    chart = [chart_markup(result, f"chart-{analysis.base_name}")] if section.has_chart else []
-    return [*chart, table_markup(result, rows)] if section.has_table else chart
+        return Written(section, "", no_rows(analysis))
+    chart = chart_markup(result, f"chart-{analysis.base_name}") if section.has_chart else ""
+    table = table_markup(result, rows) if section.has_table else ""
+    if chart and table:
+        rows_said = f"Table: {counted(len(result), 'row')}"
+        table = f'<details class="rows"><summary>{rows_said}</summary>{table}</details>'
+    parts = [
+        f'<section id="{analysis.base_name}">',
+        f"<h3>{html.escape(analysis.summary.rstrip('.'))}</h3>",
+        chart,
+        table,
+        sql_markup(analysis, values),
+        "</section>",
+    ]
+    return Written(section, "\n".join(parts))
+
+
+def not_shown(left: list[Written]) -> str:
+    """List what has nothing to show, by the reason."""
+    of: dict[str, list[Section]] = {}
+    for one in left:
+        of.setdefault(one.reason, []).append(one.section)
+    groups = []
+    for reason, sections in sorted(of.items()):
+        items = "".join(
+            f'<li id="{s.name}">{html.escape(s.analysis.summary.rstrip("."))} '
+            f'<span class="quiet">({s.name})</span></li>'
+            for s in sections
+        )
+        groups.append(f"{missing(reason)}<ul>{items}</ul>")
+    return f'<section id="not-shown"><h2>Not shown</h2>{"".join(groups)}</section>'
 
 
 def chart_markup(result: Result, key: str) -> str:
@@ -86,7 +120,24 @@ def chart_markup(result: Result, key: str) -> str:
         return missing(f"The chart could not be drawn: {error}")
     if len(json.dumps(spec)) > CHART_BYTES:
         return missing("The chart is too large for a page; the table and the SQL have its numbers.")
-    return chart_place(key, spec)
+    return chart_place(key, spec, _in_words(result))
+
+
+def _in_words(result: Result) -> str:
+    """Say what a chart shows: the figures of its first rows."""
+    table = result.arrow().slice(0, TOLD_ROWS)
+    fields = list(zip(table.schema, table.columns, strict=True))[:TOLD_COLUMNS]
+    texts = [
+        (words, cells)
+        for field, values in fields
+        for words, cells in [column_texts(field.name, values.to_pylist(), result.analysis)]
+    ]
+    rows = (
+        ", ".join(f"{words}: {cut_middle(cells[row], 60)}" for words, cells in texts)
+        for row in range(table.num_rows)
+    )
+    summary = result.analysis.summary if result.analysis else ""
+    return f"{summary} First of {counted(len(result), 'row')}: {'; '.join(rows)}."
 
 
 def no_rows(analysis: SqlObject) -> str:
@@ -94,7 +145,7 @@ def no_rows(analysis: SqlObject) -> str:
     needs = analysis.facts.get("Needs", "nothing")
     if needs == "nothing":
         return "Nothing to report."
-    return f"Nothing to show for these traces. It needs: {needs}."
+    return f"Nothing to show for these traces. Needs: {needs}."
 
 
 def missing(sentence: str) -> str:

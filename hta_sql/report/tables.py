@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.results.display import TableRows, TextColumn, text_columns
+from hta_sql.report.headings import column_texts, column_words
+from hta_sql.results.display import is_number
 from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
@@ -13,9 +14,11 @@ if TYPE_CHECKING:
 
     from hta_sql.results.display import Rows
 
-CELL_CHARACTERS = 200
+CELL_CHARACTERS = 300
 LONG = 36
 """A longer text may take several lines."""
+FOLDED = 84
+"""So many characters of a longer text are seen."""
 
 
 def table_markup(result: Rows, rows: int) -> str:
@@ -28,26 +31,31 @@ def table_markup(result: Rows, rows: int) -> str:
     """
     total = len(result)
     table, column = _largest(_told_apart(result.arrow()), rows)
-    shown = TableRows(table, result.analysis)
-    texts = text_columns(shown)
     docs = {c.name: c.doc for c in result.analysis.columns} if result.analysis else {}
-    head = "".join(_heading(text, docs.get(text.name, "")) for text in texts)
-    exact = [values.to_pylist() for values in table.columns]
-    body = "".join(
-        "<tr>"
-        + "".join(_cell(text, text.cells[row], exact[at][row]) for at, text in enumerate(texts))
-        + "</tr>"
-        for row in range(len(shown))
-    )
+    head, columns = [], []
+    for field, values in zip(table.schema, table.columns, strict=True):
+        exact = values.to_pylist()
+        words, texts = column_texts(field.name, exact, result.analysis)
+        number = is_number(field.type)
+        head.append(_heading(field.name, words, docs.get(field.name, ""), number=number))
+        write = _number if number else _text
+        columns.append([write(text, value) for text, value in zip(texts, exact, strict=True)])
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
+    label = f"Rows of {result.analysis.base_name}" if result.analysis else "Rows"
     markup = (
-        f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<div class="table" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-    if len(shown) < total:
-        which = f" with the highest {html.escape(column)}" if column else " that come first"
+    shown = table.num_rows
+    if shown < total:
+        which = (
+            f" with the highest {html.escape(column_words(column, None).lower())}"
+            if column
+            else " that come first"
+        )
         markup += (
-            f'<p class="quiet">The {len(shown):,} of {total:,} rows{which}; '
-            f"{total - len(shown):,} are left out. The SQL below gives all of them.</p>"
+            f'<p class="quiet">The {shown:,} of {total:,} rows{which}; '
+            f"{total - shown:,} are left out. The SQL below gives all of them.</p>"
         )
     return markup
 
@@ -74,17 +82,28 @@ def _largest(table: pa.Table, rows: int) -> tuple[pa.Table, str]:
     return table.take(pa.array(sorted(places.to_pylist()), pa.int64())), column
 
 
-def _heading(text: TextColumn, doc: str) -> str:
-    kind = ' class="number"' if text.is_number else ""
-    # A name may break behind its underscores, so that a column is no wider than its numbers.
-    name = html.escape(text.name).replace("_", "_<wbr>")
-    return f'<th scope="col"{kind} title="{html.escape(doc)}"><button type="button">{name}</button></th>'
+def _heading(name: str, words: str, doc: str, *, number: bool) -> str:
+    kind = ' class="number"' if number else ""
+    return (
+        f'<th scope="col"{kind} data-name="{html.escape(name)}" title="{html.escape(f"{name}: {doc}")}">'
+        f'<button type="button">{html.escape(words)}</button></th>'
+    )
 
 
-def _cell(column: TextColumn, text: str, value: Any) -> str:
-    shown = html.escape(cut_middle(text, CELL_CHARACTERS))
-    if not column.is_number:
-        return f"<td>{shown}</td>" if len(text) <= LONG else f'<td class="long">{shown}</td>'
+def _number(text: str, value: Any) -> str:
     exact = "" if value is None else str(value)
     sorted_by = "" if exact == text else f' data-v="{exact}"'
-    return f'<td class="number"{sorted_by}>{shown}</td>'
+    return f'<td class="number"{sorted_by}>{html.escape(text)}</td>'
+
+
+def _text(text: str, _: Any) -> str:
+    """Write a text; of a long one the middle is folded away, but copied and found with the rest."""
+    held = cut_middle(text, CELL_CHARACTERS)
+    if len(held) <= FOLDED:
+        kind = ' class="long"' if len(held) > LONG else ""
+        return f"<td{kind}>{html.escape(held)}</td>"
+    # What tells kernels apart stands in front of their arguments, and what tells frames at the end.
+    tail = FOLDED // 3 if "<" in held else 2 * FOLDED // 3
+    parts = (held[: FOLDED - tail], held[FOLDED - tail : -tail], held[-tail:])
+    head, middle, end = map(html.escape, parts)
+    return f'<td class="long">{head}<s>{middle}</s>{end}</td>'

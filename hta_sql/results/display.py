@@ -137,7 +137,7 @@ def text_columns(result: Rows, max_rows: int = 0) -> list[TextColumn]:
     for field, column in zip(shown.schema, shown.columns, strict=True):
         unit = column_unit(field.name, result.analysis)
         cells = [cell_text(value, unit) for value in column.to_pylist()]
-        written.append(TextColumn(cell_text(field.name), cells, _is_number(field.type)))
+        written.append(TextColumn(cell_text(field.name), cells, is_number(field.type)))
     return written
 
 
@@ -231,7 +231,8 @@ def _line_width(widths: list[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
     import pyarrow as pa  # noqa: PLC0415 - only where used
 
     return bool(

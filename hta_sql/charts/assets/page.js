@@ -1,6 +1,32 @@
 "use strict";
 (() => {
   const root = document.documentElement;
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const panels = all(".panel");
+  const choice = { rank: null, step: null };
+
+  // What colours mean stays; ink, paper and what is too dark to be seen on black change.
+  const NIGHT = {
+    white: "#11151a", black: "#e8ecf0", "#000000": "#f4f6f8", "#333333": "#c8d0d8", "#555555": "#a3adb8",
+    "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a", "#0072b2": "#3a9ad9",
+  };
+  const recoloured = (value) => {
+    if (typeof value === "string") return NIGHT[value.toLowerCase()] || value;
+    if (Array.isArray(value)) return value.map(recoloured);
+    if (!value || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : recoloured(v)]));
+  };
+  const inTheDark = (spec) => {
+    const dark = recoloured(spec);
+    const [ink, quiet] = ["#e8ecf0", "#a3adb8"];
+    const config = { ...dark.config, background: null };
+    config.axis = { ...config.axis, labelColor: ink, titleColor: ink };
+    config.legend = { ...config.legend, labelColor: ink, titleColor: ink };
+    config.title = { ...config.title, color: ink, subtitleColor: quiet };
+    config.header = { ...config.header, labelColor: ink, titleColor: ink };
+    config.text = { fill: ink, ...config.text };
+    return { ...dark, background: null, config };
+  };
 
   // On a narrow page, panels stand below each other and labels, titles and legends take less room.
   const narrowLabels = (axis, room) => {
@@ -54,37 +80,93 @@
     return view;
   };
 
-  // Rows are written as lists, with the names of their columns once.
-  const unpacked = (spec) => {
+  // Plots that have one width get what is left of the page: of panels side by side, each its share.
+  const widened = (view, spare) => {
+    if (Math.abs(spare) < 6) return;
+    const grow = (part, by) => {
+      if (typeof part.width === "number") part.width = Math.max(120, part.width + by);
+      else for (const inner of part.layer || []) grow(inner, by);
+      for (const inner of part.vconcat || []) grow(inner, by);
+    };
+    if (!view.hconcat) return grow(view, spare);
+    const wide = (part) => part.width || ((part.layer || [])[0] || {}).width || 0;
+    const sum = view.hconcat.reduce((total, part) => total + (Number(wide(part)) || 0), 0);
+    for (const part of view.hconcat) if (sum) grow(part, (spare * (Number(wide(part)) || 0)) / sum);
+  };
+
+  // Rows are written as lists, with the names of their columns once; those of another rank or step go.
+  const unpacked = (spec, told) => {
     for (const [key, { columns, rows }] of Object.entries(spec.datasets)) {
-      spec.datasets[key] = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+      let kept = rows;
+      for (const name of ["rank", "step"]) {
+        const at = columns.indexOf(name);
+        if (at < 0) continue;
+        told[name] = true;
+        if (choice[name] !== null) kept = kept.filter((row) => row[at] === null || row[at] === choice[name]);
+      }
+      told.before = (told.before || 0) + rows.length;
+      told.after = (told.after || 0) + kept.length;
+      spec.datasets[key] = kept.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
     }
     return spec;
   };
 
-  const draw = async (place) => {
+  const room = () => (document.querySelector(".panel.open") || document.querySelector("main")).clientWidth;
+  const isDark = () => root.dataset.theme === "dark";
+  const state = () => [isDark(), choice.rank, choice.step, Math.round(room() / 40)].join();
+  const read = (place) => {
     const source = document.getElementById(place.dataset.chart).textContent;
+    const told = {};
+    const spec = fitted(unpacked(JSON.parse(source), told), room());
+    place.told = told;
+    return [isDark() ? inTheDark(spec) : spec, source.length];
+  };
+  const embed = (place, spec, size) =>
+    vegaEmbed(place, spec, {
+      actions: { export: true, source: false, compiled: false, editor: false },
+      downloadFileName: place.dataset.chart,
+      logLevel: 1,
+      // Thousands of marks as elements of the page would make it slow.
+      renderer: size > 100000 ? "canvas" : "svg",
+    });
+  const draw = async (place) => {
     try {
-      await vegaEmbed(place, fitted(unpacked(JSON.parse(source)), place.clientWidth), {
-        actions: { export: true, source: false, compiled: false, editor: false },
-        downloadFileName: place.dataset.chart,
-        // Thousands of marks as elements of the page would make it slow.
-        logLevel: 1,
-        renderer: source.length > 100000 ? "canvas" : "svg",
-      });
+      const [spec, size] = read(place);
+      if (place.told.before && !place.told.after) {
+        place.textContent = "Nothing here of the rank and step chosen.";
+      } else {
+        await embed(place, JSON.parse(JSON.stringify(spec)), size);
+        const wide = () => all("svg.marks, canvas", place)[0].getBoundingClientRect().width;
+        const left = room() - 4 - wide();
+        // Of a chart drawn while its panel is closed again, nothing can be measured.
+        if (wide() && (left > 24 || left < -6)) {
+          widened(spec, left);
+          await embed(place, spec, size);
+        }
+        const picture = place.querySelector("svg.marks, canvas");
+        picture.setAttribute("role", "img");
+        picture.setAttribute("aria-label", place.dataset.label || "Chart");
+      }
       place.dataset.drawn = "yes";
     } catch (error) {
       place.dataset.drawn = "failed";
       place.textContent = "This chart could not be drawn: " + error.message;
       console.error(error);
     }
+    place.dataset.state = state();
   };
 
-  const drawAll = async () => {
-    for (const place of document.querySelectorAll(".chart")) {
-      await draw(place);
+  let turn = 0;
+  const drawIn = async (place) => {
+    const mine = ++turn;
+    root.dataset.ready = "no";
+    for (const chart of all(".chart", place)) {
+      if (chart.dataset.state !== state()) await draw(chart);
+      if (mine !== turn) return;
       await new Promise((next) => setTimeout(next));
+      if (mine !== turn) return;
     }
+    for (const section of all("section", place)) tellScope(section);
     root.dataset.ready = "yes";
   };
 
@@ -111,6 +193,142 @@
     table.tBodies[0].append(...rows.map(([, row]) => row));
   };
 
+  // Rows of a table: those with the words sought, of the rank and step chosen.
+  const columnOf = (table, name) => [...table.tHead.rows[0].cells].findIndex((cell) => cell.dataset.name === name);
+  const filterTable = (box) => {
+    const table = box.querySelector("table");
+    const find = box.previousElementSibling;
+    const sought = find && find.matches(".find") ? find.querySelector("input").value.toLowerCase() : "";
+    const wanted = ["rank", "step"].map((name) => [columnOf(table, name), choice[name]]).filter(([at, value]) => at >= 0 && value !== null);
+    const rows = [...table.tBodies[0].rows];
+    let left = 0;
+    for (const row of rows) {
+      const fits = (at, value) => { const own = valueOf(row, at); return own === null || own === value; };
+      row.hidden = !(wanted.every(([at, value]) => fits(at, value)) && (!sought || row.textContent.toLowerCase().includes(sought)));
+      left += row.hidden ? 0 : 1;
+    }
+    const said = find && find.querySelector("output");
+    if (said) said.value = left < rows.length ? `${left} of these ${rows.length} rows` : "";
+  };
+  const searchable = (box) => {
+    if (box.querySelector("tbody").rows.length < 8 || box.querySelector(".runs")) return;
+    const find = document.createElement("div");
+    find.className = "find";
+    find.innerHTML = '<input type="search" placeholder="Search these rows" aria-label="Search the rows of this table"><output></output>';
+    box.before(find);
+  };
+  const tellScope = (section) => {
+    let line = section.querySelector(":scope > .scope");
+    const of = { rank: "ranks", step: "steps" };
+    const said = [];
+    const say = (what, follows) => {
+      const fixed = Object.keys(of).filter((name) => choice[name] !== null && !follows(name)).map((name) => of[name]);
+      if (fixed.length) said.push(`${what}: of all ${fixed.join(" and ")}.`);
+    };
+    for (const chart of all(":scope > .chart", section)) if (chart.told) say("Chart", (name) => chart.told[name]);
+    for (const table of all(":scope > .table table, :scope > .rows table", section)) say("Table", (name) => columnOf(table, name) >= 0);
+    if (!line) {
+      line = document.createElement("p");
+      line.className = "scope quiet";
+      section.querySelector("h2, h3")?.after(line);
+    }
+    line.textContent = said.join(" ");
+    line.hidden = !said.length;
+  };
+
+  // The first screen for a choice of rank and step, from the exact figures.
+  const held = document.getElementById("figures");
+  const figures = held && JSON.parse(held.textContent);
+  const time = (ns) => {
+    const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([size]) => Math.abs(ns) >= size) || [1, "ns"];
+    return `${Number((ns / size).toPrecision(3))} ${unit}`;
+  };
+  const stepBar = (box) => {
+    const { columns, rows } = figures.steps;
+    const at = Object.fromEntries(columns.map((name, place) => [name, place]));
+    const fits = (row) => ["rank", "step"].every((name) => choice[name] === null || row[at[name]] === null || row[at[name]] === choice[name]);
+    const of = rows.filter((row) => row[at.run] === box.dataset.run && fits(row));
+    const mean = (name) => of.reduce((sum, row) => sum + row[at[name]], 0) / of.length;
+    const step = mean("step_ns");
+    const told = [];
+    const pieces = all(".step [data-part]", box);
+    const parts = pieces.map((piece) => (of.length && step ? mean(piece.dataset.part) : 0));
+    // Tenths of a percent that add up to 100.
+    const tenths = parts.map((part) => (step ? (1000 * part) / step : 0));
+    const rounded = tenths.map(Math.floor);
+    const rest = Math.round(tenths.reduce((a, b) => a + b, 0)) - rounded.reduce((a, b) => a + b, 0);
+    const order = tenths.map((_, place) => place).sort((a, b) => rounded[a] - tenths[a] - (rounded[b] - tenths[b]));
+    for (const place of order.slice(0, rest)) rounded[place]++;
+    pieces.forEach((piece, place) => {
+      const words = piece.title.split(":")[0];
+      const text = `${words} ${time(parts[place])}`;
+      piece.style.width = `${tenths[place] / 10}%`;
+      piece.title = `${words}: ${time(parts[place])}`;
+      piece.textContent = piece.clientWidth > 7.5 * text.length ? text : "";
+      const entry = box.querySelector(`.key [data-part="${piece.dataset.part}"]`);
+      entry.hidden = !rounded[place];
+      entry.querySelector("span").textContent = `${time(parts[place])}, ${(rounded[place] / 10).toFixed(1)} %`;
+      if (parts[place]) told.push(text);
+    });
+    box.querySelector(".step").setAttribute("aria-label", told.join("; "));
+    const whose = choice.rank === null ? "all ranks" : `rank ${choice.rank}`;
+    const which = choice.step === null ? "all steps" : `step ${choice.step}`;
+    box.querySelector(".of").textContent = of.length
+      ? `Mean of ${whose}, ${which}: ${time(step)}. Transfer, wait for other ranks and copies: while nothing computes.`
+      : `No step of ${whose}, ${which}.`;
+  };
+
+  const choose = () => {
+    for (const box of all("[data-run]")) if (figures) stepBar(box);
+    for (const box of all(".table")) filterTable(box);
+    drawIn(document.querySelector(".panel.open"));
+  };
+  const picker = (form) => {
+    const { columns, rows } = figures.steps;
+    const options = (name) => [...new Set(rows.map((row) => row[columns.indexOf(name)]))].filter((v) => v !== null).sort((a, b) => a - b);
+    for (const name of ["rank", "step"]) {
+      const values = options(name);
+      if (values.length < 2) continue;
+      const label = document.createElement("label");
+      const select = document.createElement("select");
+      select.name = name;
+      select.append(new Option(`all ${values.length}`, ""), ...values.map((value) => new Option(value, value)));
+      select.onchange = () => { choice[name] = select.value === "" ? null : Number(select.value); choose(); };
+      label.append(`${name} `, select);
+      form.append(label);
+    }
+    const theme = document.createElement("button");
+    theme.type = "button";
+    theme.className = "theme";
+    const named = () => { theme.textContent = isDark() ? "Light" : "Dark"; };
+    theme.onclick = () => { setTheme(isDark() ? "light" : "dark"); named(); drawIn(document.querySelector(".panel.open")); };
+    named();
+    form.append(theme);
+    form.hidden = false;
+  };
+
+  const setTheme = (name) => { root.dataset.theme = name; };
+  setTheme(matchMedia("(prefers-color-scheme: dark)").matches && panels.length ? "dark" : "light");
+
+  const show = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)) || "overview");
+    const panel = (target && target.closest(".panel")) || panels[0];
+    for (const one of panels) one.classList.toggle("open", one === panel);
+    const key = panel.querySelector("[id]").id;
+    for (const link of all("nav a")) {
+      if (link.hash === `#${key}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    const bring = () => {
+      if (target && target.closest(".panel") && target.id !== key) target.scrollIntoView();
+      else scrollTo(0, 0);
+    };
+    for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
+    bring();
+    // Charts above it have no height before they are drawn.
+    drawIn(panel).then(bring);
+  };
+
   document.addEventListener("click", (event) => {
     const target = event.target;
     if (target.matches("th button")) sortBy(target);
@@ -119,6 +337,42 @@
       navigator.clipboard?.writeText(text).then(() => { target.textContent = "Copied"; }, () => {});
     }
   });
+  document.addEventListener("input", (event) => {
+    if (event.target.matches(".find input")) filterTable(event.target.parentElement.nextElementSibling);
+  });
+  document.addEventListener("mouseover", (event) => {
+    const cell = event.target.closest?.("td.long");
+    if (cell) cell.title = cell.textContent;
+  });
 
-  drawAll();
+  // Paper is white and shows everything. What charts wait for is done when this returns: they load nothing.
+  addEventListener("beforeprint", () => {
+    root.dataset.screen = root.dataset.theme;
+    setTheme("light");
+    root.classList.add("printing");
+    for (const rows of all("details.rows:not([open])")) { rows.open = true; rows.dataset.closed = "yes"; }
+    turn++;
+    for (const place of all(".chart")) draw(place);
+  });
+  addEventListener("afterprint", () => {
+    setTheme(root.dataset.screen);
+    root.classList.remove("printing");
+    for (const rows of all("details[data-closed]")) { rows.open = false; delete rows.dataset.closed; }
+    drawIn(document.querySelector(".panel.open"));
+  });
+
+  if (panels.length) {
+    root.classList.add("js");
+    for (const box of all(".table")) searchable(box);
+    if (figures) picker(document.querySelector(".pick"));
+    addEventListener("hashchange", show);
+    show();
+  } else {
+    drawIn(document);
+  }
+  let resized;
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    resized = setTimeout(() => drawIn(document.querySelector(".panel.open") || document), 200);
+  });
 })();

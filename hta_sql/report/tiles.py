@@ -1,0 +1,154 @@
+"""What the job is, in a line; its figures, as tiles; and both as data that a program can read."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.charts.page import script_json
+from hta_sql.charts.style import duration_text
+from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.words import counted, printable, size_text
+
+if TYPE_CHECKING:
+    from hta_sql.report.sections import Answers
+
+TILES = 6
+"""So many figures stand in a row."""
+
+MEANS_FROM = 512
+"""From so many ranks on, the page holds the mean step of each instead of all."""
+
+Row = dict[str, Any]
+
+
+def job_text(answers: Answers, runs: Sequence[str]) -> str:
+    """Say what ran: devices, ranks, hosts, software, steps, events; what is not known is left out."""
+    jobs = [row for row in answers["jobs"].records() if not runs or row["run"] in runs]
+    health = answers["rank_health"].records()
+    scope = {row["run"]: row for row in answers["kpis"].records()}
+    return " | ".join(
+        " · ".join(_job(job, [r for r in health if r["run"] == job["run"]], scope.get(job["run"])))
+        for job in jobs[:2]
+    )
+
+
+def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
+    names = job["device_names"] or ("devices" if job["device_count"] else "")
+    devices = f" on {job['device_count']:,} × {names}" if names else ""  # noqa: RUF001 - a product
+    ranks = counted(job["rank_count"], "rank")
+    if (job["world_size"] or 0) > job["rank_count"]:
+        ranks += f" of {job['world_size']:,}"
+    hosts = f", {counted(job['host_count'], 'host')}" if job["host_count"] else ""
+    yield f"{ranks}{devices}{hosts}"
+    nccl = f"NCCL {job['nccl_version']}" if job["nccl_version"] else None
+    software = [text for text in (job["framework"], job["runtime"], nccl) if text]
+    if software:
+        yield ", ".join(software)
+    steps = max((row["step_count"] for row in health), default=0)
+    if steps and kpi and kpi["step_count"]:
+        last = ", the last is left out" if kpi["step_count"] < steps else ""
+        yield f"{kpi['step_count']:,} of {counted(steps, 'step')}{last}"
+    elif not steps:
+        yield "no profiler steps"
+    lost = sum(row["lost_count"] for row in health)
+    yield f"{counted(job['event_count'], 'event')}, {f'{lost:,} lost' if lost else 'none lost'}"
+
+
+def tiles_markup(answers: Answers, runs: Mapping[str, list[Row]]) -> str:
+    """Write the figures that people quote: a tile each, or a column for each of several runs."""
+    late = {row["run"]: row for row in answers["stragglers"].records() if row["is_straggler"]}
+    kpis = {row["run"]: row for row in answers["kpis"].records()}
+    told = {
+        run: dict(_figures(kpis[run], rows, late.get(run)))
+        for run, rows in runs.items()
+        if run in kpis
+    }
+    if not told:
+        return ""
+    if len(told) > 1:
+        return _compared(told)
+    tiles = "".join(
+        f"<div><b>{html.escape(value)}</b> <span>{html.escape(words)}</span></div>"
+        for words, value in list(next(iter(told.values())).items())[:TILES]
+    )
+    return f'<div class="tiles">{tiles}</div>'
+
+
+def _compared(told: Mapping[str, Mapping[str, str]]) -> str:
+    # The same words for all runs: what is particular to one stands behind a comma.
+    short = {
+        run: {words.partition(",")[0]: value for words, value in figures.items()}
+        for run, figures in told.items()
+    }
+    names = list(dict.fromkeys(words for figures in short.values() for words in figures))
+    head = "".join(f'<th scope="col">{html.escape(printable(run))}</th>' for run in short)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(words)}</th>'
+        + "".join(f"<td>{html.escape(figures.get(words, '–'))}</td>" for figures in short.values())  # noqa: RUF001 - as in tables
+        + "</tr>"
+        for words in names
+    )
+    return (
+        f'<table class="runs"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str, str]]:
+    """List (words, value) of what is known, what matters most first."""
+    step = kpi["step_ns"]
+    if step is None:
+        return
+    steps = [row["step_ns"] for row in rows if row["step"] is not None]
+    spread = f", {duration_text(min(steps))} to {duration_text(max(steps))}" if steps else ""
+    yield f"{'a step' if steps else 'the capture'}{spread}", duration_text(step)
+    if kpi["compute_pct"] is not None:
+        yield "computing", _percent(kpi["compute_pct"])
+    if kpi["mfu_pct"] is not None:
+        covered = kpi["mfu_covered_pct"]
+        part = f", known of {_percent(covered)} of kernel time" if covered is not None else ""
+        yield f"MFU{part}", _percent(kpi["mfu_pct"])
+    if kpi["wait_pct"]:
+        whom = f", mostly rank {late['rank']}" if late else ""
+        yield f"waiting for other ranks{whom}", duration_text(kpi["wait_pct"] * step / 100)
+    if kpi["peak_memory_bytes"] is not None:
+        share = kpi["peak_memory_pct"]
+        of = f", {_percent(share)} of the device" if share is not None else ""
+        yield f"peak memory{of}", size_text(kpi["peak_memory_bytes"])
+    if kpi["launch_bound_pct"] is not None:
+        yield "idle because the host is late", _percent(kpi["launch_bound_pct"])
+    if kpi["exposed_communication_pct"]:
+        yield "communication that nothing hides", _percent(kpi["exposed_communication_pct"])
+    if kpi["idle_pct"] is not None:
+        yield "idle in all", _percent(kpi["idle_pct"])
+
+
+def _percent(value: float) -> str:
+    return f"{value:.2g} %" if abs(value) < 1 else f"{value:.0f} %"
+
+
+def figures_markup(answers: Answers) -> str:
+    """Write the figures of the first screen as JSON: what its marks are made of, exact, in ns."""
+    columns = ["run", "rank", "step", "step_ns", *STEP_PARTS]
+    rows = [[row[name] for name in columns] for row in answers["step_accounting"].records()]
+    if len({(row[0], row[1]) for row in rows}) > MEANS_FROM:
+        rows = _means(rows)
+    held = {
+        "jobs": answers["jobs"].records(),
+        "kpis": answers["kpis"].records(),
+        "stragglers": [row for row in answers["stragglers"].records() if row["is_straggler"]],
+        "advice": [row for row in answers["advice"].records() if row["is_worst"]],
+        "steps": {"columns": columns, "rows": rows},
+    }
+    return f'<script id="figures" type="application/json">{script_json(held)}</script>'
+
+
+def _means(rows: list[list[Any]]) -> list[list[Any]]:
+    of: dict[tuple[Any, Any], list[list[Any]]] = {}
+    for row in rows:
+        of.setdefault((row[0], row[1]), []).append(row[3:])
+    return [
+        [*key, None, *(sum(values) // len(steps) for values in zip(*steps, strict=True))]
+        for key, steps in of.items()
+    ]
