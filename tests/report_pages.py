@@ -12,6 +12,11 @@ from typing import Any
 
 import pytest
 
+import hta_sql
+from hta_sql.report import write_report
+from hta_sql.synthetic import JobSpec, write_job
+from tests.shared_stores import made_once
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DRIVER = "chromedriver"
 OPENS_WITHIN_S = 60
@@ -105,6 +110,18 @@ def browser(profile: Path, *, offline: bool = True) -> Iterator[Browser]:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+def job_report(factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the store of a simulated job of four ranks, and its report; both are made once."""
+
+    def make(store: Path) -> None:
+        job = write_job(store.parent / "traces", JobSpec(ranks=4, steps=3, layers=2))
+        with hta_sql.ingest(job.files[0].parent, store, run="job") as opened:
+            write_report(opened, store.parent / "report.html")
+
+    store = made_once(factory, "report_job", make)
+    return store, store.parent / "report.html"
 
 
 class Elements(HTMLParser):

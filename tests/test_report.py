@@ -21,10 +21,9 @@ from hta_sql.errors import RankError
 from hta_sql.library.objects import load_library
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
-from hta_sql.synthetic import JobSpec, write_job
 from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
-from tests.report_pages import Browser, Elements, browser, kernel, section_of
+from tests.report_pages import Browser, Elements, browser, job_report, kernel, section_of
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -44,16 +43,14 @@ PAYLOADS = [
 @pytest.fixture(scope="module")
 def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     """A simulated job of four ranks."""
-    folder = tmp_path_factory.mktemp("job")
-    job = write_job(folder / "traces", JobSpec(ranks=4, steps=3, layers=2))
-    with hta_sql.ingest(job.files[0].parent, folder / "job.store", run="job") as store:
+    with hta_sql.open(job_report(tmp_path_factory)[0]) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
-def page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its report."""
-    return write_report(job_store, tmp_path_factory.mktemp("report") / "report.html")
+    return job_report(tmp_path_factory)[1]
 
 
 @pytest.fixture(scope="module")

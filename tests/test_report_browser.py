@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import hta_sql
-from hta_sql.report import write_report
-from hta_sql.synthetic import JobSpec, write_job
-from tests.report_pages import Browser, browser
+from tests.report_pages import Browser, browser, job_report
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report about a simulated job of four ranks."""
-    folder = tmp_path_factory.mktemp("job")
-    job = write_job(folder / "traces", JobSpec(ranks=4, steps=3, layers=2))
-    with hta_sql.ingest(job.files[0].parent, folder / "job.store", run="job") as store:
-        return write_report(store, folder / "report.html")
+    return job_report(tmp_path_factory)[1]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,18 @@
+"""Staged tables that are made again from the definition of an earlier rank."""
+
+from __future__ import annotations
+
+import duckdb
+
+from hta_sql.library.files import ingest_sql
+
+
+def test_a_definition_is_that_of_the_own_rank() -> None:
+    """One engine holds several ranks at once, each in a database of its own."""
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE staged_steps (own BIGINT)")
+        con.execute("ATTACH ':memory:' AS another")
+        con.execute("CREATE TABLE another.staged_steps (other BIGINT)")
+        named = {"table_name": "staged_steps"}
+        found = con.execute(ingest_sql("link/table_definition"), named).fetchall()
+    assert found == [("CREATE TABLE staged_steps(own BIGINT);",)]
