@@ -19,6 +19,7 @@ from hta_sql.cli.baseline import baseline
 from hta_sql.cli.catalog import catalog
 from hta_sql.cli.check import check
 from hta_sql.cli.compare import compare
+from hta_sql.cli.completion import completion
 from hta_sql.cli.counters import counters
 from hta_sql.cli.critical_path import critical_path
 from hta_sql.cli.demo import demo
@@ -71,6 +72,7 @@ COMMANDS: list[click.Command] = [
     new,
     check,
     mcp,
+    completion,
     demo,
 ]
 """Every command, in the order in which a new user meets them."""

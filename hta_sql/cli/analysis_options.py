@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hta_sql.cli.options import INTEGERS
+from hta_sql.cli.options import INTEGERS, complete_runs
 from hta_sql.library.objects import Library, Parameter, SqlObject
 
 VALUELESS = frozenset({"-h", "--help"})
@@ -50,6 +50,7 @@ def _option(parameter: Parameter) -> click.Option:
             multiple=True,
             help=f"{words} May be repeated.",
             callback=_split_names if parameter.name == "runs" else _as_list,
+            shell_complete=complete_runs if parameter.name == "runs" else None,
         )
     from_file = _or_file if kind == "VARCHAR" else None
     return click.Option([flag, parameter.name], type=_SCALARS[kind], help=words, callback=from_file)

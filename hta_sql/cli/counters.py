@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import INTEGERS, STORE
+from hta_sql.cli.options import INTEGERS, STORE, run_option
 
 SERIES = ("queue", "memory")
 
@@ -22,7 +22,7 @@ SERIES = ("queue", "memory")
     help="queue: operations waiting on each stream; memory: bandwidth of copies by kind. May be "
     "repeated.",
 )
-@click.option("--run", metavar="RUN", show_default="the first", help="Run.")
+@run_option
 @click.option("--ranks", type=INTEGERS, show_default="all of the run", help="Ranks.")
 @click.option(
     "--include-last-profiler-step", is_flag=True, help="Cover the last profiler step, too."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import INTEGERS, STORE, chart_option, output_options, scope_options
+from hta_sql.cli.options import INTEGERS, STORE, Output, chart_option, output_options, scope_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,9 +61,7 @@ def critical_path(
     runs: list[str] | None,
     ranks: list[int] | None,
     instances: list[int] | None,
-    format_name: str | None,
-    output: Path | None,
-    limit: int | None,
+    out: Output,
     chart: Path | None,
     **wanted: Any,
 ) -> None:
@@ -91,8 +89,8 @@ def critical_path(
         _explain_nothing(wanted)
     if chart:
         _draw(table, chart)
-    if output or not chart:
-        send(TableRows(table), format_name, output, limit)
+    if out.path or not chart:
+        send(TableRows(table), out)
 
 
 def _explain_nothing(wanted: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hta_sql.cli.options import Output
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.words import counted, rank_spans
 
@@ -59,7 +60,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
         if format_name == "json":
             from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
-            send(result, "json", None)
+            send(result, Output("json"))
         else:
             _print_text(store, findings)
     failing = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]

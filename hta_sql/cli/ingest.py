@@ -133,8 +133,10 @@ def ingest(
         else:
             # Not hta_sql.ingest: that opens the store, which nobody is going to ask.
             done = ingest_traces(IngestOptions(source, folder, **options))
-            analysis = f"hta-sql run {folder} {_first_analysis(done)}"
-            follow_up = f"{analysis}, or all: hta-sql report {folder} -o report.html"
+            follow_up = (
+                f"hta-sql advice {folder}, hta-sql report {folder} -o report.html, "
+                f"or hta-sql run {folder} {_first_analysis(done)}"
+            )
     note(summary(done, time.monotonic() - started, follow_up))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import STORE, analyses_option, output_options
+from hta_sql.cli.options import STORE, Output, analyses_option, output_options
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
 from hta_sql.words import printable, rank_spans
@@ -25,9 +25,7 @@ def list_(
     *,
     store: Path | None,
     analyses: tuple[Path, ...] | None,
-    format_name: str | None,
-    output: Path | None,
-    limit: int | None,
+    out: Output,
 ) -> None:
     """List the analyses by topic; with a STORE, also its runs and ranks.
 
@@ -38,7 +36,7 @@ def list_(
 
     library = library_with(analyses)
     entries = read_manifest(store).entries if store else []
-    if format_name in (None, "table") and output is None:
+    if out.format_name in (None, "table") and not (out.path or out.columns):
         for line in (*_run_lines(entries), *_analysis_lines(library.newest())):
             click.echo(line)
         return
@@ -48,7 +46,7 @@ def list_(
     from hta_sql.results.display import TableRows  # noqa: PLC0415
 
     rows = [_rank_row(e) for e in entries] if store else [_row(a) for a in library.analyses]
-    send(TableRows(pa.Table.from_pylist(rows)), format_name, output, limit)
+    send(TableRows(pa.Table.from_pylist(rows)), out)
 
 
 def _run_lines(entries: list[RankEntry]) -> Iterator[str]:

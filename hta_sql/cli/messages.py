@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -60,23 +61,57 @@ def logged(*, verbose: bool) -> Iterator[None]:
 @contextmanager
 def rank_progress() -> Iterator[Progress]:
     """Show how far an ingest is: a bar on a terminal, a line per rank elsewhere."""
+    with _bar("Reading traces") as update:
+        if update is None:
+            yield _line
+            return
+        began, events = time.monotonic(), 0
+
+        def ranks_read(result: RankResult, done: int, total: int) -> None:
+            nonlocal events
+            events += result.event_count
+            rate = events / (time.monotonic() - began)
+            update(done, total, f"{done}/{total} ranks, {rate:,.0f} events/s")
+
+        yield ranks_read
+
+
+@contextmanager
+def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Show which of some names is at work: called before each with (name, done, total)."""
+    with _bar(what) as update:
+        if update is None:
+            yield lambda name, done, total: note(f"[{done + 1}/{total}] {name}")
+            return
+        yield lambda name, done, total: update(done, total, name)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Show a bar with the time that is left; None where nobody is at a terminal."""
     if not sys.stderr.isatty():
-        yield _line
+        yield None
         return
     from rich.console import Console  # noqa: PLC0415 - only where used
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[ranks]}"),
+        TextColumn("{task.fields[text]}", markup=False),
         TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading traces", total=None, ranks="")
-        yield lambda _result, done, total: bar.update(
-            task, completed=done, total=total, ranks=f"{done}/{total} ranks"
-        )
+        task = bar.add_task(what, total=None, text="")
+        yield lambda done, total, text: bar.update(task, completed=done, total=total, text=text)
 
 
 def _line(result: RankResult, done: int, total: int) -> None:

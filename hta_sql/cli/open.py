@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import INTEGERS, STORE
+from hta_sql.cli.options import INTEGERS, STORE, run_option
 
 if TYPE_CHECKING:
     from hta_sql.overlay.looks import Look
@@ -22,7 +22,7 @@ ORIGIN = "https://ui.perfetto.dev"
 
 @click.command("open", short_help="Open a job, or a part of it, in Perfetto.")
 @click.argument("store", type=STORE)
-@click.option("--run", metavar="RUN", show_default="the first", help="Run.")
+@run_option
 @click.option(
     "--ranks",
     "--rank",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from hta_sql.store import STORE_NAME
 from hta_sql.store.manifest import MANIFEST
@@ -43,6 +46,15 @@ class StorePath(click.ParamType[Path]):
         inside = folder / STORE_NAME
         is_inside = not (folder / MANIFEST).exists() and (inside / MANIFEST).exists()
         return inside if is_inside else folder
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        param: click.Parameter,  # noqa: ARG002 - likewise
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Complete a folder."""
+        return [CompletionItem(incomplete, type="dir")]
 
 
 class IntegerList(click.ParamType[list[int]]):
@@ -149,6 +161,49 @@ materialize_option = click.option(
 )
 
 
+def complete_runs(
+    ctx: click.Context,
+    _: click.Parameter,
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Complete the name of a run of the store that stands before; the last one behind commas."""
+    from hta_sql.errors import HtaSqlError  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
+
+    before, comma, start = incomplete.rpartition(",")
+    # Where an option still lacks its value, click has the arguments, but no parameters.
+    given = ctx.params.get("store") or next(iter(ctx.args), None)
+    if given is None:
+        return []
+    try:
+        names = {entry.run for entry in read_manifest(STORE.convert(given, None, None)).entries}
+    except (HtaSqlError, OSError):
+        return []
+    return [
+        CompletionItem(before + comma + name) for name in sorted(names) if name.startswith(start)
+    ]
+
+
+def complete_analyses(
+    _: click.Context, __: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a shipped analysis."""
+    from hta_sql.library.objects import load_library  # noqa: PLC0415 - imports are the start-up cost
+
+    return [
+        CompletionItem(analysis.base_name, help=analysis.summary)
+        for analysis in load_library().newest()
+        if analysis.base_name.startswith(incomplete)
+    ]
+
+
+def run_option(command: Command) -> Command:
+    """Add ``--run``: a name, None for the first one."""
+    return click.option(
+        "--run", metavar="RUN", show_default="the first", help="Run.", shell_complete=complete_runs
+    )(command)
+
+
 def _run_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     return [run.strip() for run in value.split(",")] if value else None
 
@@ -157,6 +212,7 @@ _RUNS = click.option(
     "--runs",
     metavar="RUN,RUN",
     callback=_run_names,
+    shell_complete=complete_runs,
     show_default="all",
     help="Runs to include.",
 )
@@ -179,37 +235,78 @@ def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None)
     )
 
 
-def output_options(command: Command) -> Command:
-    """Add ``--format``, ``--output`` and ``--limit``."""
-    for option in reversed(
-        (
-            click.option(
-                "--format",
-                "format_name",
-                type=click.Choice(FORMATS),
-                is_eager=True,
-                show_default="by the suffix of --output, else table",
-                help="table and markdown are for people (134.511 ms); csv, json, parquet and arrow hold "
-                "exact values.",
-            ),
-            click.option(
-                "-o",
-                "--output",
-                type=click.Path(dir_okay=False, path_type=Path),
-                callback=_of_known_suffix,
-                help="Write the data to this file instead of stdout.",
-            ),
-            click.option(
-                "--limit",
-                type=click.IntRange(min=0),
-                metavar="N",
-                show_default=f"{TABLE_ROWS} in a table on stdout, else all",
-                help="Show the first N rows; 0 shows all.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True)
+class Output:
+    """How and where rows are written.
+
+    Attributes:
+        format_name: One of :data:`FORMATS`; None: by the suffix of the path, else a table.
+        path: File; None: stdout.
+        limit: Rows to write; 0: all; None: as many as fit the format.
+        columns: Columns to write, in this order; None: all.
+    """
+
+    format_name: str | None = None
+    path: Path | None = None
+    limit: int | None = None
+    columns: tuple[str, ...] | None = None
+
+
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in value.split(",") if name.strip()) if value else None
+
+
+_OUTPUT = (
+    click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(FORMATS),
+        is_eager=True,
+        show_default="by the suffix of --output, else table",
+        help="table and markdown are for people (134.511 ms); csv, json, parquet and arrow hold "
+        "exact values.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=_of_known_suffix,
+        help="Write the data to this file instead of stdout.",
+    ),
+    click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        metavar="N",
+        show_default=f"{TABLE_ROWS} in a table on stdout, else all",
+        help="Show the first N rows; 0 shows all.",
+    ),
+    click.option(
+        "--columns",
+        metavar="NAME,NAME",
+        callback=_names,
+        show_default="all",
+        help="Columns to show, in this order.",
+    ),
+)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--format``, ``--output``, ``--limit`` and ``--columns``: one argument, ``out``."""
+
+    @wraps(command)
+    def with_output(
+        *,
+        format_name: str | None,
+        output: Path | None,
+        limit: int | None,
+        columns: tuple[str, ...] | None,
+        **rest: Any,
+    ) -> Any:
+        return command(out=Output(format_name, output, limit, columns), **rest)
+
+    for option in reversed(_OUTPUT):
+        with_output = option(with_output)
+    return with_output
 
 
 def analyses_option(command: Command) -> Command:

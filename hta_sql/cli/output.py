@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from errno import ENOENT
 from pathlib import Path
@@ -12,53 +12,70 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import SUFFIXES, TABLE_ROWS
+from hta_sql.cli.options import SUFFIXES, TABLE_ROWS, Output
+from hta_sql.errors import nearest
 from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hta_sql.results.display import Rows
     from hta_sql.results.result import Result
 
 BINARY = ("parquet", "arrow")
-REMEDY = "--limit 0 shows all rows, --format csv all columns"
+REMEDY = (
+    "--limit 0 shows all rows, --columns NAME,NAME those of your choice, --format csv all columns"
+)
 
 
-def send(
-    result: Rows, format_name: str | None, output: Path | None, limit: int | None = None
-) -> None:
+def send(result: Rows, out: Output) -> None:
     """Write a result; rows that a limit cuts off are announced."""
-    chosen = format_name or (SUFFIXES.get(output.suffix.lower()) if output else None) or "table"
-    if chosen == "table":
-        _send_table(result, output, limit)
-        return
     from hta_sql.results.display import TableRows  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.results.writers import WRITERS  # noqa: PLC0415
 
-    if chosen in BINARY and output is None and sys.stdout.isatty():
-        raise click.UsageError(f"{chosen.title()} is binary: use -o FILE, or a pipe")
+    if out.columns:
+        chosen = _chosen(result.arrow(), out.columns)
+        result = TableRows(chosen, result.analysis, tuple(result.given))
+    by_suffix = SUFFIXES.get(out.path.suffix.lower()) if out.path else None
+    name = out.format_name or by_suffix or "table"
+    if name == "table":
+        _send_table(result, out)
+        return
+    if name in BINARY and out.path is None and sys.stdout.isatty():
+        raise click.UsageError(f"{name.title()} is binary: use -o FILE, or a pipe")
     total = len(result)
-    if limit:
-        result = TableRows(result.arrow().slice(0, limit), result.analysis)
-    with _opened(output) as stream:
-        WRITERS[chosen](result, stream)
+    if out.limit:
+        result = TableRows(result.arrow().slice(0, out.limit), result.analysis)
+    with _opened(out.path) as stream:
+        WRITERS[name](result, stream)
     if len(result) < total:
         note(f"note: {len(result):,} of {total:,} rows; --limit 0 writes all.")
-    if output:
-        note(f"Wrote {len(result):,} rows to {output}.")
+    if out.path:
+        note(f"Wrote {len(result):,} rows to {out.path}.")
 
 
-def _send_table(result: Rows, output: Path | None, limit: int | None) -> None:
+def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    for name in columns:
+        if name not in table.column_names:
+            there = ", ".join(table.column_names)
+            raise click.UsageError(
+                f"No column {name!r}.{nearest(name, table.column_names)} There are: {there}"
+            )
+    return table.select(list(columns))
+
+
+def _send_table(result: Rows, out: Output) -> None:
     from hta_sql.results.display import print_table  # noqa: PLC0415
 
-    if output is None:
-        print_table(result, TABLE_ROWS if limit is None else limit, remedy=REMEDY)
+    if out.path is None:
+        print_table(result, TABLE_ROWS if out.limit is None else out.limit, remedy=REMEDY)
         return
     with (
-        replacing(output) as partial,
+        replacing(out.path) as partial,
         partial.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
-        print_table(result, limit or 0, file=file, width=10_000)
-    note(f"Wrote {len(result):,} rows to {output}.")
+        print_table(result, out.limit or 0, file=file, width=10_000)
+    note(f"Wrote {len(result):,} rows to {out.path}.")
 
 
 @contextmanager

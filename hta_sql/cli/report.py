@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hta_sql.cli.messages import note
+from hta_sql.cli.messages import name_progress, note
 from hta_sql.cli.options import STORE, analyses_option, scope_options
 
 
@@ -50,7 +50,7 @@ def report(
     from hta_sql.report import write_report  # noqa: PLC0415
 
     started = time.perf_counter()
-    with asked(store, analyses) as opened:
+    with asked(store, analyses) as opened, name_progress("Writing the report") as progress:
         write_report(
             opened,
             output,
@@ -58,7 +58,7 @@ def report(
             ranks=ranks,
             title=title,
             rows=rows,
-            progress=lambda name, done, total: note(f"[{done + 1}/{total}] {name}"),
+            progress=progress,
         )
     size = output.stat().st_size / 1e6
     note(f"Wrote {output} ({size:.1f} MB) in {time.perf_counter() - started:.1f} s.")

@@ -9,7 +9,14 @@ import click
 
 from hta_sql.cli.analysis_options import analysis_options, folders_in, scan
 from hta_sql.cli.failures import HELP_COMMAND
-from hta_sql.cli.options import STORE, analyses_option, chart_option, output_options
+from hta_sql.cli.options import (
+    STORE,
+    Output,
+    analyses_option,
+    chart_option,
+    complete_analyses,
+    output_options,
+)
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
 
@@ -82,7 +89,7 @@ class AnalysisCommand(click.Command):
 
 @click.command(cls=AnalysisCommand, short_help="Run an analysis on a store.")
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_analyses)
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @analyses_option
 @click.option(
@@ -100,9 +107,7 @@ def run(
     version: int | None,
     analyses: tuple[Path, ...] | None,
     executor: str | None,
-    format_name: str | None,
-    output: Path | None,
-    limit: int | None,
+    out: Output,
     chart: Path | None,
     **parameters: Any,
 ) -> None:
@@ -122,5 +127,5 @@ def run(
         result = interruptible(opened, lambda: opened.run(name, **given))
         if chart:
             send_chart(result, chart)
-    if output or not chart:
-        send(result, format_name, output, limit)
+    if out.path or not chart:
+        send(result, out)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import STORE, output_options, tag_option, tags_of
+from hta_sql.cli.options import STORE, Output, output_options, tag_option, tags_of
 from hta_sql.words import counted, size_text
 
 _AGE = re.compile(r"(\d{1,6})\s*([hdw])")
@@ -60,7 +60,7 @@ def runs() -> None:
 @runs.command("list", short_help="List the runs of a store.")
 @click.argument("store", type=STORE)
 @output_options
-def list_runs(store: Path, format_name: str | None, output: Path | None, limit: int | None) -> None:
+def list_runs(store: Path, out: Output) -> None:
     """List the runs of a STORE: ranks, device, steps, when captured and ingested, tags, size.
 
     All that is known of them is in the table `runs`.
@@ -73,7 +73,7 @@ def list_runs(store: Path, format_name: str | None, output: Path | None, limit: 
         "size_bytes FROM runs ORDER BY start_ns, run"
     )
     with logged(verbose=False), hta_sql.open(store) as opened:
-        send(opened.sql(query), format_name, output, limit)
+        send(opened.sql(query), out)
 
 
 @runs.command(short_help="Add tags to a run, or take some away.")

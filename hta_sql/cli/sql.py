@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from hta_sql.cli.options import STORE, analyses_option, output_options
+from hta_sql.cli.options import STORE, Output, analyses_option, output_options
 
 SCRIPTS = str(Path(sys.executable).parent)
 """Where an extra of this environment installs its commands."""
@@ -78,9 +78,7 @@ def sql(
     parameters: tuple[tuple[str, Any], ...],
     unsafe: bool,
     analyses: tuple[Path, ...] | None,
-    format_name: str | None,
-    output: Path | None,
-    limit: int | None,
+    out: Output,
 ) -> None:
     """Ask one SQL query of a STORE's tables, analyses and macros.
 
@@ -106,7 +104,7 @@ def sql(
     materialize_for(store, text, library_with(analyses))
     with hta_sql.TraceStore(store, safe=not unsafe, analyses=analyses) as opened:
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
-    send(result, format_name, output, limit)
+    send(result, out)
 
 
 def _start_terminal_client(store: Path, analyses: tuple[Path, ...] | None) -> None:

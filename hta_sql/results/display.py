@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
+from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Protocol
 
-from hta_sql.results.cells import cell_text, column_unit
+from hta_sql.results.cells import NULL, cell_text, column_unit
 from hta_sql.words import CUT, cut_column, cut_middle, text_width
 
 if TYPE_CHECKING:
@@ -22,6 +24,18 @@ PLAIN_WIDTH = 200
 
 NARROW_TEXT = 28
 """A column of texts is not cut below this; rather, columns are left out."""
+
+ANSWERS = frozenset({"message", "look_at", "reason"})
+"""Columns that say what the numbers mean: they stay where others are left out, and are not cut."""
+
+SENTENCES = ANSWERS | {"title", "remedy"}
+"""Columns that are wrapped, not cut."""
+
+BESIDE_SENTENCES = 4
+"""So many other columns go before sentences that are no answer."""
+
+NARROW_SENTENCE = 36
+"""A column of sentences is wrapped at this or more."""
 
 NAMED_COLUMNS = 12
 """So many columns that do not fit are named below the table."""
@@ -63,7 +77,7 @@ class TableRows:
         return int(self.table.num_rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TextColumn:
     """A column, written: its name, its cells, and whether they are numbers."""
 
@@ -81,7 +95,24 @@ class TextColumn:
         """Width below which it says nothing: numbers are never cut, names wrap at underscores."""
         cells = max(map(text_width, self.cells), default=0)
         words = max(map(text_width, _words(self.name)))
-        return max(words, cells if self.is_number else min(cells, NARROW_TEXT))
+        least = NARROW_SENTENCE if self.is_sentence else NARROW_TEXT
+        return max(words, cells if self.is_number else min(cells, least))
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it says what the numbers of a row mean."""
+        return self.name in SENTENCES and not self.is_number
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known in any of several rows."""
+        return len(self.cells) > 1 and set(self.cells) == {NULL}
+
+    def lines(self, width: int) -> list[list[str]]:
+        """Write the cells at most so wide: cut to a line, sentences wrapped to some."""
+        if self.is_sentence:
+            return [wrap(cell, width) or [""] for cell in self.cells]
+        return [[text] for text in cut_column(self.cells, width)]
 
     def header(self, width: int) -> list[str]:
         """Wrap the name into lines of at most this width."""
@@ -123,9 +154,13 @@ def print_table(
         file.write(line.rstrip() + "\n")
     shown = len(columns[0].cells) if columns else 0
     if same:
-        told = "; ".join(f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in same)
-        file.write(f"\n(in each of these rows: {told})\n")
-    for line in _footer(result, shown, [c.name for c in varying[len(kept) :]], remedy):
+        known = [c for c in same if not c.is_unknown]
+        told = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
+        empty = ", ".join(c.name for c in same if c.is_unknown)
+        told += [f"{NULL}: {empty}"] if empty else []
+        file.write(f"\n(in each of these rows: {'; '.join(told)})\n")
+    hidden = [column.name for column in varying if column not in kept]
+    for line in _footer(result, shown, hidden, remedy):
         file.write(line + "\n")
 
 
@@ -144,12 +179,16 @@ def text_columns(result: Rows, max_rows: int = 0) -> list[TextColumn]:
 def part_constant(
     columns: list[TextColumn], width: int
 ) -> tuple[list[TextColumn], list[TextColumn]]:
-    """Part columns of texts that say the same in each row from the others, where room is short.
+    """Part columns that say the same text, or nothing, in each row from the others, for room.
 
     Returns:
         The columns of the table, and those that are said once below it.
     """
-    same = [c for c in columns if not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1]
+    same = [
+        c
+        for c in columns
+        if c.is_unknown or (not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1)
+    ]
     has_room = _line_width([column.width for column in columns]) <= width
     if has_room or len(same) == len(columns):
         return columns, []
@@ -157,12 +196,11 @@ def part_constant(
 
 
 def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[int]]:
-    """Find the widths with which a line fits; where none do, leave out the last columns."""
-    kept = list(columns)
-    room = width
-    while len(kept) > 1 and _line_width([c.least_width for c in kept]) > room:
-        kept.pop()
+    """Find the widths with which a line fits; where none do, leave out what tells least."""
+    kept, room = columns, width
+    if _line_width([c.least_width for c in columns]) > width:
         room = width - _DROPPED
+        kept = _most_telling(columns, room)
     widths = [column.width for column in kept]
     while _line_width(widths) > room:
         spare = [have - c.least_width for have, c in zip(widths, kept, strict=True)]
@@ -171,6 +209,20 @@ def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[i
         widest = max((w, i) for i, w in enumerate(widths) if spare[i])[1]
         widths[widest] -= 1
     return kept, widths
+
+
+def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
+    """Choose what fits: the first column and answers, a few others, sentences, then the rest."""
+    others = [c for c in columns[1:] if not c.is_sentence]
+    answers = [c for c in columns[1:] if c.name in ANSWERS]
+    sentences = [c for c in columns[1:] if c.is_sentence and c.name not in ANSWERS]
+    kept = columns[:1]
+    for column in (*answers, *others[:BESIDE_SENTENCES], *sentences, *others[BESIDE_SENTENCES:]):
+        if _line_width([c.least_width for c in (*kept, column)]) <= room:
+            kept.append(column)
+        elif not column.is_sentence:
+            break
+    return [column for column in columns if column in kept]
 
 
 def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterator[str]:
@@ -184,9 +236,11 @@ def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterat
         yield _GAP.join([*map(_aligned, names, columns, widths), *more])
     if columns:
         yield _GAP.join(["─" * width for width in widths] + ["─" for _ in more])
-    cells = [cut_column(c.cells, width) for c, width in zip(columns, widths, strict=True)]
+    cells = [column.lines(width) for column, width in zip(columns, widths, strict=True)]
     for row in zip(*cells, strict=True):
-        yield _GAP.join([*map(_aligned, row, columns, widths), *more])
+        for number, texts in enumerate(zip_longest(*row, fillvalue="")):
+            end = more if number == 0 else []
+            yield _GAP.join([*map(_aligned, texts, columns, widths), *end])
 
 
 def _aligned(text: str, column: TextColumn, width: int) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -29,7 +31,9 @@ def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path:
     assert (first.code, first.out) == (0, "")
     assert "[2/2] mine rank 1: 3 events" in first.err
     assert "Read 2 ranks, 6 events in" in first.err
-    assert f"Next: hta-sql run {folder / '.hta_sql'} temporal_breakdown" in first.err
+    store = folder / ".hta_sql"
+    assert f"Next: hta-sql advice {store}, hta-sql report {store} -o report.html" in first.err
+    assert first.err.endswith(f", or hta-sql run {store} temporal_breakdown\n")
     assert "2 ranks unchanged" in cli("ingest", folder).err
     assert "Read 2 ranks" in cli("ingest", folder, "--force", "-v").err
     assert "mine,0," in cli("run", folder, "temporal_breakdown", "--format", "csv").out
@@ -109,7 +113,7 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
     assert "Read 2 traces, 2 events" in done.err
     assert "(runs job, job-capture2)" in done.err
     store = folder / ".hta_sql"
-    assert done.err.endswith(f" ops_by_name, or all: hta-sql report {store} -o report.html\n")
+    assert done.err.endswith(f", or hta-sql run {store} ops_by_name\n")
     (folder / "vm_8.1795260889304944636.pt.trace.json").write_text(text)
     assert cli("ingest", folder).code == 0
     listed = cli("sql", folder, "SELECT run, rank FROM ranks ORDER BY ALL", "--format", "csv")
@@ -125,14 +129,15 @@ class Terminal(io.StringIO):
 
 
 def test_the_bar_counts_when_there_is_something_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first rank is read nobody has said how many there are."""
+    """Before the first rank is read nobody has said how many there are; then how fast it goes."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     with rank_progress() as progress:
         time.sleep(0.3)
         waiting = screen.getvalue()
-        progress(cast("RankResult", None), 1, 2)
+        progress(cast("RankResult", SimpleNamespace(event_count=7)), 1, 2)
         time.sleep(0.3)
     assert "Reading traces" in waiting
     assert "None" not in waiting
-    assert "1/2 ranks" in screen.getvalue()
+    assert re.search(r"1/2 ranks, \d+ events/s", screen.getvalue())
+    assert "left:" in screen.getvalue()

@@ -55,9 +55,38 @@ def test_what_is_the_same_in_each_row_makes_room(
     narrow = cli("sql", store, query).out
     assert wide.splitlines()[0].split() == ["run", "number", "shapes"]
     assert narrow.splitlines()[0].split() == ["number"]
-    assert "\n(in each of these rows: run: job; shapes: –)\n" in narrow  # noqa: RUF001 - the dash that stands for NULL
+    assert "\n(in each of these rows: run: job; –: shapes)\n" in narrow  # noqa: RUF001 - the dash that stands for NULL
     one = cli("sql", store, query.replace("range(2)", "range(1)")).out
     assert one.splitlines()[0].split()[0] == "run"
+
+
+def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that nobody knows go first, then the last columns; a message is wrapped, not cut."""
+    monkeypatch.setenv("COLUMNS", "60")
+    query = (
+        "SELECT range AS rank, 'a rather long name' AS kernel, NULL::BIGINT AS cost, "
+        "'Ranks wait for rank ' || range || ', which loads its data' AS message FROM range(2)"
+    )
+    lines = cli("sql", store, query).out.splitlines()
+    assert lines[0].split() == ["rank", "message"]
+    assert lines[2] == "   0  Ranks wait for rank 0, which loads its data"
+    assert lines[-1] == "(in each of these rows: kernel: a rather long name; –: cost)"  # noqa: RUF001 - as above
+    monkeypatch.setenv("COLUMNS", "44")
+    lines = cli("sql", store, query).out.splitlines()
+    assert [line.strip() for line in lines[2:4]] == [
+        "0  Ranks wait for rank 0, which loads its",
+        "data",
+    ]
+
+
+def test_columns_are_chosen(cli: Cli, store: Path) -> None:
+    """In the order of the choice, in every format; a name that is not there is told."""
+    query = ("sql", store, "SELECT 1 AS a, 2 AS b, 3 AS c")
+    assert cli(*query, "--columns", "c,a", "--format", "csv").out == "c,a\n3,1\n"
+    assert cli(*query, "--columns", "b").out.splitlines()[0] == "b"
+    done = cli(*query, "--columns", "bb")
+    assert done.code == 2
+    assert "No column 'bb'. Did you mean 'b'? There are: a, b, c" in done.err
 
 
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
