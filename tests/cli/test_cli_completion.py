@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("rep",), ["plain,report"]),
+        (("repo",), ["plain,report"]),
         (("run", "{store}", "stragg"), ["plain,straggler_metric", "plain,stragglers"]),
         (("run", "{store}", "idle_causes", "--max"), []),
         (("run", "{store}", "stragglers", "--ru"), ["plain,--runs"]),
