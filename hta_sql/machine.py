@@ -7,6 +7,8 @@ import logging
 import os
 import shutil
 import tempfile
+import uuid
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -88,13 +90,75 @@ def cache_folder(name: str = "") -> Path:
 def _temporary_folder() -> Path:
     """Make a folder that is removed when the process ends that made it."""
     try:
-        own = Path(tempfile.mkdtemp(prefix="hta_sql-"))
+        return Path(tempfile.mkdtemp(prefix=temporary_prefix()))
     except OSError as error:
         raise StoreError(f"There is no room for temporary files: {error}") from error
-    atexit.register(_remove, own, os.getpid())
-    return own
 
 
-def _remove(folder: Path, maker: int) -> None:
-    if os.getpid() == maker:  # and not a fork of it
-        shutil.rmtree(folder, ignore_errors=True)
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for the length of a ``with`` block.
+
+    What a process leaves that was killed, the next one removes that needs such a folder.
+    """
+    return tempfile.TemporaryDirectory(prefix=temporary_prefix())
+
+
+def temporary_prefix() -> str:
+    """Begin the name of what this process puts into the temporary folder."""
+    return f"{_PREFIX}{_sign_of_life(os.getpid(), tempfile.gettempdir())}-"
+
+
+def remove_temporary() -> None:
+    """Remove what this process has in temporary folders: at its end, however that comes."""
+    for (process, folder), token in list(_alive.items()):
+        if process == os.getpid():  # and not a fork of it
+            _remove(folder, token)
+
+
+_PREFIX, _LOCK = "hta_sql-", ".lock"
+_alive: dict[tuple[int, str], str] = {}
+
+
+@cache
+def _sign_of_life(process: int, folder: str) -> str:
+    """Lock a file for as long as this process lives; returns the word that its name has.
+
+    It gets its name when it is locked: nobody takes it for that of a dead process before.
+    """
+    token = _alive[process, folder] = uuid.uuid4().hex[:16]
+    if not _alive.keys() - {(process, folder)}:
+        atexit.register(remove_temporary)
+    with suppress(ImportError, OSError):
+        import fcntl  # noqa: PLC0415 - not on Windows, where nobody cleans up after others
+
+        for path in Path(folder).glob(f"{_PREFIX}*{_LOCK}"):
+            _remove_of_dead(path)
+        unnamed = Path(folder, f".{_PREFIX}{token}")
+        # Open to the end of the process.
+        file = os.open(unnamed, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unnamed.rename(Path(folder, f"{_PREFIX}{token}{_LOCK}"))
+    return token
+
+
+def _remove_of_dead(path: Path) -> None:
+    import fcntl  # noqa: PLC0415 - as above
+
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return  # another user's, or gone
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(str(path.parent), path.name.removeprefix(_PREFIX).removesuffix(_LOCK))
+    except OSError:
+        return  # it lives
+    finally:
+        os.close(file)
+
+
+def _remove(folder: str, token: str) -> None:
+    for path in Path(folder).glob(f"{_PREFIX}{token}-*"):
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        Path(folder, f"{_PREFIX}{token}{_LOCK}").unlink()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -16,6 +15,7 @@ from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.own import TESTS, library_of
 from hta_sql.library.rules.engine import engine_problems
 from hta_sql.library.rules.text import text_problems
+from hta_sql.machine import temporary_folder
 
 
 def folder_problems(folders: Iterable[Path]) -> list[str]:
@@ -65,7 +65,7 @@ def _by_tests(library: Library, folder: Path) -> Iterator[str]:
         yield f"{path}:1: there is no analysis {path.stem}; name the file for the one that it tests."
     asked = [case for case in cases if case.path not in strange]
     with (
-        TemporaryDirectory() as temporary,
+        temporary_folder() as temporary,
         closing(GoldenEngine(Path(temporary), library, asked, folder / TESTS / "traces")) as engine,
     ):
         for case in asked:

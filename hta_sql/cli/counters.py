@@ -8,6 +8,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, run_option
+from hta_sql.words import printable
 
 SERIES = ("queue", "memory")
 
@@ -69,5 +70,5 @@ def counters(
                 output_dir=output,
                 include_last_profiler_step=include_last_profiler_step,
             )
-            click.echo(done.path)
+            click.echo(printable(done.path))
             note(f"rank {rank}: {done.events:,} events and {done.added:,} points.")

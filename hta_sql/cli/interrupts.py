@@ -1,7 +1,8 @@
-"""Ctrl-C ends a command at once, also in the middle of a query."""
+"""Ctrl-C and SIGTERM end a command at once, also in the middle of a query."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
+
+from hta_sql.machine import remove_temporary
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -34,9 +37,38 @@ class Interrupts:
             return
         before = signal.signal(signal.SIGINT, self._handle)
         try:
-            yield
+            with _cleaned_up():
+                yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _cleaned_up() -> Iterator[None]:
+    """Let SIGTERM remove temporary folders before it ends the process; the store needs no cleaning.
+
+    In a thread, which the interpreter's own handling of signals wakes up: the main one may be in the
+    engine for minutes.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    threading.Thread(target=_end_when_told, args=(reader,), daemon=True).start()
+    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        signal.set_wakeup_fd(woken)
+        os.close(writer)
+
+
+def _end_when_told(reader: int) -> None:
+    while number := os.read(reader, 1):
+        if number[0] == signal.SIGTERM:
+            remove_temporary()
+            os._exit(128 + signal.SIGTERM)
+    os.close(reader)
 
 
 def interruptible(store: TraceStore, ask: Callable[[], Answer]) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, run_option
+from hta_sql.machine import temporary_folder
 
 if TYPE_CHECKING:
     from hta_sql.overlay.looks import Look
@@ -108,7 +108,7 @@ def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any
             _tell(write_slice(opened, look.wanted, output), look)
             click.echo(output)
             return
-        with tempfile.TemporaryDirectory(prefix="hta_sql_") as folder:
+        with temporary_folder() as folder:
             target = Path(folder, f"{_file_name(look)}.json.gz")
             written = write_slice(opened, look.wanted, target)
             _tell(written, look)

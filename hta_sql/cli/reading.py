@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import logged, note
+from hta_sql.machine import temporary_folder
 from hta_sql.store import STORE_NAME
 from hta_sql.store.manifest import MANIFEST, SHARDS
 
@@ -40,7 +40,7 @@ def opened_or_read(
             with hta_sql.TraceStore(store, analyses=analyses) as opened:
                 yield opened, False
             return
-    with tempfile.TemporaryDirectory(prefix="hta_sql_") as temporary:
+    with temporary_folder() as temporary:
         hta_sql.ingest(traces, temporary).close()
         with hta_sql.TraceStore(temporary, analyses=analyses) as opened:
             yield opened, True

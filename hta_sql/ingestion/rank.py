@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.library.files import ingest_sql, sql_root
 from hta_sql.library.sqltext import first_match_macro
+from hta_sql.machine import temporary_folder
 from hta_sql.store.engine import beside, scratch
 from hta_sql.store.manifest import Fingerprint
 from hta_sql.store.scope import DESCRIBING, facts_of
@@ -183,7 +183,7 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
     if job.memory_limit:
         config["memory_limit"] = job.memory_limit
     with (
-        tempfile.TemporaryDirectory(prefix="hta_sql-") as spill,
+        temporary_folder() as spill,
         duckdb.connect(":memory:", config={**config, "temp_directory": spill}) as con,
     ):
         yield con

@@ -5,7 +5,6 @@ Nothing written here is visible before a manifest names it.
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections import Counter
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path
+from hta_sql.machine import temporary_folder
 from hta_sql.store.files import store_folder
 from hta_sql.store.sealed import file_digest
 from hta_sql.traces.writing import PARTIAL, sync
@@ -71,7 +71,7 @@ def write_tables(
     if "://" not in place.tables:
         return _write_local(con, Path(place.tables), place, events, threads)
     remote = store_folder(place.tables)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         files = _write_local(con, Path(folder), place, events, threads)
         for file in files:
             remote.put(Path(folder, file.path), file.path)

@@ -10,12 +10,12 @@ import json
 import math
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from hta_sql.machine import temporary_folder
 from hta_sql.results.display import Rows, text_columns
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def write_csv(result: Rows, stream: IO[bytes]) -> None:
     """
     import duckdb  # noqa: PLC0415 - only where used
 
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect(":memory:") as con:
+    with temporary_folder() as folder, duckdb.connect(":memory:") as con:
         path = Path(folder, "rows.csv")
         con.from_arrow(_without_formulas(result.arrow())).write_csv(str(path), header=True)
         with path.open("rb") as rows:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import tempfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -25,7 +24,7 @@ from hta_sql.errors import StoreError, StoreVersionError
 from hta_sql.library import sqltext
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import Library, load_library
-from hta_sql.machine import cache_folder
+from hta_sql.machine import cache_folder, temporary_folder
 from hta_sql.store.columns import StoredFiles, stored_files
 from hta_sql.store.derived import kept_parts, kept_views
 from hta_sql.store.engine import scratch
@@ -141,7 +140,7 @@ def build_aside(target: Path, folder: StoreFolder) -> None:
 
 def copy_of_manifest(folder: StoreFolder) -> bytes | None:
     """Read the manifest that the catalog was built from, out of the catalog; None: it has none."""
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         copied = Path(temporary, CATALOG)
         try:
             copied.write_bytes(folder.read(CATALOG))
@@ -180,7 +179,7 @@ def _write(
                 aside = ready.enter_context(replacing(folder.local / RELATIVE_CATALOG))
                 _build(aside, folder, content, library, relative=True)
         else:
-            built = Path(ready.enter_context(tempfile.TemporaryDirectory()), CATALOG)
+            built = Path(ready.enter_context(temporary_folder()), CATALOG)
         _build(built, folder, content, library)
         if publishes:
             folder.replace(MANIFEST, content)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import duckdb
 
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library, SqlObject, load_library
+from hta_sql.machine import temporary_folder
 from hta_sql.store.derived import kept_view
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import keys_of, missing_answers, missing_tables
@@ -120,7 +120,7 @@ def _computed(
     largest: int | None = None,
 ) -> KeptTable:
     """Compute the rows of a run and put them where they belong, unless there are none or too many."""
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
         bound = {"run": asked.run, "path": str(local)}
         ((rows,),) = con.execute(sqltext.copy_to_path(select, OPTIONS), bound).fetchall()

@@ -6,7 +6,6 @@ import ctypes
 import logging
 import os
 import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ import duckdb
 from hta_sql.closing import Closing
 from hta_sql.errors import QueryError, StoreDamagedError, StoreError, StoreVersionError
 from hta_sql.library.objects import Library
+from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
@@ -343,7 +343,7 @@ class Connection(Closing):
         """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""
         if not Connection._after_fork:
             return duckdb.connect(str(catalog), read_only=True, config=self._config)
-        with tempfile.TemporaryDirectory(prefix="hta_sql-") as folder:
+        with temporary_folder() as folder:
             copied = shutil.copy(catalog, folder)
             return duckdb.connect(copied, read_only=True, config=self._config)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import socket
-import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from hta_sql._version import __version__
 from hta_sql.errors import HtaSqlError, QueryError, StoreError, StoreNotFoundError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import Identity, identity_of
 from hta_sql.store.connection import Connection
 from hta_sql.store.files import StoreFolder, store_folder
@@ -212,7 +212,7 @@ def _put(folder: StoreFolder, rows: pa.Table, name: str) -> bool:
     """Write rows into the store; returns False where that may not be written."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
 
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
         pq.write_table(rows, local, compression="zstd", compression_level=1)
         try:

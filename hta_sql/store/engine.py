@@ -20,7 +20,7 @@ from threading import Lock
 import duckdb
 
 from hta_sql.library import sqltext
-from hta_sql.machine import cpu_count, duckdb_memory_limit
+from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_prefix
 
 _running: duckdb.DuckDBPyConnection | None = None
 _lock = Lock()
@@ -81,7 +81,7 @@ def _engine() -> duckdb.DuckDBPyConnection:
                     "threads": cpu_count(),
                     "memory_limit": duckdb_memory_limit(),
                     # Made when something has to go there, and removed with the engine.
-                    "temp_directory": f"{gettempdir()}/hta_sql-{uuid.uuid4().hex}",
+                    "temp_directory": f"{gettempdir()}/{temporary_prefix()}{uuid.uuid4().hex}",
                 },
             )
         return _running

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -16,7 +15,7 @@ import duckdb
 from hta_sql.errors import HtaSqlError, ParameterError, QueryError
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
-from hta_sql.machine import cpu_count, duckdb_memory_limit
+from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import open_for_computing, publish_manifest
 from hta_sql.store.columns import stored_files
@@ -111,7 +110,7 @@ def _opened(
     folder: StoreFolder, manifest: Manifest, library: Library
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a catalog to compute in."""
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         limits: Config = {"threads": cpu_count(), "memory_limit": duckdb_memory_limit()}
         # As in a store that is opened: the engine takes the rows of nearly every stage for few.
         limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}

@@ -9,7 +9,6 @@ has the columns that it was written with.
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from itertools import chain
@@ -20,6 +19,7 @@ import duckdb
 from fsspec import AbstractFileSystem
 
 from hta_sql.library import sqltext
+from hta_sql.machine import temporary_folder
 from hta_sql.store.columns import Part
 
 
@@ -62,7 +62,7 @@ def known_columns(
 ) -> KnownColumns:
     """Make the file system of the files of a store's tables."""
     samples: dict[str, bytes] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         sample = Path(folder, "sample.parquet")
         for part in chain.from_iterable(tables):
             con.sql(sqltext.values(part.columns, [])).write_parquet(str(sample))

@@ -5,7 +5,6 @@ Nothing is changed. Sizes are compared at every opening; the contents are read h
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ import duckdb
 from hta_sql.errors import StoreDamagedError, StoreError, StoreVersionError
 from hta_sql.library.files import reader_sql
 from hta_sql.library.objects import load_library
+from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import build_aside, built_from, identity_of
 from hta_sql.store.faults import Fault, dangling, faults_of, of_entries, of_kept
 from hta_sql.store.files import StoreFolder, store_folder
@@ -103,7 +103,7 @@ def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verifie
 def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
     """Open the catalog, read all of it, and compare it with one that is built now."""
     library = load_library()
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         copied, built = Path(temporary, "copied.duckdb"), Path(temporary, "built.duckdb")
         try:
             copied.write_bytes(folder.read(CATALOG))

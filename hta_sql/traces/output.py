@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 from isal import igzip
 
 from hta_sql.errors import TraceError
+from hta_sql.machine import temporary_folder
 from hta_sql.traces.writing import replacing
 
 COMPRESSION = 2
@@ -62,7 +62,7 @@ def trace_output(destination: str) -> Iterator[BinaryIO]:
             with replacing(Path(name)) as partial, _opened(partial, name) as out:
                 yield out
             return
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             whole = Path(folder, "trace")
             with _opened(whole, name) as out:
                 yield out

@@ -36,6 +36,16 @@ def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
+    """Control characters of a trace's name are escaped, as in tables."""
+    trace = tmp_path / "rank0\x1b[31m.json"
+    shutil.copy(TRACES / "two_ranks_0.json", trace)
+    assert cli("ingest", trace, "-o", tmp_path / "job.store").code == 0
+    done = cli("counters", tmp_path / "job.store")
+    assert done.out == f"{tmp_path}/rank0\\x1b[31m_with_counters.json.gz\n"
+    assert "\x1b" not in done.err
+
+
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
     """Of one rank one series, elsewhere; no launches, so no queue."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")

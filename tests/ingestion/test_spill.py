@@ -39,7 +39,7 @@ def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("hta_sql.ingestion.rank.write_tables", looking)
     ingest_rank(job)
     assert spilled
-    assert not list(Path(tempfile.gettempdir()).iterdir())
+    assert not list(Path(tempfile.gettempdir()).glob("hta_sql-*-*"))
     assert not list(Path.cwd().iterdir())
 
 
@@ -49,5 +49,5 @@ def test_the_spill_of_a_refused_trace_is_gone(job: RankJob) -> None:
     path.write_bytes(path.read_bytes().replace(b'"Record Window End"', b'"Record Window End'))
     with pytest.raises(TraceFormatError):
         ingest_rank(replace(job, strict=True))
-    assert not list(Path(tempfile.gettempdir()).iterdir())
+    assert not list(Path(tempfile.gettempdir()).glob("hta_sql-*-*"))
     assert not list(Path.cwd().iterdir())

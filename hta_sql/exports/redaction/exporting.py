@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.stores import redact_store
 from hta_sql.exports.redaction.traces import redact_trace
 from hta_sql.ingestion.discover import discover
+from hta_sql.machine import temporary_folder
 from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import MANIFEST, read_manifest
 from hta_sql.store.trace_store import TraceStore
@@ -63,7 +63,7 @@ def export_redacted(
         return _write_traces(_traces(source, selection), Path(target), redact)
     with TraceStore(source) as opened:
         opened.check_scope(selection.runs, selection.ranks)
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         copy = Path(temporary, "redacted.store")
         redact_store(store_folder(source), copy, redact, selection.runs)
         # None of the user's own analyses: their text would be in the file.
@@ -79,7 +79,7 @@ def preview(
 ) -> None:
     """Find out what :func:`export_redacted` would keep and replace; ``redact`` tells it then."""
     selection = selection or Selection()
-    with tempfile.TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         if format_name == TRACE:
             _write_traces(_traces(source, selection), Path(temporary), redact)
         else:

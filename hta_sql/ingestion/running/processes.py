@@ -13,6 +13,8 @@ from threading import Lock, Thread
 from types import ModuleType
 from typing import Any
 
+from hta_sql.machine import remove_temporary
+
 
 class _Worker(SpawnProcess):
     """A process that does not run the caller's script again.
@@ -61,4 +63,5 @@ def end_with_parent() -> None:
 
 def _watch(sentinel: int) -> None:
     wait([sentinel])
+    remove_temporary()
     os._exit(1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TypeVar
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.running.processes import SPAWN, end_with_parent
+from hta_sql.machine import temporary_folder
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -34,7 +34,7 @@ def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
         TraceError: The process died; the message tells how.
         Exception: What the task raised.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         said = Path(folder, "stderr")
         receiver, sender = SPAWN.Pipe(duplex=False)
         process = SPAWN.Process(target=_child, args=(task, job, sender, str(said)), daemon=False)
