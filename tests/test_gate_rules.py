@@ -61,7 +61,7 @@ def test_there_are_rules_without_a_file() -> None:
         ("[[rule]]\n" + ROWS + 'max = 1\naggregate = "avg"', "no aggregate 'avg'"),
         ("[[rule]]\n" + ROWS + 'max = 1\nby = ["rnk"]', "Did you mean 'rank'?"),
         ("[[rule]]\n" + ROWS + "max = 1\nmin_samples = 0", "min_samples"),
-        ("[[rule]]\n" + ROWS + "max = 1\nparameters = {steps = 1}", "steps takes a list"),
+        ("[[rule]]\n" + ROWS + "max = 1\nparameters = {steps = 'a'}", "steps takes an integer"),
         ("[[rule]]\n" + ROWS + 'max = 1\nparameters = {runs = ["a"]}', "leave runs out"),
         (("[[rule]]\n" + ROWS + "max = 1\n") * 2, "rule 2: another rule is called"),
         ('[[rule]]\nanalysis = "trace_diff"\ncolumn = "diff_count"\nmax = 1', "take comparison"),

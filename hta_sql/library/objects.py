@@ -110,6 +110,19 @@ class SqlObject:
         """Summary and description, as published in the catalog."""
         return f"{self.summary}\n\n{self.description}".strip()
 
+    def _repr_html_(self) -> str:
+        from hta_sql.library.markup import object_markup  # noqa: PLC0415 - for notebooks
+
+        tables: dict[tuple[str, ...], list[tuple[str | None, ...]]] = {
+            ("parameter", "type", "default", "meaning"): [
+                (p.name, p.type, p.default, p.doc) for p in self.parameters
+            ],
+            ("column", "type", "unit", "meaning"): [
+                (c.name, c.type, c.unit, c.doc) for c in self.columns
+            ],
+        }
+        return object_markup(self.name, self.full_description, self.facts, tables, self.text)
+
 
 @dataclass(frozen=True, eq=False)
 class Library:

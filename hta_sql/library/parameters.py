@@ -51,12 +51,16 @@ def _fit(analysis: str, parameter: Parameter, value: Any) -> Any:
     kind = parameter.type or ""
     if not kind.endswith("[]"):
         return _scalar(analysis, parameter.name, kind, value)
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ParameterError(
-            f"{analysis}: {parameter.name} takes a list of values, each {_WORDS[kind[:-2]]}, "
-            f"not {value!r}."
-        )
-    return [_scalar(analysis, parameter.name, kind[:-2], item) for item in value]
+    # One value stands for a list of it: ranks=0, runs="base".
+    values = value if _is_list(value) else [value]
+    return [_scalar(analysis, parameter.name, kind[:-2], item) for item in values]
+
+
+def _is_list(value: Any) -> bool:
+    if isinstance(value, (str, bytes)):
+        return False
+    # Numpy's numbers have no dimension, and its arrays have.
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
 def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:

@@ -126,6 +126,11 @@ class Result:
 
         return draw(self, **options)
 
+    def _repr_html_(self) -> str:
+        from hta_sql.results.notebook import result_markup  # noqa: PLC0415 - only where used
+
+        return result_markup(self)
+
     def __repr__(self) -> str:
         what = self.analysis.name if self.analysis else "query"
         return f"<Result of {what}: {len(self)} rows x {len(self.columns)} columns>"

@@ -21,6 +21,7 @@ from hta_sql.store.connection import Connection
 from hta_sql.store.elsewhere import gathered, read, rows_of, tasks_of
 from hta_sql.store.files import store_folder
 from hta_sql.store.limits import engine
+from hta_sql.store.names import ByName
 from hta_sql.store.parts import sizes, tasks, whole_because
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class TraceStore(Closing):
+class TraceStore(ByName, Closing):
     """A store of ingested traces, opened for reading.
 
     Many threads may ask it at once. A call is a connection of its own: temporary tables and

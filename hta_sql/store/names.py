@@ -1,0 +1,99 @@
+"""``store.analyses.`` and ``store.tables.``: what there is, for whoever presses the tab key."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import nearest
+from hta_sql.results.notebook import result_markup
+
+if TYPE_CHECKING:
+    from hta_sql.library.objects import Library, SqlObject
+    from hta_sql.results.result import Result
+
+    Ask = Callable[..., Result]
+
+
+class ByName:
+    """What a store offers in a notebook: analyses and tables by name, and itself as HTML."""
+
+    library: Library
+    run: Ask
+    table: Ask
+
+    @property
+    def analyses(self) -> Names:
+        """The analyses: ``store.analyses.idle_causes(ranks=0)``."""
+        return Names("analysis", self.library.newest(), self.run)
+
+    @property
+    def tables(self) -> Names:
+        """The tables: ``store.tables.gpu_ops(ranks=[0])``."""
+        return Names("table", self.library.tables, self.table)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{result_markup(self.table('runs'))}"
+
+
+class Names:
+    """Objects of the library by their names, each a call that asks the store.
+
+    Args:
+        kind: What they are, for messages.
+        objects: The objects.
+        ask: Called with a name and what the caller gave.
+    """
+
+    def __init__(self, kind: str, objects: Iterable[SqlObject], ask: Ask) -> None:
+        self._kind = kind
+        self._objects = {about.base_name: about for about in objects}
+        self._ask = ask
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._objects)
+
+    def __getattr__(self, name: str) -> Call:
+        about = self._objects.get(name)
+        if about is None:
+            raise AttributeError(f"No {self._kind} {name!r}.{nearest(name, self._objects)}")
+        return Call(about, self._ask)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._objects)} names of kind {self._kind}: {', '.join(dir(self))}>"
+
+
+class Call:
+    """One object, to be called: its help and its parameters are those of its SQL file."""
+
+    def __init__(self, about: SqlObject, ask: Ask) -> None:
+        self._about, self._ask = about, ask
+        self.__name__ = about.base_name
+        self.__doc__ = about.full_description
+        self.__signature__ = Signature(
+            [
+                Parameter(p.name, Parameter.KEYWORD_ONLY, default=_Shown(p.default or "NULL"))
+                for p in about.parameters
+            ]
+        )
+
+    def __call__(self, **parameters: Any) -> Result:
+        """Ask the store."""
+        return self._ask(self._about.base_name, **parameters)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}{self.__signature__}: {self._about.summary}>"
+
+    def _repr_html_(self) -> str:
+        return self._about._repr_html_()
+
+
+class _Shown(str):
+    """A default as the SQL file says it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
