@@ -114,7 +114,9 @@ class Connection(Closing):
                     answer = question(cursor)
                 finally:
                     self._asking.discard(cursor)
-        except duckdb.Error as error:
+        except (duckdb.Error, UnicodeDecodeError) as said:
+            # A damaged text may end in an error of Python's.
+            error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
             if is_of_database(error):
                 raise StoreDamagedError(
                     f"{str(opened.catalog)!r} is damaged: {error}. It holds no data; to build it "

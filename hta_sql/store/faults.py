@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,9 @@ from hta_sql.store.manifest import KeptTable, Manifest, RankEntry
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
+
+_OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What lies at this process, not at the file."""
 
 LINKED = (
     *("cpu_ops", "runtime_calls", "annotations", "python_calls", "steps"),
@@ -97,7 +101,7 @@ def _look(
 
     if file.path not in sizes:
         return fault("missing", "it is gone")
-    if sizes[file.path] != file.bytes:
+    if file.bytes and sizes[file.path] != file.bytes:
         return fault("size", f"it has {sizes[file.path]:,} bytes, {file.bytes:,} were written")
     try:
         if file.sha256 and folder.digest(file.path) != file.sha256:
@@ -106,6 +110,8 @@ def _look(
     except FileNotFoundError:
         return fault("missing", "it is gone")
     except OSError as error:
+        if error.errno in _OURS:
+            raise
         return fault("content", f"it cannot be read: {error}")
 
 

@@ -173,7 +173,7 @@ class Manifest:
         """Collect the files that are read, with their sizes [bytes]."""
         files = (file for entry in self.entries for file in entry.files.values())
         sizes = {file["path"]: file["bytes"] for file in files}
-        return sizes | {kept.path: kept.bytes for kept in self.kept if kept.path}
+        return sizes | {kept.path: kept.bytes for kept in self.kept if kept.path and kept.bytes}
 
     def without(self, runs: Collection[str]) -> Manifest:
         """Leave runs out, with what was computed of them."""
