@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
 
-from hta_sql.cli.options import STORE, analyses_option
+from hta_sql.cli.options import STORE, analyses_option, memory_options
 
 
 @click.command(short_help="Serve stores to an agent (Model Context Protocol).")
@@ -26,28 +27,40 @@ from hta_sql.cli.options import STORE, analyses_option
     show_default=True,
     help="Interrupt a question after this time.",
 )
+@memory_options
 @analyses_option
 def mcp(
-    *, stores: tuple[Path, ...], rows: int, seconds: float, analyses: tuple[Path, ...] | None
+    *,
+    stores: tuple[Path, ...],
+    rows: int,
+    seconds: float,
+    memory_limit: str | None,
+    spill_limit: str,
+    analyses: tuple[Path, ...] | None,
 ) -> None:
     """Serve STOREs on stdin and stdout to a client of the Model Context Protocol.
 
     Its tools list, describe and run analyses, ask SQL that reads the store and nothing else, give
     the doctor's findings and advice, and compare runs. Needs pip install 'hta_sql[mcp]'.
     """
-    from hta_sql.agents.answers import Limits  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.agents.answers import Limits as OfAnswers  # noqa: PLC0415 - start-up cost
     from hta_sql.agents.server import make_server  # noqa: PLC0415
+    from hta_sql.store.limits import Limits, bounded_process  # noqa: PLC0415
     from hta_sql.store.materialize import materialize_if_free  # noqa: PLC0415
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     for store in stores:
         materialize_if_free(store)
-    with ExitStack() as opened:
-        found = {
-            name: opened.enter_context(TraceStore(path, safe=True, analyses=analyses))
-            for name, path in _named(stores).items()
-        }
-        make_server(found, Limits(rows, seconds)).run()
+    open_safely = partial(
+        TraceStore,
+        memory_limit=memory_limit,
+        safe=True,
+        limits=Limits(seconds, spill=spill_limit),
+        analyses=analyses,
+    )
+    with bounded_process(memory_limit, len(stores)), ExitStack() as opened:
+        found = {n: opened.enter_context(open_safely(p)) for n, p in _named(stores).items()}
+        make_server(found, OfAnswers(rows, seconds)).run()
 
 
 def _named(stores: tuple[Path, ...]) -> dict[str, Path]:

@@ -309,6 +309,57 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_output
 
 
+def limit_options(command: Command) -> Command:
+    """Add ``--timeout``, ``--max-rows``, ``--memory-limit`` and ``--spill-limit``."""
+    for option in reversed(
+        (
+            click.option(
+                "--timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                default=600.0,
+                show_default=True,
+                metavar="SECONDS",
+                help="Interrupt the query after this time.",
+            ),
+            click.option(
+                "--max-rows",
+                type=click.IntRange(min=1),
+                default=10_000_000,
+                show_default=True,
+                metavar="N",
+                help="Refuse an answer with more rows.",
+            ),
+            *_MEMORY_OPTIONS,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+_MEMORY_OPTIONS = (
+    click.option(
+        "--memory-limit",
+        type=MEMORY_SIZE,
+        show_default="60 % of the memory",
+        help="Memory of the engine; this process gets half of that more.",
+    ),
+    click.option(
+        "--spill-limit",
+        type=MEMORY_SIZE,
+        default="10GiB",
+        show_default=True,
+        help="What does not fit into memory goes to the temporary folder, up to this size.",
+    ),
+)
+
+
+def memory_options(command: Command) -> Command:
+    """Add ``--memory-limit`` and ``--spill-limit``."""
+    for option in reversed(_MEMORY_OPTIONS):
+        command = option(command)
+    return command
+
+
 def analyses_option(command: Command) -> Command:
     """Add ``--analyses``: folders, None where none is given."""
     return click.option(

@@ -7,12 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
-from hta_sql.cli.options import STORE, Output, analyses_option, output_options
+from hta_sql.cli.options import STORE, Output, analyses_option, limit_options, output_options
 
 SCRIPTS = str(Path(sys.executable).parent)
 """Where an extra of this environment installs its commands."""
@@ -66,8 +67,10 @@ def _typed(text: str) -> Any:
 @click.option(
     "--unsafe",
     is_flag=True,
-    help="Also allow other files, ATTACH, COPY, extensions, settings, several statements.",
+    help="Also allow other files, ATTACH, COPY, extensions, settings, several statements, and set "
+    "no limits but the memory.",
 )
+@limit_options
 @analyses_option
 @output_options
 def sql(
@@ -77,6 +80,10 @@ def sql(
     file: IO[str] | None,
     parameters: tuple[tuple[str, Any], ...],
     unsafe: bool,
+    timeout: float,
+    max_rows: int,
+    memory_limit: str | None,
+    spill_limit: str,
     analyses: tuple[Path, ...] | None,
     out: Output,
 ) -> None:
@@ -99,10 +106,17 @@ def sql(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.own import library_with  # noqa: PLC0415
+    from hta_sql.store.limits import Limits, bounded_process  # noqa: PLC0415
     from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
 
     materialize_for(store, text, library_with(analyses))
-    with hta_sql.TraceStore(store, safe=not unsafe, analyses=analyses) as opened:
+    limits = None if unsafe else Limits(timeout, max_rows, spill_limit)
+    with (
+        nullcontext() if unsafe else bounded_process(memory_limit),
+        hta_sql.TraceStore(
+            store, memory_limit=memory_limit, safe=not unsafe, limits=limits, analyses=analyses
+        ) as opened,
+    ):
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
     send(result, out)
 

@@ -23,7 +23,7 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
-from hta_sql.store.limits import QUICKER_PLANS
+from hta_sql.store.limits import QUICKER_PLANS, UNLIMITED, Limits, in_time
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
@@ -31,7 +31,12 @@ from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.sizes import SizeCheck
 from hta_sql.store.template import Config
-from hta_sql.store.unreadable import is_of_database, unreadable_kept, unreadable_runs
+from hta_sql.store.unreadable import (
+    is_of_database,
+    unreadable_kept,
+    unreadable_runs,
+    warn_of_runs_left_out,
+)
 
 log = logging.getLogger(__name__)
 
@@ -63,18 +68,26 @@ class Connection(Closing):
         config: Settings of the engine.
         library: Tables, macros and analyses.
         safe: Lock the engine down, and have a sandbox check what others ask.
+        limits: How much a question may cost.
     """
 
     _after_fork = False
     """Whether this process has instances of a parent, whose threads it has not."""
 
     def __init__(
-        self, folder: StoreFolder, config: Config, library: Library, *, safe: bool
+        self,
+        folder: StoreFolder,
+        config: Config,
+        library: Library,
+        *,
+        safe: bool,
+        limits: Limits = UNLIMITED,
     ) -> None:
         self.closed = False
         self._library = library
         self._folder = folder
         self._config = config
+        self._limits = limits
         self._safe = safe
         self._opened: Opened | None = None
         self._lock = threading.RLock()
@@ -111,7 +124,8 @@ class Connection(Closing):
             with opened.con.cursor() as cursor:
                 self._asking.add(cursor)
                 try:
-                    answer = question(cursor)
+                    with in_time(cursor, self._limits.seconds):
+                        answer = question(cursor)
                 finally:
                     self._asking.discard(cursor)
         except (duckdb.Error, UnicodeDecodeError) as said:
@@ -125,6 +139,10 @@ class Connection(Closing):
             if self._leaves_out(opened, error) or self._has_wrong_sizes(opened):
                 return self.ask(question)
             raise QueryError(str(error)) from error
+        except MemoryError as error:
+            raise QueryError(
+                "Out of Memory: the answer is larger than this process may hold."
+            ) from error
         return self.ask(question) if self._has_wrong_sizes(opened) else answer
 
     def _has_wrong_sizes(self, opened: Opened) -> bool:
@@ -334,8 +352,9 @@ class Connection(Closing):
         ).fetchall()
         listed = con.execute("SELECT name, list(run) FROM stored.kept_answers GROUP BY name")
         kept = {name: set(runs) for name, runs in listed.fetchall()}
-        self._warn_of_runs_left_out(con)
+        warn_of_runs_left_out(con, self._folder.root)
         sandbox = Sandbox(con) if self._safe else None
+        self._limits.put_on(con)
         if self._safe:
             lock(con, self._folder.spellings())
         sizes = SizeCheck(self._folder, self._lost, self._broken)
@@ -364,24 +383,6 @@ class Connection(Closing):
             return False  # an ingest is at it, and will replace it
         log.info("Rebuilt the catalog of %s.", self._folder.root)
         return True
-
-    def _warn_of_runs_left_out(self, con: duckdb.DuckDBPyConnection) -> None:
-        ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
-        if outdated:
-            log.warning(
-                "%s: left out runs that were written with other table definitions; upgrade hta_sql "
-                "if a newer one wrote them, else ingest their traces again: %s.",
-                self._folder.root,
-                outdated,
-            )
-        if lost:
-            log.warning(
-                "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
-                "or bring the files back; hta-sql repair %s does what can be done: %s.",
-                self._folder.root,
-                self._folder.root,
-                lost,
-            )
 
 
 _LIVING: weakref.WeakSet[Connection] = weakref.WeakSet()

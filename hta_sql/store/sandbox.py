@@ -9,6 +9,7 @@ open no file but the store's Parquet, to load no extension and to keep these set
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -55,6 +56,19 @@ _MACROS = """
     FROM duckdb_functions()
     WHERE database_name = current_database() AND NOT internal
 """
+MOST_REPEATED = 100_000
+"""Characters or items that a function may make of one value."""
+
+_SIZES = {
+    **dict.fromkeys(("repeat", "lpad", "rpad", "list_resize", "array_resize", "bitstring"), 1),
+    **dict.fromkeys(("equi_width_bins", "to_base"), 2),
+    "bar": 3,
+}
+"""Function ─▶ place of the argument that says how much it makes: out of the engine's count of memory."""
+_SERIES = {"range", "generate_series"}
+"""Likewise, of all arguments together; behind FROM they are made row by row."""
+_FORMATS = {"format", "printf"}
+"""The widths in the text of the first argument say so."""
 _EXPLAIN = ("EXPLAIN ( FORMAT JSON )", "EXPLAIN ( ANALYZE )", "EXPLAIN ANALYZE", "EXPLAIN")
 
 
@@ -67,6 +81,9 @@ def lock(con: duckdb.DuckDBPyConnection, roots: list[str]) -> None:
         con: A connection of it.
         roots: Spellings of the store's folder.
     """
+    ((is_locked,),) = con.execute("SELECT current_setting('lock_configuration')").fetchall()
+    if is_locked:  # by another store object of this process
+        return
     con.execute("SET allowed_directories = ?", [[f"{root}/{TABLES}" for root in roots]])
     con.execute("SET autoinstall_known_extensions = false")
     con.execute("SET autoload_known_extensions = false")
@@ -160,6 +177,8 @@ class Sandbox:
                     raise _refused(
                         f"the function {name[-1]}", nearest(name[-1], reading_functions())
                     )
+                if name not in self._macros:
+                    _check_size(name[-1], node)
         elif isinstance(kind, str) and kind not in _NODES:
             raise _refused(kind.removesuffix("_NODE").removesuffix("_QUERY"))
         elif kind == "BASE_TABLE" or node.get("show_type") == "SHOW":
@@ -250,6 +269,43 @@ def _check_relation(name: Name, known: set[Name]) -> None:
         raise QueryError(
             f"The store has no table or analysis {written!r}.{nearest(written, candidates)}"
         )
+
+
+def _check_size(function: str, node: dict[str, Any]) -> None:
+    """Refuse what makes gigabytes out of a number: such memory the engine neither counts nor limits."""
+    arguments = [item["expression"] for item in node.get("arguments", ())]
+    if function in _SIZES and len(arguments) > _SIZES[function]:
+        sizes = [_size(arguments[_SIZES[function]])]
+        says = f"of at most {MOST_REPEATED:,}, written as a number or as least(…, number)"
+    elif function in _SERIES:
+        values = [_size(argument) for argument in arguments]
+        known = [value for value in values if value is not None]
+        span = (min(0, *known) - max(0, *known)) if len(known) > 1 else -max([*map(abs, known), 0])
+        sizes = [None if len(known) < len(values) else -span]
+        says = f"of at most {MOST_REPEATED:,} numbers, written as such; or put it behind FROM"
+    elif function in _FORMATS and arguments:
+        literal = arguments[0].get("literal", {})
+        text = literal.get("text") if literal.get("kind") == "STRING" else None
+        widths = re.findall(r"\d+", text or "")
+        is_open = text is None or "*" in text or re.search(r"\{[^{}]*\{", text)
+        sizes = [None if is_open else max(map(int, widths), default=0)]
+        says = f"with a text whose widths are numbers of at most {MOST_REPEATED:,}"
+    else:
+        return
+    if any(size is None or abs(size) > MOST_REPEATED for size in sizes):
+        raise QueryError(f"{function}() is allowed here {says}.")
+
+
+def _size(argument: dict[str, Any]) -> int | None:
+    """Read a whole number, or the least of some of which one is such; None: it is not known."""
+    if argument["class"] == "CAST":
+        return _size(argument["child"])
+    if argument["class"] == "CONSTANT" and argument["literal"]["kind"] == "INTEGER":
+        return int(argument["literal"]["text"])
+    if argument["class"] == "FUNCTION" and argument["function_name"].lower() == "least":
+        found = [_size(item["expression"]) for item in argument["arguments"]]
+        return min((size for size in found if size is not None), default=None)
+    return None
 
 
 def _refused(what: str, hint: str = "") -> QueryError:

@@ -20,7 +20,7 @@ from hta_sql.store.catalog import built_from, identity_of
 from hta_sql.store.connection import Connection
 from hta_sql.store.elsewhere import gathered, read, rows_of, tasks_of
 from hta_sql.store.files import store_folder
-from hta_sql.store.limits import engine
+from hta_sql.store.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.names import ByName
 from hta_sql.store.parts import sizes, tasks, whole_because
 
@@ -50,6 +50,8 @@ class TraceStore(ByName, Closing):
             what the cgroup allows.
         safe: Let queries read this store and nothing else: no other file, no writing, no
             extension, no setting. For queries that others wrote.
+        limits: How much a question may cost; default: ``Limits()`` with ``safe``, else nothing but
+            the memory is limited.
         analyses: Folders with analyses of your own, beside the shipped ones; default: those that
             ``HTA_SQL_ANALYSES`` names. Installed packages may add more.
 
@@ -74,9 +76,11 @@ class TraceStore(ByName, Closing):
         threads: int | None = None,
         memory_limit: str | None = None,
         safe: bool = False,
+        limits: Limits | None = None,
         analyses: Analyses = None,
     ) -> None:
-        options = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
+        options: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
+        options["limits"] = limits or (Limits() if safe else UNLIMITED)
         self._set_up(path, {**options, "analyses": own_folders(analyses)})
         self._connection.opened()
 
@@ -91,7 +95,9 @@ class TraceStore(ByName, Closing):
         self._engine = {key: options[key] for key in ("threads", "memory_limit")}
         config = engine(**self._engine)
         self.library = library_of(options["analyses"])
-        self._connection = Connection(self._folder, config, self.library, safe=options["safe"])
+        self._connection = Connection(
+            self._folder, config, self.library, safe=options["safe"], limits=options["limits"]
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel to another process as path and options; what is open stays here."""
@@ -234,16 +240,21 @@ class TraceStore(ByName, Closing):
             most_rows: Rows to fetch, at most; None: all.
 
         Raises:
-            QueryError: The engine refused or failed it; the message is the engine's.
+            QueryError: The engine refused or failed it, the message is the engine's; or it took
+                longer, or has more rows, than the limits of this store allow.
         """
         if self.library.asks_derived(query):
             self._connection.keep(self.runs())
         sandbox = self._connection.opened().sandbox
+        limit = self._options["limits"].rows if most_rows is None else None
+        most = most_rows if limit is None else limit + 1
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             checked = sandbox.checked(con, query) if sandbox else query
             relation = con.sql(checked, params=parameters)
-            return Result(relation if most_rows is None else relation.limit(most_rows))
+            result = Result(relation if most is None else relation.limit(most))
+            checked_rows(limit, len(result))
+            return result
 
         return self._connection.ask(question)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 import duckdb
 
 from hta_sql.store.faults import Expected, faults_of, of_entries, of_kept
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import CATALOG, Manifest
+
+log = logging.getLogger(__name__)
 
 
 def is_of_database(error: duckdb.Error) -> bool:
@@ -39,3 +43,23 @@ def unreadable_kept(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
 def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
     said = str(error)
     return [file for file in files if file.path in said] if ".parquet" in said else files
+
+
+def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
+    """Say which runs a catalog leaves out, and what brings them back."""
+    ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
+    if outdated:
+        log.warning(
+            "%s: left out runs that were written with other table definitions; upgrade hta_sql "
+            "if a newer one wrote them, else ingest their traces again: %s.",
+            root,
+            outdated,
+        )
+    if lost:
+        log.warning(
+            "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
+            "or bring the files back; hta-sql repair %s does what can be done: %s.",
+            root,
+            root,
+            lost,
+        )
