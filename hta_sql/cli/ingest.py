@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Several files of a rank are one run: spans of schedule(repeat=2).",
 )
+@click.option(
+    "--all-or-nothing",
+    is_flag=True,
+    help="Keep nothing of an ingest that is interrupted; else the next one goes on from there.",
+)
 @materialize_option
 @click.option("-v", "--verbose", is_flag=True, help="Say what is done.")
 def ingest(
@@ -88,6 +93,7 @@ def ingest(
     executor: str,
     lock_timeout: float,
     join_spans: bool,
+    all_or_nothing: bool,
     materialize: bool,
     verbose: bool,
 ) -> None:
@@ -125,6 +131,7 @@ def ingest(
             "progress": progress,
             "lock_timeout": lock_timeout,
             "join_spans": join_spans,
+            "all_or_nothing": all_or_nothing,
             "materialize": materialize,
         }
         if shard:
@@ -167,11 +174,13 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
     # A rank has one in each run, and one for each span of it.
-    has_spans = any(entry.span for entry in (*results, *report.unchanged))
+    has_spans = any(entry.span for entry in (*results, *report.unchanged, *report.resumed))
     what = "trace" if len(report.runs) > 1 or has_spans else "rank"
     parts = []
     if results:
         parts.append(f"Read {counted(len(results), what)}, {events:,} events in {seconds:.1f} s")
+    if report.resumed:
+        parts.append(f"{counted(len(report.resumed), what)} of an interrupted ingest taken over")
     if report.unchanged:
         parts.append(f"{counted(len(report.unchanged), what)} unchanged")
     if quarantined:

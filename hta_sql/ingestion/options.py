@@ -48,6 +48,8 @@ class IngestOptions:
         progress: Called after each rank with (result, ranks done, ranks to do).
         lock_timeout: Time to wait for another ingest that is writing the store [s].
         join_spans: Several files of a rank are spans of one run; default: each is a run of its own.
+        all_or_nothing: Keep nothing of an ingest that is interrupted; default: it keeps the ranks that
+            it has read, which nobody sees, and the next ingest of the same traces goes on from there.
         materialize: Keep, beside the tables, the answers that are small; not of a shard.
     """
 
@@ -67,6 +69,7 @@ class IngestOptions:
     progress: Callable[[RankResult, int, int], None] | None = None
     lock_timeout: float = LOCK_TIMEOUT_S
     join_spans: bool = False
+    all_or_nothing: bool = False
     materialize: bool = False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import fsspec
 
@@ -73,15 +73,24 @@ class Plan:
     found: list[TraceFile]
     todo: list[TraceFile] = field(default_factory=list)
     unchanged: list[RankEntry] = field(default_factory=list)
+    resumed: list[RankEntry] = field(default_factory=list)
+    """What an interrupted ingest has read: to be published as if it were read now."""
 
     def runs(self, task: Task) -> list[str]:
         """List the runs that the traces are."""
         return sorted({task.place_of(file)[0] for file in self.found})
 
 
-def plan_ingest(task: Task, manifest: Manifest) -> Plan:
-    """Find the traces and compare them with what the store has."""
-    task.known.learn(intact(task.folder, manifest.entries))
+def plan_ingest(task: Task, manifest: Manifest, unpublished: Sequence[RankEntry] = ()) -> Plan:
+    """Find the traces and compare them with what the store has.
+
+    Args:
+        task: What was asked for.
+        manifest: What the store has.
+        unpublished: What an interrupted ingest has left there.
+    """
+    kept = intact(task.folder, unpublished)
+    task.known.learn([*intact(task.folder, manifest.entries), *kept])
     _forget_listings(task.traces)
     options = task.options
     found = discover(
@@ -91,7 +100,11 @@ def plan_ingest(task: Task, manifest: Manifest) -> Plan:
         look=task.known.look,
         join_spans=options.join_spans,
     )
-    return compared(found, task)
+    plan = compared(found, task)
+    # One that is published as well was left by an ingest that ended before it could clean up.
+    resumed = [e for e in plan.unchanged if e in kept and e not in manifest.entries]
+    unchanged = [entry for entry in plan.unchanged if entry not in resumed]
+    return replace(plan, unchanged=unchanged, resumed=resumed)
 
 
 def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:

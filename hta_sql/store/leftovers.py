@@ -14,6 +14,7 @@ from hta_sql.store.manifest import (
     Manifest,
 )
 from hta_sql.store.shard_files import protected_files
+from hta_sql.store.unfinished import unfinished_files
 from hta_sql.traces.writing import PARTIAL
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ def remove_leftovers(folder: StoreFolder, manifest: Manifest) -> int:
     """
     # Listed first: a shard that starts later is announced before it writes, and not listed here.
     present = folder.files("")
-    named = manifest.named_files() | protected_files(folder, present)
+    named = manifest.named_files() | protected_files(folder, present) | unfinished_files(folder)
     leftovers = [name for name in present if _is_leftover(name, named)]
     folder.remove(leftovers)
     if leftovers:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hta_sql.store.manifest import RankEntry
 
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What an ingest did: the ranks it read, those it found unchanged, and the runs."""
+    """What an ingest did: the ranks it read, those it found unchanged, and the runs.
+
+    Attributes:
+        results: Ranks that it read.
+        unchanged: Ranks that the store has already.
+        runs: Runs of all of them.
+        resumed: Ranks that an interrupted ingest had read.
+    """
 
     results: list[RankEntry]
     unchanged: list[RankEntry]
     runs: list[str]
+    resumed: list[RankEntry] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

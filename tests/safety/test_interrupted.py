@@ -1,0 +1,180 @@
+"""An ingest that is interrupted keeps the ranks that it has read; the next one goes on from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from hta_sql.store import unfinished
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import read_manifest
+from tests.safety.conftest import trace_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+DURATIONS = {rank: 100.0 + rank for rank in range(5)}
+Progress = Callable[[Any, int, int], None]
+
+
+@pytest.fixture
+def traces(write_traces: WriteTraces) -> Path:
+    """Five ranks."""
+    return write_traces(DURATIONS)
+
+
+@pytest.fixture
+def store(tmp_path: Path, traces: Path) -> Path:
+    """A store with three of them, of which an interrupted ingest has read, and nobody sees, two."""
+    place = tmp_path / "job.store"
+    hta_sql.ingest(traces, place, ranks=[0]).close()
+    interrupted(traces, place)
+    return place
+
+
+def interrupt_after(count: int) -> Progress:
+    """Press Ctrl-C when so many ranks are read."""
+
+    def progress(_result: object, done: int, _total: int) -> None:
+        if done == count:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def interrupted(traces: Path, store: Path, **options: Any) -> None:
+    """Ingest until two ranks are read."""
+    with pytest.raises(KeyboardInterrupt):
+        hta_sql.ingest(traces, store, jobs=1, progress=interrupt_after(2), **options)
+
+
+def left(store: Path) -> list[int]:
+    """Ranks that are read and not published."""
+    return sorted(entry.rank for entry in unfinished.unfinished(store_folder(store)))
+
+
+def files_of(store: Path) -> set[str]:
+    """Parquet files of a store."""
+    return {path.relative_to(store).as_posix() for path in store.rglob("*.parquet")}
+
+
+def test_it_goes_on_from_there(
+    traces: Path, store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Readers see the old store until all of the new one is there, and nothing is left over."""
+    (said,) = caplog.get_records("setup")
+    assert said.message.startswith("Interrupted: 2 ranks are kept")
+    assert busy_times(store) == {0: 100.0}
+    read: list[int] = []
+    with hta_sql.ingest(traces, store, progress=lambda r, *_: read.append(r.job.rank)) as opened:
+        assert opened.ingested
+        assert [entry.rank for entry in opened.ingested.resumed] == [1, 2]
+        assert [entry.rank for entry in opened.ingested.unchanged] == [0]
+    assert sorted(read) == [3, 4]
+    assert busy_times(store) == DURATIONS
+    assert left(store) == []
+    assert files_of(store) == read_manifest(store).named_files()
+
+
+def test_what_changed_meanwhile_is_read_again(
+    traces: Path, store: Path, busy_times: BusyTimes
+) -> None:
+    """A rank is taken over for the trace that it was read from."""
+    (traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
+    with hta_sql.ingest(traces, store) as opened:
+        assert opened.ingested
+        assert [entry.rank for entry in opened.ingested.resumed] == [2]
+    assert busy_times(store) == DURATIONS | {1: 900.0}
+
+
+def test_interrupted_once_more(traces: Path, store: Path, busy_times: BusyTimes) -> None:
+    """What was kept before is kept."""
+    interrupted(traces, store)
+    assert left(store) == [1, 2, 3, 4]
+    with hta_sql.ingest(traces, store) as opened:
+        assert opened.ingested
+        assert opened.ingested.results == []
+    assert busy_times(store) == DURATIONS
+
+
+def test_others_leave_it_alone(traces: Path, store: Path) -> None:
+    """An ingest of another run removes neither the ranks nor what names them."""
+    hta_sql.ingest(traces / "rank0.json", store, run="other").close()
+    hta_sql.ingest(traces / "rank0.json", store, run="other", force=True).close()
+    assert left(store) == [1, 2]
+    hta_sql.ingest(traces, store).close()
+    with hta_sql.open(store) as opened:
+        assert opened.ranks("traces") == list(DURATIONS)
+
+
+@pytest.mark.parametrize("again", [{"all_or_nothing": True}, {"force": True}])
+def test_who_wants_none_of_it(
+    traces: Path, store: Path, busy_times: BusyTimes, again: dict[str, Any]
+) -> None:
+    """All is read again, and what was kept goes."""
+    with hta_sql.ingest(traces, store, **again) as opened:
+        assert opened.ingested
+        assert opened.ingested.resumed == []
+    assert busy_times(store) == DURATIONS
+    assert left(store) == []
+
+
+def test_all_or_nothing_keeps_nothing(traces: Path, tmp_path: Path) -> None:
+    """The store is as it was, and the next ingest removes the files."""
+    store = tmp_path / "job.store"
+    interrupted(traces, store, all_or_nothing=True)
+    assert left(store) == []
+    with hta_sql.ingest(traces, store) as opened:
+        assert opened.ingested
+        assert len(opened.ingested.results) == len(DURATIONS)
+    assert files_of(store) == read_manifest(store).named_files()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
+def test_killed_between_two_records(
+    traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a chance to write anything down, it keeps what it wrote down as it went."""
+    monkeypatch.setattr(unfinished, "SAVE_S", 0.0)
+    store = tmp_path / "job.store"
+
+    def kill(_result: object, done: int, _total: int) -> None:
+        if done == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if not child:
+        hta_sql.ingest(traces, store, jobs=1, progress=kill)
+    os.waitpid(child, 0)
+    assert left(store) == [0, 1, 2]
+    with hta_sql.ingest(traces, store) as opened:
+        assert opened.ingested
+        assert [entry.rank for entry in opened.ingested.results] == [3, 4]
+    assert busy_times(store) == DURATIONS
+
+
+@pytest.mark.parametrize("damage", ["null", "[" * 200_000, "{", '{"schema_version": 9}'])
+def test_a_damaged_record_is_read_again(
+    traces: Path, store: Path, busy_times: BusyTimes, damage: str
+) -> None:
+    """It holds nothing up."""
+    (record,) = (store / "unfinished").glob("*.json")
+    record.write_text(damage)
+    hta_sql.ingest(traces, store).close()
+    assert busy_times(store) == DURATIONS
+    assert not record.exists()
+
+
+def test_the_command_says_so(cli: Cli, traces: Path, store: Path) -> None:
+    """In the line that says what was read."""
+    done = cli("ingest", traces, "-o", store)
+    assert "Read 2 ranks, 2 events" in done.err
+    assert "2 ranks of an interrupted ingest taken over; 1 rank unchanged" in done.err
