@@ -23,7 +23,7 @@ def reference() -> str:
         for analysis in analyses:
             lines += _object(analysis)
     lines += ["## lib: shared macros", ""]
-    lines += [line for macro in library.macros for line in _object(macro)]
+    lines += [line for macro in library.macros_in_order for line in _object(macro)]
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from docs.generate.page import with_reference
-from hta_sql.cli import COMMANDS, program
+from hta_sql.cli import COMMANDS, command_of, program
 
 BEGIN = "<!-- reference: made by python -m docs.generate.commands; do not edit below -->"
 
@@ -33,7 +33,7 @@ def updated(text: str) -> str:
 def reference() -> str:
     """Describe every command in Markdown."""
     root = click.Context(program, info_name="hta-sql")
-    return "\n".join(line for command in COMMANDS for line in _section(command, root))
+    return "\n".join(line for name in COMMANDS for line in _section(command_of(name), root))
 
 
 def _section(command: click.Command, root: click.Context) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.generate.page import cell, with_reference
-from hta_sql.library.objects import Column, SqlObject, load_library
+from hta_sql.library.declared import Column
+from hta_sql.library.objects import SqlObject, load_library
 
 BEGIN = "<!-- reference: made by python -m docs.generate.schema; do not edit below -->"
 

@@ -24,7 +24,8 @@ from docs.generate.superset_charts import (
     form_data,
     query,
 )
-from hta_sql.library.objects import Column, load_library
+from hta_sql.library.declared import Column
+from hta_sql.library.objects import load_library
 
 DATASETS = Path(__file__).parents[1] / "superset" / "datasets"
 PLACEHOLDER = "/data/job.store/catalog.duckdb"

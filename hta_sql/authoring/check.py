@@ -43,7 +43,7 @@ def counts(folders: Iterable[Path]) -> tuple[int, int]:
 
 
 def _by_rules(library: Library, folders: list[Path]) -> Iterator[str]:
-    files = (*library.own.macros, *library.own.analyses)
+    files = (*library.own.macros_in_order, *library.own.analyses)
     broken = [
         problem
         for folder in folders

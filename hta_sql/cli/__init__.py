@@ -1,8 +1,8 @@
 """The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2 and 130; 3 of gate.
 
-A command is a module with one click command; the list below is all that registers it. Modules
-import what costs time (the engine, pandas, pyarrow) where they use it, so that ``--help`` is
-instant.
+A command is a module with one click command of its name; the list below is all that registers it,
+and the module is imported when it is called. Modules import what costs time (the engine, pandas,
+pyarrow) where they use it.
 """
 
 from __future__ import annotations
@@ -10,80 +10,70 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from hta_sql._version import __version__
-from hta_sql.cli.advice import advice
-from hta_sql.cli.baseline import baseline
-from hta_sql.cli.catalog import catalog
-from hta_sql.cli.check import check
-from hta_sql.cli.compare import compare
-from hta_sql.cli.completion import completion
-from hta_sql.cli.counters import counters
-from hta_sql.cli.critical_path import critical_path
-from hta_sql.cli.demo import demo
-from hta_sql.cli.describe import describe
-from hta_sql.cli.doctor import doctor
-from hta_sql.cli.export import export
 from hta_sql.cli.failures import INTERRUPTED, failure_of
-from hta_sql.cli.gate import gate
-from hta_sql.cli.ingest import ingest
 from hta_sql.cli.interrupts import Interrupts
-from hta_sql.cli.listing import list_
-from hta_sql.cli.materialize import materialize
-from hta_sql.cli.mcp import mcp
 from hta_sql.cli.messages import show_error
-from hta_sql.cli.new import new
-from hta_sql.cli.open import open_
-from hta_sql.cli.publish import publish
-from hta_sql.cli.repair import repair
-from hta_sql.cli.report import report
-from hta_sql.cli.run import run
-from hta_sql.cli.runs import runs
-from hta_sql.cli.sql import sql
 from hta_sql.cli.streams import streams_there
-from hta_sql.cli.verify import verify
 
-__all__ = ["COMMANDS", "main", "program"]
+__all__ = ["COMMANDS", "command_of", "main", "program"]
 
-COMMANDS: list[click.Command] = [
-    ingest,
-    list_,
-    describe,
-    run,
-    advice,
-    critical_path,
-    sql,
-    report,
-    open_,
-    compare,
-    gate,
-    baseline,
-    doctor,
-    runs,
-    export,
-    counters,
-    publish,
-    catalog,
-    verify,
-    repair,
-    materialize,
-    new,
-    check,
-    mcp,
-    completion,
-    demo,
-]
+COMMANDS = (
+    "ingest",
+    "list",
+    "describe",
+    "run",
+    "advice",
+    "critical-path",
+    "sql",
+    "report",
+    "open",
+    "compare",
+    "gate",
+    "baseline",
+    "doctor",
+    "runs",
+    "export",
+    "counters",
+    "publish",
+    "catalog",
+    "verify",
+    "repair",
+    "materialize",
+    "new",
+    "check",
+    "mcp",
+    "completion",
+    "demo",
+)
 """Every command, in the order in which a new user meets them."""
+
+_WORDS_OF_PYTHON = {"list": ("listing", "list_"), "open": ("open", "open_")}
+"""Module and function of a command that cannot have its name."""
+
+
+def command_of(name: str) -> click.Command:
+    """Import a command."""
+    plain = name.replace("-", "_")
+    module, function = _WORDS_OF_PYTHON.get(name, (plain, plain))
+    command: click.Command = getattr(import_module(f"hta_sql.cli.{module}"), function)
+    return command
 
 
 class InOrder(click.Group):
     """Commands in the order of the list, and a quiet end when the reader of the output leaves."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Name the commands in the order of registration."""
-        return list(self.commands)
+        """Name the commands in the order of the list."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the command that is called, and no other."""
+        return command_of(cmd_name) if cmd_name in COMMANDS else None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a closed pipe (``| head``) ends it without a word."""
@@ -111,10 +101,6 @@ def program(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-for command in COMMANDS:
-    program.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from hta_sql.cli.options import INTEGERS, complete_runs
-from hta_sql.library.objects import Library, Parameter, SqlObject
+from hta_sql.library.declared import Parameter
+from hta_sql.library.objects import Library, SqlObject
 
 VALUELESS = frozenset({"-h", "--help"})
 """Options of ``run`` itself that take no value."""

@@ -11,7 +11,8 @@ import click
 
 from hta_sql.cli.options import analyses_option
 from hta_sql.errors import AnalysisNotFoundError, nearest
-from hta_sql.library.objects import Column, Library, Parameter, SqlObject
+from hta_sql.library.declared import Column, Parameter
+from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.own import LIB, library_with
 
 _LABEL = 11

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
@@ -73,6 +72,8 @@ def _end_when_told(reader: int) -> None:
 
 def interruptible(store: TraceStore, ask: Callable[[], Answer]) -> Answer:
     """Ask in a thread: a signal is handled only where Python code runs, not in the engine."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - imports are the start-up cost
+
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask)
         try:

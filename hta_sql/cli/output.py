@@ -19,7 +19,7 @@ from hta_sql.traces.writing import replacing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.results.display import Rows
+    from hta_sql.results.display import Rows, Shown
     from hta_sql.results.result import Result
 
 BINARY = ("parquet", "arrow")
@@ -64,12 +64,25 @@ def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     return table.select(list(columns))
 
 
-def _send_table(result: Rows, out: Output) -> None:
+def shown_rows(out: Output) -> int | None:
+    """Say how many rows a table on stdout shows; None for all, and for what goes elsewhere."""
+    on_screen = out.path is None and out.format_name in (None, "table") and not out.columns
+    return (TABLE_ROWS if out.limit is None else out.limit or None) if on_screen else None
+
+
+def send_head(result: Shown, rows: int) -> None:
+    """Print the first rows of a result."""
     from hta_sql.results.display import print_table  # noqa: PLC0415
 
+    print_table(result, rows, remedy=REMEDY)
+
+
+def _send_table(result: Rows, out: Output) -> None:
     if out.path is None:
-        print_table(result, TABLE_ROWS if out.limit is None else out.limit, remedy=REMEDY)
+        send_head(result, TABLE_ROWS if out.limit is None else out.limit)
         return
+    from hta_sql.results.display import print_table  # noqa: PLC0415
+
     with (
         replacing(out.path) as partial,
         partial.open("w", encoding="utf-8", errors="backslashreplace") as file,

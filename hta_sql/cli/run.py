@@ -117,13 +117,18 @@ def run(
     version, as in temporal_breakdown_v1.
     """
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.cli.output import send, send_chart  # noqa: PLC0415
+    from hta_sql.cli.output import send, send_chart, send_head, shown_rows  # noqa: PLC0415
     from hta_sql.cli.reading import asked  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import PROCESSES, executor_for  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
+    rows = None if chart or executor else shown_rows(out)
     with executor_for(executor or PROCESSES) as pool, asked(store, analyses) as opened:
-        given |= {"version": version, "executor": pool}
+        given |= {"version": version}
+        if rows:
+            send_head(interruptible(opened, lambda: opened.head(name, rows, **given)), rows)
+            return
+        given |= {"executor": pool}
         result = interruptible(opened, lambda: opened.run(name, **given))
         if chart:
             send_chart(result, chart)

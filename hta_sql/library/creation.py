@@ -14,8 +14,9 @@ from hta_sql.library import sqltext
 from hta_sql.library.answers import answers, columns_of
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.data_tables import data_views
+from hta_sql.library.declared import Column
 from hta_sql.library.files import Columns, stored_columns
-from hta_sql.library.objects import Column, Library, SqlObject
+from hta_sql.library.objects import Library, SqlObject
 
 MICROSECONDS = "us"
 """Schema of the views whose times are microseconds."""
@@ -32,7 +33,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     for table in library.tables:
         con.execute(table.text)
         _comment(con, "VIEW", table.name, table)
-    for macro in library.macros:
+    for macro in library.macros_in_order:
         con.execute(macro.text)
         kind = "MACRO" if macro.is_scalar else "MACRO TABLE"
         _comment(con, kind, f"lib.{macro.name}", macro)
@@ -65,7 +66,7 @@ def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     con.execute("BEGIN")
     _create_empty(con, "derived", library.derived_columns())
     own = library.own
-    for about in (*own.macros, *own.analyses):
+    for about in (*own.macros_in_order, *own.analyses):
         with naming(about):
             create_one(con, about)
     for about in own.newest():
@@ -217,7 +218,7 @@ SCOPE_TABLES = {"rank_scope": RANK_SCOPE, "run_tags": RUN_TAGS}
 
 def _create_microsecond_view(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
     """Give dashboards, which show what a column holds, a view in microseconds."""
-    columns = [microsecond_column(column) for column in about.columns]
+    columns = tuple(microsecond_column(column) for column in about.columns)
     values = [
         (sqltext.identifier(old.name) + ("" if new is old else " / 1000"), new.name)
         for old, new in zip(about.columns, columns, strict=True)
@@ -225,7 +226,7 @@ def _create_microsecond_view(con: duckdb.DuckDBPyConnection, about: SqlObject) -
     view = f"{MICROSECONDS}.{sqltext.identifier(about.base_name)}"
     base = f"main.{sqltext.identifier(about.base_name)}"
     con.execute(sqltext.renaming_view(view, base, values))
-    _comment(con, "VIEW", view, replace(about, columns=tuple(columns)))
+    _comment(con, "VIEW", view, about, columns)
 
 
 def microsecond_column(column: Column) -> Column:
@@ -247,10 +248,16 @@ def _macro(analysis: SqlObject, name: str, body: str) -> str:
     return sqltext.table_macro(name, declared, body)
 
 
-def _comment(con: duckdb.DuckDBPyConnection, kind: str, name: str, about: SqlObject) -> None:
+def _comment(
+    con: duckdb.DuckDBPyConnection,
+    kind: str,
+    name: str,
+    about: SqlObject,
+    columns: tuple[Column, ...] | None = None,
+) -> None:
     docs = {
         column.name: f"{column.doc} [{column.unit}]" if column.unit else column.doc
-        for column in about.columns
+        for column in columns or about.columns
     }
     for statement in sqltext.comments(
         kind, name, about.full_description, docs if kind == "VIEW" else {}

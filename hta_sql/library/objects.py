@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
+from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
 from hta_sql.library.files import Columns, sql_root
 
 _MACRO = re.compile(
@@ -21,11 +22,8 @@ _MACRO = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
-_PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
-_COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
-_RETURNED = re.compile(r"^-- Returns: ([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
-_CONTINUED = re.compile(r"^--    +(\S.*)$")
 _CALLED = re.compile(r"\blib\.(\w+)\(")
+_COMMENT_LINE = re.compile(r"^[ \t]*--.*", re.MULTILINE)
 _FACT = re.compile(
     r"^(Status|Since|Reference|Needs|Scope|Kept|Changed|Drawn from|Ranks|Report): (.+)$"
 )
@@ -41,41 +39,63 @@ many ranks, and values that keep a result as small as a page needs it."""
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a macro; type and default as the DDL writes them."""
-
-    name: str
-    type: str | None
-    default: str | None
-    doc: str
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a view or macro; the unit in brackets behind its type."""
-
-    name: str
-    type: str
-    unit: str | None
-    doc: str
-
-
-@dataclass(frozen=True)
 class SqlObject:
     """One .sql file: a table view, a shared macro or an analysis.
 
-    A scalar macro returns a value: its one column is that value, under its own name.
+    A scalar macro returns a value: its one column is that value, under its own name. What a file
+    says is parsed when it is asked for: a question needs it of few of them.
     """
 
     path: Path
     name: str
-    summary: str
-    description: str
-    facts: dict[str, str]
-    parameters: tuple[Parameter, ...]
-    columns: tuple[Column, ...]
     text: str
+    places: tuple[int, int, int]
+    """Where in the text its parameters begin and end, and its body begins."""
     is_scalar: bool = False
+
+    @cached_property
+    def _header(self) -> tuple[list[str], dict[str, str]]:
+        """The lines of the header that are prose, and those that are facts."""
+        header = [line[2:].removeprefix(" ") for line in comments_at(self.text, 0)]
+        found = [_FACT.match(line) for line in header]
+        prose = [line for line, fact in zip(header, found, strict=True) if not fact]
+        return prose, {m.group(1): m.group(2) for m in found if m}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the header says by name: Status, Since, Needs ..."""
+        return self._header[1]
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the header."""
+        prose = self._header[0]
+        return " ".join(prose[: prose.index("") if "" in prose else len(prose)])
+
+    @property
+    def description(self) -> str:
+        """The other paragraphs of the header."""
+        prose = self._header[0]
+        return "\n".join(prose[prose.index("") :]).strip() if "" in prose else ""
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes.
+
+        Raises:
+            LibraryError: A line of them has not the form that all have.
+        """
+        return tuple(parameters_in(self.path, self.text, *self.places[:2]))
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What it returns."""
+        return tuple(columns_in(self.name, comments_at(self.text, self.places[2])))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of its SQL, comments left out."""
+        return frozenset(_WORD.findall(_COMMENT_LINE.sub("", self.text)))
 
     @property
     def base_name(self) -> str:
@@ -151,6 +171,11 @@ class Library:
         """Return what this one adds to; itself where it adds to none."""
         return self.shipped or self
 
+    @cached_property
+    def macros_in_order(self) -> tuple[SqlObject, ...]:
+        """Macros that call others come behind these: the engine binds on creation."""
+        return _in_order(self.macros)
+
     def derived_columns(self) -> Columns:
         """Name the columns of the derived tables, as their views document them."""
         names = {about.base_name for about in self.derived}
@@ -189,7 +214,7 @@ class Library:
         found = {about.path: about}
         to_read = [about]
         while to_read:
-            for word in set(_WORD.findall(_without_comments(to_read.pop().text))):
+            for word in to_read.pop().words:
                 for named in (known.get(word), computing.get(word)):
                     if named and named.path not in found:
                         found[named.path] = named
@@ -250,7 +275,7 @@ def parse_library(root: Path) -> Library:
         tables=_ordered_tables(
             tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))
         ),
-        macros=lib_order(parse_file(p) for p in sorted((root / "lib").glob("*.sql"))),
+        macros=tuple(parse_file(p) for p in sorted((root / "lib").glob("*.sql"))),
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
         derived=tuple(newest[name] for name in sorted(newest)),
     )
@@ -264,8 +289,7 @@ def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
     return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
 
 
-def lib_order(macros: Iterable[SqlObject]) -> tuple[SqlObject, ...]:
-    """A macro that calls another one comes behind it: the engine binds on creation."""
+def _in_order(macros: Iterable[SqlObject]) -> tuple[SqlObject, ...]:
     by_name = {macro.name: macro for macro in macros}
     ordered: dict[str, SqlObject] = {}
     waiting: set[str] = set()
@@ -274,7 +298,7 @@ def lib_order(macros: Iterable[SqlObject]) -> tuple[SqlObject, ...]:
         if name in ordered or name in waiting:
             return
         waiting.add(name)
-        called = _CALLED.findall(_without_comments(by_name[name].text))
+        called = _CALLED.findall(_COMMENT_LINE.sub("", by_name[name].text))
         for other in sorted(set(called) & by_name.keys()):
             place(other)
         ordered[name] = by_name[name]
@@ -282,10 +306,6 @@ def lib_order(macros: Iterable[SqlObject]) -> tuple[SqlObject, ...]:
     for name in by_name:
         place(name)
     return tuple(ordered.values())
-
-
-def _without_comments(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
 
 
 def parse_file(path: Path) -> SqlObject:
@@ -306,65 +326,19 @@ def parse_text(path: Path, text: str) -> SqlObject:
     Raises:
         LibraryError: It does not have the form that all of them have.
     """
-    header = []
-    for line in text.splitlines():
-        if not line.startswith("--"):
-            break
-        header.append(line[2:].removeprefix(" "))
-    facts = {m.group(1): m.group(2) for line in header if (m := _FACT.match(line))}
-    prose = [line for line in header if not _FACT.match(line)]
-    macro, view = _MACRO.search(text), _VIEW.search(text)
-    declared = macro or view
+    macro = _MACRO.search(text)
+    declared = macro or _VIEW.search(text)
     if not declared:
         raise LibraryError(
             f"{path}:1: no 'CREATE OR REPLACE MACRO name(' with one parameter a line, and no "
             "'CREATE OR REPLACE VIEW name AS'. Copy the form of another file in the folder."
         )
-    if not header or not prose[0].strip():
+    if not text.startswith("--") or not text.partition("\n")[0].strip("- "):
         raise LibraryError(f"{path}:1: start with a comment that says in one line what it answers.")
-    blank = prose.index("") if "" in prose else len(prose)
     return SqlObject(
         path=path,
         name=declared.group(1),
-        summary=" ".join(prose[:blank]),
-        description="\n".join(prose[blank:]).strip(),
-        facts=facts,
-        parameters=tuple(_parameters(path, text, macro)) if macro else (),
-        columns=tuple(_columns(declared.group(1), text[declared.end() :])),
         text=text,
+        places=(*(macro.span(2) if macro else (0, 0)), declared.end()),
         is_scalar=bool(macro and not macro.group(3)),
     )
-
-
-def _parameters(path: Path, text: str, macro: re.Match[str]) -> list[Parameter]:
-    found: list[Parameter] = []
-    doc: list[str] = []
-    first = text.count("\n", 0, macro.start(2)) + 1
-    for number, line in enumerate(macro.group(2).splitlines(), first):
-        stripped = line.strip()
-        if stripped.startswith("--"):
-            doc.append(stripped[2:].strip())
-        elif match := _PARAMETER.match(line):
-            found.append(Parameter(match.group(1), match.group(2), match.group(3), " ".join(doc)))
-            doc = []
-        elif stripped:
-            raise LibraryError(f"{path}:{number}: cannot read the parameter line {stripped!r}.")
-    return found
-
-
-def _columns(name: str, text: str) -> list[Column]:
-    first, *lines = text.splitlines() or [""]
-    found: list[Column] = []
-    if returned := _RETURNED.match(first):
-        found.append(Column(name, *returned.groups()))
-    elif first != "-- Columns:":
-        return []
-    for line in lines:
-        if match := _COLUMN.match(line):
-            found.append(Column(*match.groups()))
-        elif found and (continued := _CONTINUED.match(line)):
-            last = found[-1]
-            found[-1] = replace(last, doc=f"{last.doc} {continued.group(1)}")
-        else:
-            break
-    return found

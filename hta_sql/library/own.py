@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.objects import Library, SqlObject, lib_order, load_library, parse_file
+from hta_sql.library.objects import Library, SqlObject, load_library, parse_file
 from hta_sql.library.parameters import TYPES
 
 ENVIRONMENT = "HTA_SQL_ANALYSES"
@@ -126,7 +126,7 @@ def with_own(shipped: Library, added: Iterable[SqlObject]) -> Library:
                 )
     return Library(
         tables=shipped.tables,
-        macros=(*shipped.macros, *lib_order(a for a in found if a.topic == LIB)),
+        macros=(*shipped.macros, *(a for a in found if a.topic == LIB)),
         analyses=(*shipped.analyses, *(a for a in found if a.topic != LIB)),
         derived=shipped.derived,
         shipped=shipped,
@@ -148,7 +148,12 @@ def _same_analysis(other: Path, about: SqlObject) -> bool:
 
 
 def _unusable(about: SqlObject) -> Iterator[str]:
-    """Yield what keeps a file from being called at all; the other rules are those of the check."""
+    """Yield what keeps a file from being called at all; the other rules are those of the check.
+
+    Raises:
+        LibraryError: A line of its parameters has not the form.
+    """
+    declared = about.parameters
     if about.topic == LIB:
         if not _SHARED.fullmatch(about.name) or f"MACRO lib.{about.name}(" not in about.text:
             yield "a file of lib creates a macro lib.name, in small letters"
@@ -158,7 +163,7 @@ def _unusable(about: SqlObject) -> Iterator[str]:
         yield f"call it {about.name.lower()}_v1: small letters, and a version"
     if about.path.stem != about.name:
         yield f"it creates {about.name}; call the file {about.name}.sql"
-    for parameter in about.parameters if about.topic != LIB else ():
+    for parameter in declared if about.topic != LIB else ():
         if parameter.default is None or (parameter.type or "").removesuffix("[]") not in TYPES:
             known = ", ".join(TYPES)
             yield f"parameter {parameter.name} needs a default, and a type of {known} or a list of such"

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hta_sql.errors import ParameterError, nearest
-from hta_sql.library.objects import Parameter, SqlObject
+from hta_sql.library.declared import Parameter
+from hta_sql.library.objects import SqlObject
 
 _SCALARS: dict[str, tuple[type, ...]] = {
     "BIGINT": (int,),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hta_sql.results.cells import NULL, cell_text, column_unit
 from hta_sql.words import CUT, cut_column, cut_middle, text_width
@@ -44,8 +44,8 @@ _GAP = "  "
 _DROPPED = len(_GAP) + len(CUT)
 
 
-class Rows(Protocol):
-    """What can be printed and written: a :class:`hta_sql.results.result.Result`, or a part of one."""
+class Shown(Protocol):
+    """What can be printed as a table."""
 
     @property
     def analysis(self) -> SqlObject | None:
@@ -55,10 +55,17 @@ class Rows(Protocol):
     def given(self) -> Sequence[str]:
         """Parameters that the caller gave, each of which may be why there are no rows."""
 
-    def arrow(self) -> pa.Table:
-        """Return the rows."""
+    def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
+        """Return name, whether it holds numbers, and first values of each column; 0: all values."""
 
     def __len__(self) -> int: ...
+
+
+class Rows(Shown, Protocol):
+    """What can be printed and written: a :class:`hta_sql.results.result.Result`, or a part of one."""
+
+    def arrow(self) -> pa.Table:
+        """Return the rows."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,10 @@ class TableRows:
     def arrow(self) -> pa.Table:
         """Return the rows."""
         return self.table
+
+    def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
+        """Return name, whether it holds numbers, and first values of each column; 0: all values."""
+        return head_of(self.table, max_rows)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -125,7 +136,7 @@ class TextColumn:
 
 
 def print_table(
-    result: Rows,
+    result: Shown,
     max_rows: int = 40,
     *,
     file: IO[str] | None = None,
@@ -164,16 +175,23 @@ def print_table(
         file.write(line + "\n")
 
 
-def text_columns(result: Rows, max_rows: int = 0) -> list[TextColumn]:
+def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
     """Write the first rows of a result, column by column; 0 writes all of them."""
-    table: pa.Table = result.arrow()
-    shown = table.slice(0, max_rows) if max_rows else table
     written = []
-    for field, column in zip(shown.schema, shown.columns, strict=True):
-        unit = column_unit(field.name, result.analysis)
-        cells = [cell_text(value, unit) for value in column.to_pylist()]
-        written.append(TextColumn(cell_text(field.name), cells, is_number(field.type)))
+    for name, counts, values in result.head(max_rows):
+        unit = column_unit(name, result.analysis)
+        cells = [cell_text(value, unit) for value in values]
+        written.append(TextColumn(cell_text(name), cells, counts))
     return written
+
+
+def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
+    """Return name, whether it holds numbers, and first values of each column; 0: all values."""
+    shown = table.slice(0, max_rows) if max_rows else table
+    return [
+        (field.name, is_number(field.type), column.to_pylist())
+        for field, column in zip(shown.schema, shown.columns, strict=True)
+    ]
 
 
 def part_constant(
@@ -248,7 +266,7 @@ def _aligned(text: str, column: TextColumn, width: int) -> str:
     return blank + text if column.is_number else text + blank
 
 
-def _footer(result: Rows, shown: int, hidden: list[str], remedy: str) -> list[str]:
+def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[str]:
     """Say what the table does not show, or why it is empty."""
     if not len(result):
         return [_reason_for_none(result)]
@@ -261,7 +279,7 @@ def _footer(result: Rows, shown: int, hidden: list[str], remedy: str) -> list[st
     return ["", f"({'; '.join([*cut, *([remedy] if remedy else [])])})"] if cut else []
 
 
-def _reason_for_none(result: Rows) -> str:
+def _reason_for_none(result: Shown) -> str:
     """What was asked for goes before what a trace may lack: it is the likelier cause."""
     analysis = result.analysis
     needs = analysis.facts.get("Needs") if analysis else None

@@ -103,6 +103,12 @@ class Result:
     def __len__(self) -> int:
         return int(self.arrow().num_rows)
 
+    def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
+        """Return name, whether it holds numbers, and first values of each column; 0: all values."""
+        from hta_sql.results.display import head_of  # noqa: PLC0415 - only where used
+
+        return head_of(self.arrow(), max_rows)
+
     def show(self, max_rows: int = 40) -> None:
         """Print the rows as a table."""
         from hta_sql.results.display import print_table  # noqa: PLC0415 - only where used

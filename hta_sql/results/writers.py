@@ -19,7 +19,7 @@ from hta_sql.machine import temporary_folder
 from hta_sql.results.display import Rows, text_columns
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import duckdb
 
 _MARKUP = re.compile(r"[\\`*|\[\]]|(?<!\w)_|_(?!\w)")
 """What Markdown acts on; an underscore inside of a word is none."""
@@ -37,27 +37,29 @@ def write_csv(result: Rows, stream: IO[bytes]) -> None:
 
     with temporary_folder() as folder, duckdb.connect(":memory:") as con:
         path = Path(folder, "rows.csv")
-        con.from_arrow(_without_formulas(result.arrow())).write_csv(str(path), header=True)
-        with path.open("rb") as rows:
-            shutil.copyfileobj(rows, stream)
+        rows = con.from_arrow(result.arrow())
+        columns = [
+            _without_formulas(name)
+            if kind == duckdb.sqltypes.VARCHAR
+            else duckdb.ColumnExpression(name)
+            for name, kind in zip(rows.columns, rows.types, strict=True)
+        ]
+        rows.select(*columns).write_csv(str(path), header=True)
+        with path.open("rb") as written:
+            shutil.copyfileobj(written, stream)
 
 
 _FORMULA = r"^['=+\-@\t\r]"
 """How a text begins that Excel, LibreOffice or Google Sheets would calculate (OWASP's list)."""
 
 
-def _without_formulas(table: pa.Table) -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-    import pyarrow.compute as pc  # noqa: PLC0415
+def _without_formulas(name: str) -> duckdb.Expression:
+    import duckdb  # noqa: PLC0415 - only where used
 
-    for index, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            texts = table.column(index)
-            guarded = pc.binary_join_element_wise("'", texts, "")
-            runs = pc.match_substring_regex(texts, _FORMULA)
-            if pc.any(runs).as_py():
-                table = table.set_column(index, field, pc.if_else(runs, guarded, texts))
-    return table
+    text, mark = duckdb.ColumnExpression(name), duckdb.ConstantExpression("'")
+    runs = duckdb.FunctionExpression("regexp_matches", text, duckdb.ConstantExpression(_FORMULA))
+    guarded = duckdb.FunctionExpression("concat", mark, text)
+    return duckdb.CaseExpression(runs, guarded).otherwise(text).alias(name)
 
 
 def write_json(result: Rows, stream: IO[bytes]) -> None:

@@ -42,7 +42,6 @@ from hta_sql.store.manifest import (
     parse_manifest,
 )
 from hta_sql.store.own_analyses import put_own, with_those_of_store
-from hta_sql.store.remote_binding import known_columns
 from hta_sql.store.runs import is_run_name
 from hta_sql.store.scope import described, rank_scope, run_tags
 from hta_sql.store.template import (
@@ -322,6 +321,8 @@ def put_tables(
     """
     tables = {name: files.parts(name) for name in stored_columns()}
     if filesystem := folder.filesystem():
+        from hta_sql.store.remote_binding import known_columns  # noqa: PLC0415 - imports fsspec
+
         kept = kept_parts(files.manifest, library)
         con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
     for name, parts in tables.items():

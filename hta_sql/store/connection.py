@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,10 +22,11 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
-from hta_sql.store.limits import QUICKER_PLANS, UNLIMITED, Limits, in_time
+from hta_sql.store.limits import KNOWN_FILES, QUICKER_PLANS, UNLIMITED, Limits, in_time
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
+from hta_sql.store.opened import Opened, ranks_of
 from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.sizes import SizeCheck
@@ -44,20 +44,6 @@ ATTEMPTS = 5
 """Tries to open a store whose manifest is replaced while we look."""
 
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A catalog that is open, and what is known of it."""
-
-    con: duckdb.DuckDBPyConnection
-    catalog: Path
-    scope: list[tuple[str, int]]
-    """Run and rank of all that it holds."""
-    kept: dict[str, set[str]]
-    """Analysis ─▶ runs of which its view reads what is kept."""
-    sandbox: Sandbox | None
-    sizes: SizeCheck
 
 
 class Connection(Closing):
@@ -343,22 +329,21 @@ class Connection(Closing):
             return None
         with suppress(duckdb.Error):  # an engine that has no such step
             con.execute(QUICKER_PLANS)
+        con.execute(KNOWN_FILES)
         if filesystem := self._folder.filesystem():
             # The engine of a process is one for all that open the same catalog.
             with suppress(duckdb.InvalidInputException):
                 con.register_filesystem(filesystem)
-        scope = con.execute(
-            "SELECT DISTINCT run, rank FROM stored.rank_scope ORDER BY ALL"
-        ).fetchall()
-        listed = con.execute("SELECT name, list(run) FROM stored.kept_answers GROUP BY name")
-        kept = {name: set(runs) for name, runs in listed.fetchall()}
+        kept: dict[str, set[str]] = {}
+        for name, run in con.execute("SELECT name, run FROM stored.kept_answers").fetchall():
+            kept.setdefault(name, set()).add(run)
         warn_of_runs_left_out(con, self._folder.root)
         sandbox = Sandbox(con) if self._safe else None
         self._limits.put_on(con)
         if self._safe:
             lock(con, self._folder.spellings())
         sizes = SizeCheck(self._folder, self._lost, self._broken)
-        return Opened(con, catalog, scope, kept, sandbox, sizes)
+        return Opened(con, catalog, *ranks_of(con), kept, sandbox, sizes)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
 from hta_sql.errors import HtaSqlError, QueryError, StoreError, StoreNotFoundError
-from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.machine import temporary_folder
+from hta_sql.store.asking import questions_of, table_of
 from hta_sql.store.catalog import Identity, identity_of
 from hta_sql.store.connection import Connection
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.limits import engine
 from hta_sql.store.manifest import TABLES, digest_of
-from hta_sql.store.parts import Scope, one_by_one, sizes
+from hta_sql.store.parts import Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,28 +86,17 @@ def compute(task: Task) -> Part:
     if task.path in folder.files(str(PurePosixPath(task.path).parent)):
         return task.path
     with Connection(folder, engine(**task.options), library, safe=False) as connection:
-        before = connection.opened().scope
-        rows = connection.ask(lambda con: rows_of(con, library.find(task.analysis), task.values))
-        if lost := set(before) - set(connection.opened().scope):
-            runs = ", ".join(sorted({run for run, _ in lost}))
+        before = connection.opened().ranks
+        questions = questions_of(library.find(task.analysis), task.values, before)
+        rows = connection.ask(lambda con: table_of(con, questions))
+        if lost := set(before) - set(connection.opened().ranks):
+            runs = ", ".join(sorted({run for run, *_ in lost}))
             raise StoreError(
                 f"The worker on {host} cannot read the Parquet of these runs in {task.root!r}: {runs}."
             )
     if rows.nbytes >= LARGE_BYTES and _put(folder, rows, task.path):
         return task.path
     return _stream(rows)
-
-
-def rows_of(con: Any, analysis: SqlObject, values: Mapping[str, Any]) -> pa.Table:
-    """Ask an analysis, rank by rank where that is cheaper."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-
-    tables = []
-    for part in one_by_one(analysis, sizes(con, values)):
-        asked = {**values, **part}
-        call = sqltext.call(analysis.name, {key: f"${key}" for key in asked})
-        tables.append(con.sql(call, params=asked).to_arrow_table())
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[Part]]) -> list[Part]:

@@ -6,12 +6,11 @@ that says ``Ranks: apart`` those of its ranks as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-import duckdb
-
+from hta_sql.errors import RankError
 from hta_sql.library.answers import is_of_runs
 from hta_sql.library.objects import Library, SqlObject
 
@@ -31,33 +30,54 @@ Scope = dict[str, Any]
 """Values of ``runs`` and ``ranks`` that narrow a question."""
 
 
-def sizes(con: duckdb.DuckDBPyConnection, values: Mapping[str, Any]) -> list[Size]:
+def wanted_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Size]:
     """List the ranks that a question is about, in the order of its rows.
 
     Args:
-        con: The catalog of the store.
+        sizes: The ranks of the store.
         values: Parameters of the question.
     """
-    found = con.execute(
-        "SELECT run, rank, sum(event_count) FROM stored.rank_scope GROUP BY ALL ORDER BY ALL"
-    ).fetchall()
     runs, ranks = values.get("runs"), values.get("ranks")
     return [
         (run, rank, count)
-        for run, rank, count in found
+        for run, rank, count in sizes
         if (runs is None or run in runs) and (ranks is None or rank in ranks)
     ]
 
 
-def one_by_one(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
+def refuse_unknown(
+    store: str, sizes: Iterable[Size], wanted_runs: Iterable[str], wanted_ranks: Iterable[int]
+) -> None:
+    """Refuse runs and ranks that are not in a store.
+
+    Raises:
+        RankError: The first that is not, and what there is.
+    """
+    sizes = list(sizes)
+    runs = sorted({run for run, *_ in sizes})
+    ranks = sorted({rank for _, rank, _ in sizes})
+    for run in wanted_runs:
+        if run not in runs:
+            raise RankError(f"No run {run!r} in {store!r}; it has: {', '.join(runs)}.")
+    for rank in wanted_ranks:
+        if rank not in ranks:
+            known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
+            raise RankError(f"No rank {rank} in {store!r}; it has: {known}.")
+
+
+def one_by_one(
+    analysis: SqlObject, sizes: Iterable[Size], values: Mapping[str, Any]
+) -> list[Scope]:
     """List the scopes that a question is asked of here, one after the other.
 
     Rows of an analysis that says ``Ranks: apart`` are those of its ranks one behind the other.
     Where there are many events each rank is asked by itself: memory does not grow with the ranks, and
     nothing is sorted that is not of one rank (3/4 of the time at 15 M events in 8 ranks).
     """
-    few = len(wanted) < 2 or sum(events for *_, events in wanted) < APART_EVENTS
-    if few or not _is_apart(analysis):
+    if not _is_apart(analysis):
+        return [{}]
+    wanted = wanted_sizes(sizes, values)
+    if len(wanted) < 2 or sum(events for *_, events in wanted) < APART_EVENTS:
         return [{}]
     return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
 

@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.closing import Closing
-from hta_sql.errors import AnalysisNotFoundError, RankError, StoreError, nearest
+from hta_sql.errors import AnalysisNotFoundError, StoreError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import Analyses, library_of, own_folders
 from hta_sql.library.parameters import check_parameters, narrowing
 from hta_sql.results.result import Result
+from hta_sql.store.asking import Question, first_rows_of, questions_of, table_of
 from hta_sql.store.catalog import built_from, identity_of
 from hta_sql.store.connection import Connection
-from hta_sql.store.elsewhere import gathered, read, rows_of, tasks_of
+from hta_sql.store.elsewhere import gathered, read, tasks_of
 from hta_sql.store.files import store_folder
 from hta_sql.store.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.names import ByName
-from hta_sql.store.parts import sizes, tasks, whole_because
+from hta_sql.store.parts import refuse_unknown, tasks, wanted_sizes, whole_because
+from hta_sql.store.unreadable import warn_of_other_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from hta_sql.results.first_rows import FirstRows
     from hta_sql.store.elsewhere import Part
     from hta_sql.store.reports import IngestReport, PublishReport
 
@@ -116,22 +119,6 @@ class TraceStore(ByName, Closing):
         """The DuckDB file that this store is read through."""
         return str(self._connection.opened().catalog)
 
-    def _warn_of_other_definitions(self) -> None:
-        """Say once which runs another version read, in other ways perhaps."""
-        if self._told_of_definitions:
-            return
-        self._told_of_definitions = True
-        rows = self.sql(
-            "SELECT DISTINCT run FROM stored.rank_scope WHERE definitions_changed ORDER BY run"
-        ).rows()
-        if rows:
-            log.warning(
-                "%s: runs that were ingested by other definitions than this hta_sql's, so that "
-                "some numbers may differ; ingest the same traces again, into it: %s.",
-                self._folder.root,
-                ", ".join(run for (run,) in rows),
-            )
-
     def run(
         self,
         name: str,
@@ -160,36 +147,57 @@ class TraceStore(ByName, Closing):
             RankError: A wanted run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
-        analysis = self.library.find(name, version)
-        if analysis.topic != "health":  # which says so itself
-            self._warn_of_other_definitions()
-        values = check_parameters(analysis, parameters)
-        is_kept = self._is_kept(analysis, values)
-        if self.library.reads_derived(analysis) and not is_kept:
-            self._connection.keep(values.get("runs") or self.runs())
+        analysis, values, is_kept = self._prepared(name, version, parameters)
         # Now, since a chart may be drawn when the store is closed.
-        drawn = analysis.facts.get("Drawn from")
-        drawn_from = (
-            self.run(drawn, executor=executor, **_taken_by(self.library.find(drawn), parameters))
-            if drawn
-            else None
-        )
+        drawn_from = None
+        if drawn := analysis.facts.get("Drawn from"):
+            taken = _taken_by(self.library.find(drawn), parameters)
+            drawn_from = self.run(drawn, executor=executor, **taken)
         about = (analysis, narrowing(parameters), drawn_from)
         if executor and not is_kept and self._is_parted(analysis):
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
             parts = self._elsewhere(analysis, values, executor)
             paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
             return Result.of_rows(partial(read, self._folder, parts), *about, paths)
+        rows = self._connection.ask(
+            lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept))
+        )
+        return Result.of_rows(rows, *about)
 
-        def question(con: duckdb.DuckDBPyConnection) -> Result:
-            self.check_scope(values.get("runs") or (), values.get("ranks") or ())
-            if is_kept:
-                name = sqltext.kept_answer(analysis.base_name)
-                kept = con.sql(sqltext.of_scope(name, values), params=values)
-                return Result(kept, *about)
-            return Result.of_rows(rows_of(con, analysis, values), *about)
+    def head(
+        self, name: str, count: int, *, version: int | None = None, **parameters: Any
+    ) -> FirstRows:
+        """Run an analysis as :meth:`run` does, and hold the first ``count`` rows: for a screen."""
+        analysis, values, is_kept = self._prepared(name, version, parameters)
+
+        def question(con: duckdb.DuckDBPyConnection) -> FirstRows:
+            asked = self._questions(analysis, values, is_kept=is_kept)
+            return first_rows_of(con, asked, count, analysis, narrowing(parameters))
 
         return self._connection.ask(question)
+
+    def _prepared(
+        self, name: str, version: int | None, parameters: Mapping[str, Any]
+    ) -> tuple[SqlObject, dict[str, Any], bool]:
+        """Find an analysis, check its values, say whether it is kept; what it reads is kept then."""
+        analysis = self.library.find(name, version)
+        if analysis.topic != "health" and not self._told_of_definitions:  # which says so itself
+            self._told_of_definitions = True
+            warn_of_other_definitions(self._connection.opened().changed, self._folder.root)
+        values = check_parameters(analysis, parameters)
+        is_kept = self._is_kept(analysis, values)
+        if self.library.reads_derived(analysis) and not is_kept:
+            self._connection.keep(values.get("runs") or self.runs())
+        return analysis, values, is_kept
+
+    def _questions(
+        self, analysis: SqlObject, values: dict[str, Any], *, is_kept: bool
+    ) -> list[Question]:
+        """Say what to ask, of the store as it is open now."""
+        self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+        if is_kept:
+            return [(sqltext.of_scope(sqltext.kept_answer(analysis.base_name), values), values)]
+        return questions_of(analysis, values, self._connection.opened().ranks)
 
     def _is_parted(self, analysis: SqlObject) -> bool:
         """Whether an executor can compute an analysis in parts; says why not."""
@@ -213,7 +221,7 @@ class TraceStore(ByName, Closing):
             raise StoreError(
                 f"{self._folder.root!r} was changed since it was opened; open it again."
             )
-        scopes = tasks(analysis, self._connection.ask(lambda con: sizes(con, values))) or [{}]
+        scopes = tasks(analysis, wanted_sizes(opened.ranks, values)) or [{}]
         asked = tasks_of(self._folder, self._engine, wanted, (analysis, values), scopes)
         log.info("%s: %d tasks.", analysis.base_name, len(asked))
         return gathered(asked, executor, self._waiting)
@@ -379,15 +387,8 @@ class TraceStore(ByName, Closing):
         Raises:
             RankError: The first that is not, and what there is.
         """
-        runs = self.runs()
-        for run in wanted_runs:
-            if run not in runs:
-                raise RankError(f"No run {run!r} in {str(self.path)!r}; it has: {', '.join(runs)}.")
-        ranks = self.ranks()
-        for rank in wanted_ranks:
-            if rank not in ranks:
-                known = ", ".join(map(str, ranks[:20])) + (" ..." if len(ranks) > 20 else "")
-                raise RankError(f"No rank {rank} in {str(self.path)!r}; it has: {known}.")
+        sizes = self._connection.opened().ranks
+        refuse_unknown(str(self.path), sizes, wanted_runs, wanted_ranks)
 
 
 def _taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,3 +63,14 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
             root,
             lost,
         )
+
+
+def warn_of_other_definitions(changed: list[str], root: str) -> None:
+    """Say which runs another version read, in other ways perhaps."""
+    if changed:
+        log.warning(
+            "%s: runs that were ingested by other definitions than this hta_sql's, so that "
+            "some numbers may differ; ingest the same traces again, into it: %s.",
+            root,
+            ", ".join(changed),
+        )

@@ -12,7 +12,7 @@ import pytest
 
 import hta_sql
 from docs.generate.commands import updated
-from hta_sql.cli import COMMANDS
+from hta_sql.cli import COMMANDS, command_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -36,12 +36,41 @@ def test_help_and_descriptions_import_nothing_slow(args: list[str]) -> None:
     assert done.stdout
 
 
+STARTING = {
+    "import hta_sql": set(),
+    "main(['--version'])": {"hta_sql.cli.run", "hta_sql.store.manifest", "concurrent.futures"},
+    "main(['run', STORE, 'temporal_breakdown'])": {
+        *("numpy", "pandas", "pyarrow", "fsspec", "hta_sql.cli.report", "hta_sql.ingestion.rank"),
+    },
+    "main(['run', STORE, 'temporal_breakdown', '--format', 'csv'])": {
+        *("pandas", "pyarrow.compute", "pyarrow.parquet", "fsspec"),
+    },
+}
+"""What starts ─▶ what it has no need to import, beside what nothing that starts needs."""
+
+
+@pytest.mark.parametrize("started", STARTING)
+def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
+    """Importing is most of what a short command takes."""
+    needless = STARTING[started] | {"altair", "rich", "hta_sql.charts", "hta_sql.hta", "unittest"}
+    if "STORE" not in started:
+        needless |= {"duckdb", "numpy", "pandas", "pyarrow", "fsspec"}
+    code = (
+        f"import sys; STORE = sys.argv[1]; from hta_sql.cli import main; {started}; "
+        f"sys.exit(repr(sorted({needless!r} & set(sys.modules))))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code, str(store)], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "[]\n"
+
+
 def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
     """``hta-sql`` alone says what there is to do, in the order of a first visit."""
     done = cli()
     assert done.code == 0
     names = re.findall(r"^  (\w[\w-]*)  ", done.out, re.MULTILINE)
-    assert names == [command.name for command in COMMANDS]
+    assert names == list(COMMANDS)
     assert cli("--version").out == f"hta-sql {hta_sql.__version__}\n"
 
 
@@ -51,17 +80,18 @@ def test_the_reference_is_current() -> None:
     assert text == updated(text)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_every_command_and_option_is_documented(command: object) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_documented(name: str) -> None:
     """With words: a help text, and a line in docs/cli.md."""
     import click  # noqa: PLC0415
 
-    assert isinstance(command, click.Command)
+    command = command_of(name)
+    assert command.name == name
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = text.split(f"### hta-sql {command.name}\n")[1].split("\n### ")[0]
     assert command.help
     for param in command.params:
         if isinstance(param, click.Option):
             assert param.help
-            for name in param.opts:
-                assert name in section
+            for option in param.opts:
+                assert option in section

@@ -34,7 +34,7 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
         library = parse_library(root)
     except LibraryError as error:
         return [_relative(str(error), root)]
-    files = (*library.tables, *library.macros, *library.derived, *library.analyses)
+    files = (*library.tables, *library.macros_in_order, *library.derived, *library.analyses)
     tests = golden if golden.is_dir() else None
     broken = [*text_problems(library, files, tests, FACTS), *shipped_problems(library)]
     problems = [*map(str, broken), *frozen_problems(library, root)]

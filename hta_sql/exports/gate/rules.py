@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import AnalysisError, ParameterError, nearest
-from hta_sql.library.objects import Column, SqlObject
+from hta_sql.library.declared import Column
+from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
 from hta_sql.library.parameters import check_parameters
 

@@ -9,7 +9,8 @@ import duckdb
 
 from hta_sql.library import sqltext
 from hta_sql.library.creation import create_empty_tables, refused_line
-from hta_sql.library.objects import Column, Library, Parameter, SqlObject
+from hta_sql.library.declared import Column, Parameter
+from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.rules.problem import Found, Problem, column_line, located
 from hta_sql.library.rules.text import columns_of
 
@@ -59,7 +60,7 @@ def _below(library: Library, abouts: Iterable[SqlObject]) -> Iterator[SqlObject]
     files = list(abouts)
     known = {about.path for about in files}
     used = {one.path for about in files for one in library.stands_on(about)} - known
-    return (one for one in (*library.tables, *library.macros) if one.path in used)
+    return (one for one in (*library.tables, *library.macros_in_order) if one.path in used)
 
 
 def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:

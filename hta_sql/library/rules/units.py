@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hta_sql.library.objects import Column
+from hta_sql.library.declared import Column
 
 SUFFIX_UNITS = {
     "_ns": "ns",

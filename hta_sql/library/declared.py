@@ -1,0 +1,81 @@
+"""What a file declares, parsed out of its text: parameters from the DDL, columns from the comment."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hta_sql.errors import LibraryError
+
+_PARAMETER = re.compile(r"^    (\w+)(?: ([A-Z][A-Z0-9_()\[\]]*))?(?: := (.+?))?,?$")
+_COLUMN = re.compile(r"^--   (\w+) +([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
+_RETURNED = re.compile(r"^-- Returns: ([A-Z][A-Z0-9_()\[\]]*)(?: \[([^\]]+)\])?  +(\S.*)$")
+_CONTINUED = re.compile(r"^--    +(\S.*)$")
+_COMMENTS = re.compile(r"(?:--.*\n)*")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a macro; type and default as the DDL writes them."""
+
+    name: str
+    type: str | None
+    default: str | None
+    doc: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a view or macro; the unit in brackets behind its type."""
+
+    name: str
+    type: str
+    unit: str | None
+    doc: str
+
+
+def comments_at(text: str, start: int) -> list[str]:
+    """List the lines of comment that begin there."""
+    match = _COMMENTS.match(text, start)
+    return match.group().splitlines() if match else []
+
+
+def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter]:
+    """Parse the lines of a macro's parameters, which are between two places of a text.
+
+    Raises:
+        LibraryError: A line has not the form that all have.
+    """
+    found: list[Parameter] = []
+    doc: list[str] = []
+    first = text.count("\n", 0, start) + 1
+    for number, line in enumerate(text[start:end].splitlines(), first):
+        stripped = line.strip()
+        if stripped.startswith("--"):
+            doc.append(stripped[2:].strip())
+        elif match := _PARAMETER.match(line):
+            found.append(Parameter(match.group(1), match.group(2), match.group(3), " ".join(doc)))
+            doc = []
+        elif stripped:
+            raise LibraryError(f"{path}:{number}: cannot read the parameter line {stripped!r}.")
+    return found
+
+
+def columns_in(name: str, comments: list[str]) -> list[Column]:
+    """Parse the lines that say what a view or macro returns; a scalar macro's column has its name."""
+    first, *lines = comments or [""]
+    found: list[Column] = []
+    if returned := _RETURNED.match(first):
+        found.append(Column(name, *returned.groups()))
+    elif first != "-- Columns:":
+        return []
+    for line in lines:
+        if match := _COLUMN.match(line):
+            found.append(Column(*match.groups()))
+        elif found and (continued := _CONTINUED.match(line)):
+            last = found[-1]
+            found[-1] = replace(last, doc=f"{last.doc} {continued.group(1)}")
+        else:
+            break
+    return found

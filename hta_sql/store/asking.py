@@ -1,0 +1,97 @@
+"""Asks the engine an analysis: all of its rows as Arrow, or the first of them as Python values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.library import sqltext
+from hta_sql.library.objects import SqlObject
+from hta_sql.results.first_rows import FirstRows
+from hta_sql.store.parts import Size, one_by_one
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+Question = tuple[str, dict[str, Any]]
+"""A SELECT of ours and the values that it is bound to."""
+
+BATCH_ROWS = 100_000
+
+_NUMBERS = (
+    *("tinyint", "smallint", "integer", "bigint", "hugeint"),
+    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+    *("float", "double", "decimal"),
+)
+
+
+def questions_of(
+    analysis: SqlObject, values: Mapping[str, Any], sizes: Sequence[Size]
+) -> list[Question]:
+    """Say what to ask for an analysis: one question, or rank by rank where that is cheaper.
+
+    Args:
+        analysis: What is asked.
+        values: Its parameters.
+        sizes: The ranks of the store.
+    """
+    found = []
+    for part in one_by_one(analysis, sizes, values):
+        asked = {**values, **part}
+        found.append((sqltext.call(analysis.name, {key: f"${key}" for key in asked}), asked))
+    return found
+
+
+def table_of(con: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> pa.Table:
+    """Return the rows of questions, one behind the other."""
+    tables = [_table(con, *question) for question in questions]
+    if len(tables) == 1:
+        return tables[0]
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    return pa.concat_tables(tables)
+
+
+def _table(con: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> pa.Table:
+    """Ask one question.
+
+    A relation binds its query when it is made, and again when it runs: for a long macro that is a
+    third of an answer about a small trace. What a cursor returns would be held twice.
+    """
+    submit = getattr(con, "_submit", None)
+    if submit is None:  # an engine that does not part the two
+        return con.sql(query, params=values).to_arrow_table()
+    return submit(query, values or None, "arrow").arrow_table()
+
+
+def first_rows_of(
+    con: duckdb.DuckDBPyConnection,
+    questions: Sequence[Question],
+    count: int,
+    analysis: SqlObject,
+    given: tuple[str, ...] = (),
+) -> FirstRows:
+    """Return the first rows of questions, and the number of all; Arrow is loaded for many only."""
+    rows: list[tuple[Any, ...]] = []
+    total = 0
+    for query, values in questions:
+        con.execute(query, values)
+        found = con.fetchmany(count + 1)
+        total += len(found) + (sum(_rest(con)) if len(found) > count else 0)
+        rows += islice(found, count - len(rows))
+    columns = [(name, kind.id in _NUMBERS) for name, kind, *_ in con.description]
+    return FirstRows(analysis, given, tuple(columns), rows, total)
+
+
+def _rest(con: duckdb.DuckDBPyConnection) -> Iterator[int]:
+    """Count the rows that are left to be fetched."""
+    yield (few := len(con.fetchmany(BATCH_ROWS // 10)))
+    if few < BATCH_ROWS // 10:
+        return
+    with warnings.catch_warnings():  # that these are copied once more: a batch at a time
+        warnings.simplefilter("ignore", UserWarning)
+        reader = con.to_arrow_reader(BATCH_ROWS)
+    yield from (batch.num_rows for batch in reader or ())
