@@ -14,11 +14,12 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.ingestion.mindspore import stage_cluster_data
-from hta_sql.ingestion.rank import RankJob, link_events
+from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED
 from hta_sql.library.files import Columns, ingest_sql
 from hta_sql.library.sqltext import subquery
+from hta_sql.store.manifest import Fingerprint
 
 
 def defined_columns() -> Columns:
@@ -27,7 +28,7 @@ def defined_columns() -> Columns:
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         stage_events(con, None)
         stage_cluster_data(con, None)
-        link_events(con, RankJob("", "", 0, "", ""), {}, 0)
+        link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
         for table in STORED:
             relation = con.sql(subquery(ingest_sql(f"store/{table}"))).limit(0)
             columns[table] = dict(zip(relation.columns, map(str, relation.types), strict=True))

@@ -11,6 +11,8 @@ ten times as much as these few array operations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 OPERATOR, ANNOTATION, MODULE_CALL, FRAME, MEMORY_EVENT = 0, 2, 4, 5, 6
 """The kinds of sql/ingest/link/host_events.sql that ancestors are looked up by."""
+
+PART_BITS = 40
+"""Above these an event's id has the number of its trace among those that are read together; see
+sql/ingest/together/part_of.sql."""
 
 KNOWN_STACKS = 1 << 18
 """So many stacks are known at once, 50 MB of them; a rank with more may have a stack twice."""
@@ -172,6 +178,30 @@ def call_tree(
         yield _rows(column, parent, windows).slice(carried)
         if len(stacks) > known_stacks:
             stacks = dict(zip(path[chain].tolist(), stack[chain].tolist(), strict=True))
+
+
+def call_trees(
+    host_events: Iterable[pa.RecordBatch], steps: Sequence[tuple[int, int, int, int]] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Build the call trees of traces that were read together, one after the other.
+
+    Args:
+        host_events: As :func:`call_tree` takes them; the number of its trace is in an event's id.
+        steps: Those of sql/ingest/link/steps_in_order.sql, with the number of their trace before.
+    """
+    for part, batches in groupby(_by_part(host_events), key=itemgetter(0)):
+        own = [step[1:] for step in steps if step[0] == part]
+        yield from call_tree((batch for _, batch in batches), own)
+
+
+def _by_part(host_events: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for batch in host_events:
+        part = _numpy(batch.column("event_id")) >> PART_BITS
+        start = 0
+        for end in (*(np.flatnonzero(part[1:] != part[:-1]) + 1).tolist(), len(part)):
+            if start < end:
+                yield int(part[start]), batch.slice(start, end - start)
+            start = end
 
 
 def _first_events(path: HashArray, event_id: IntArray, known: dict[int, int]) -> IntArray:

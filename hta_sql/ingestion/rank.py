@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.ascend import adopt_ascend_events
-from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_tree
+from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
@@ -115,6 +115,18 @@ def ingest_rank(job: RankJob) -> RankResult:
     )
 
 
+@dataclass(frozen=True)
+class ReadTrace:
+    """A trace whose events are staged."""
+
+    job: RankJob
+    fingerprint: Fingerprint
+    metadata: dict[str, Any]
+    event_count: int = 0
+    part: int = 0
+    """Its number among those that are read together, which the ids of its events begin with."""
+
+
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
     with _database(job) as con:
@@ -123,29 +135,61 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
             events, metadata = _staged(con, job, careful=careful)
             if cluster_file(job.path):
                 summaries, metadata = stage_cluster_data(con, job.path)
-        event_count = events.total()
-        link_events(con, job, metadata, event_count)
-        place = Place(job.tables, job.run, job.rank, job.writer)
-        files = write_tables(con, place, events + summaries, job.threads)
-        steps = [name for (name,) in con.execute("SELECT name FROM profiler_steps").fetchall()]
-        clock = "SELECT start_ns, base_time_ns IS NOT NULL FROM rank_frame"
-        ((start_ns, has_base_time),) = con.execute(clock).fetchall()
-        for table in DESCRIBING:
-            con.sql(ingest_sql(f"store/{table}")).create_view(f"described_{table}")
-        ((_, facts),) = facts_of(con)
-    quarantined = sum(file.rows for file in files if file.table == "quarantine")
-    return RankResult(
-        job=job,
-        fingerprint=fingerprint,
-        files=files,
-        event_count=event_count,
-        quarantined=quarantined,
-        start_ns=start_ns,
-        seconds=time.monotonic() - started,
-        steps=steps,
-        has_base_time=has_base_time,
-        facts=facts,
-    )
+        trace = ReadTrace(job, fingerprint, metadata, events.total())
+        (result,) = stored(con, [trace], events + summaries, started)
+    return result
+
+
+def stored(
+    con: duckdb.DuckDBPyConnection,
+    traces: Sequence[ReadTrace],
+    rows: Counter[str],
+    started: float,
+) -> list[RankResult]:
+    """Link what is staged and write the tables.
+
+    Args:
+        con: The database with the staged tables.
+        traces: What is staged there.
+        rows: Number of rows by staged table; of those that are derived they are counted here.
+        started: When reading began, by the monotonic clock [s].
+    """
+    first = traces[0].job
+    link_events(con, traces, first.kernel_classes)
+    jobs = [trace.job for trace in traces]
+    places = [Place(job.tables, job.run, job.rank, job.writer) for job in jobs]
+    files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
+    rows = rows + Counter(dict(con.execute(ingest_sql("link/row_counts")).fetchall()))
+    for file in write_tables(con, places, rows, first.threads):
+        files[file.run, file.rank].append(file)
+    steps: dict[int, list[str]] = defaultdict(list)
+    for part, name in con.execute("SELECT part, name FROM profiler_steps").fetchall():
+        steps[part].append(name)
+    frame = "SELECT part, start_ns, base_time_ns IS NOT NULL FROM rank_frame"
+    clocks = {part: clock for part, *clock in con.execute(frame).fetchall()}
+    for table in DESCRIBING:
+        con.sql(ingest_sql(f"store/{table}")).create_view(f"described_{table}")
+    facts = dict(facts_of(con))
+    seconds = time.monotonic() - started
+    results = []
+    for trace in traces:
+        rank = trace.job.run, trace.job.rank
+        start_ns, has_base_time = clocks[trace.part]
+        results.append(
+            RankResult(
+                job=trace.job,
+                fingerprint=trace.fingerprint,
+                files=files[rank],
+                event_count=trace.event_count,
+                quarantined=sum(f.rows for f in files[rank] if f.table == "quarantine"),
+                start_ns=start_ns,
+                seconds=seconds,
+                steps=steps[trace.part],
+                has_base_time=has_base_time,
+                facts=facts[rank],
+            )
+        )
+    return results
 
 
 def _staged(
@@ -190,21 +234,23 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def link_events(
-    con: duckdb.DuckDBPyConnection, job: RankJob, metadata: dict[str, Any], event_count: int
+    con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace], kernel_classes: str | None = None
 ) -> None:
     """Derive once what every analysis needs: clock, steps, call tree, launches, classes."""
-    con.execute(
-        ingest_sql("link/job"),
+    jobs = [
         {
-            "run": job.run,
-            "rank": job.rank,
-            "rank_source": job.rank_source,
-            "source": job.path,
-            "event_count": event_count,
-            "metadata": json.dumps(metadata),
-        },
-    )
-    _load_class_rules(con, job)
+            "part": trace.part,
+            "run": trace.job.run,
+            "rank": trace.job.rank,
+            "rank_source": trace.job.rank_source,
+            "source": trace.job.path,
+            "event_count": trace.event_count,
+            "metadata": json.dumps(trace.metadata),
+        }
+        for trace in traces
+    ]
+    con.execute(ingest_sql("link/job"), {"jobs": jobs})
+    _load_class_rules(con, kernel_classes)
     for name in ("rank_clock", "profiler_steps", "step_windows", "last_step"):
         con.execute(ingest_sql(f"link/{name}"))
     con.execute(ingest_sql("link/rank_frame"))
@@ -217,18 +263,19 @@ def link_events(
 def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     """Sort the host events in the engine and build the tree of them as they come out."""
     # The rows are read on one connection while the tree is written on another.
-    with beside(con) as sorted_events:
+    (sorted_events,) = beside(con)
+    with sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
         steps = con.execute(ingest_sql("link/steps_in_order")).fetchall()
-        tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_tree(reader, steps))
+        tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_trees(reader, steps))
         con.register("call_tree_rows", tree)
         con.execute(ingest_sql("link/call_tree"))
         con.unregister("call_tree_rows")
 
 
-def _load_class_rules(con: duckdb.DuckDBPyConnection, job: RankJob) -> None:
+def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None) -> None:
     """Classify the kernel names by kernel_classes.csv and the user's own rules before it."""
-    own = [job.kernel_classes] if job.kernel_classes else []
+    own = [kernel_classes] if kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
     con.execute(ingest_sql("link/class_rules"), {"files": files})
     in_order = "SELECT position, regex FROM class_rules ORDER BY priority, position"

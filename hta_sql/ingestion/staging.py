@@ -57,6 +57,9 @@ MAX_BROKEN = 1_000_000
 where every event is broken a megabyte costs 26 times what a healthy one does, and it is here that
 such a file ends. One broken event in each chunk costs four to seven times as much."""
 
+CHUNK_BITS = 32
+"""Above these a chunk's number has that of its trace; see sql/ingest/parse/chunk_starts.sql."""
+
 PLACEHOLDER = b"{}"
 """Stands for a lost event, so that those behind it keep their position in traceEvents."""
 
@@ -101,12 +104,7 @@ def stage_events(
     """
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
-    con.execute(ingest_sql("link/quarantined"))
-    con.execute(ingest_sql("parse/set_aside"))
-    con.execute(ingest_sql("parse/event_target"))
-    for macro in category_macros():
-        con.execute(macro)
-    con.execute(ingest_sql("parse/exact_args"))
+    prepare(con, "alone")
     for number in count():
         first = next(chunks, None)
         if first is None and number:
@@ -130,6 +128,19 @@ def stage_events(
     return events
 
 
+def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
+    """Make what the statements of an ingest need in an empty database.
+
+    Args:
+        con: The database.
+        how: Whether a trace is read "alone" or several "together".
+    """
+    for name in ("link/quarantined", "parse/set_aside", "parse/event_target", "parse/exact_args"):
+        con.execute(ingest_sql(name))
+    for macro in (*category_macros(), ingest_sql(f"{how}/part_of"), ingest_sql(f"{how}/own_id")):
+        con.execute(macro)
+
+
 def _stage_batch(
     con: duckdb.DuckDBPyConnection,
     batch: Iterable[Chunk],
@@ -140,21 +151,14 @@ def _stage_batch(
     threads: int,
 ) -> Counter[str]:
     """Parse one batch and bring each event into its table; returns the events by table."""
-    _parse(con, map(_arrow, batch), create_table)
+    parse(con, map(arrow, batch), create_table)
     counts = _event_counts(con)
     con.execute(ingest_sql("parse/flaws"))
     is_refused = "refused" in counts
     if is_refused and reader:
         _rescue_refused(con, reader)
         counts = _event_counts(con)
-    con.execute(ingest_sql("parse/chunk_starts"), {"first_event_id": first_event_id})
-    if is_first:
-        con.execute(ingest_sql("parse/batch_events"))
-    largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
-    side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
-    if is_first:
-        absent = [table for table in EXTRACTED if table not in counts]
-        side_by_side(con, threads, _create_empty, absent)
+    extract(con, counts, [first_event_id], is_first=is_first, threads=threads)
     if "quarantine" in counts or is_refused:
         _quarantine(con, reader)
     if is_refused and reader:
@@ -163,12 +167,39 @@ def _stage_batch(
     return counts
 
 
+def extract(
+    con: duckdb.DuckDBPyConnection,
+    counts: Counter[str],
+    first_event_ids: list[int],
+    *,
+    is_first: bool,
+    threads: int,
+) -> None:
+    """Bring the parsed events of a batch into the staged tables.
+
+    Args:
+        con: The database with the parsed events.
+        counts: Number of events by table.
+        first_event_ids: Id of the first event of each trace in the batch.
+        is_first: The tables are to be made.
+        threads: Fill so many tables at once.
+    """
+    con.execute(ingest_sql("parse/chunk_starts"), {"first_event_ids": first_event_ids})
+    if is_first:
+        con.execute(ingest_sql("parse/batch_events"))
+    largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
+    side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
+    if is_first:
+        absent = [table for table in EXTRACTED if table not in counts]
+        side_by_side(con, threads, _create_empty, absent)
+
+
 def _parse_walked(con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk]) -> None:
     """Parse once more what was made of refused chunks."""
-    _parse(con, (_arrow(chunk, is_walked=True) for chunk in chunks), insert)
+    parse(con, (arrow(chunk, is_walked=True) for chunk in chunks), insert)
 
 
-def _parse(
+def parse(
     con: duckdb.DuckDBPyConnection,
     chunks: Iterable[pa.RecordBatch],
     statement: Callable[[str, str], str],
@@ -195,21 +226,25 @@ def _parse(
 
 
 def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
-    return Counter(dict(con.execute(ingest_sql("parse/event_counts")).fetchall()))
+    counts: Counter[str] = Counter()
+    for _, table, count_ in con.execute(ingest_sql("parse/event_counts")).fetchall():
+        counts[table] += count_
+    return counts
 
 
-def _arrow(chunk: Chunk, *, is_walked: bool = False) -> pa.RecordBatch:
-    """Hand one chunk over, as text and as bytes, without copying either.
+def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordBatch:
+    """Hand one chunk of a trace over, as text and as bytes, without copying either.
 
     What is doubted has no text: it is refused without a parse.
     From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
     """
     content = pa.py_buffer(chunk.text)
+    number = _NUMBER.pack((part << CHUNK_BITS) + chunk.number)
     ends = pa.py_buffer(_OFFSETS.pack(0, len(chunk.text)))
     no_text = pa.py_buffer(b"\0") if chunk.is_doubted else None
     return pa.RecordBatch.from_arrays(
         [
-            pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(_NUMBER.pack(chunk.number))]),
+            pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(number)]),
             pa.Array.from_buffers(pa.string(), 1, [no_text, ends, content]),
             pa.Array.from_buffers(pa.binary(), 1, [None, ends, content]),
             pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(bytes([is_walked]))]),

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import duckdb
 
@@ -17,11 +19,11 @@ from hta_sql.ingestion.mindspore import CLUSTER_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.library.files import ingest_sql
-from hta_sql.library.sqltext import copy_to_path
+from hta_sql.library.sqltext import copy_to_path, create_table
 from hta_sql.machine import temporary_folder
 from hta_sql.store.files import store_folder
 from hta_sql.store.sealed import file_digest
-from hta_sql.traces.writing import PARTIAL, sync
+from hta_sql.traces.writing import PARTIAL, sync_all
 
 STORED = (
     *("ranks", "devices", "process_groups", "steps"),
@@ -47,6 +49,8 @@ class StoredFile:
     rows: int
     bytes: int
     sha256: str
+    run: str
+    rank: int
 
 
 @dataclass(frozen=True)
@@ -62,17 +66,24 @@ class Place:
 
 
 def write_tables(
-    con: duckdb.DuckDBPyConnection, place: Place, events: Counter[str], threads: int = 1
+    con: duckdb.DuckDBPyConnection, places: Sequence[Place], events: Counter[str], threads: int = 1
 ) -> list[StoredFile]:
-    """Write every table that has rows, up to so many at once, under new names of their own.
+    """Write every table of each rank that has rows, up to so many at once, under new names.
 
     The files are on the disk then; their folders are when the manifest is written.
+
+    Args:
+        con: The database of the ranks.
+        places: Where each of them goes, all of one store.
+        events: Number of rows by table, or more.
+        threads: Tables that are written at once.
     """
-    if "://" not in place.tables:
-        return _write_local(con, Path(place.tables), place, events, threads)
-    remote = store_folder(place.tables)
+    (tables,) = {place.tables for place in places}
+    if "://" not in tables:
+        return _write_local(con, Path(tables), places, events, threads)
+    remote = store_folder(tables)
     with temporary_folder() as folder:
-        files = _write_local(con, Path(folder), place, events, threads)
+        files = _write_local(con, Path(folder), places, events, threads)
         for file in files:
             remote.put(Path(folder, file.path), file.path)
     return files
@@ -81,48 +92,80 @@ def write_tables(
 def _write_local(
     con: duckdb.DuckDBPyConnection,
     tables: Path,
-    place: Place,
+    places: Sequence[Place],
     events: Counter[str],
     threads: int,
 ) -> list[StoredFile]:
-    # Planning and writing a table costs milliseconds, with rows or without.
-    wanted = [t for t in STORED if events[t] or t not in (*EXTRACTED, *CLUSTER_TABLES)]
+    total = sum(events[table] for table in EXTRACTED)
     # The leftover arguments are looked for in all events.
-    sizes = {**events, "event_args": events.total()}
-    wanted.sort(key=lambda table: -sizes.get(table, 0))
-    at_once = threads if events.total() < MANY_EVENTS else 1
-    files = side_by_side(con, at_once, partial(_write_table, tables=tables, place=place), wanted)
-    written = [file for file in files if file]
-    # Flushed together at the end: the first flush takes most of the others along.
-    for unnamed, _ in written:
-        sync(unnamed)
+    sizes = events | Counter(ranks=len(places), event_args=total)
+    # Planning and writing a table costs milliseconds, with rows or without.
+    wanted = sorted((table for table in STORED if sizes[table]), key=lambda table: -sizes[table])
+    at_once = threads if total < MANY_EVENTS else 1
+    write = partial(_write_table if len(places) == 1 else _write_ranks, tables=tables)
+    files = side_by_side(con, at_once, partial(write, places=places), wanted)
+    written = [file for of_table in files for file in of_table]
+    sync_all(unnamed for unnamed, _ in written)
     for unnamed, file in written:
         unnamed.replace(tables / file.path)
     return [file for _, file in written]
 
 
 def _write_table(
-    con: duckdb.DuckDBPyConnection, table: str, *, tables: Path, place: Place
-) -> tuple[Path, StoredFile] | None:
-    """Write one table to a file without its name yet; None: it has no rows."""
+    con: duckdb.DuckDBPyConnection, table: str, *, tables: Path, places: Sequence[Place]
+) -> list[tuple[Path, StoredFile]]:
+    """Write one table of the only rank to a file without its name yet, if it has rows."""
+    unnamed, relative = _new_file(tables, table, places[0])
+    rows = copy_to_parquet(con, ingest_sql(f"store/{table}"), unnamed)
+    if not rows:
+        unnamed.unlink()
+    return [(unnamed, _stored(table, relative, places[0], unnamed, rows))] if rows else []
+
+
+def _write_ranks(
+    con: duckdb.DuckDBPyConnection, table: str, *, tables: Path, places: Sequence[Place]
+) -> list[tuple[Path, StoredFile]]:
+    """Compute one table of all ranks, and write the rows of each to a file."""
+    # The name is that of one connection, on which the tables follow each other.
+    con.execute(create_table("written", ingest_sql(f"store/{table}"), "TEMPORARY"))
+    there = {(run, rank) for run, rank in con.execute(ingest_sql("write/ranks")).fetchall()}
+    files = []
+    for place in places:
+        if (place.run, place.rank) in there:
+            unnamed, relative = _new_file(tables, table, place)
+            of_rank = {"run": place.run, "rank": place.rank}
+            rows = copy_to_parquet(con, ingest_sql("write/rows_of_rank"), unnamed, of_rank)
+            files.append((unnamed, _stored(table, relative, place, unnamed, rows)))
+    con.execute("DROP TABLE written")
+    return files
+
+
+def _new_file(tables: Path, table: str, place: Place) -> tuple[Path, Path]:
+    """Return where a file without its name goes, and its place among the tables."""
     name = f"{place.writer}{uuid.uuid4().hex}"
     relative = Path(table, f"run={place.run}", f"rank={place.rank}", f"{name}.parquet")
     (tables / relative).parent.mkdir(parents=True, exist_ok=True)
     # A dot and another suffix: neither a reader's glob nor a directory scan takes it.
-    unnamed = (tables / relative).with_name(f".{name}{PARTIAL}")
-    rows = copy_to_parquet(con, ingest_sql(f"store/{table}"), unnamed)
-    if rows:
-        size, digest = unnamed.stat().st_size, file_digest(unnamed)
-        return unnamed, StoredFile(table, relative.as_posix(), rows, size, digest)
-    unnamed.unlink()
-    return None
+    return (tables / relative).with_name(f".{name}{PARTIAL}"), relative
 
 
-def copy_to_parquet(con: duckdb.DuckDBPyConnection, select: str, path: Path) -> int:
-    """Write what a SELECT returns; returns the number of rows."""
+def _stored(table: str, relative: Path, place: Place, unnamed: Path, rows: int) -> StoredFile:
+    size, digest = unnamed.stat().st_size, file_digest(unnamed)
+    return StoredFile(table, relative.as_posix(), rows, size, digest, place.run, place.rank)
+
+
+def copy_to_parquet(
+    con: duckdb.DuckDBPyConnection,
+    select: str,
+    path: Path,
+    values: Mapping[str, object] = MappingProxyType({}),
+) -> int:
+    """Write what a SELECT returns, with the values of its parameters; returns the number of rows."""
     # Version 2 has delta encodings: a third smaller and a sixth cheaper to write than version 1.
     options = (
         f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
     )
-    ((rows,),) = con.execute(copy_to_path(select, options), {"path": str(path)}).fetchall()
+    ((rows,),) = con.execute(
+        copy_to_path(select, options), {**values, "path": str(path)}
+    ).fetchall()
     return int(rows)

@@ -230,9 +230,9 @@ def value_of(name: str, arguments: Mapping[str, str]) -> str:
     return f"SELECT lib.{name}({given}) AS {identifier(name)}"
 
 
-def create_table(name: str, select: str) -> str:
-    """Build the statement that keeps what a SELECT returns as a new table; both trusted."""
-    return f"CREATE TABLE {name} AS\n{select}"
+def create_table(name: str, select: str, kind: str = "") -> str:
+    """Build the statement that keeps what a SELECT returns as a new table (TEMPORARY); all trusted."""
+    return f"CREATE {kind} TABLE {name} AS\n{select}"
 
 
 def replace_view_by_table(name: str, select: str) -> list[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import itertools
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
 from threading import Lock
@@ -24,7 +24,7 @@ from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_prefix
 
 _running: duckdb.DuckDBPyConnection | None = None
 _lock = Lock()
-_numbers = count()
+_numbers = itertools.count()
 
 
 @contextmanager
@@ -59,11 +59,13 @@ def scratch(file: Path | None = None, options: str = "") -> Iterator[duckdb.Duck
         raise
 
 
-def beside(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Connect once more to the database that a connection is in."""
-    cursor = con.cursor()
-    cursor.execute(sqltext.use(_database_of(con)))
-    return cursor
+def beside(con: duckdb.DuckDBPyConnection, count: int = 1) -> list[duckdb.DuckDBPyConnection]:
+    """Connect so many times more to the database that a connection is in."""
+    home = sqltext.use(_database_of(con))
+    cursors = [con.cursor() for _ in range(count)]
+    for cursor in cursors:
+        cursor.execute(home)
+    return cursors
 
 
 def _database_of(con: duckdb.DuckDBPyConnection) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hta_sql.store.sealed import HASHED_BYTES, digest_of_stream, file_digest
-from hta_sql.traces.writing import make_folder, replacing, sync
+from hta_sql.traces.writing import make_folder, replacing, sync_all
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
 """Also with one slash, which is what a ``pathlib.Path`` makes of a URL."""
@@ -160,8 +160,7 @@ class LocalFolder(StoreFolder):
     def settle(self, names: Iterable[str]) -> None:
         """Flush the folders above the files, each once."""
         above = {parent for name in names for parent in PurePosixPath(name).parents}
-        for folder in sorted(above):
-            sync(self.local / folder)
+        sync_all(self.local / folder for folder in above)
 
 
 class RemoteFolder(StoreFolder):

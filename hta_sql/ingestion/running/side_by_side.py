@@ -39,6 +39,6 @@ def side_by_side(
     tasks = list(tasks)
     if threads == 1 or len(tasks) < 2:
         return [do(con, task) for task in tasks]
-    cursors = [beside(con) for _ in tasks]
+    cursors = beside(con, len(tasks))
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(with_cursor, cursors, tasks))

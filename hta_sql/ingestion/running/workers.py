@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -14,12 +14,15 @@ from concurrent.futures import (
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from hta_sql.errors import HtaSqlError, ParameterError, TraceError
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.room import is_disk_full
+from hta_sql.ingestion.running.batches import in_batches
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
+from hta_sql.ingestion.together import ingest_together
 from hta_sql.machine import cpu_count, duckdb_memory_limit
 from hta_sql.traces.source import file_bytes
 
@@ -96,23 +99,25 @@ def run_jobs(
         OSError: The disk is full; the others would fail likewise.
     """
     done = _Done(len(jobs), progress)
+    batches = [[job] for job in jobs] if given else in_batches(jobs, plan.workers, plan.threads)
     with plan.chosen(given) as executor:
-        _run(jobs, plan.workers, executor, done)
+        _run(batches, plan.workers, executor, done)
     return sorted(done.results, key=lambda r: (r.job.run, r.job.rank)), done.failures
 
 
-def _run(jobs: list[RankJob], workers: int, executor: Executor | None, done: _Done) -> None:
+def _run(
+    batches: list[list[RankJob]], workers: int, executor: Executor | None, done: _Done
+) -> None:
     if executor is not None:
-        done.collect(executor, jobs)
+        done.collect(executor, batches)
         for job in done.lost:
             done.attempt(job, partial(_alone_on, executor, job))
-    elif workers <= 1 or len(jobs) <= 1:
-        for job in jobs:
-            done.attempt(job, partial(ingest_rank, job))
+    elif workers <= 1 or sum(map(len, batches)) <= 1:
+        for batch in batches:
+            done.take(batch, ingest_together(batch))
     else:
-        largest_first = sorted(jobs, key=lambda job: -file_bytes(job.path))
         with process_pool(workers) as pool:
-            done.collect(pool, largest_first)
+            done.collect(pool, batches)
         for job in done.lost:
             done.attempt(job, partial(run_alone, ingest_rank, job, job.path))
 
@@ -159,26 +164,39 @@ class _Done:
         self._total = total
         self._progress = progress
 
-    def collect(self, executor: Executor, jobs: list[RankJob]) -> None:
-        """Run jobs at once; those whose worker died become lost."""
-        futures: dict[Future[RankResult], RankJob] = {}
-        for job in jobs:
+    def collect(self, executor: Executor, batches: list[list[RankJob]]) -> None:
+        """Run batches at once; the jobs of those whose worker died become lost."""
+        futures: dict[Future[Any], list[RankJob]] = {}
+        for batch in batches:
             try:
-                futures[executor.submit(ingest_rank, job)] = job
+                # What is raised for one that is alone, an executor may try again.
+                if len(batch) == 1:
+                    futures[executor.submit(ingest_rank, batch[0])] = batch
+                else:
+                    futures[executor.submit(ingest_together, batch)] = batch
             except BrokenExecutor:
-                self.lost.append(job)
+                self.lost += batch
         try:
             for future in as_completed(futures):
-                error = future.exception()
+                batch, error = futures[future], future.exception()
                 if error is None:
-                    self._add(future.result())
+                    result = future.result()
+                    self.take(batch, [result] if len(batch) == 1 else result)
                 elif _is_lost(error):
-                    self.lost.append(futures[future])
+                    self.lost += batch
                 else:
-                    self._fail(futures[future], error)
+                    self.take(batch, [error] * len(batch))
         finally:
             for future in futures:
                 future.cancel()
+
+    def take(self, batch: list[RankJob], outcomes: Sequence[RankResult | BaseException]) -> None:
+        """Note what came of each job of a batch."""
+        for job, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, RankResult):
+                self._add(outcome)
+            else:
+                self._fail(job, outcome)
 
     def attempt(self, job: RankJob, run: Callable[[], RankResult]) -> None:
         """Run one job now."""

@@ -6,28 +6,29 @@
 CREATE OR REPLACE TABLE forward_operators AS
 WITH
     arrows AS (
-        SELECT f.flow_id, f.phase, f.pid, f.tid, f.ts
+        SELECT part_of(f.event_id) AS part, f.flow_id, f.phase, f.pid, f.tid, f.ts
         FROM staged_flows AS f
         WHERE f.cat = 'fwdbwd'
     ),
     ends AS (
-        SELECT a.flow_id, a.phase, c.event_id, c.sequence_number
+        SELECT a.part, a.flow_id, a.phase, c.event_id, c.sequence_number
         FROM arrows AS a
-        JOIN staged_cpu_ops AS c ON c.pid = a.pid AND c.tid = a.tid AND c.ts = a.ts
+        JOIN staged_cpu_ops AS c ON c.pid = a.pid AND c.tid = a.tid AND c.ts = a.ts AND part_of(c.event_id) = a.part
     ),
     -- Several operators may start in the same microsecond: those of one sequence number belong
     -- together, else the outermost ones.
     pairs AS (
         SELECT
+            b.part,
             b.flow_id,
             arg_min(
                 {'backward': b.event_id, 'forward': f.event_id},
                 (f.sequence_number IS DISTINCT FROM b.sequence_number, b.event_id, f.event_id)
             ) AS ids
         FROM ends AS b
-        JOIN ends AS f ON f.flow_id = b.flow_id AND f.phase = 's'
+        JOIN ends AS f ON f.flow_id = b.flow_id AND f.part = b.part AND f.phase = 's'
         WHERE b.phase = 'f'
-        GROUP BY b.flow_id
+        GROUP BY b.part, b.flow_id
     ),
     by_arrow AS (
         SELECT p.ids.backward AS event_id, min(p.ids.forward) AS fwd_op_id
@@ -37,13 +38,13 @@ WITH
     by_sequence AS (
         SELECT b.event_id, min(f.event_id) AS fwd_op_id
         FROM staged_cpu_ops AS b
-        JOIN staged_cpu_ops AS f ON f.sequence_number = b.sequence_number
+        JOIN staged_cpu_ops AS f ON f.sequence_number = b.sequence_number AND part_of(f.event_id) = part_of(b.event_id)
         WHERE
             b.sequence_number >= 0
             AND b.fwd_thread_id > 0
             AND coalesce(f.fwd_thread_id, 0) = 0
             AND f.ts < b.ts
-            AND NOT EXISTS (FROM by_arrow)
+            AND NOT EXISTS (FROM by_arrow AS a WHERE part_of(a.event_id) = part_of(b.event_id))
         GROUP BY b.event_id
     )
 FROM by_arrow

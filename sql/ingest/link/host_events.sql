@@ -1,4 +1,4 @@
--- Everything that runs on a host thread, in the order in which the call tree opens it.
+-- Everything that runs on a host thread, trace by trace, in the order in which the call tree opens it.
 --
 -- Per thread by start; equal starts: longer first, then event order. Memory events are leaves: they
 -- come last at their instant, so that nothing that starts there lies inside them.
@@ -32,12 +32,12 @@ WITH
         SELECT m.pid, m.tid, m.ts, -1 AS dur, m.event_id, 6::TINYINT, NULL, 0::TINYINT FROM staged_memory_events AS m
     ),
     threads AS (
-        SELECT d.pid, d.tid, row_number() OVER (ORDER BY d.pid, d.tid)::INTEGER AS thread
-        FROM (SELECT DISTINCT s.pid, s.tid FROM spans AS s) AS d
+        SELECT d.part, d.pid, d.tid, row_number() OVER (ORDER BY d.part, d.pid, d.tid)::INTEGER AS thread
+        FROM (SELECT DISTINCT part_of(s.event_id) AS part, s.pid, s.tid FROM spans AS s) AS d
     )
 SELECT
     t.thread, s.ts, s.ts + greatest(s.dur, 0) AS end_ts, s.event_id, s.kind, s.is_backward,
     hash(CASE WHEN starts_with(s.name, 'ProfilerStep') THEN 'ProfilerStep*' ELSE s.name END) AS name_hash
 FROM spans AS s
-JOIN threads AS t ON t.pid IS NOT DISTINCT FROM s.pid AND t.tid IS NOT DISTINCT FROM s.tid
+JOIN threads AS t ON t.part = part_of(s.event_id) AND t.pid IS NOT DISTINCT FROM s.pid AND t.tid IS NOT DISTINCT FROM s.tid
 ORDER BY t.thread, s.ts, s.dur DESC, s.event_id

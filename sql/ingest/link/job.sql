@@ -1,9 +1,12 @@
--- One row: what is being ingested as what, and the metadata of the trace.
+-- A row for each trace: what is being ingested as what, and the metadata of the trace.
+--
+-- part: the number of the trace that the ids of its events begin with.
 CREATE OR REPLACE TABLE job AS
-SELECT
-    $run::VARCHAR AS run,
-    $rank::INTEGER AS rank,
-    $rank_source::VARCHAR AS rank_source,
-    $source::VARCHAR AS source,
-    $event_count::BIGINT AS event_count,
-    $metadata::JSON AS metadata
+WITH
+    jobs AS (
+        SELECT unnest(
+            $jobs::STRUCT(part BIGINT, run VARCHAR, rank INTEGER, rank_source VARCHAR, source VARCHAR, event_count BIGINT, metadata VARCHAR)[]
+        ) AS j
+    )
+SELECT j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.source, j.j.event_count, j.j.metadata::JSON AS metadata
+FROM jobs AS j

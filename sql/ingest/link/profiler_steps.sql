@@ -11,6 +11,7 @@ WITH
         WHERE starts_with(c.name, 'ProfilerStep')
     )
 SELECT
+    part_of(c.event_id) AS part,
     c.event_id,
     TRY_CAST(regexp_extract(c.name, '^ProfilerStep\s*#\s*(\d+)', 1) AS BIGINT) AS step,
     c.ts,
@@ -19,7 +20,7 @@ SELECT
     c.tid,
     c.name,
     -- An event belongs to the step that started last before it and has not ended.
-    c.ts = max(c.ts) OVER () AS is_last
+    c.ts = max(c.ts) OVER (PARTITION BY part_of(c.event_id)) AS is_last
 FROM candidates AS c
 WHERE regexp_matches(c.name, '^ProfilerStep\s*#\s*\d+')
-ORDER BY c.ts, c.event_id
+ORDER BY part_of(c.event_id), c.ts, c.event_id

@@ -3,7 +3,8 @@
 -- range join for each table cost a tenth of the whole ingest.
 CREATE OR REPLACE TABLE step_windows AS
 SELECT
+    p.part,
     p.step,
     p.ts,
-    least(p.end_ts, coalesce(lead(p.ts) OVER (ORDER BY p.ts, p.event_id), p.end_ts)) AS end_ts
+    least(p.end_ts, coalesce(lead(p.ts) OVER (PARTITION BY p.part ORDER BY p.ts, p.event_id), p.end_ts)) AS end_ts
 FROM profiler_steps AS p

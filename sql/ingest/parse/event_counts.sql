@@ -1,4 +1,4 @@
--- Events of the batch by the table that they go to.
-SELECT p.target, count(*)
+-- Events of the batch by their trace and by the table that they go to.
+SELECT p.chunk >> 32, p.target, count(*)
 FROM parsed_events AS p
-GROUP BY p.target
+GROUP BY p.chunk >> 32, p.target

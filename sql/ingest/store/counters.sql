@@ -2,7 +2,7 @@
 SELECT
     j.run,
     j.rank,
-    x.event_id,
+    own_id(x.event_id) AS event_id,
     x.ts - j.first_ts AS ts,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
@@ -10,5 +10,5 @@ SELECT
     x.series,
     x.value
 FROM staged_counters AS x
-CROSS JOIN rank_frame AS j
+JOIN rank_frame AS j ON j.part = part_of(x.event_id)
 ORDER BY x.event_id, x.series

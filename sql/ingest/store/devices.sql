@@ -1,11 +1,12 @@
 -- One row per device that the trace describes.
 WITH
     devices AS (
-        SELECT unnest(from_json(m.metadata -> '$.deviceProperties', '["JSON"]')) AS properties
+        SELECT m.part, unnest(from_json(m.metadata -> '$.deviceProperties', '["JSON"]')) AS properties
         FROM job AS m
     ),
     decoded AS (
         SELECT
+            d.part,
             d.properties,
             from_json(
                 d.properties,
@@ -28,5 +29,5 @@ SELECT
     d.p.sharedMemPerMultiprocessor AS shared_memory_per_multiprocessor_bytes,
     d.properties::VARCHAR AS properties
 FROM decoded AS d
-CROSS JOIN job AS j
+JOIN job AS j ON j.part = d.part
 ORDER BY ALL

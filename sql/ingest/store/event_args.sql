@@ -17,12 +17,12 @@ WITH
 SELECT
     j.run,
     j.rank,
-    v.event_id,
+    own_id(v.event_id) AS event_id,
     v.args,
     CASE WHEN TRY_CAST(v.pid AS BIGINT) IS NULL THEN v.pid END AS pid_text,
     CASE WHEN TRY_CAST(v.tid AS BIGINT) IS NULL THEN v.tid END AS tid_text
 FROM leftovers AS v
-CROSS JOIN job AS j
+JOIN job AS j ON j.part = part_of(v.event_id)
 WHERE
     v.args IS NOT NULL
     OR (v.pid IS NOT NULL AND TRY_CAST(v.pid AS BIGINT) IS NULL)

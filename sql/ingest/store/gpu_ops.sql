@@ -32,7 +32,7 @@ WITH
 SELECT
     j.run,
     j.rank,
-    x.event_id,
+    own_id(x.event_id) AS event_id,
     x.ts - j.first_ts AS ts,
     x.dur,
     -- Recorders sometimes write durations that cannot be: 7 of 55,423 kernels once made up 62 % of
@@ -42,16 +42,16 @@ SELECT
     x.class,
     x.class_source,
     x.name,
-    l.call.id AS launch_id,
+    own_id(l.call.id) AS launch_id,
     l.call.ts - j.first_ts AS launch_ts,
     l.call.dur AS launch_dur,
     l.call.pid AS launch_pid,
     l.call.tid AS launch_tid,
-    coalesce(l.op_id, o.op_id) AS op_id,
-    l.annotation_id,
-    l.module_id,
-    l.bwd_op_id,
-    l.stack_id,
+    own_id(coalesce(l.op_id, o.op_id)) AS op_id,
+    own_id(l.annotation_id) AS annotation_id,
+    own_id(l.module_id) AS module_id,
+    own_id(l.bwd_op_id) AS bwd_op_id,
+    own_id(l.stack_id) AS stack_id,
     coalesce(l.step, d.step) AS step,
     coalesce(coalesce(l.call.ts, x.ts) >= j.last_step_ts, false) AS in_tail,
     x.grid[1] AS grid_x,
@@ -69,8 +69,8 @@ SELECT
         coalesce(x.collective, x.rule_collective) AS collective
     )
 FROM classified AS x
-CROSS JOIN rank_frame AS j
-LEFT JOIN launches AS l ON l.correlation = x.correlation
-LEFT JOIN operators_by_external_id AS o ON o.external_id = x.external_id AND l.correlation IS NULL
+JOIN rank_frame AS j ON j.part = part_of(x.event_id)
+LEFT JOIN launches AS l ON l.correlation = x.correlation AND l.part = part_of(x.event_id)
+LEFT JOIN operators_by_external_id AS o ON o.external_id = x.external_id AND o.part = part_of(x.event_id) AND l.correlation IS NULL
 LEFT JOIN device_steps AS d ON d.event_id = x.event_id
 ORDER BY x.event_id

@@ -2,7 +2,7 @@
 SELECT
     j.run,
     j.rank,
-    x.event_id,
+    own_id(x.event_id) AS event_id,
     x.ts - j.first_ts AS ts,
     x.dur,
     x.pid,
@@ -14,5 +14,5 @@ SELECT
     x.scope,
     x.args
 FROM staged_other_events AS x
-CROSS JOIN rank_frame AS j
+JOIN rank_frame AS j ON j.part = part_of(x.event_id)
 ORDER BY x.event_id

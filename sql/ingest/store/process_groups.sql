@@ -2,6 +2,7 @@
 WITH
     groups AS (
         SELECT
+            m.part,
             unnest(from_json(
                 m.metadata -> '$.distributedInfo.pg_config',
                 '[{"pg_name": "VARCHAR", "pg_desc": "VARCHAR", "backend_config": "VARCHAR", "pg_size": "BIGINT", "ranks": "VARCHAR"}]'
@@ -18,5 +19,5 @@ SELECT
     x.g.pg_size,
     x.g.ranks AS pg_ranks
 FROM groups AS x
-CROSS JOIN job AS j
+JOIN job AS j ON j.part = x.part
 ORDER BY ALL

@@ -1,10 +1,11 @@
--- One row: what the trace says about its rank, and its clock.
+-- One row for each rank: what the trace says about its rank, and its clock.
 --
 -- first_ts is in the file's own clock; start_ns adds baseTimeNanoseconds where the trace has one
 -- and is then Unix time.
 WITH
     keys AS (
         SELECT
+            m.part,
             m.metadata,
             from_json(
                 m.metadata,
@@ -36,5 +37,5 @@ SELECT
     j.event_count,
     k.metadata::VARCHAR AS metadata
 FROM keys AS k
-CROSS JOIN job AS j
-CROSS JOIN rank_frame AS c
+JOIN job AS j ON j.part = k.part
+JOIN rank_frame AS c ON c.part = k.part

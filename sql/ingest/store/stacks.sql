@@ -17,13 +17,13 @@ WITH
 SELECT
     j.run,
     j.rank,
-    f.event_id AS stack_id,
-    u.stack_id AS parent_stack_id,
+    own_id(f.event_id) AS stack_id,
+    own_id(u.stack_id) AS parent_stack_id,
     f.depth,
     ['operator', 'runtime', 'annotation', 'step', 'module', 'frame'][f.kind + 1] AS kind,
     CASE WHEN starts_with(n.name, 'ProfilerStep') THEN 'ProfilerStep*' ELSE n.name END AS name
 FROM firsts AS f
-CROSS JOIN rank_frame AS j
+JOIN rank_frame AS j ON j.part = part_of(f.event_id)
 JOIN named AS n ON n.event_id = f.event_id
 LEFT JOIN call_tree AS u ON u.event_id = f.parent_id
 ORDER BY f.event_id

@@ -2,7 +2,7 @@
 SELECT
     j.run,
     j.rank,
-    x.event_id,
+    own_id(x.event_id) AS event_id,
     x.step,
     x.ts - j.first_ts AS ts,
     x.end_ts - x.ts AS dur,
@@ -11,5 +11,5 @@ SELECT
     x.name,
     x.is_last
 FROM profiler_steps AS x
-CROSS JOIN rank_frame AS j
+JOIN rank_frame AS j ON j.part = part_of(x.event_id)
 ORDER BY x.ts, x.event_id

@@ -1,0 +1,60 @@
+"""Which small ranks are read together: so many that the statements are paid once, and every worker has some."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hta_sql.ingestion.rank import RankJob
+from hta_sql.traces.source import file_bytes
+
+BATCH_BYTES = 64 << 20
+"""Text that is read together: what the engine parses at once of a large trace, too."""
+
+WORTH_A_WORKER_BYTES = 8 << 20
+"""Text of a batch from which a second worker gains more than its own statements cost."""
+
+UNPACKED_RATIO = 16
+"""Text of a trace by its compressed size, about."""
+
+PACKED = (".gz", ".zst", ".zip")
+
+
+def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list[RankJob]]:
+    """Part jobs into batches, the largest first; those that are not small are alone.
+
+    Args:
+        jobs: All jobs.
+        workers: How many can run at once.
+        threads: Of each of them.
+    """
+    sizes = {job.path: _text_bytes(job.path) for job in jobs}
+    places = Counter((job.run, job.rank) for job in jobs)
+    # Files are told apart by run and rank: the spans of one are not read together.
+    small = [job for job in jobs if job.is_small and places[job.run, job.rank] == 1]
+    batches = [[job] for job in jobs if job not in small]
+    if small:
+        total = sum(sizes[job.path] for job in small)
+        wanted = max(-(-total // BATCH_BYTES), min(workers, -(-total // WORTH_A_WORKER_BYTES)))
+        batches += _dealt(small, sizes, min(wanted, len(small)))
+    if 0 < len(batches) < workers:
+        threads *= workers // len(batches)
+        batches = [[replace(job, threads=threads) for job in batch] for batch in batches]
+    return sorted(batches, key=lambda batch: -sum(sizes[job.path] for job in batch))
+
+
+def _dealt(jobs: Sequence[RankJob], sizes: dict[str, int], count: int) -> list[list[RankJob]]:
+    """Deal jobs out, the largest first, each to the batch with least so far."""
+    batches: list[list[RankJob]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for job in sorted(jobs, key=lambda job: -sizes[job.path]):
+        least = loads.index(min(loads))
+        loads[least] += sizes[job.path] + 1
+        batches[least].append(job)
+    return batches
+
+
+def _text_bytes(path: str) -> int:
+    is_packed = path.partition("::")[0] != path or path.endswith(PACKED)
+    return file_bytes(path) * (UNPACKED_RATIO if is_packed else 1)

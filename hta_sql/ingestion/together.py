@@ -1,0 +1,133 @@
+"""Small traces that are read together: one set of statements for all of them, not one for each.
+
+Planning the statements of a rank costs 100 ms, whatever it holds. What is not plain is read by itself
+instead: a trace with anything to rescue or to set aside, that changes meanwhile, that cannot be read.
+So the statements here see healthy events only, and the tables are those of reading each alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import duckdb
+import pyarrow as pa
+
+from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion.call_tree import PART_BITS
+from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
+from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
+from hta_sql.ingestion.staging import arrow, extract, parse, prepare
+from hta_sql.library.files import ingest_sql
+from hta_sql.library.sqltext import create_table
+from hta_sql.store.engine import scratch
+from hta_sql.traces.chunks import TraceReader
+from hta_sql.traces.source import open_trace
+
+log = logging.getLogger(__name__)
+
+MAX_TEXT_BYTES = 160 << 20
+"""Text of traces that are read together; when their sizes promised less, the others are read alone."""
+
+Outcome = RankResult | Exception
+
+
+def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
+    """Read traces and write their tables, as :func:`ingest_rank` does with each.
+
+    Returns:
+        What came of each job, in their order: a result, or the error.
+    """
+    done: dict[int, RankResult] = {}
+    if len(jobs) > 1:
+        try:
+            done = _together(jobs)
+        except Exception as error:  # noqa: BLE001 - none of the traces is to suffer from another
+            log.info("%d traces are read one by one: %r", len(jobs), error)
+    return [done.get(part) or _alone(job) for part, job in enumerate(jobs)]
+
+
+def _alone(job: RankJob) -> Outcome:
+    try:
+        return ingest_rank(job)
+    except Exception as error:  # noqa: BLE001 - told of this trace; the others have their results
+        return error
+
+
+@dataclass
+class _Reading:
+    """The traces of a batch while they are read, by the numbers that they have in it."""
+
+    jobs: Sequence[RankJob]
+    traces: dict[int, ReadTrace] = field(default_factory=dict)
+    text_bytes: int = 0
+
+    def chunks(self) -> Iterator[pa.RecordBatch]:
+        """Yield the chunks of all; what cannot be read to its end is none of the traces."""
+        for part, job in enumerate(self.jobs):
+            try:
+                yield from self._chunks(part, job)
+            except (HtaSqlError, ChangedWhileReadError, OSError) as error:
+                log.info("%s is read by itself: %s", job.path, error)
+
+    def _chunks(self, part: int, job: RankJob) -> Iterator[pa.RecordBatch]:
+        if self.text_bytes > MAX_TEXT_BYTES:
+            return
+        with unchanged(job.path) as fingerprint:
+            reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes)
+            with reader.stream:
+                for chunk in reader:
+                    self.text_bytes += len(chunk.text)
+                    if self.text_bytes > MAX_TEXT_BYTES:
+                        return
+                    yield arrow(chunk, part=part)
+        if not reader.problems:
+            self.traces[part] = ReadTrace(job, fingerprint, reader.metadata, part=part)
+
+
+def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
+    """Read what is plain; returns the results by the number of their job."""
+    started = time.monotonic()
+    with scratch() as con:
+        prepare(con, "together")
+        reading = _Reading(jobs)
+        parse(con, reading.chunks(), create_table)
+        counts = _counts(con)
+        odd = _odd(con, reading, counts)
+        if odd:
+            con.execute(ingest_sql("parse/drop_odd"), {"parts": sorted(odd)})
+        traces = [
+            replace(trace, event_count=counts[trace.part].total())
+            for trace in reading.traces.values()
+            if trace.part not in odd
+        ]
+        if not traces:
+            return {}
+        events: Counter[str] = sum((counts[trace.part] for trace in traces), Counter())
+        firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
+        extract(con, events, firsts, is_first=True, threads=jobs[0].threads)
+        con.execute("DROP TABLE parsed_events")
+        results = stored(con, traces, events, started)
+    return {trace.part: result for trace, result in zip(traces, results, strict=True)}
+
+
+def _odd(
+    con: duckdb.DuckDBPyConnection, reading: _Reading, counts: dict[int, Counter[str]]
+) -> set[int]:
+    """Number the traces of which there are events here that are not to be stored from here."""
+    odd = {part for (part,) in con.execute(ingest_sql("ascend/written_by_ascend")).fetchall()}
+    return odd | {
+        part
+        for part, tables in counts.items()
+        if part not in reading.traces or tables.keys() & {"refused", "quarantine"}
+    }
+
+
+def _counts(con: duckdb.DuckDBPyConnection) -> dict[int, Counter[str]]:
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    for part, table, count in con.execute(ingest_sql("parse/event_counts")).fetchall():
+        counts[part][table] = count
+    return counts

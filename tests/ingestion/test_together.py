@@ -1,0 +1,111 @@
+"""Small traces that are read together: each has the rows that it has alone, whatever is beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from hta_sql.errors import TraceFormatError
+from hta_sql.ingestion import together
+from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.running.batches import in_batches
+from hta_sql.ingestion.together import ingest_together
+
+TRACES = Path(__file__).parent.parent / "traces"
+PLAIN = (
+    "forward_backward",
+    "call_stacks",
+    "graph_launch",
+    "two_ranks_0",
+    "two_ranks_1",
+    "gpu_views",
+)
+ODD = ("broken_event", "ascend_trace_view", "every_table")
+"""Something to rescue, another producer, events that cannot be placed in time."""
+
+Tables = dict[str, list[tuple[object, ...]]]
+
+
+def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
+    """A rank of each trace."""
+    return [
+        RankJob(str(TRACES / f"{name}.json"), "run", rank, "given", str(folder), is_small=True)
+        for rank, name in enumerate(names)
+    ]
+
+
+def tables_of(result: object) -> Tables:
+    """The rows of a rank, table by table in the order of its files."""
+    assert isinstance(result, RankResult)
+    with duckdb.connect() as con:
+        return {
+            file.table: con.read_parquet(f"{result.job.tables}/{file.path}").fetchall()
+            for file in result.files
+        }
+
+
+def facts(result: object) -> RankResult:
+    """What is said of a rank beside its files."""
+    assert isinstance(result, RankResult)
+    return replace(result, files=[], seconds=0)
+
+
+def test_each_has_the_rows_that_it_has_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where ids, threads, steps and correlations are those of another: one trace is there twice."""
+    jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
+    alone = list(map(ingest_rank, jobs))
+    # None of them is left to be read alone.
+    monkeypatch.setattr(together, "ingest_rank", None)
+    for one, other in zip(ingest_together(jobs), alone, strict=True):
+        assert tables_of(one) == tables_of(other)
+        assert facts(one) == facts(other)
+
+
+def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
+    """It is read alone, with what it has in quarantine; a file that is none is an error of its own."""
+    no_trace = tmp_path / "no_trace.json"
+    no_trace.write_text("nonsense", encoding="utf-8")
+    jobs = jobs_of((PLAIN[0], *ODD), tmp_path)
+    bad = replace(jobs[0], path=str(no_trace), rank=9)
+    *results, error = ingest_together([*jobs, bad])
+    assert isinstance(error, TraceFormatError)
+    assert [tables_of(one) for one in results] == [tables_of(ingest_rank(job)) for job in jobs]
+    assert [facts(one).quarantined for one in results] == [0, 1, 0, 1]
+
+
+def test_more_text_than_their_sizes_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is beyond the limit is read alone, so that memory stays bounded."""
+    monkeypatch.setattr(together, "MAX_TEXT_BYTES", (TRACES / f"{PLAIN[0]}.json").stat().st_size)
+    jobs = jobs_of(PLAIN[:3], tmp_path)
+    assert list(map(tables_of, ingest_together(jobs))) == [
+        tables_of(ingest_rank(job)) for job in jobs
+    ]
+
+
+def test_batches(tmp_path: Path) -> None:
+    """As few as memory allows, but work for each worker; large traces and spans of a rank are alone."""
+    (tmp_path / "trace.json").write_bytes(b"x" * 1000)
+    job = RankJob(str(tmp_path / "trace.json"), "run", 0, "given", "", is_small=True)
+    small = [replace(job, rank=rank) for rank in range(4)]
+    spans = [replace(job, rank=4), replace(job, rank=4, span=1)]
+    large = replace(job, rank=5, is_small=False)
+    batches = in_batches([*small, *spans, large], workers=2, threads=1)
+    assert sorted(len(batch) for batch in batches) == [1, 1, 1, 4]
+
+
+def test_batches_of_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch is much larger than the limit; one that is the only one has all threads."""
+    (tmp_path / "trace.json").write_bytes(b"x" * 1000)
+    job = RankJob(str(tmp_path / "trace.json"), "run", 0, "given", "", is_small=True)
+    jobs = [replace(job, rank=rank) for rank in range(6)]
+    (only,) = in_batches(jobs, workers=2, threads=1)
+    assert {one.threads for one in only} == {2}
+    monkeypatch.setattr("hta_sql.ingestion.running.batches.BATCH_BYTES", 2000)
+    assert [len(batch) for batch in in_batches(jobs, workers=2, threads=1)] == [2, 2, 2]
