@@ -92,7 +92,11 @@ def test_a_rank_is_chosen_for_the_whole_page(page: Path, chromium: Browser) -> N
     chromium.go("#temporal_breakdown")
     seen = "[...document.querySelectorAll('#temporal_breakdown tbody tr')].filter(r => !r.hidden)"
     assert chromium.ask(f"return {seen}.map(r => r.cells[0].textContent)") == ["3"]
-    chromium.go("#comparison")
+    bars = "document.querySelectorAll('#temporal_breakdown .role-axis-label text')"
+    assert chromium.ask(f"return [...{bars}].map(t => t.textContent).includes('2')") is False
+    assert chromium.ask("return document.querySelector('#kpis .scope').textContent") == (
+        "Table: of all ranks."
+    )
     chromium.ask(CHOOSE, "rank", "")
     chromium.wait()
     chromium.go("#overview")

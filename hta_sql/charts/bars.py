@@ -15,6 +15,7 @@ from hta_sql.charts.style import (
     by_run,
     data,
     duration_unit,
+    followed,
     headed,
     lane_names,
     subtitled,
@@ -91,6 +92,8 @@ def stacked_parts(
         lane=lane_names(table, *lane),
         place=table["place" if "place" in table else "rank"],
     )
+    if "rank" in table:
+        rows["rank"] = table["rank"]
     return stacked_bars(rows, replace(stack, palette=palette), percent=percent)
 
 
@@ -118,7 +121,7 @@ def stacked_bars(
 
 def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
     names = list(table["lane"])
-    source = data(table[["lane", "whole", *stack.palette]])
+    source = data(followed(table, ["lane", "whole", *stack.palette]))
     longest = float(table["whole"].max()) if len(table) else 0
     panels = []
     for number, percent in enumerate(wanted):

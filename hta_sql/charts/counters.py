@@ -13,11 +13,11 @@ from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
     NEUTRAL_COLOUR,
-    OUTLIER_COLOUR,
     WIDTH,
     bars,
     data,
     duration_unit,
+    followed,
     headed,
     lane_names,
     lanes,
@@ -143,7 +143,8 @@ def _series(
     size, unit = duration_unit(float(last - first))
     edges = np.linspace(first, max(last, first + 1), SLICES + 1)
     parts = [
-        _highest(table[table["lane"] == lane], value, edges).assign(lane=lane) for lane in shown
+        _highest(own, value, edges).assign(lane=lane, rank=own["rank"].iloc[0])
+        for lane, own in ((lane, table[table["lane"] == lane]) for lane in shown)
     ]
     steps = pd.concat(parts) if parts else pd.DataFrame({"time": [], "value": [], "lane": []})
     steps["time"] = (steps["time"] - first) / size
@@ -204,7 +205,7 @@ def _distribution(
         alt.Tooltip(f"{part}:Q", title=words, format=",.4~g")
         for part, words in DISTRIBUTION.items()
     ]
-    base = alt.Chart(data(shown[["lane", *DISTRIBUTION]]))
+    base = alt.Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
     base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *told])
     subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
     if len(shown) < len(known):
@@ -213,6 +214,6 @@ def _distribution(
         base.mark_rule(color=colour).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
         base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
         base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
-        base.mark_circle(color=OUTLIER_COLOUR, size=45, opacity=1).encode(x="time_mean:Q"),
+        base.mark_circle(color="black", size=45, opacity=1).encode(x="time_mean:Q"),
     ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)
     return chart

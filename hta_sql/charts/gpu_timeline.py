@@ -14,6 +14,7 @@ from hta_sql.charts.style import (
     data,
     duration_text,
     duration_unit,
+    followed,
     headed,
     lane_names,
     zoom,
@@ -29,6 +30,8 @@ MAX_LANES = 100
 MAX_BARS = 6000
 NAME_CHARACTERS = 100
 LANE_HEIGHT = 22
+PALEST = 0.12
+"""Opacity of a bar in which next to nothing ran."""
 TIMELINE_WIDTH = int(1.5 * WIDTH)
 CLASSES = {name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")}
 
@@ -60,13 +63,17 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
         end=ends / size,
         operations=bars["op_count"],
     )
+    # What a bar is longer than its operations is idle, and looks like it.
+    lasts = (ends - bars["start_ns"]).clip(lower=1)
+    worked = bars["busy_ns"] if "busy_ns" in bars else bars["end_ns"] - bars["start_ns"]
+    drawn["busy"] = (worked / lasts).clip(0, 1)
     drawn["name"] = drawn["name"].str.slice(0, NAME_CHARACTERS)
     drawn["lasts"] = [duration_text(ns) for ns in bars["end_ns"] - bars["start_ns"]]
-    fields = ["lane", "part", "name", "start", "end", "lasts", "operations"]
+    fields = ["lane", "part", "name", "start", "end", "lasts", "operations", "busy"]
     notes = _notes(len(names), len(bars), int(shown["op_count"].sum()))
     chart: alt.Chart = (
         alt.Chart(
-            data(drawn[fields]),
+            data(followed(drawn, fields)),
             title=headed(title, *notes, *left_out),
             width=TIMELINE_WIDTH,
             height=alt.Step(LANE_HEIGHT),
@@ -77,6 +84,9 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
             x2="end:Q",
             y=alt.Y("lane:N", title=" / ".join(keys).capitalize(), sort=names[:MAX_LANES]),
             color=colours(CLASSES, "Class"),
+            opacity=alt.Opacity(
+                "busy:Q", scale=alt.Scale(domain=[0, 1], range=[PALEST, 1]), legend=None
+            ),
             tooltip=[
                 alt.Tooltip("name:N", title="Longest operation"),
                 alt.Tooltip("part:N", title="Class"),
@@ -84,6 +94,7 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
                 alt.Tooltip("start:Q", title=f"Start [{unit}]", format=",.6~f"),
                 alt.Tooltip("lasts:N", title="Lasts"),
                 alt.Tooltip("operations:Q", title="Operations"),
+                alt.Tooltip("busy:Q", title="Busy", format=".0%"),
             ],
         )
         .add_params(zoom("timeline", "x"))
@@ -103,6 +114,8 @@ def _merged(bars: pd.DataFrame, span: int) -> pd.DataFrame:
         start_ns=("start_ns", "min"),
         end_ns=("end_ns", "max"),
         op_count=("op_count", "sum"),
+        rank=("rank", "first"),
+        busy_ns=("dur", "sum"),
     ).reset_index()
     return merged
 
@@ -111,7 +124,8 @@ def _notes(lanes: int, bars: int, operations: int) -> list[str]:
     notes = []
     if operations > bars:
         notes.append(
-            f"{operations:,} operations in {bars:,} bars: choose steps or ranks to see more"
+            f"{operations:,} operations in {bars:,} bars, paler where less of a bar is busy: "
+            "choose steps or ranks to see more"
         )
     if lanes > MAX_LANES:
         notes.append(f"the first {MAX_LANES} of {lanes:,} streams")

@@ -17,6 +17,7 @@ from hta_sql.charts.style import (
     colours,
     data,
     duration_unit,
+    followed,
     headed,
     labels,
     lane_names,
@@ -125,7 +126,7 @@ def _measures_of_few(tall: pd.DataFrame, lanes: list[str], title: str) -> alt.HC
     for number, (words, colour) in enumerate(MEASURES.values()):
         rows = tall[tall["measure"] == words]
         axis = alt.Axis(labelLimit=220, minExtent=20) if number == 0 else None
-        base = alt.Chart(data(rows[["lane", "share", "unknown", "top"]])).encode(
+        base = alt.Chart(data(followed(rows, ["lane", "share", "unknown", "top"]))).encode(
             y=alt.Y("lane:N", sort=lanes, title=title if number == 0 else None, axis=axis),
             tooltip=_tooltip(words, title),
         )

@@ -15,6 +15,7 @@ from hta_sql.charts.style import (
     data,
     duration_text,
     duration_unit,
+    followed,
     headed,
     label_angle,
     labels,
@@ -230,7 +231,7 @@ def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.
     step = max(14, min(46, WIDTH // len(lanes)))
     chart: alt.Chart = (
         alt.Chart(
-            data(rows[["name", "short", "lane", "time", "kernel_count", "mean"]]),
+            data(followed(rows, ["name", "short", "lane", "time", "kernel_count", "mean"])),
             title=subtitled(class_),
             width=alt.Step(step),
             height=alt.Step(20),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from hta_sql.charts.style import (
+    CAUSE_COLOURS,
     NORMAL_COLOUR,
-    OUTLIER_COLOUR,
     by_run,
     colours,
     data,
@@ -28,7 +28,8 @@ _PANELS = (
     ("call_duration", "Duration of the call", "slower than"),
     ("launch_delay", "Delay from call to kernel", "later than"),
 )
-_PALETTE = {"normal": NORMAL_COLOUR, "outlier": OUTLIER_COLOUR}
+_PALETTE = {"normal": NORMAL_COLOUR, "outlier": CAUSE_COLOURS["kernel_wait"]}
+"""No colour of alarm: a long delay is a queue that is never empty."""
 # Round numbers in round units, whatever the decade: 10 ns, 1 µs, 100 ms.
 _TIME_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, ',~f') + ' s' : "

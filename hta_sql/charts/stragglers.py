@@ -15,6 +15,7 @@ from hta_sql.charts.style import (
     colours,
     data,
     duration_unit,
+    followed,
     headed,
     lane_names,
     lanes,
@@ -130,7 +131,7 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     columns = ["lane", "step_name", "start", "end", "length", "late", "name", "normalized_start"]
     chart = (
-        alt.Chart(data(rows[columns]), width=WIDTH, height=alt.Step(14))
+        alt.Chart(data(followed(rows, columns)), width=WIDTH, height=alt.Step(14))
         .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
             x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),

@@ -200,6 +200,12 @@ def data(table: pd.DataFrame) -> alt.InlineData:
     )
 
 
+def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Keep columns, and with them ``rank`` and ``step`` where the rows have them: a page's choice follows these."""
+    chosen = [name for name in ("rank", "step") if name in table]
+    return table[list(dict.fromkeys([*columns, *chosen]))]
+
+
 def _short(value: Any) -> Any:
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
@@ -262,7 +268,7 @@ def bars(
     if not look:
         channels["color"] = colour
     fields = [channel["shorthand"].partition(":")[0] for channel in (*channels.values(), *told)]
-    held = data(rows[list(dict.fromkeys(fields))])
+    held = data(followed(rows, fields))
     chart: alt.Chart = alt.Chart(held).mark_bar(**look).encode(tooltip=told, **channels)
     return chart
 

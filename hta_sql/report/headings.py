@@ -21,6 +21,14 @@ _ACRONYMS = {
     )
 }
 _WORDS = {"dur": "duration", "ts": "start", "op": "operation", "ops": "operations", "std": "std."}
+_STATES = frozenset(
+    {
+        *("backward", "found", "full", "held", "judged", "known", "last", "late", "launching"),
+        *("lost", "matched", "median", "out", "repaired", "running", "sized", "slow", "suspect"),
+        *("timed", "unlinked", "usual", "zero"),
+    }
+)
+"""What comes before ``_count`` and has no plural."""
 _SUFFIXES = ("_ns", "_us", "_pct", "_bytes", "_gbps", "_count")
 _UNITS = {"%": "%", "GB/s": "GB/s", "us": "µs"}
 _SMALL = 0.001
@@ -33,12 +41,15 @@ def column_words(name: str, unit: str | None) -> str:
     suffix = next((s for s in _SUFFIXES if name.endswith(s) and len(name) > len(s)), "")
     words = [_WORDS.get(word, word) for word in name.removesuffix(suffix).split("_")]
     if suffix == "_count" and unit in {"count", None}:
-        words[-1] = _plural(words[-1])
+        last = words[-1]
+        words[-1:] = [last, "count"] if last in _STATES else [_plural(last)]
     text = " ".join(_ACRONYMS.get(word, word) for word in words if word)
     return text[:1].upper() + text[1:]
 
 
 def _plural(noun: str) -> str:
+    if noun[-1:] == "s" and noun != "process":
+        return noun
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")

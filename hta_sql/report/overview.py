@@ -71,17 +71,25 @@ def _lead(runs: Mapping[str, list[Row]]) -> str:
     for run, rows in runs.items():
         whole = _mean(rows)
         step = whole["step_ns"]
-        what = "A step takes" if any(row["step"] is not None for row in rows) else "It takes"
+        what = f"{'A step' if _has_steps(rows) else 'The capture'} takes"
         what = f"{cut_middle(run, 40)}:" if several else what
         share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
         told.append(f"{what} {duration_text(step)}{'' if several else share}")
-    return f"A step of {', of '.join(told)}" if several else told[0].replace("%", " %")
+    if not several:
+        return told[0].replace("%", " %")
+    what = "A step" if all(map(_has_steps, runs.values())) else "A step, or the capture,"
+    return f"{what} of {', of '.join(told)}"
+
+
+def _has_steps(rows: list[Row]) -> bool:
+    return any(row["step"] is not None for row in rows)
 
 
 def _of_run(rows: list[Row], told: list[Row], longest: float, runs: int) -> Iterator[str]:
     whole = _mean(rows)
     run = html.escape(printable(rows[0]["run"]))
-    yield f"<h3>Where a step {f'of {run} ' if runs > 1 else ''}goes</h3>"
+    what = "a step" if _has_steps(rows) else "the capture"
+    yield f"<h3>Where {what} {f'of {run} ' if runs > 1 else ''}goes</h3>"
     room = LETTERS // min(runs, 2)
     yield f'<div data-run="{run}">{_bar(whole, longest, room)}{_key(whole)}</div>'
     unmatched = sum(row["exposed_unmatched_ns"] or 0 for row in rows) / len(rows)

@@ -78,9 +78,14 @@ def written(
         return Written(section, "", f"Not available: {error}")
     if not len(result):
         return Written(section, "", no_rows(analysis))
-    chart = chart_markup(result, f"chart-{analysis.base_name}") if section.has_chart else ""
+    spec = _spec(result) if section.has_chart else ""
+    if not isinstance(spec, str) and (sentence := _one_point(spec)) is not None:
+        if sentence:
+            return Written(section, "", sentence)
+        spec = ""
+    chart = chart_markup(result, spec, f"chart-{analysis.base_name}") if spec else ""
     table = table_markup(result, rows) if section.has_table else ""
-    if chart and table:
+    if chart.startswith('<div class="chart"') and table:
         rows_said = f"Table: {counted(len(result), 'row')}"
         table = f'<details class="rows"><summary>{rows_said}</summary>{table}</details>'
     parts = [
@@ -110,17 +115,32 @@ def not_shown(left: list[Written]) -> str:
     return f'<section id="not-shown"><h2>Not shown</h2>{"".join(groups)}</section>'
 
 
-def chart_markup(result: Result, key: str) -> str:
-    """Write the place of a chart, or why there is none."""
+def _spec(result: Result) -> dict[str, Any] | str:
+    """Draw a result, or say why that failed."""
     try:
-        spec = spec_of(result.chart())
+        return spec_of(result.chart())
     except Exception as error:  # one picture that fails must not cost the whole page
         if not isinstance(error, HtaSqlError):
-            log.exception("The chart of %s failed.", key)
-        return missing(f"The chart could not be drawn: {error}")
+            log.exception("A chart failed.")
+        return f"The chart could not be drawn: {error}"
+
+
+def chart_markup(result: Result, spec: dict[str, Any] | str, key: str) -> str:
+    """Write the place of a chart, or why there is none."""
+    if isinstance(spec, str):
+        return missing(spec)
     if len(json.dumps(spec)) > CHART_BYTES:
         return missing("The chart is too large for a page; the table and the SQL have its numbers.")
     return chart_place(key, spec, _in_words(result))
+
+
+def _one_point(spec: dict[str, Any]) -> str | None:
+    """Of a chart of one point the sentence that it says, which may be none; None of any other chart."""
+    sets = list(spec["datasets"].values())
+    # A row that is folded is a bar of several parts.
+    if any(len(rows) > 1 for rows in sets) or '"fold"' in json.dumps(spec):
+        return None
+    return " ".join(row["text"] for rows in sets for row in rows if "text" in row)
 
 
 def _in_words(result: Result) -> str:

@@ -20,6 +20,9 @@ TILES = 6
 MEANS_FROM = 512
 """From so many ranks on, the page holds the mean step of each instead of all."""
 
+HELD = 50
+"""So many late ranks, and pieces of advice, stand in the data; a job of 4,096 ranks may have as many."""
+
 Row = dict[str, Any]
 
 
@@ -101,7 +104,8 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
     if step is None:
         return
     steps = [row["step_ns"] for row in rows if row["step"] is not None]
-    spread = f", {duration_text(min(steps))} to {duration_text(max(steps))}" if steps else ""
+    ends = [duration_text(end) for end in (min(steps), max(steps))] if steps else []
+    spread = f", {ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ""
     yield f"{'a step' if steps else 'the capture'}{spread}", duration_text(step)
     if kpi["compute_pct"] is not None:
         yield "computing", _percent(kpi["compute_pct"])
@@ -134,11 +138,13 @@ def figures_markup(answers: Answers) -> str:
     rows = [[row[name] for name in columns] for row in answers["step_accounting"].records()]
     if len({(row[0], row[1]) for row in rows}) > MEANS_FROM:
         rows = _means(rows)
+    late = [row for row in answers["stragglers"].records() if row["is_straggler"]]
+    advice = [row for row in answers["advice"].records() if row["is_worst"]]
     held = {
         "jobs": answers["jobs"].records(),
         "kpis": answers["kpis"].records(),
-        "stragglers": [row for row in answers["stragglers"].records() if row["is_straggler"]],
-        "advice": [row for row in answers["advice"].records() if row["is_worst"]],
+        "stragglers": late[:HELD],
+        "advice": advice[:HELD],
         "steps": {"columns": columns, "rows": rows},
     }
     return f'<script id="figures" type="application/json">{script_json(held)}</script>'

@@ -8,12 +8,13 @@
   // What colours mean stays; ink, paper and what is too dark to be seen on black change.
   const NIGHT = {
     white: "#11151a", black: "#e8ecf0", "#000000": "#f4f6f8", "#333333": "#c8d0d8", "#555555": "#a3adb8",
-    "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a", "#0072b2": "#3a9ad9",
+    "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a",
   };
   const recoloured = (value) => {
     if (typeof value === "string") return NIGHT[value.toLowerCase()] || value;
     if (Array.isArray(value)) return value.map(recoloured);
     if (!value || typeof value !== "object") return value;
+    if (value.condition && value.condition.value === "white") return value; // what is written on a bar
     return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : recoloured(v)]));
   };
   const inTheDark = (spec) => {
@@ -80,18 +81,30 @@
     return view;
   };
 
-  // Plots that have one width get what is left of the page: of panels side by side, each its share.
-  const widened = (view, spare) => {
-    if (Math.abs(spare) < 6) return;
-    const grow = (part, by) => {
-      if (typeof part.width === "number") part.width = Math.max(120, part.width + by);
-      else for (const inner of part.layer || []) grow(inner, by);
-      for (const inner of part.vconcat || []) grow(inner, by);
-    };
-    if (!view.hconcat) return grow(view, spare);
-    const wide = (part) => part.width || ((part.layer || [])[0] || {}).width || 0;
-    const sum = view.hconcat.reduce((total, part) => total + (Number(wide(part)) || 0), 0);
-    for (const part of view.hconcat) if (sum) grow(part, (spare * (Number(wide(part)) || 0)) / sum);
+  // Plots get what is left of the page: of panels side by side, each its share. Those that are as wide as
+  // their bars get wider bars.
+  const wide = (part) => {
+    if (typeof part.width === "number") return part.width;
+    if (part.hconcat) return part.hconcat.reduce((sum, inner) => sum + wide(inner), 0);
+    const inner = part.spec || (part.layer || part.vconcat || [])[0];
+    return inner ? wide(inner) : 0;
+  };
+  const widened = (part, by) => {
+    const mark = part.mark && (part.mark.type || part.mark);
+    if (mark === "arc" || mark === "text") return;
+    if (part.hconcat) {
+      const sum = wide(part);
+      for (const inner of part.hconcat) if (sum) widened(inner, (by * wide(inner)) / sum);
+    } else if (typeof part.width === "number") {
+      part.width = Math.max(110, part.width + by);
+    } else {
+      for (const inner of [part.spec || [], part.layer || [], part.vconcat || []].flat()) widened(inner, by);
+    }
+  };
+  const stepped = (part, factor) => {
+    if (part.width && part.width.step) part.width.step *= factor;
+    for (const key of ["hconcat", "vconcat", "layer"]) for (const inner of part[key] || []) stepped(inner, factor);
+    if (part.spec) stepped(part.spec, factor);
   };
 
   // Rows are written as lists, with the names of their columns once; those of another rank or step go.
@@ -135,17 +148,21 @@
       if (place.told.before && !place.told.after) {
         place.textContent = "Nothing here of the rank and step chosen.";
       } else {
-        await embed(place, JSON.parse(JSON.stringify(spec)), size);
-        const wide = () => all("svg.marks, canvas", place)[0].getBoundingClientRect().width;
-        const left = room() - 4 - wide();
-        // Of a chart drawn while its panel is closed again, nothing can be measured.
-        if (wide() && (left > 24 || left < -6)) {
-          widened(spec, left);
+        const { view } = await embed(place, JSON.parse(JSON.stringify(spec)), size);
+        const first = place.querySelector("svg.marks, canvas");
+        const left = room() - 4 - (parseFloat(first.style.width) || Number(first.getAttribute("width")));
+        if (left > 24 || left < -6) {
+          const signals = view.getState({ signals: (name) => /(^|_)width$/.test(name), data: () => false }).signals;
+          const plot = Math.max(1, ...Object.values(signals).filter(Number.isFinite));
+          if (wide(spec)) widened(spec, left);
+          else stepped(spec, Math.min(2.5, (plot + left) / plot));
           await embed(place, spec, size);
         }
         const picture = place.querySelector("svg.marks, canvas");
         picture.setAttribute("role", "img");
         picture.setAttribute("aria-label", place.dataset.label || "Chart");
+        for (const part of picture.children) part.setAttribute("aria-hidden", "true");
+        place.querySelector("summary")?.setAttribute("aria-label", "Save this chart");
       }
       place.dataset.drawn = "yes";
     } catch (error) {
