@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from hta_sql.errors import TraceError
+from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.ingestion.ascend import adopt_ascend_events
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
@@ -39,6 +39,11 @@ log = logging.getLogger(__name__)
 
 SPAN_BITS = 32
 """Event ids of a span begin at its number times two to this: no file has so many events."""
+
+NS_OF_A_YEAR = 365.25 * 86400 * 1e9
+MAX_YEARS = (1 << 60) / NS_OF_A_YEAR
+"""What the durations of a rank may add up to, those inside of others counted as well: a day of a
+hundred threads with fifty calls inside each other is less than half of it."""
 
 MAX_READS = 3
 """A file that changes whenever it is read is still being written."""
@@ -253,11 +258,28 @@ def link_events(
     _load_class_rules(con, kernel_classes)
     for name in ("rank_clock", "profiler_steps", "step_windows", "last_step"):
         con.execute(ingest_sql(f"link/{name}"))
+    _refuse_ages(con, traces)
     con.execute(ingest_sql("link/rank_frame"))
     con.execute(ingest_sql("link/host_events"))
     _build_call_tree(con)
     for name in ("launches", "device_steps", "operators_by_external_id", "forward_operators"):
         con.execute(ingest_sql(f"link/{name}"))
+
+
+def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:
+    """Refuse durations that no profile has: sums over them would not fit 64 bits.
+
+    Raises:
+        TraceFormatError: They add up to more.
+    """
+    totals = dict(con.execute("SELECT part, total_ns FROM rank_clock").fetchall())
+    for trace in traces:
+        years = (totals[trace.part] or 0) / NS_OF_A_YEAR
+        if years > MAX_YEARS:
+            raise TraceFormatError(
+                f"{trace.job.path}: the durations of its events add up to {years:,.0f} years, "
+                f"beyond the {MAX_YEARS:.0f} that a trace may have."
+            )
 
 
 def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:

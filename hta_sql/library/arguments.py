@@ -76,6 +76,9 @@ def _argument(row: dict[str, str]) -> Argument:
     )
 
 
+MOST_BYTES = 1 << 50
+"""No copy and no memory is larger: a number beyond it is no size, and sums of sizes fit 64 bits."""
+
 TRIPLE = "BIGINT[3]"
 """Type of an argument that stands in three columns of a table: _x, _y and _z."""
 
@@ -115,8 +118,12 @@ def extraction(table: str) -> str:
 
 def _decoded(argument: Argument) -> str:
     value = sqltext.decoded(argument.name)
-    # The text Infinity is a DOUBLE for the engine.
-    return f"CASE WHEN isfinite({value}) THEN {value} END" if argument.type == "DOUBLE" else value
+    # The text Infinity is a DOUBLE for the engine; what stays here is among the leftover arguments.
+    if argument.type == "DOUBLE":
+        return f"CASE WHEN isfinite({value}) THEN {value} END"
+    if argument.column.endswith("bytes"):
+        return f"CASE WHEN {value} BETWEEN {-MOST_BYTES} AND {MOST_BYTES} THEN {value} END"
+    return value
 
 
 def _held(argument: Argument) -> str:

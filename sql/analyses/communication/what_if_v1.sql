@@ -208,7 +208,7 @@ SELECT
     t.run,
     t.scenario,
     t.step_ns,
-    round(t.step_ns * t.replayed_ns / nullif(t.recorded_ns, 0))::BIGINT AS then_step_ns,
+    round(t.step_ns::HUGEINT * t.replayed_ns / nullif(t.recorded_ns, 0))::BIGINT AS then_step_ns,
     100 * (t.recorded_ns - t.replayed_ns) / nullif(t.recorded_ns, 0) AS saved_pct,
     t.recorded_ns,
     t.replayed_ns,

@@ -2,11 +2,17 @@
 --
 -- Complete events decide (the profiler's own span among them); a trace without any falls back to
 -- its other events; NULL without any. What had not ended with the window was given its end. The recording ends with the profiler's span or the last
--- start of anything, whichever is later; NULL where the trace has no such span.
+-- start of anything, whichever is later; NULL where the trace has no such span. total_ns is what the durations
+-- of all complete events add up to, with those inside of others.
 CREATE OR REPLACE TABLE rank_clock AS
 WITH
     complete_events AS (
-        SELECT part_of(e.event_id) AS part, min(e.ts) AS first_ts, max(e.ts) AS last_start_ts, max(e.ts + e.dur) AS last_ts
+        SELECT
+            part_of(e.event_id) AS part,
+            min(e.ts) AS first_ts,
+            max(e.ts) AS last_start_ts,
+            max(e.ts + e.dur) AS last_ts,
+            sum(abs(e.dur)) AS total_ns
         FROM (
             SELECT c.event_id, c.ts, c.dur FROM staged_cpu_ops AS c
             UNION ALL SELECT r.event_id, r.ts, r.dur FROM staged_runtime_calls AS r
@@ -40,7 +46,8 @@ SELECT
     coalesce(c.first_ts, p.first_ts) AS first_ts,
     coalesce(c.last_ts, p.last_ts) AS last_ts,
     CASE WHEN r.span_end_ts IS NOT NULL THEN greatest(r.span_end_ts, c.last_start_ts, p.last_ts) END AS recording_end_ts,
-    r.window_end_ts
+    r.window_end_ts,
+    c.total_ns
 FROM job AS j
 LEFT JOIN complete_events AS c ON c.part = j.part
 LEFT JOIN point_events AS p ON p.part = j.part

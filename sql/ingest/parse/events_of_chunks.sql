@@ -89,10 +89,7 @@ SELECT
         WHEN abs(v.since_origin) < 9e11::DECIMAL(20, 3) THEN v.origin_ns + (TRY_CAST(v.since_origin AS DECIMAL(18, 3)) * 1000)::BIGINT
         ELSE TRY_CAST(v.ts_us * 1000 AS BIGINT)
     END AS ts,
-    CASE
-        WHEN abs(v.dur_us) < 9e11::DECIMAL(18, 3) THEN (v.dur_us * 1000)::BIGINT
-        ELSE TRY_CAST(TRY_CAST(v.e.dur AS DECIMAL(20, 3)) * 1000 AS BIGINT)
-    END AS dur,
+    CASE WHEN abs(v.dur_us) < 9e11::DECIMAL(18, 3) THEN (v.dur_us * 1000)::BIGINT END AS dur,
     v.e.id AS id,
     v.e.bp AS bp,
     v.e.s AS scope,
@@ -100,11 +97,11 @@ SELECT
     CASE WHEN v.position = 0 THEN v.refused_bytes END AS refused_bytes,
     CASE
         WHEN v.is_refused THEN 'refused'::event_target
-        -- 3e15 us last to 2065, and less than 1e15 us are 31 years: the end of any event minus the start of
-        -- any other fits 64 bits of nanoseconds.
+        -- 3e15 us last to 2065, so that the end of any event minus the start of any other fits 64 bits of
+        -- nanoseconds. No profile lasts 9e11 us, ten days, and ten thousand events of that length add up to 64 bits.
         WHEN v.e.ph IS NULL OR abs(v.ts_us) > 3e15::DECIMAL(20, 3) THEN 'quarantine'::event_target
         WHEN v.e.ph = 'X' THEN CASE
-            WHEN v.ts_us IS NULL OR v.dur_us IS NULL THEN 'quarantine'::event_target
+            WHEN v.ts_us IS NULL OR v.dur_us IS NULL OR abs(v.dur_us) >= 9e11::DECIMAL(18, 3) THEN 'quarantine'::event_target
             -- From vendors.csv.
             ELSE category_table(v.e.cat)
         END
