@@ -11,6 +11,7 @@ from collections import Counter
 
 import duckdb
 
+from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 
 
@@ -24,16 +25,16 @@ def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) ->
     Returns:
         Number of events by table afterwards; of other vendors, as it was.
     """
-    if not con.execute(ingest_sql("ascend/is_ascend")).fetchall():
+    if not run(con, ingest_sql("ascend/is_ascend")).fetchall():
         return events
-    con.execute(ingest_sql("ascend/device_events"))
+    run(con, ingest_sql("ascend/device_events"))
     moved = Counter(
         {table: _inserted(con, f"ascend/{table}") for table in ("gpu_ops", "runtime_calls")}
     )
-    con.execute(ingest_sql("ascend/drop_moved"))
+    run(con, ingest_sql("ascend/drop_moved"))
     return events + moved - Counter({"other_events": moved.total()})
 
 
 def _inserted(con: duckdb.DuckDBPyConnection, name: str) -> int:
-    ((rows,),) = con.execute(ingest_sql(name)).fetchall()
+    ((rows,),) = run(con, ingest_sql(name)).fetchall()
     return int(rows)

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError
+from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.salvage import EXCERPT_BYTES, walk
@@ -36,16 +37,16 @@ def place_set_aside(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None
 
     Where the file has gone in the meantime, an event gets the place of its chunk.
     """
-    wanted = {chunk for (chunk,) in con.execute(ingest_sql("parse/chunks_set_aside")).fetchall()}
+    wanted = {chunk for (chunk,) in run(con, ingest_sql("parse/chunks_set_aside")).fetchall()}
     if not wanted:
         return
-    con.execute(ingest_sql("parse/places"))
+    run(con, ingest_sql("parse/places"))
     with suppress(TraceError), open_trace(reader.name) as stream:
         batches = _batches(reader.again(stream), wanted)
         con.register("places_found", pa.RecordBatchReader.from_batches(_SCHEMA, batches))
-        con.execute(ingest_sql("parse/add_places"))
+        run(con, ingest_sql("parse/add_places"))
         con.unregister("places_found")
-    con.execute(ingest_sql("parse/quarantine_set_aside"))
+    run(con, ingest_sql("parse/quarantine_set_aside"))
 
 
 def _batches(reader: TraceReader, wanted: set[int]) -> Iterator[pa.RecordBatch]:

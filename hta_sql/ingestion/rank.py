@@ -25,9 +25,10 @@ from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
+from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.library.files import ingest_sql, sql_root
-from hta_sql.library.sqltext import first_match_macro
+from hta_sql.library.sqltext import create_table, first_match_macro
 from hta_sql.machine import temporary_folder
 from hta_sql.store.engine import beside, scratch
 from hta_sql.store.manifest import Fingerprint
@@ -164,16 +165,16 @@ def stored(
     jobs = [trace.job for trace in traces]
     places = [Place(job.tables, job.run, job.rank, job.writer) for job in jobs]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
-    rows = rows + Counter(dict(con.execute(ingest_sql("link/row_counts")).fetchall()))
+    rows = rows + Counter(dict(run(con, ingest_sql("link/row_counts")).fetchall()))
     for file in write_tables(con, places, rows, first.threads):
         files[file.run, file.rank].append(file)
     steps: dict[int, list[str]] = defaultdict(list)
-    for part, name in con.execute("SELECT part, name FROM profiler_steps").fetchall():
+    for part, name in run(con, "SELECT part, name FROM profiler_steps").fetchall():
         steps[part].append(name)
     frame = "SELECT part, start_ns, base_time_ns IS NOT NULL FROM rank_frame"
-    clocks = {part: clock for part, *clock in con.execute(frame).fetchall()}
+    clocks = {part: clock for part, *clock in run(con, frame).fetchall()}
     for table in DESCRIBING:
-        con.sql(ingest_sql(f"store/{table}")).create_view(f"described_{table}")
+        run(con, create_table(f"described_{table}", ingest_sql(f"store/{table}")))
     facts = dict(facts_of(con))
     seconds = time.monotonic() - started
     results = []
@@ -254,16 +255,16 @@ def link_events(
         }
         for trace in traces
     ]
-    con.execute(ingest_sql("link/job"), {"jobs": jobs})
+    run(con, ingest_sql("link/job"), {"jobs": jobs})
     _load_class_rules(con, kernel_classes)
     for name in ("rank_clock", "profiler_steps", "step_windows", "last_step"):
-        con.execute(ingest_sql(f"link/{name}"))
+        run(con, ingest_sql(f"link/{name}"))
     _refuse_ages(con, traces)
-    con.execute(ingest_sql("link/rank_frame"))
-    con.execute(ingest_sql("link/host_events"))
+    run(con, ingest_sql("link/rank_frame"))
+    run(con, ingest_sql("link/host_events"))
     _build_call_tree(con)
     for name in ("launches", "device_steps", "operators_by_external_id", "forward_operators"):
-        con.execute(ingest_sql(f"link/{name}"))
+        run(con, ingest_sql(f"link/{name}"))
 
 
 def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:
@@ -272,7 +273,7 @@ def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) ->
     Raises:
         TraceFormatError: They add up to more.
     """
-    totals = dict(con.execute("SELECT part, total_ns FROM rank_clock").fetchall())
+    totals = dict(run(con, "SELECT part, total_ns FROM rank_clock").fetchall())
     for trace in traces:
         years = (totals[trace.part] or 0) / NS_OF_A_YEAR
         if years > MAX_YEARS:
@@ -288,10 +289,10 @@ def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     (sorted_events,) = beside(con)
     with sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
-        steps = con.execute(ingest_sql("link/steps_in_order")).fetchall()
+        steps = run(con, ingest_sql("link/steps_in_order")).fetchall()
         tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_trees(reader, steps))
         con.register("call_tree_rows", tree)
-        con.execute(ingest_sql("link/call_tree"))
+        run(con, ingest_sql("link/call_tree"))
         con.unregister("call_tree_rows")
 
 
@@ -299,7 +300,7 @@ def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None
     """Classify the kernel names by kernel_classes.csv and the user's own rules before it."""
     own = [kernel_classes] if kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
-    con.execute(ingest_sql("link/class_rules"), {"files": files})
+    run(con, ingest_sql("link/class_rules"), {"files": files})
     in_order = "SELECT position, regex FROM class_rules ORDER BY priority, position"
-    con.execute(first_match_macro("first_rule", con.execute(in_order).fetchall()))
-    con.execute(ingest_sql("link/kernel_classes"))
+    run(con, first_match_macro("first_rule", run(con, in_order).fetchall()))
+    run(con, ingest_sql("link/kernel_classes"))

@@ -21,6 +21,7 @@ import pyarrow as pa
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.running.side_by_side import side_by_side
+from hta_sql.ingestion.statements import run
 from hta_sql.library.arguments import FIELDS, extraction
 from hta_sql.library.categories import category_macros
 from hta_sql.library.files import ingest_sql
@@ -136,9 +137,9 @@ def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
         how: Whether a trace is read "alone" or several "together".
     """
     for name in ("link/quarantined", "parse/set_aside", "parse/event_target", "parse/exact_args"):
-        con.execute(ingest_sql(name))
+        run(con, ingest_sql(name))
     for macro in (*category_macros(), ingest_sql(f"{how}/part_of"), ingest_sql(f"{how}/own_id")):
-        con.execute(macro)
+        run(con, macro)
 
 
 def _stage_batch(
@@ -153,7 +154,7 @@ def _stage_batch(
     """Parse one batch and bring each event into its table; returns the events by table."""
     parse(con, map(arrow, batch), create_table)
     counts = _event_counts(con)
-    con.execute(ingest_sql("parse/flaws"))
+    run(con, ingest_sql("parse/flaws"))
     is_refused = "refused" in counts
     if is_refused and reader:
         _rescue_refused(con, reader)
@@ -163,7 +164,7 @@ def _stage_batch(
         _quarantine(con, reader)
     if is_refused and reader:
         _refuse_rubble(con, reader)
-    con.execute("DROP TABLE parsed_events")
+    run(con, "DROP TABLE parsed_events")
     return counts
 
 
@@ -184,9 +185,9 @@ def extract(
         is_first: The tables are to be made.
         threads: Fill so many tables at once.
     """
-    con.execute(ingest_sql("parse/chunk_starts"), {"first_event_ids": first_event_ids})
+    run(con, ingest_sql("parse/chunk_starts"), {"first_event_ids": first_event_ids})
     if is_first:
-        con.execute(ingest_sql("parse/batch_events"))
+        run(con, ingest_sql("parse/batch_events"))
     largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
     side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
     if is_first:
@@ -217,7 +218,7 @@ def parse(
     con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, batches()))
     select = ingest_sql("parse/events_of_chunks")
     try:
-        con.execute(statement("parsed_events", select))
+        run(con, statement("parsed_events", select))
     except duckdb.Error:
         # The engine reports what the reader raises as an error of its own.
         if refusals:
@@ -227,7 +228,7 @@ def parse(
 
 def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for _, table, count_ in con.execute(ingest_sql("parse/event_counts")).fetchall():
+    for _, table, count_ in run(con, ingest_sql("parse/event_counts")).fetchall():
         counts[table] += count_
     return counts
 
@@ -260,7 +261,7 @@ def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> N
     a small rank costs, and a view has it bound at every step.
     """
     select = extraction(table) if table in FIELDS else ingest_sql(f"extract/{table}")
-    con.execute((create_table if into_new else insert)(f"staged_{table}", select))
+    run(con, (create_table if into_new else insert)(f"staged_{table}", select))
 
 
 _definitions: dict[str, str] = {}
@@ -269,11 +270,11 @@ _definitions: dict[str, str] = {}
 
 def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:
     if table in _definitions:
-        con.execute(_definitions[table])
+        run(con, _definitions[table])
         return
     _extract(con, table, into_new=True)
     named = {"table_name": f"staged_{table}"}
-    ((_definitions[table],),) = con.execute(ingest_sql("link/table_definition"), named).fetchall()
+    ((_definitions[table],),) = run(con, ingest_sql("link/table_definition"), named).fetchall()
 
 
 def _rescue_refused(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
@@ -321,12 +322,12 @@ def _rescue(
         if span.reason
     )
     while some := list(islice(flaws, FLAWS_AT_ONCE)):
-        con.execute(ingest_sql("parse/add_flaws"), {"flaws": some})
+        run(con, ingest_sql("parse/add_flaws"), {"flaws": some})
 
 
 def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
-    refused = con.execute(ingest_sql("parse/refused_chunks")).fetchall()
-    con.execute(ingest_sql("parse/drop_refused"))
+    refused = run(con, ingest_sql("parse/refused_chunks")).fetchall()
+    run(con, ingest_sql("parse/drop_refused"))
     return refused
 
 
@@ -338,7 +339,7 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
     """Give up rescued events that the engine still refuses."""
     _parse_walked(con, (_joined(-1 - n, [span]) for n, span in enumerate(spans)))
     alone = {-1 - chunk for chunk, _ in _take_refused(con)}
-    con.execute(ingest_sql("parse/drop_tried"))
+    run(con, ingest_sql("parse/drop_tried"))
     return [
         replace(span, text=None, reason="broken JSON: the engine cannot read it")
         if n in alone
@@ -350,12 +351,12 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
 def _quarantine(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     """Note what was lost or repaired of this batch, and where it stands in the file."""
     offsets = reader.offsets if reader else []
-    con.execute(insert("quarantined", ingest_sql("extract/quarantine")))
-    con.execute(ingest_sql("parse/add_set_aside"), {"chunk_offsets": offsets})
+    run(con, insert("quarantined", ingest_sql("extract/quarantine")))
+    run(con, ingest_sql("parse/add_set_aside"), {"chunk_offsets": offsets})
 
 
 def _refuse_rubble(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
-    found = con.execute(ingest_sql("parse/too_many_broken"), {"limit": MAX_BROKEN}).fetchall()
+    found = run(con, ingest_sql("parse/too_many_broken"), {"limit": MAX_BROKEN}).fetchall()
     ((offset,),) = found
     if offset is not None:
         raise TraceFormatError(
@@ -374,13 +375,13 @@ def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReade
 def _note(con: duckdb.DuckDBPyConnection, rows: list[tuple[object, ...]]) -> None:
     names = ("event_id", "byte_offset", "byte_count", "is_lost", "reason", "excerpt")
     for row in rows:
-        con.execute(ingest_sql("link/add_quarantined"), dict(zip(names, row, strict=True)))
+        run(con, ingest_sql("link/add_quarantined"), dict(zip(names, row, strict=True)))
 
 
 def _refuse_flaws(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     if reader:
         place_set_aside(con, reader)
-    first = con.execute(ingest_sql("link/first_flaw")).fetchall()
+    first = run(con, ingest_sql("link/first_flaw")).fetchall()
     if first and reader:
         offset, reason, excerpt = first[0]
         raise TraceFormatError(

@@ -18,6 +18,7 @@ import duckdb
 from hta_sql.ingestion.mindspore import CLUSTER_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staging import EXTRACTED
+from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path, create_table
 from hta_sql.machine import temporary_folder
@@ -127,8 +128,8 @@ def _write_ranks(
 ) -> list[tuple[Path, StoredFile]]:
     """Compute one table of all ranks, and write the rows of each to a file."""
     # The name is that of one connection, on which the tables follow each other.
-    con.execute(create_table("written", ingest_sql(f"store/{table}"), "TEMPORARY"))
-    there = {(run, rank) for run, rank in con.execute(ingest_sql("write/ranks")).fetchall()}
+    run(con, create_table("written", ingest_sql(f"store/{table}"), "TEMPORARY"))
+    there = {(run, rank) for run, rank in run(con, ingest_sql("write/ranks")).fetchall()}
     files = []
     for place in places:
         if (place.run, place.rank) in there:
@@ -136,7 +137,7 @@ def _write_ranks(
             of_rank = {"run": place.run, "rank": place.rank}
             rows = copy_to_parquet(con, ingest_sql("write/rows_of_rank"), unnamed, of_rank)
             files.append((unnamed, _stored(table, relative, place, unnamed, rows)))
-    con.execute("DROP TABLE written")
+    run(con, "DROP TABLE written")
     return files
 
 
@@ -165,7 +166,5 @@ def copy_to_parquet(
     options = (
         f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
     )
-    ((rows,),) = con.execute(
-        copy_to_path(select, options), {**values, "path": str(path)}
-    ).fetchall()
+    ((rows,),) = run(con, copy_to_path(select, options), {**values, "path": str(path)}).fetchall()
     return int(rows)

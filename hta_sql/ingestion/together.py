@@ -21,6 +21,7 @@ from hta_sql.ingestion.call_tree import PART_BITS
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
 from hta_sql.ingestion.staging import arrow, extract, parse, prepare
+from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table
 from hta_sql.store.engine import scratch
@@ -98,7 +99,7 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
         counts = _counts(con)
         odd = _odd(con, reading, counts)
         if odd:
-            con.execute(ingest_sql("parse/drop_odd"), {"parts": sorted(odd)})
+            run(con, ingest_sql("parse/drop_odd"), {"parts": sorted(odd)})
         traces = [
             replace(trace, event_count=counts[trace.part].total())
             for trace in reading.traces.values()
@@ -109,7 +110,7 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
         events: Counter[str] = sum((counts[trace.part] for trace in traces), Counter())
         firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
         extract(con, events, firsts, is_first=True, threads=jobs[0].threads)
-        con.execute("DROP TABLE parsed_events")
+        run(con, "DROP TABLE parsed_events")
         results = stored(con, traces, events, started)
     return {trace.part: result for trace, result in zip(traces, results, strict=True)}
 
@@ -118,7 +119,7 @@ def _odd(
     con: duckdb.DuckDBPyConnection, reading: _Reading, counts: dict[int, Counter[str]]
 ) -> set[int]:
     """Number the traces of which there are events here that are not to be stored from here."""
-    odd = {part for (part,) in con.execute(ingest_sql("ascend/written_by_ascend")).fetchall()}
+    odd = {part for (part,) in run(con, ingest_sql("ascend/written_by_ascend")).fetchall()}
     return odd | {
         part
         for part, tables in counts.items()
@@ -128,6 +129,6 @@ def _odd(
 
 def _counts(con: duckdb.DuckDBPyConnection) -> dict[int, Counter[str]]:
     counts: dict[int, Counter[str]] = defaultdict(Counter)
-    for part, table, count in con.execute(ingest_sql("parse/event_counts")).fetchall():
+    for part, table, count in run(con, ingest_sql("parse/event_counts")).fetchall():
         counts[part][table] = count
     return counts
