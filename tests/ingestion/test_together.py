@@ -11,7 +11,7 @@ import pytest
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion import together
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
-from hta_sql.ingestion.running.batches import in_batches
+from hta_sql.ingestion.running.batches import MOST_BYTES, in_batches
 from hta_sql.ingestion.together import ingest_together
 
 TRACES = Path(__file__).parent.parent / "traces"
@@ -96,8 +96,11 @@ def test_batches(tmp_path: Path) -> None:
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]
     large = replace(job, rank=5, is_small=False)
-    batches = in_batches([*small, *spans, large], workers=2, threads=1)
-    assert sorted(len(batch) for batch in batches) == [1, 1, 1, 4]
+    with (tmp_path / "long.json").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    long = replace(job, path=str(tmp_path / "long.json"), rank=6)
+    batches = in_batches([*small, *spans, large, long], workers=2, threads=1)
+    assert sorted(len(batch) for batch in batches) == [1, 1, 1, 1, 4]
 
 
 def test_batches_of_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
