@@ -62,6 +62,9 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
             often, or farthest from the median, are shown; of many steps some, evenly spread.
     """
     runs, notes = by_run(table)
+    # One scale for all runs: equal colours mean equal lateness.
+    middles = table.groupby(["run", "step"], dropna=False)["own_ns"].transform("median")
+    most = max(0.01, float((table["own_ns"] / middles - 1).abs().max() or 0))
     panels = []
     for run, rows in runs:
         middle = rows.groupby("step", dropna=False)["own_ns"].transform("median")
@@ -74,7 +77,6 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         columns = spread(list(dict.fromkeys(cells["step"])))
         cells = cells[cells["rank"].isin(_slowest(cells)) & cells["step"].isin(columns)]
         named = ["rank", "step", "excess", "own", "verdict", "host_name"]
-        most = max(0.01, float(cells["excess"].abs().max() or 0))
         scale = [CHANGE_COLOURS["shorter"], "white", CHANGE_COLOURS["longer"]]
         colour = alt.Color(
             "excess:Q",

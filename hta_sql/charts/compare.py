@@ -33,6 +33,7 @@ _GROUP = 30
 
 STEP_COLOUR = "#8C96A0"
 """A whole step, of either side."""
+SIDES = {**CHANGE_COLOURS, "step": STEP_COLOUR}
 
 
 def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
@@ -62,7 +63,7 @@ def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
             y=alt.Y("lane:N", sort=None, title=None),
             x=alt.X("start:Q", title=f"Time of a step [{unit}]"),
             x2="end:Q",
-            color=colours({**CHANGE_COLOURS, "step": STEP_COLOUR}, "In the test"),
+            color=colours(SIDES, "In the test"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Part"),
                 alt.Tooltip("told:N", title="Time"),
@@ -127,7 +128,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(data(rows[columns])).encode(y=by_name(rows))
     bars = base.mark_bar().encode(
         x=alt.X("diff:Q", title=f"Test less control, of a step [{unit}]"),
-        color=colours(CHANGE_COLOURS, "In the test", field="side"),
+        color=colours(SIDES, "In the test", field="side"),
         tooltip=[
             alt.Tooltip("lane:N", title="What"),
             alt.Tooltip("verdict:N", title="Change"),

@@ -195,9 +195,9 @@ def data(table: pd.DataFrame) -> alt.InlineData:
     """
     plain = table.astype(object).where(table.notna(), None)
     records: list[Any] = plain.to_dict(orient="records")
-    return alt.InlineData(
-        values=[{key: _short(value) for key, value in record.items()} for record in records]
-    )
+    # A tuple, since altair copies the rows of a list each time that a chart becomes part of another.
+    rows: Any = tuple({key: _short(value) for key, value in each.items()} for each in records)
+    return alt.InlineData(values=rows)
 
 
 def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:

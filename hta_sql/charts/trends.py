@@ -17,6 +17,9 @@ WORSE, USUAL, UNKNOWN = "#D55E00", "#0072B2", "#999999"
 VERDICTS = ("worse", "as before, or better", "too few runs before")
 TITLE = "Figures of runs, beside those before"
 
+FEW_RUNS = 8
+"""So many runs have a tick each."""
+
 
 def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
     """One panel per figure and job: its value in each run, the median of the runs before, and what is noise.
@@ -54,10 +57,12 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
         VERDICTS[2] if unknown else VERDICTS[0 if worse else 1]
         for unknown, worse in zip(rows["is_regression"].isna(), rows["is_regression"], strict=True)
     ]
+    places = sorted(set(rows["place"]))
+    ticks = places if len(places) <= FEW_RUNS else alt.Undefined  # none between two runs
     x = alt.X(
         "place:Q",
         title="Run",
-        axis=alt.Axis(tickMinStep=1, format="d"),
+        axis=alt.Axis(tickMinStep=1, format="d", values=ticks),
         scale=alt.Scale(nice=False, padding=8),
     )
     base = alt.Chart(data(rows)).encode(x=x)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from altair.utils.schemapi import debug_mode
+
 from hta_sql.charts.files import spec_of
 from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
@@ -64,12 +66,8 @@ def written(
     """Write one section, or say why it has nothing to show."""
     analysis = section.analysis
     values = parameters_of(analysis, {**section.parameters, **scope})
-    ranks = len(values.get("ranks") or store.ranks())
-    if section.max_ranks is not None and ranks > section.max_ranks:
-        return Written(section, "", f"Left out: {ranks:,} ranks are too many for a page.")
-    lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
-    if lacking:
-        return Written(section, "", f"Left out: it needs to be told {', '.join(lacking)}.")
+    if reason := _not_asked(store, section, values):
+        return Written(section, "", reason)
     try:
         result = answers.get(analysis.base_name)
         if result is None:
@@ -99,6 +97,21 @@ def written(
     return Written(section, "\n".join(parts))
 
 
+def _not_asked(store: TraceStore, section: Section, values: Mapping[str, Any]) -> str:
+    """Say why an analysis is not asked at all."""
+    analysis = section.analysis
+    ranks = len(values.get("ranks") or store.ranks())
+    if section.max_ranks is not None and ranks > section.max_ranks:
+        return f"Left out: {ranks:,} ranks are too many for a page."
+    lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
+    if lacking:
+        return f"Left out: it needs to be told {', '.join(lacking)}."
+    alone = len(values.get("runs") or store.runs()) == 1
+    if alone and analysis.facts.get("Needs", "").startswith("two runs"):
+        return no_rows(analysis)
+    return ""
+
+
 def not_shown(left: list[Written]) -> str:
     """List what has nothing to show, by the reason."""
     of: dict[str, list[Section]] = {}
@@ -118,7 +131,9 @@ def not_shown(left: list[Written]) -> str:
 def _spec(result: Result) -> dict[str, Any] | str:
     """Draw a result, or say why that failed."""
     try:
-        return spec_of(result.chart())
+        # The tests hold every figure to the schema; asking again for each report takes a third of its time.
+        with debug_mode(False):
+            return spec_of(result.chart())
     except Exception as error:  # one picture that fails must not cost the whole page
         if not isinstance(error, HtaSqlError):
             log.exception("A chart failed.")

@@ -86,6 +86,7 @@
   const wide = (part) => {
     if (typeof part.width === "number") return part.width;
     if (part.hconcat) return part.hconcat.reduce((sum, inner) => sum + wide(inner), 0);
+    if (part.concat) return wide(part.concat[0]) * (part.columns || part.concat.length);
     const inner = part.spec || (part.layer || part.vconcat || [])[0];
     return inner ? wide(inner) : 0;
   };
@@ -95,6 +96,8 @@
     if (part.hconcat) {
       const sum = wide(part);
       for (const inner of part.hconcat) if (sum) widened(inner, (by * wide(inner)) / sum);
+    } else if (part.concat) {
+      for (const inner of part.concat) widened(inner, by / (part.columns || part.concat.length));
     } else if (typeof part.width === "number") {
       part.width = Math.max(110, part.width + by);
     } else {
@@ -103,7 +106,7 @@
   };
   const stepped = (part, factor) => {
     if (part.width && part.width.step) part.width.step *= factor;
-    for (const key of ["hconcat", "vconcat", "layer"]) for (const inner of part[key] || []) stepped(inner, factor);
+    for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) stepped(inner, factor);
     if (part.spec) stepped(part.spec, factor);
   };
 
@@ -115,7 +118,7 @@
         const at = columns.indexOf(name);
         if (at < 0) continue;
         told[name] = true;
-        if (choice[name] !== null) kept = kept.filter((row) => row[at] === null || row[at] === choice[name]);
+        if (choice[name] !== null) kept = kept.filter((row) => row[at] === null || String(row[at]) === String(choice[name]));
       }
       told.before = (told.before || 0) + rows.length;
       told.after = (told.after || 0) + kept.length;
