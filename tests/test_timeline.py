@@ -90,6 +90,17 @@ def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]
     assert [bar["lane"] for bar in bars] == ["0 / 3", "0 / none"]
 
 
+def test_a_bar_of_short_operations_looks_idle() -> None:
+    """Of each slice a tenth is busy at most: bars of many operations say so, and are as pale."""
+    start = pd.Series(range(2 * MAX_BARS)) * 1000
+    table = pd.DataFrame({"run": "job", "rank": 0, "device": 0, "stream": 7, "start_ns": start})
+    table = table.assign(end_ns=start + 100, op_count=1, name="gemm", step=None)
+    table["class"] = "computation"
+    bars = rows(gpu_timeline(table))
+    assert {bar["rank"] for bar in bars} == {0}
+    assert all(0.04 <= bar["busy"] <= 0.2 for bar in bars)
+
+
 @pytest.mark.slow
 def test_many_operations_and_ranks_stay_small() -> None:
     """Neighbours become one bar, the first streams are shown, and the chart says so."""
