@@ -33,6 +33,16 @@ _FLAGS = (
 )
 
 
+_ALL_TEXT = """
+const told = (node) => [...node.childNodes].map((inner) =>
+  inner.nodeType === Node.TEXT_NODE
+    ? inner.textContent
+    : (inner.shadowRoot ? told(inner.shadowRoot) : "") + told(inner)
+).join(" ");
+return told(document.body);
+"""
+
+
 class Browser:
     """A browser without a network that remembers what its pages asked for and complained of."""
 
@@ -65,6 +75,22 @@ class Browser:
                 "document.documentElement.dataset.ready = 'no'; location.hash = arguments[0]", place
             )
         self.wait()
+
+    def click_in(self, host: str, right: float, down: float) -> None:
+        """Click in the chart in the shadow of an element: so far from its middle [shares of half]."""
+        from selenium.webdriver import ActionChains  # noqa: PLC0415 - skipped without
+
+        chart = self.ask(
+            f"return document.querySelector({host!r}).shadowRoot.querySelector('canvas')"
+        )
+        half = chart.size["width"] / 2, chart.size["height"] / 2
+        chain = ActionChains(self._driver)
+        chain.move_to_element_with_offset(chart, int(right * half[0]), int(down * half[1]))
+        chain.click().perform()
+
+    def text(self) -> str:
+        """What stands on the page, inside of elements of its own making, too."""
+        return str(self.ask(_ALL_TEXT))
 
     def ask(self, script: str, *arguments: Any) -> Any:
         """Run a script in the page."""

@@ -35,7 +35,7 @@ ROOMS = (
         "api",
         "authoring",
     ),
-    *("critical_path", "overlay", "exports", "report", "agents"),
+    *("critical_path", "overlay", "exports", "report", "explorer", "agents"),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
 """The rooms in the order in which data flows: a room imports only rooms before it."""

@@ -32,6 +32,7 @@ COMMANDS = (
     "sql",
     "report",
     "open",
+    "explore",
     "compare",
     "gate",
     "baseline",

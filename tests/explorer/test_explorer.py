@@ -1,0 +1,140 @@
+"""The explorer: what it shows of a scope, and that a click in a browser without a network does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import hta_sql
+from hta_sql.explorer import views
+from hta_sql.library.objects import load_library
+from hta_sql.results.result import Result
+from tests.golden_cases import TESTS
+from tests.report_pages import OPENS_WITHIN_S, Browser, browser
+
+WAITS = {0: "waits_0.json", 1: "waits_1.json"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ranks that wait for each other, three steps."""
+    store = tmp_path_factory.mktemp("explorer") / "job.store"
+    traces = {rank: str(TESTS / "traces" / name) for rank, name in WAITS.items()}
+    hta_sql.ingest(traces, store, run="job", jobs=1).close()
+    return store
+
+
+@pytest.fixture(scope="module")
+def store(path: Path) -> Iterator[hta_sql.TraceStore]:
+    """As the page opens it."""
+    with views.opened({views.STORE: str(path), views.MEMORY_LIMIT: "1GB"}) as opened:
+        yield opened
+
+
+def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
+    """Once; what has a chart stands first."""
+    listed = [name for names in views.topics(store).values() for name in names]
+    assert sorted(listed) == sorted(a.base_name for a in load_library().newest())
+    assert "Where the time goes" in views.topics(store)
+
+
+def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
+    """As far as an analysis has one; what has no rows says why."""
+    found = views.answer(store, "profiler_steps", "job", [1], [])
+    assert isinstance(found, Result)
+    assert {row["rank"] for row in found.records()} == {1}
+    assert views.steps_of(store, "job") == [1, 2]
+    assert "No rows. memory_curve needs: " in str(
+        views.answer(store, "memory_curve", "job", [], [])
+    )
+    assert "No rank 9" in str(views.answer(store, "profiler_steps", "job", [9], []))
+
+
+def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, path: Path) -> None:
+    """What is wrong is a sentence."""
+    rows = views.asked(store, "SELECT count(*) AS n FROM range(20000)")
+    assert isinstance(rows, Result)
+    assert len(views.asked(store, "FROM range(20000)")) == views.ROWS
+    assert isinstance(views.asked(store, f"COPY (SELECT 1) TO '{path}/x.csv'"), str)
+    assert isinstance(views.asked(store, "SELECT nothing"), str)
+
+
+@pytest.mark.parametrize("name", ["step_accounting", "cluster_overview", "gpu_kernels_by_name"])
+def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> None:
+    """By what they and the rows have in common."""
+    result = views.answer(store, name, "job", [], [])
+    assert isinstance(result, Result)
+    chart = views.chart_of(result)
+    assert chart is not None
+    (chosen,) = re.findall(r'"name": "chosen", "select": (\{.*?\})', json.dumps(chart.to_dict()))
+    assert set(json.loads(chosen)["fields"]) <= {views.LANE, *result.columns} - {"run"}
+
+
+def test_a_selection_leaves_its_rows() -> None:
+    """Other selections and columns that are not there change nothing."""
+    rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2]})
+    chosen = {views.CHOSEN: {"rank": [1], "vlPoint": [2], "other": ["x"]}, "zoom": {"rank": [0, 0]}}
+    assert views.selected(rows, chosen).index.tolist() == [1, 2]
+    assert views.selected(rows, {}).index.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("lane", "left"), [("1", [1, 2]), ("1 / 2", [2]), ("0 / 1", [0]), ("gemm", [1])]
+)
+def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
+    """A rank, a rank and a step, a name."""
+    rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2], "name": ["add", "gemm", "add"]})
+    chosen = {views.CHOSEN: {views.LANE: [lane]}}
+    assert views.selected(rows, chosen).index.tolist() == left
+
+
+@pytest.fixture(scope="module")
+def page(path: Path) -> Iterator[str]:
+    """The explorer in its process."""
+    command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print"]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ, text=True
+    ) as process:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + OPENS_WITHIN_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def rows_shown(page: Browser) -> str:
+    """What the footer of the table says."""
+    found = re.search(r"[0-9,]+ rows?, [0-9]+ columns", page.text())
+    return found.group() if found else ""
+
+
+@pytest.mark.slow
+def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
+    """In Chromium: charts are drawn, a mark that is clicked leaves its rows, nobody else is asked."""
+    assert page.startswith("http://127.0.0.1:")
+    with browser(tmp_path / "profile", offline=False) as chromium:
+        chromium.visit(page)
+        chromium.wait(
+            "return document.querySelector('marimo-vega')?.shadowRoot?.querySelector('canvas')"
+        )
+        eventually(lambda: rows_shown(chromium).startswith("4 rows"))
+        chromium.click_in("marimo-vega", -0.5, 0.0)
+        eventually(lambda: rows_shown(chromium).startswith("1 row"))
+        own = (page, page.replace("http", "ws", 1), "data:", "blob:", "chrome:")
+        assert [url for url in chromium.requests() if not url.startswith(own)] == []
