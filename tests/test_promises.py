@@ -1,0 +1,110 @@
+"""What SECURITY.md and docs/limits.md promise: each line names a test that is there, each number is the code's."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.agents.answers import Limits as LimitsOfAnswers
+from hta_sql.ingestion import rank, spans, staging
+from hta_sql.machine import MEMORY_SHARE
+from hta_sql.store import LOCK_TIMEOUT_S, computing, limits, sandbox
+from hta_sql.store.manifest import Fingerprint, RankEntry
+from hta_sql.traces import chunks, grammar, source
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("SECURITY.md", "docs/limits.md")
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+NUMBERS = {
+    "one event": f"{chunks.MAX_EVENT_BYTES >> 20} MB",
+    "brackets": f"{grammar.MAX_DEPTH:,}",
+    "broken events": f"{staging.MAX_BROKEN:,}",
+    "what a packed file": f"{source.MAX_RATIO} times its size, {source.ALWAYS_ALLOWED_BYTES >> 20} MB",
+    "packing inside": f"{source.MAX_LAYERS} layers",
+    "a file that changes": f"{rank.MAX_READS} readings",
+    "spans of a run": str(spans.MOST_SPANS),
+    "writers": f"{LOCK_TIMEOUT_S:g} s",
+    "an answer that is kept": f"{computing.SMALL_BYTES // 1000} kB",
+    "time": f"{limits.Limits().seconds:g} s (`mcp`: {LimitsOfAnswers().seconds:g} s)",
+    "rows": f"{limits.Limits().rows:,} (`mcp`: {LimitsOfAnswers().rows}",
+    "memory of the engine": f"{MEMORY_SHARE:.0%}".replace("%", " %"),
+    "memory beside it": f"{limits.LEAST_BESIDE >> 30} GiB",
+    "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
+    "what `repeat`": f"{sandbox.MOST_REPEATED:,}",
+}
+"""Beginning of a line of docs/limits.md ─▶ what it says by the code."""
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Names of the tests of a file."""
+    tree = ast.parse(path.read_text("utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_test_that_is_named_is_there(page: str) -> None:
+    """By its file and its name."""
+    named = NAMED.findall((ROOT / page).read_text("utf-8"))
+    assert len(named) > 15
+    assert [(file, name) for file, name in named if name not in names_in(ROOT / file)] == []
+
+
+def test_each_promise_names_a_test() -> None:
+    """But for what says that something is not promised."""
+    promises = re.split(r"\n- ", (ROOT / "SECURITY.md").read_text("utf-8"))[1:]
+    without = [text for text in promises if not NAMED.search(text.split("\n\n")[0])]
+    assert [text.split(" (")[0] for text in without] == ["Analyses of your own"]
+
+
+def test_each_limit_is_that_of_the_code() -> None:
+    """And names a test."""
+    lines = (ROOT / "docs" / "limits.md").read_text("utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| what |")]
+    assert all(NAMED.search(row) for row in rows)
+    for start, says in NUMBERS.items():
+        (row,) = (row for row in rows if re.match(rf"\| {re.escape(start)}[ ,]", row))
+        assert says in row, start
+
+
+def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
+    """Three times is a mistake that is forgiven."""
+    content = b'{"traceEvents": []}'
+    for _ in range(source.MAX_LAYERS + 1):
+        content = gzip.compress(content)
+    (tmp_path / "rank0.json.gz").write_bytes(content)
+    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json\.gz"):
+        hta_sql.ingest(tmp_path / "rank0.json.gz", tmp_path / "job.store")
+
+
+def test_a_run_of_too_many_spans_is_refused() -> None:
+    """The last one that there may be has the number 255."""
+
+    def entry(span: int) -> RankEntry:
+        return RankEntry(
+            run="job",
+            rank=0,
+            source=f"{span}.json",
+            fingerprint=Fingerprint(0, 0, ""),
+            rank_source="given",
+            event_count=1,
+            quarantined=0,
+            start_ns=span * 1000,
+            step_names=[f"ProfilerStep#{span}"],
+            options={},
+            files={},
+            schema="",
+            facts={"dur": 10},
+            span=span,
+        )
+
+    spans.check_spans([entry(span) for span in range(spans.MOST_SPANS)])
+    with pytest.raises(hta_sql.TraceError, match="more than 256"):
+        spans.check_spans([entry(span) for span in range(spans.MOST_SPANS + 1)])
