@@ -63,6 +63,23 @@ def test_many_rows_stay_in_the_store(
         found.rows()
 
 
+def test_rows_in_a_file_that_was_damaged(
+    ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not read; whoever asks again has them computed again."""
+    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    store = ingest_trace("two_ranks_0.json")
+    whole = store.run("temporal_breakdown").rows()
+    found = store.run("temporal_breakdown", executor=here)
+    (path,) = map(Path, found.paths)
+    content = bytearray(path.read_bytes())
+    content[40] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(hta_sql.StoreDamagedError, match="ask again"):
+        found.rows()
+    assert store.run("temporal_breakdown", executor=here).rows() == whole
+
+
 def test_a_store_that_may_not_be_written(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:

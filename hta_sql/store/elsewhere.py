@@ -16,7 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
-from hta_sql.errors import HtaSqlError, QueryError, StoreError, StoreNotFoundError
+from hta_sql.errors import (
+    HtaSqlError,
+    QueryError,
+    StoreDamagedError,
+    StoreError,
+    StoreNotFoundError,
+)
 from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.machine import temporary_folder
 from hta_sql.store.asking import questions_of, table_of
@@ -26,6 +32,7 @@ from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.limits import engine
 from hta_sql.store.manifest import TABLES, digest_of
 from hta_sql.store.parts import Scope
+from hta_sql.store.sealed import file_digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,9 +61,12 @@ class Task:
 
     @property
     def path(self) -> str:
-        """Where many rows of it are put, relative to the store."""
+        """Where many rows of it are put, relative to the store: how the name of the file begins.
+
+        It ends with the checksum of the file.
+        """
         asked = f"{self.wanted} {self.analysis} {sorted(self.values.items())}"
-        return f"{TABLES}/{self.analysis}/answers/{digest_of(asked.encode())[:24]}.parquet"
+        return f"{TABLES}/{self.analysis}/answers/{digest_of(asked.encode())[:24]}-"
 
 
 Part = bytes | str
@@ -83,8 +93,9 @@ def compute(task: Task) -> Part:
     # A worker may know the place by another name.
     if (seen.manifest, seen.library) != (task.wanted.manifest, task.wanted.library):
         raise StoreError(_difference(host, task, seen))
-    if task.path in folder.files(str(PurePosixPath(task.path).parent)):
-        return task.path
+    for path in folder.files(str(PurePosixPath(task.path).parent)):
+        if path.startswith(task.path) and _is_named_by(path, folder.digest(path)):
+            return path
     with Connection(folder, engine(**task.options), library, safe=False) as connection:
         before = connection.opened().ranks
         questions = questions_of(library.find(task.analysis), task.values, before)
@@ -94,9 +105,8 @@ def compute(task: Task) -> Part:
             raise StoreError(
                 f"The worker on {host} cannot read the Parquet of these runs in {task.root!r}: {runs}."
             )
-    if rows.nbytes >= LARGE_BYTES and _put(folder, rows, task.path):
-        return task.path
-    return _stream(rows)
+    put = _put(folder, rows, task.path) if rows.nbytes >= LARGE_BYTES else None
+    return put or _stream(rows)
 
 
 def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[Part]]) -> list[Part]:
@@ -147,7 +157,10 @@ def _rows(folder: StoreFolder, part: Part) -> pa.Table:
     if isinstance(part, bytes):
         return pa.ipc.open_stream(part).read_all()
     try:
-        return pq.read_table(io.BytesIO(folder.read(part)))
+        content = folder.read(part)
+        if not _is_named_by(part, digest_of(content)):
+            raise StoreDamagedError(f"{folder.path(part)!r} is damaged; ask again.")
+        return pq.read_table(io.BytesIO(content))
     except FileNotFoundError as error:
         raise StoreError(
             f"{folder.path(part)!r} went with an ingest that came after the question; ask again."
@@ -197,15 +210,20 @@ def _stream(rows: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def _put(folder: StoreFolder, rows: pa.Table, name: str) -> bool:
-    """Write rows into the store; returns False where that may not be written."""
+def _is_named_by(path: str, digest: str) -> bool:
+    return path.endswith(f"-{digest[:24]}.parquet")
+
+
+def _put(folder: StoreFolder, rows: pa.Table, begin: str) -> str | None:
+    """Write rows into the store; returns where they are, None where that may not be written."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
 
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
         pq.write_table(rows, local, compression="zstd", compression_level=1)
+        name = f"{begin}{file_digest(local)[:24]}.parquet"
         try:
             folder.put(local, name)
         except OSError:
-            return False
-    return True
+            return None
+    return name

@@ -169,12 +169,6 @@ class Manifest:
         files = {file["path"] for entry in entries for file in entry.files.values()}
         return files | {kept.path for kept in self.kept if kept.path}
 
-    def sizes(self) -> dict[str, int]:
-        """Collect the files that are read, with their sizes [bytes]."""
-        files = (file for entry in self.entries for file in entry.files.values())
-        sizes = {file["path"]: file["bytes"] for file in files}
-        return sizes | {kept.path: kept.bytes for kept in self.kept if kept.path and kept.bytes}
-
     def without(self, runs: Collection[str]) -> Manifest:
         """Leave runs out, with what was computed of them."""
         entries = [entry for entry in self.entries if entry.run not in runs]

@@ -6,12 +6,13 @@ written. One that is gone is found where it is asked for, since others may have 
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Collection
 
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.files import StoreFolder
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.manifest import manifest_bytes
 
 
 class SizeCheck:
@@ -43,9 +44,17 @@ class SizeCheck:
     def _look(self) -> None:
         lost, broken = self._without
         try:
-            manifest = read_manifest(self._folder).without(lost).without_kept(broken)
-            sizes = manifest.sizes()
+            # As it is: to look at all of its values costs more than to look at the files.
+            manifest = json.loads(manifest_bytes(self._folder))
+            named = [
+                (file["path"], file["bytes"])
+                for entry in manifest["entries"]
+                if entry["run"] not in lost
+                for file in entry["files"].values()
+            ]
+            kept = ((one["path"], one.get("bytes")) for one in manifest.get("kept", ()))
+            sizes = dict([*named, *(one for one in kept if all(one) and one[0] not in broken)])
             found = self._folder.sizes(sizes)
-        except (OSError, HtaSqlError):
+        except (OSError, HtaSqlError, ValueError, LookupError, TypeError, AttributeError):
             return  # told by whoever asks
         self._wrong = {path for path, size in found.items() if size != sizes[path]}
