@@ -15,6 +15,7 @@ from dataclasses import asdict
 
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import SCHEMA_VERSION, RankEntry, entry_from
+from hta_sql.store.sealed import is_damaged, sealed
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Unfinished:
                 "entries": [asdict(entry) for entry in new],
             }
             name = f"{UNFINISHED}/{self._run}.{uuid.uuid4().hex}.json"
-            self._folder.replace(name, json.dumps(content, indent=1).encode())
+            self._folder.replace(name, sealed(content))
         self._saved_at = time.monotonic()
         return len(new)
 
@@ -86,8 +87,8 @@ def unfinished_files(folder: StoreFolder) -> set[str]:
 
 def _parsed(content: bytes) -> Iterable[RankEntry]:
     values = json.loads(content)
-    if values["schema_version"] != SCHEMA_VERSION:
-        raise ValueError("another version")
+    if values["schema_version"] != SCHEMA_VERSION or is_damaged(content, values, frozenset()):
+        raise ValueError("another version, or damaged")
     return [entry_from(entry) for entry in values["entries"]]
 
 

@@ -1,0 +1,206 @@
+"""A layer under Python's file operations in which each one can fail, stop the writer, or lose power.
+
+Inside of :func:`faults`, what touches the files of a folder is counted: an operation is its kind and the
+name of its file, with what is random left out. At the chosen one an error is raised, or the writer
+stops: from then on nothing reaches the disk any more, as if the process had been killed. After a loss
+of power only what was flushed is there: contents of files by ``fsync`` of these, their names by
+``fsync`` of the folder above them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from hta_sql.ingestion import tables
+from hta_sql.store import catalog, computing, unfinished
+
+KINDS = {
+    "replace": "rename",
+    "rename": "rename",
+    "unlink": "unlink",
+    "remove": "unlink",
+    "mkdir": "mkdir",
+    "rmdir": "rmdir",
+    "link": "link",
+}
+"""Function of ``os`` ─▶ what it does, with the path that is its last one. What only looks is left out."""
+
+ENGINE = ((tables, "copy_to_parquet"), (catalog, "_build_of"), (computing, "_computed"))
+"""What has the engine write a file: module and function."""
+
+
+class StoppedError(BaseException):
+    """The process ends here; nothing that catches errors catches it."""
+
+
+@dataclass
+class Faults:
+    """What happens, and what has happened.
+
+    Attributes:
+        folder: Whose files are looked at.
+        at: Number of the operation, from 0; None: nothing happens.
+        how: ``fail``: an error at that one; ``stop``: nothing from that one on is done.
+    """
+
+    folder: Path
+    at: int | None = None
+    how: str = "fail"
+    seen: list[str] = field(default_factory=list)
+    stopped: bool = False
+    flushed: set[int] = field(default_factory=set)
+    """Files, by inode, whose content is on the disk."""
+    names: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Folder ─▶ the names in it that are on the disk, with their inodes."""
+    _open: dict[int, str] = field(default_factory=dict)
+    _shadow: Path | None = None
+
+    def before(self, kind: str, path: object) -> None:
+        """Count an operation; fail, or stop, if it is the one."""
+        name = self.name_of(path)
+        if name is None:
+            return
+        if self.stopped:
+            raise StoppedError
+        self.seen.append(f"{kind} {name}")
+        if self.at == len(self.seen) - 1:
+            if self.how == "stop":
+                self.stopped = True
+                raise StoppedError
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    def name_of(self, path: object) -> str | None:
+        """Name a file of the folder, without what is random; None: it is elsewhere."""
+        if isinstance(path, int) or path is None:
+            path = self._open.get(path) if isinstance(path, int) else None
+        if path is None:
+            return None
+        full = os.path.abspath(os.fspath(path))  # type: ignore[call-overload]  # noqa: PTH100 - no link is followed
+        top = str(self.folder)
+        if full != top and not full.startswith(f"{top}/"):
+            return None
+        name = full[len(top) + 1 :] or "."
+        name = re.sub(r"[0-9a-f]{32}|[0-9a-f]{12}(-|(?=\.))", "*", name)
+        name = re.sub(r"(run|rank)=\w+", r"\1=*", name)
+        return re.sub(r"^tables/\w+", "tables/*", name)
+
+    def begin(self, shadow: Path) -> None:
+        """Take what is there for flushed, and keep second links to it."""
+        self._shadow = shadow
+        shadow.mkdir()
+        for place, _, files in os.walk(self.folder):
+            self.flushed.update(Path(place, name).stat().st_ino for name in files)
+            self._settle(Path(place))
+
+    def _settle(self, place: Path) -> None:
+        """Remember the names in a folder."""
+        assert self._shadow
+        self.names[str(place)] = {}
+        for path in place.iterdir():
+            inode = path.stat().st_ino
+            self.names[str(place)][path.name] = inode
+            if not path.is_dir() and not (self._shadow / str(inode)).exists():
+                os.link(path, self._shadow / str(inode))
+
+    def flush(self, descriptor: int) -> None:
+        """Take the content of a file, or the names in a folder, for flushed."""
+        path = self._open.get(descriptor)
+        if self._shadow and path and self.name_of(path):
+            if Path(path).is_dir():
+                self._settle(Path(path))
+            else:
+                self.flushed.add(os.fstat(descriptor).st_ino)
+
+    def lose_power(self) -> None:
+        """Put the folder into the state that is on the disk."""
+        assert self._shadow
+        for place, names in sorted(self.names.items()):
+            if not Path(place).is_dir():
+                continue
+            for path in list(Path(place).iterdir()):
+                if path.name not in names:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            for name, inode in names.items():
+                path, kept = Path(place, name), self._shadow / str(inode)
+                if kept.exists() and not (path.exists() and path.stat().st_ino == inode):
+                    path.unlink(missing_ok=True)
+                    os.link(kept, path)
+                    if inode not in self.flushed:
+                        path.write_bytes(b"")
+
+
+@contextmanager
+def faults(folder: Path, at: int | None = None, how: str = "fail") -> Iterator[Faults]:
+    """Count the operations on the files of a folder, and let one of them fail or be the last."""
+    layer = Faults(folder.resolve(), at, "stop" if how == "power" else how)
+    if how == "power":
+        layer.begin(folder.with_name(f"{folder.name}.shadow"))
+    with ExitStack() as patched:
+        for name, kind in KINDS.items():
+            patched.enter_context(patch.object(os, name, _counted(layer, getattr(os, name), kind)))
+        for module, name in ((io, "open"), (builtins, "open")):
+            patched.enter_context(patch.object(module, name, _opening(layer, io.open)))
+        patched.enter_context(patch.object(os, "open", _os_open(layer, os.open)))
+        patched.enter_context(patch.object(os, "fsync", _fsync(layer, os.fsync)))
+        # Else it depends on the time whether an ingest writes down how far it is.
+        patched.enter_context(patch.object(unfinished, "SAVE_S", 0))
+        for module, name in ENGINE:
+            real = getattr(module, name)
+            patched.enter_context(patch.object(module, name, _engine(layer, real, name)))
+        yield layer
+    if how == "power":
+        layer.lose_power()
+
+
+def _counted(layer: Faults, real: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    def call(*args: Any, **named: Any) -> Any:
+        if args:
+            layer.before(kind, args[-1] if kind in ("rename", "link") else args[0])
+        return real(*args, **named)
+
+    return call
+
+
+def _opening(layer: Faults, real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(file: Any, mode: str = "r", *args: Any, **named: Any) -> Any:
+        layer.before("read" if set(mode) <= set("rbt") else "write", file)
+        return real(file, mode, *args, **named)
+
+    return call
+
+
+def _os_open(layer: Faults, real: Callable[..., int]) -> Callable[..., int]:
+    def call(path: Any, flags: int, *args: Any, **named: Any) -> int:
+        descriptor = real(path, flags, *args, **named)
+        layer._open[descriptor] = os.fspath(path)
+        return descriptor
+
+    return call
+
+
+def _fsync(layer: Faults, real: Callable[[int], None]) -> Callable[[int], None]:
+    def call(descriptor: int) -> None:
+        layer.before("fsync", descriptor)
+        layer.flush(descriptor)
+
+    _ = real  # nothing is lost when the test itself is: the disk is spared
+    return call
+
+
+def _engine(layer: Faults, real: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(*args: Any, **named: Any) -> Any:
+        layer.before("engine", layer.folder / name.strip("_"))
+        return real(*args, **named)
+
+    return call
