@@ -17,7 +17,7 @@ help:
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
-	@echo 'make bench     side by side with HolisticTraceAnalysis'
+	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
 	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=...)'
 	@echo 'make deep      the properties, each with fifty times as many examples'
@@ -74,10 +74,14 @@ freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'
 	$(BIN)/python -m tests.sql_rules.run --freeze
 
+# Options of the paired run: BENCH='--before v0.1.0 --repeat 9'
+BENCH ?=
+
 bench: $(READY)
 	@echo '== benchmarks: results in benchmarks/work'
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/calls.py
+	$(BIN)/python benchmarks/paired.py $(BENCH)
 
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?=

@@ -47,7 +47,9 @@ def run_worker(python: str, worker: str, request: dict[str, Any]) -> Measured:
     Raises:
         WorkerError: It ended with an error or printed no answer.
     """
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    # HTA may be a checkout instead of installed.
+    found_in = [str(REPOSITORY), *filter(None, [os.environ.get("HTA_CHECKOUT")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found_in)}
     environment.pop("HTA_DISABLE_NS_ROUNDING", None)
     command = [python, "-m", f"benchmarks.workers.{worker}", json.dumps(request)]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as messages:

@@ -97,13 +97,13 @@ class SqlObject:
         """The words of its SQL, comments left out."""
         return frozenset(_WORD.findall(_COMMENT_LINE.sub("", self.text)))
 
-    @property
+    @cached_property
     def base_name(self) -> str:
         """The name without its version."""
         match = _VERSION.match(self.name)
         return match.group(1) if match else self.name
 
-    @property
+    @cached_property
     def version(self) -> int | None:
         """The version in the name."""
         match = _VERSION.match(self.name)
@@ -228,10 +228,14 @@ class Library:
 
     def newest(self) -> list[SqlObject]:
         """List the newest stable version of each analysis (the newest, where none is stable)."""
+        return list(self._newest)
+
+    @cached_property
+    def _newest(self) -> tuple[SqlObject, ...]:
         chosen: dict[str, SqlObject] = {}
         for analysis in sorted(self.analyses, key=lambda a: (a.status == "stable", a.version or 0)):
             chosen[analysis.base_name] = analysis
-        return [chosen[name] for name in sorted(chosen)]
+        return tuple(chosen[name] for name in sorted(chosen))
 
     def newest_by_topic(self) -> list[SqlObject]:
         """List what :meth:`newest` does, topic by topic."""

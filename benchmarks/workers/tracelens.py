@@ -1,0 +1,23 @@
+"""AMD's TraceLens: load a trace and make its table of operators."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from benchmarks.workers.laps import Laps, request
+
+
+def main(asked: dict[str, Any]) -> None:
+    """Load each file, one behind the other."""
+    # Not in the interpreter that checks the types of this file.
+    analyzer = importlib.import_module("TraceLens").TreePerfAnalyzer
+    laps = Laps()
+    for path in asked["files"]:
+        analyzer.from_file(profile_filepath=path)
+    laps.lap("total")
+    laps.print()
+
+
+if __name__ == "__main__":
+    main(request())
