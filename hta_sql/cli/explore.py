@@ -68,21 +68,21 @@ def explore(
     port = port or _free_port()
     options = ["--host", HOST, "--port", str(port), *(["--headless"] if only_prints else [])]
     options += ["--token", "--token-password-file", str(token_file)] if token_file else []
-    process = subprocess.Popen(  # noqa: S603 - a program of this environment, no shell
-        [sys.executable, "-m", "marimo", "-q", "run", str(page), *options],
+    with subprocess.Popen(  # noqa: S603 - a program of this environment, no shell
+        [sys.executable, "-m", "hta_sql.explorer", "-q", "run", str(page), *options],
         env=os.environ | {VARIABLE: str(store), MEMORY_LIMIT: memory_limit},
-        # Ctrl-C is ours: marimo would ask whether one is sure.
+        # It ends when this pipe does. Ctrl-C is ours: marimo would ask whether one is sure.
+        stdin=subprocess.PIPE,
         start_new_session=True,
-    )
-    try:
-        _wait_for(process, port)
-        click.echo(f"http://{HOST}:{port}")
-        note("Ctrl-C ends it.")
-        if process.wait():
-            raise click.ClickException("The explorer ended; what it says stands above.")
-    finally:
-        process.terminate()
-        process.wait()
+    ) as process:
+        try:
+            _wait_for(process, port)
+            click.echo(f"http://{HOST}:{port}")
+            note("Ctrl-C ends it.")
+            if process.wait():
+                raise click.ClickException("The explorer ended; what it says stands above.")
+        finally:
+            process.terminate()
 
 
 def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -122,6 +123,24 @@ def rows_shown(page: Browser) -> str:
     """What the footer of the table says."""
     found = re.search(r"[0-9,]+ rows?, [0-9]+ columns", page.text())
     return found.group() if found else ""
+
+
+@pytest.mark.slow
+def test_the_page_ends_with_its_command(path: Path) -> None:
+    """Also where that is ended from outside."""
+    command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print"]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout
+        port = int(process.stdout.readline().rpartition(":")[2])
+        process.terminate()
+
+    def is_gone() -> bool:
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", port)) != 0
+
+    eventually(is_gone)
 
 
 @pytest.mark.slow
