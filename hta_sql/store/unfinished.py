@@ -64,6 +64,7 @@ class Unfinished:
             self._new = list(entries)
             self.save()
             self._folder.remove(records)
+            self._folder.remove_empty(UNFINISHED)
 
 
 def unfinished(folder: StoreFolder, run: str | None = None) -> list[RankEntry]:

@@ -103,6 +103,14 @@ def test_batches(tmp_path: Path) -> None:
     assert sorted(len(batch) for batch in batches) == [1, 1, 1, 1, 4]
 
 
+def test_batches_of_many_ranks(tmp_path: Path) -> None:
+    """An interruption loses the ranks of its batches: no batch is all of a large job."""
+    (tmp_path / "trace.json").write_bytes(b"x" * 1000)
+    job = RankJob(str(tmp_path / "trace.json"), "run", 0, "given", "", is_small=True)
+    batches = in_batches([replace(job, rank=rank) for rank in range(300)], workers=1, threads=1)
+    assert [len(batch) for batch in batches] == [100, 100, 100]
+
+
 def test_batches_of_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch is much larger than the limit; one that is the only one has all threads."""
     (tmp_path / "trace.json").write_bytes(b"x" * 1000)

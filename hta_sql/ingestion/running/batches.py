@@ -12,6 +12,10 @@ from hta_sql.traces.source import file_bytes
 BATCH_BYTES = 64 << 20
 """Text that is read together: what the engine parses at once of a large trace, too."""
 
+BATCH_RANKS = 128
+"""Ranks that are read together: what is interrupted loses those that were not read to their end, some
+seconds of work; statements for so many cost a millisecond of CPU a rank."""
+
 MOST_BYTES = 12 << 20
 """Text of a rank up to which reading it with others is cheaper: of 1.4 MB each half the CPU, of 7 MB two
 thirds, of 16 MB all of it, of 27 MB a tenth more, since telling ranks apart costs by the event."""
@@ -44,7 +48,11 @@ def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list
     batches = [[job] for job in jobs if job not in small]
     if small:
         total = sum(sizes[job.path] for job in small)
-        wanted = max(-(-total // BATCH_BYTES), min(workers, -(-total // WORTH_A_WORKER_BYTES)))
+        wanted = max(
+            -(-total // BATCH_BYTES),
+            -(-len(small) // BATCH_RANKS),
+            min(workers, -(-total // WORTH_A_WORKER_BYTES)),
+        )
         batches += _dealt(small, sizes, min(wanted, len(small)))
     if 0 < len(batches) < workers:
         threads *= workers // len(batches)
