@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hta_sql.store.sealed import HASHED_BYTES, digest_of_stream, file_digest
+from hta_sql.store.sealed import digest_of_stream, file_digest
 from hta_sql.traces.writing import make_folder, replacing, sync_all
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
@@ -227,7 +227,7 @@ class RemoteFolder(StoreFolder):
 
     def digest(self, name: str) -> str:
         """Compute the SHA-256 of an object."""
-        with self._fs.open(f"{self._top}/{name}", block_size=HASHED_BYTES) as file:
+        with self._fs.open(f"{self._top}/{name}", block_size=8 << 20) as file:
             return digest_of_stream(file)
 
     def remove(self, names: list[str]) -> None:

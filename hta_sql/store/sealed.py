@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 SEAL = "sha256"
 
-HASHED_BYTES = 1 << 20
+HASHED_BYTES = 1 << 17
 """Read at once: hashing lets other threads run meanwhile."""
 
 _OPEN = "0" * 64

@@ -79,6 +79,9 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+QUICK = ("ingest", "publish", "materialize", "tag")
+"""Those that are looked at in every run of the tests."""
+
 PREPARED = {"repair": _cut_off}
 """Writer ─▶ what happens to the store before."""
 
@@ -159,7 +162,13 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
     return "after" if seen == truth.after else "before"
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(
+    "writer",
+    [
+        writer if writer in QUICK else pytest.param(writer, marks=pytest.mark.slow)
+        for writer in WRITERS
+    ],
+)
 def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     """What a writer does with files is on a list; whatever is new there is run through below."""
     seen = {f"{writer}: {operation}" for operation in truth_of(made, writer).operations}
