@@ -248,6 +248,20 @@ def test_the_command_writes_it(
     assert "No rank 7" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_the_command_opens_it(
+    ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --open, once it is written."""
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", opened.append)
+    page = tmp_path / "a.html"
+    store = str(ingest_trace("host_only.json").path)
+    assert main(["report", store, "-o", str(page), "--open"]) == 0
+    assert opened == [str(page)]
+    assert page.exists()
+
+
 @pytest.fixture(scope="module")
 def many_page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report about 4,096 ranks."""

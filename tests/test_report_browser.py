@@ -23,7 +23,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield opened
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, width: int) -> None:
     """In a browser, panel by panel: marks in every chart, no complaint, no request but the file itself."""
     chromium.complaints()

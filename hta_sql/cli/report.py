@@ -30,6 +30,7 @@ from hta_sql.cli.options import STORE, analyses_option, scope_options
     show_default=True,
     help="Rows that a table keeps; what is left out is said below it.",
 )
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 def report(
     *,
     store: Path,
@@ -39,6 +40,7 @@ def report(
     analyses: tuple[Path, ...] | None,
     title: str | None,
     rows: int,
+    opens: bool,
 ) -> None:
     """Write what costs most in a STORE, with charts, tables and the SQL of each, as one HTML file.
 
@@ -62,3 +64,5 @@ def report(
         )
     size = output.stat().st_size / 1e6
     note(f"Wrote {output} ({size:.1f} MB) in {time.perf_counter() - started:.1f} s.")
+    if opens:
+        click.launch(str(output))
