@@ -46,7 +46,7 @@ class Result:
     def of_rows(
         cls,
         rows: pa.Table | Callable[[], pa.Table],
-        analysis: SqlObject,
+        analysis: SqlObject | None = None,
         given: Iterable[str] = (),
         drawn_from: Result | None = None,
         paths: Iterable[str] = (),

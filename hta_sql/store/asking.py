@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.first_rows import FirstRows
+from hta_sql.results.result import Result
 from hta_sql.store.parts import Size, one_by_one
 
 if TYPE_CHECKING:
@@ -55,7 +56,24 @@ def table_of(con: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> p
     return pa.concat_tables(tables)
 
 
-def _table(con: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> pa.Table:
+def result_of(
+    con: duckdb.DuckDBPyConnection,
+    query: str,
+    values: Mapping[str, Any] | list[Any] | None,
+    most_rows: int | None,
+) -> Result:
+    """Ask what somebody wrote: a SELECT as one question, anything else as the engine's client does."""
+    kinds = [statement.type.name for statement in con.extract_statements(query)]
+    if kinds == ["SELECT"] and most_rows is None:
+        asked = dict(values) if isinstance(values, Mapping) else values
+        return Result.of_rows(_table(con, query, asked))
+    relation = con.sql(query, params=values)
+    return Result(relation if most_rows is None else relation.limit(most_rows))
+
+
+def _table(
+    con: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any] | list[Any] | None
+) -> pa.Table:
     """Ask one question.
 
     A relation binds its query when it is made, and again when it runs: for a long macro that is a

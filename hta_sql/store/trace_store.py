@@ -16,7 +16,7 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import Analyses, library_of, own_folders
 from hta_sql.library.parameters import check_parameters, narrowing
 from hta_sql.results.result import Result
-from hta_sql.store.asking import Question, first_rows_of, questions_of, table_of
+from hta_sql.store.asking import Question, first_rows_of, questions_of, result_of, table_of
 from hta_sql.store.catalog import built_from, identity_of
 from hta_sql.store.connection import Connection
 from hta_sql.store.elsewhere import gathered, read, tasks_of
@@ -259,8 +259,7 @@ class TraceStore(ByName, Closing):
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             checked = sandbox.checked(con, query) if sandbox else query
-            relation = con.sql(checked, params=parameters)
-            result = Result(relation if most is None else relation.limit(most))
+            result = result_of(con, checked, parameters, most)
             checked_rows(limit, len(result))
             return result
 
@@ -292,7 +291,7 @@ class TraceStore(ByName, Closing):
             # Names that no other query sees.
             for table_name, table in tables.items():
                 con.register(table_name, table)
-            return Result(con.sql(query, params=dict(parameters)), analysis, given=given)
+            return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
 
         return self._connection.ask(question)
 
@@ -321,7 +320,7 @@ class TraceStore(ByName, Closing):
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
             self.check_scope(runs or (), ranks or ())
-            return Result(con.sql(sqltext.of_scope(name, scope), params=scope))
+            return Result.of_rows(table_of(con, [(sqltext.of_scope(name, scope), scope)]))
 
         return self._connection.ask(question)
 
