@@ -35,7 +35,6 @@ def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None
     assert all(path.exists() for path in paths)
 
 
-@pytest.mark.slow
 def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
     """Control characters of a trace's name are escaped, as in tables."""
     trace = tmp_path / "rank0\x1b[31m.json"
@@ -46,6 +45,7 @@ def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
     assert "\x1b" not in done.err
 
 
+@pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
     """Of one rank one series, elsewhere; no launches, so no queue."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")

@@ -49,7 +49,6 @@ def test_sql_from_file_and_stdin(
     cli("sql", store, "SELECT 1", "-p", "x").fails(2, "name=value")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "md", "txt"])
 def test_what_is_no_regular_file_is_written_into(
     cli: Cli, store: Path, tmp_path: Path, suffix: str
@@ -71,6 +70,7 @@ def test_what_is_no_regular_file_is_written_into(
     assert full.is_char_device()
 
 
+@pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
     """A note on stderr for formats, a line below a table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
