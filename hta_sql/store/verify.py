@@ -108,14 +108,16 @@ def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
         try:
             copied.write_bytes(folder.read(CATALOG))
             with duckdb.connect(str(copied), read_only=True) as con:
-                identity, contents = built_from(con), _contents(con)
+                identity = built_from(con)
+                fits = identity is not None and identity.serves(identity_of(folder, library))
+                contents = _contents(con) if fits else []
         except FileNotFoundError:
             yield Fault(CATALOG, "catalog", "it is gone")
             return
         except (OSError, duckdb.Error) as error:
             yield Fault(CATALOG, "catalog", f"it cannot be read: {error}")
             return
-        if identity is None or not identity.serves(identity_of(folder, library)):
+        if not fits:
             yield Fault(CATALOG, "catalog", "it is of another manifest, place or version")
         elif compare:
             build_aside(built, folder)
