@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all test-clients check docs freeze bench fuzz mutants deep clean
+.PHONY: help environment demo test test-all test-clients check docs site freeze bench fuzz mutants deep clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
@@ -16,6 +16,7 @@ help:
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
+	@echo 'make site      the documentation as a site, with pictures, for a browser without a network'
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
 	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
@@ -69,6 +70,12 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate.analyses docs/analyses.md
 	$(BIN)/python -m docs.generate.notebooks docs/notebooks/operator_story.ipynb
 	$(BIN)/python -m docs.generate.superset docs/superset/hta_sql_dashboard.zip
+
+SITE ?= .hta_sql/site
+
+site: $(READY)
+	@echo '== site: $(SITE)/index.html'
+	$(BIN)/python -m docs.generate.site $(SITE)
 
 freeze: $(READY)
 	@echo '== sql/analyses/frozen.sha256'

@@ -1,0 +1,194 @@
+"""Writes the documentation as a site that needs no server: ``python -m docs.generate.site FOLDER``.
+
+The pages are the Markdown files of docs/ as they stand, README.md in front; each analysis gets its
+picture, drawn from the synthetic job of ``hta-sql demo``. mkdocs fails where a link leads nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import hta_sql
+from hta_sql.charts import FIGURES, save
+from hta_sql.errors import HtaSqlError
+from hta_sql.synthetic import JobSpec, write_job
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+NAV: dict[str, dict[str, str] | str] = {
+    "Start": "index.md",
+    "Questions": {
+        "What a new user asks": "questions.md",
+        "Who waits for whom": "communication.md",
+        "What changed": "comparing.md",
+        "Gates in CI": "gate.md",
+        "Cookbook of SQL": "cookbook.md",
+    },
+    "Reference": {
+        "Analyses": "analyses.md",
+        "Tables": "schema.md",
+        "Commands": "cli.md",
+        "Limits": "limits.md",
+    },
+    "With other programs": {
+        "Clients": "clients.md",
+        "Agents": "agents.md",
+        "Superset": "superset/README.md",
+        "Evidence": "evidence/README.md",
+    },
+    "Many runs, many machines": {
+        "Runs": "runs.md",
+        "Clusters and shards": "distributed.md",
+        "Giving stores away": "redacting.md",
+    },
+    "Coming from HTA": {
+        "What differs": "hta_differences.md",
+        "Parity": "hta_parity.md",
+        "Filters": "filters.md",
+    },
+    "Your own analyses": "your_own_analyses.md",
+    "Security": "security.md",
+    "Changes": "changes.md",
+}
+
+BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
+"""Pages of the project's root ─▶ their names on the site."""
+
+_LINK = re.compile(r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)")
+_SECTION = re.compile(r"^### (\w+)_v\d+\n\n", re.MULTILINE)
+_JOB = JobSpec(ranks=4, steps=3, stragglers={2: 3_000_000})
+
+log = logging.getLogger("site")
+
+
+def write_pages(folder: Path) -> None:
+    """Copy the pages, with links to what is no page as words."""
+    pages = {
+        path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in DOCS.glob("**/*.md")
+    }
+    targets = {name: page.as_posix() for name, page in pages.items()} | BESIDE
+    for source, page in targets.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        target = folder / page
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_with_links(text, source, page, targets), encoding="utf-8")
+
+
+def _with_links(text: str, source: str, page: str, targets: Mapping[str, str]) -> str:
+    def linked(found: re.Match[str]) -> str:
+        words, target = found.groups()
+        path, hash_, anchor = target.partition("#")
+        if "://" in target or not path:
+            return found.group()
+        place = (ROOT / source).parent.joinpath(path).resolve()
+        name = place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else ""
+        if name not in targets:
+            return words
+        up = "../" * page.count("/")
+        return f"[{words}]({up}{targets[name]}{hash_}{anchor})"
+
+    return _LINK.sub(linked, text)
+
+
+def draw_pictures(folder: Path) -> int:
+    """Draw what the analyses say of a synthetic job, and put each picture to its analysis."""
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    with tempfile.TemporaryDirectory() as temporary:
+        write_job(Path(temporary, "traces"), _JOB)
+        with hta_sql.ingest(
+            str(Path(temporary, "traces")), Path(temporary, "store"), jobs=1
+        ) as store:
+            drawn = {
+                name: about for name in sorted(FIGURES) if (about := _draw(store, name, pictures))
+            }
+    page = folder / "analyses.md"
+
+    def with_picture(found: re.Match[str]) -> str:
+        name = found.group(1)
+        picture = f"![{drawn[name]}](pictures/{name}.svg)\n\n" if name in drawn else ""
+        return found.group() + picture
+
+    page.write_text(_SECTION.sub(with_picture, page.read_text(encoding="utf-8")), encoding="utf-8")
+    return len(drawn)
+
+
+def _draw(store: hta_sql.TraceStore, name: str, folder: Path) -> str:
+    """Draw an analysis; returns what it shows, empty where the job lacks what it needs."""
+    try:
+        result = store.run(name)
+        if not len(result):
+            return ""
+        save(result.chart(), folder / f"{name}.svg", name)
+    except HtaSqlError as error:
+        log.info("%s: %s", name, error)
+        return ""
+    return store.describe(name).summary
+
+
+def configuration(pages: Path, site: Path) -> dict[str, Any]:
+    """Say how the site looks: no font, script or picture comes from the network."""
+    return {
+        "site_name": "hta_sql",
+        "docs_dir": str(pages),
+        "site_dir": str(site),
+        "use_directory_urls": False,
+        "theme": {
+            "name": "material",
+            "font": False,
+            "features": ["navigation.sections", "navigation.top", "content.code.copy"],
+            "palette": [
+                {
+                    "media": f"(prefers-color-scheme: {scheme})",
+                    "scheme": name,
+                    "toggle": {"icon": "material/brightness-6", "name": f"Switch to {other}"},
+                }
+                for scheme, name, other in (
+                    ("light", "default", "dark"),
+                    ("dark", "slate", "light"),
+                )
+            ],
+        },
+        "plugins": ["search", "offline"],
+        "markdown_extensions": [
+            "tables",
+            "admonition",
+            "pymdownx.highlight",
+            "pymdownx.superfences",
+        ],
+        "validation": {"links": {"anchors": "warn", "not_found": "warn"}},
+        "nav": [
+            {title: part if isinstance(part, str) else [{t: p} for t, p in part.items()]}
+            for title, part in NAV.items()
+        ],
+    }
+
+
+def main(site: Path) -> None:
+    """Write the pages, draw the pictures, build the site."""
+    with tempfile.TemporaryDirectory() as temporary:
+        pages = Path(temporary, "pages")
+        pages.mkdir()
+        write_pages(pages)
+        log.info("%d pictures.", draw_pictures(pages))
+        config = Path(temporary, "mkdocs.yml")
+        config.write_text(yaml.safe_dump(configuration(pages, site.resolve())), encoding="utf-8")
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(config)]
+        quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+        subprocess.run(command, check=True, env=quiet)  # noqa: S603 - a program of this environment
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    main(Path(sys.argv[1]))

@@ -1,0 +1,47 @@
+"""The documentation as a site: every page in its place, no link that leads nowhere, a picture an analysis."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.generate.site import BESIDE, DOCS, NAV, main, write_pages
+from hta_sql.charts import FIGURES
+
+NOT_OF_A_SMALL_JOB = 0.5
+"""So many of the figures need what the synthetic job has: memory, stacks and vendors are not in it."""
+
+
+def test_every_page_has_its_place() -> None:
+    """A page that the list forgets nobody finds."""
+    parts = [[part] if isinstance(part, str) else list(part.values()) for part in NAV.values()]
+    listed = {page for part in parts for page in part}
+    assert listed == {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")} | {
+        *BESIDE.values()
+    }
+
+
+def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
+    """And those of README.md lead to pages of the site."""
+    write_pages(tmp_path)
+    start = (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert "(schema.md)" in start
+    assert not re.findall(r"\]\((?:docs|\.\.|tests|sql)/", start)
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
+    """Nothing on it comes from the network."""
+    main(tmp_path / "site")
+    pages = list((tmp_path / "site").glob("**/*.html"))
+    texts = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert not re.findall(
+        r"<(?:script|link|img)[^>]+(?:src|href)=\"?https?://(?!www\.sitemaps)[^\" >]+\.(?:js|css|png|svg|woff)",
+        texts,
+    )
+    pictures = {path.stem for path in (tmp_path / "site" / "pictures").glob("*.svg")}
+    assert pictures <= set(FIGURES)
+    assert len(pictures) > NOT_OF_A_SMALL_JOB * len(FIGURES)
+    assert texts.count('src="pictures/') == len(pictures)
