@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate.site import BESIDE, DOCS, NAV, main, write_pages
+from docs.generate.site import BESIDE, DOCS, NAV, main, pages_of_docs, write_pages
 from hta_sql.charts import FIGURES
 
 NOT_OF_A_SMALL_JOB = 0.5
@@ -18,7 +18,7 @@ def test_every_page_has_its_place() -> None:
     """A page that the list forgets nobody finds."""
     parts = [[part] if isinstance(part, str) else list(part.values()) for part in NAV.values()]
     listed = {page for part in parts for page in part}
-    assert listed == {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")} | {
+    assert listed == {path.relative_to(DOCS).as_posix() for path in pages_of_docs()} | {
         *BESIDE.values()
     }
 

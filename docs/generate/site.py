@@ -72,11 +72,14 @@ _JOB = JobSpec(ranks=4, steps=3, stragglers={2: 3_000_000})
 log = logging.getLogger("site")
 
 
+def pages_of_docs() -> list[Path]:
+    """List the pages of docs/; those of a dashboard are its sources."""
+    return sorted(path for path in DOCS.glob("**/*.md") if "pages" not in path.parts)
+
+
 def write_pages(folder: Path) -> None:
     """Copy the pages, with links to what is no page as words."""
-    pages = {
-        path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in DOCS.glob("**/*.md")
-    }
+    pages = {path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in pages_of_docs()}
     targets = {name: page.as_posix() for name, page in pages.items()} | BESIDE
     for source, page in targets.items():
         text = (ROOT / source).read_text(encoding="utf-8")
