@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,7 @@ def pages_of_docs() -> list[Path]:
 def write_pages(folder: Path) -> None:
     """Copy the pages, with links to what is no page as words."""
     pages = {path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in pages_of_docs()}
+    shutil.copytree(DOCS / "pictures", folder / "pictures")
     targets = {name: page.as_posix() for name, page in pages.items()} | BESIDE
     for source, page in targets.items():
         text = (ROOT / source).read_text(encoding="utf-8")
@@ -101,13 +103,12 @@ def _with_links(text: str, source: str, page: str, targets: Mapping[str, str]) -
         up = "../" * page.count("/")
         return f"[{words}]({up}{targets[name]}{hash_}{anchor})"
 
-    return _LINK.sub(linked, text)
+    return _LINK.sub(linked, text).replace("](docs/pictures/", "](pictures/")
 
 
 def draw_pictures(folder: Path) -> int:
     """Draw what the analyses say of a synthetic job, and put each picture to its analysis."""
     pictures = folder / "pictures"
-    pictures.mkdir()
     with tempfile.TemporaryDirectory() as temporary:
         write_job(Path(temporary, "traces"), _JOB)
         with hta_sql.ingest(
