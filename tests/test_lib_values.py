@@ -74,7 +74,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
-    for macro in load_library().macros:
+    for macro in load_library().macros_in_order:
         if macro.name in MACROS:
             con.execute(macro.text)
     return con

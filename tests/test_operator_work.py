@@ -31,7 +31,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(":memory:", config={"threads": 1})
     create_empty_tables(con, library)
     con.execute(next(table.text for table in library.tables if table.name == "device_peaks"))
-    for macro in library.macros:
+    for macro in library.macros_in_order:
         if macro.name in wanted:
             con.execute(macro.text)
     return con

@@ -329,7 +329,9 @@ class Connection(Closing):
             return None
         with suppress(duckdb.Error):  # an engine that has no such step
             con.execute(QUICKER_PLANS)
-        con.execute(KNOWN_FILES)
+        # A store that reads for others locks the settings of the engine, for all that open it.
+        with suppress(duckdb.InvalidInputException):
+            con.execute(KNOWN_FILES)
         if filesystem := self._folder.filesystem():
             # The engine of a process is one for all that open the same catalog.
             with suppress(duckdb.InvalidInputException):

@@ -5,6 +5,7 @@
 -- Reference: none; what people ask first about a trace of somebody else
 -- Needs: nothing
 -- Scope: runs, ranks; is the same in every step
+-- Kept: never; it reads runs, whose tags change
 CREATE OR REPLACE MACRO jobs_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
