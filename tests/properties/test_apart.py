@@ -88,6 +88,7 @@ def test_there_are_some() -> None:
     whole = {name: whole_because(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
         **dict.fromkeys(("call_stack", "call_stack_threads"), whole["call_stack"]),
+        "jobs": "it reads runs, whose tags change",
         "kpi_trends": "a run stands beside the runs before it",
         **dict.fromkeys(
             ("comparability", "comparison", "trace_diff"), "its rows are of several runs"

@@ -67,6 +67,6 @@ def test_all_but_a_few_can_be_kept() -> None:
     """Those of two runs, and those that number through all runs, cannot."""
     library = load_library()
     left = {about.base_name for about in library.newest()} - set(ALL)
-    of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends"}
+    of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends", "jobs"}
     assert left == of_several_runs | {"call_stack", "call_stack_threads"}
     assert left >= OF_NO_RUN

@@ -77,7 +77,8 @@ def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
         hta_sql.TraceStore(tiny_store.path, safe=True) as first,
         hta_sql.TraceStore(tiny_store.path, safe=True) as second,
     ):
-        assert first.sql("FROM runs").rows() == second.sql("FROM runs").rows()
+        query = "FROM runs ORDER BY run"
+        assert first.sql(query).rows() == second.sql(query).rows()
 
 
 def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> None:
