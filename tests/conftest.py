@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
+from tests.report_pages import browser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hta_sql.store.trace_store import TraceStore
+    from tests.report_pages import Browser
 
 TRACES = Path(__file__).parent / "traces"
 
@@ -29,6 +31,13 @@ def trace_path() -> Callable[[str], Path]:
         return found
 
     return path
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser without a network."""
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 def _names() -> list[str]:

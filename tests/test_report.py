@@ -23,7 +23,7 @@ from hta_sql.report import write_report
 from hta_sql.report.contents import topics
 from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
-from tests.report_pages import Browser, Elements, browser, job_report, kernel, section_of
+from tests.report_pages import Browser, Elements, job_report, kernel, section_of
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -51,13 +51,6 @@ def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its report."""
     return job_report(tmp_path_factory)[1]
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser without a network."""
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hta_sql.overlay.looks import Look
     from hta_sql.overlay.slices import Slice
 
-ORIGIN = "https://ui.perfetto.dev"
+ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 
 
 @click.command("open", short_help="Open a job, or a part of it, in Perfetto.")
@@ -68,7 +68,7 @@ ORIGIN = "https://ui.perfetto.dev"
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=9001,
+    default=PORT,
     show_default=True,
     help="Port on 127.0.0.1; Perfetto's page reads from 9001 only.",
 )

@@ -18,8 +18,6 @@ from urllib.parse import quote, urlencode
 
 from hta_sql.errors import ParameterError
 
-ORIGIN = "https://ui.perfetto.dev"
-PORT = 9001
 _HOST = "127.0.0.1"
 
 
@@ -35,7 +33,7 @@ class TraceServer(HTTPServer):
         ParameterError: The port is taken.
     """
 
-    def __init__(self, path: Path, origin: str = ORIGIN, port: int = PORT) -> None:
+    def __init__(self, path: Path, origin: str, port: int) -> None:
         try:
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
