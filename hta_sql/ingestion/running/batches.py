@@ -39,13 +39,14 @@ def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list
     """
     sizes = {job.path: _text_bytes(job.path) for job in jobs}
     places = Counter((job.run, job.rank) for job in jobs)
-    # Files are told apart by run and rank: the spans of one are not read together.
-    small = [
-        job
-        for job in jobs
-        if job.is_small and sizes[job.path] <= MOST_BYTES and places[job.run, job.rank] == 1
-    ]
-    batches = [[job] for job in jobs if job not in small]
+    small, batches = [], []
+    for job in jobs:
+        # Files are told apart by run and rank: the spans of one are not read together.
+        is_one = places[job.run, job.rank] == 1
+        if job.is_small and sizes[job.path] <= MOST_BYTES and is_one:
+            small.append(job)
+        else:
+            batches.append([job])
     if small:
         total = sum(sizes[job.path] for job in small)
         wanted = max(
