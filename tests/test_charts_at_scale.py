@@ -11,6 +11,7 @@ from hta_sql import charts
 from hta_sql.charts import style
 from hta_sql.charts.gpu_views import MEASURES
 from hta_sql.charts.pipeline import STAGE_PARTS
+from hta_sql.charts.shown import themed
 from tests.drawn_marks import drawn_rows
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def test_4096_ranks_stay_below_2_mb(
     name: str, table: Callable[[], pd.DataFrame], rows: int
 ) -> None:
     """What does not grow is drawn whole; what would, is summed up first."""
-    chart = style.themed(charts.FIGURES[name](table()))
+    chart = themed(charts.FIGURES[name](table()))
     assert len(drawn_rows(chart)) == rows
     assert len(chart.to_json(indent=None)) < 2 * MEGABYTE
 
@@ -241,10 +242,10 @@ def test_a_flame_graph_of_any_depth_shows_the_widest() -> None:
     rows = [(deep, 5_000), (f"{deep};{long}a{long}", 0), (f"top;{long}a{long}", 40), ("top", 7)]
     table = pd.DataFrame(rows, columns=["stack", "host_ns"])
     table = table.assign(run="job", rank=0, device_ns=0)
-    drawn = drawn_rows(style.themed(charts.FIGURES["folded_stacks"](table)))
+    drawn = drawn_rows(themed(charts.FIGURES["folded_stacks"](table)))
     assert len(drawn) == 600
     assert {row["time"] for row in drawn} == {5.0}
     table = table[2:]
-    drawn = drawn_rows(style.themed(charts.FIGURES["folded_stacks"](table)))
+    drawn = drawn_rows(themed(charts.FIGURES["folded_stacks"](table)))
     assert [row["time"] for row in drawn] == [47.0, 40.0]
     assert len(drawn[1]["name"]) == style.NAME_CHARACTERS

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import inspect
+import json
+import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import altair as alt
 import numpy as np
 import pytest
 
 import hta_sql
 from hta_sql.errors import ParameterError
+from hta_sql.results.result import Result
 from tests.golden_cases import TESTS
-from tests.report_pages import Elements
+from tests.report_pages import Browser, Elements
 
 TRACE = str(TESTS / "traces" / "every_table.json")
 
@@ -38,7 +45,7 @@ def test_a_result_is_a_table(store: hta_sql.TraceStore) -> None:
 
 def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) -> None:
     """The runs that are in it; parameters, columns and SQL."""
-    assert "<td>job</td>" in store._repr_html_()
+    assert ">job</td>" in store._repr_html_()
     markup = store.describe("idle_causes")._repr_html_()
     assert "include_last_profiler_step" in markup
     assert "details" in Elements(markup).tags
@@ -69,3 +76,75 @@ def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: obj
     )
     with pytest.raises(ParameterError, match="ranks takes an integer, not 'zero'"):
         store.run("profiler_steps", ranks="zero")
+
+
+def shown(result: Result) -> dict[str, Any]:
+    """What a notebook gets of the chart of a result."""
+    data: Any = result.chart()._repr_mimebundle_()
+    return dict(data)
+
+
+REACHES = re.compile(
+    r"""<script|<foreignObject|(?:href|src)=["'](?!#|data:)|url\((?!["']?#)|@import"""
+)
+"""What in a picture would reach out of it."""
+
+
+@pytest.mark.parametrize("name", ["temporal_breakdown", "stragglers", "gpu_kernels_by_name"])
+def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name: str) -> None:
+    """A picture for every page, data for those that bring their own Vega; nothing is referred to."""
+    bundle = shown(store.run(name))
+    assert set(bundle) == {"application/vnd.vegalite.v5+json", "image/svg+xml", "text/plain"}
+    picture = bundle["image/svg+xml"]
+    assert picture.startswith("<svg")
+    assert not REACHES.search(picture)
+    data = json.dumps(bundle["application/vnd.vegalite.v5+json"] | {"$schema": ""})
+    assert "://" not in data
+    assert bundle["text/plain"].startswith("<Chart: ")
+
+
+def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
+    """By altair's own renderers; a chart stays what it is where it is sent elsewhere."""
+    chart = store.run("temporal_breakdown").chart()
+    for picture in ("png", "svg"):
+        with alt.renderers.enable(picture):
+            given: Any = chart._repr_mimebundle_()
+        data = given[0] if isinstance(given, tuple) else given
+        assert {kind.partition("/")[2].partition("+")[0] for kind in data} == {picture}
+    again = pickle.loads(pickle.dumps(chart))  # noqa: S301 - our own chart
+    assert (type(again), again.to_dict()) == (type(chart), chart.to_dict())
+
+
+@pytest.mark.slow
+def test_a_page_that_altair_saves_holds_its_scripts(
+    store: hta_sql.TraceStore, tmp_path: Path
+) -> None:
+    """Also of a chart that was changed."""
+    chart = store.run("temporal_breakdown").chart().properties(title="Mine")
+    chart.save(tmp_path / "chart.html")
+    for page in (chart.to_html(), (tmp_path / "chart.html").read_text(encoding="utf-8")):
+        assert not re.search(r"<(?:script|link)[^>]+(?:src|href)=", page)
+
+
+@pytest.mark.slow
+def test_the_outputs_of_a_notebook_are_drawn_without_a_network(
+    store: hta_sql.TraceStore, chromium: Browser, tmp_path: Path
+) -> None:
+    """Tables, and charts as pages show SVG: as an image, and as part of the page."""
+    names = ("temporal_breakdown", "stragglers", "gpu_kernels_by_name")
+    tables = "".join(store.run(name)._repr_html_() for name in names)
+    pictures = [shown(store.run(name))["image/svg+xml"] for name in names]
+    images = "".join(
+        f'<img src="data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}">'
+        for picture in pictures
+    )
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<!DOCTYPE html><meta charset=utf-8>{tables}{images}{''.join(pictures)}")
+    chromium.requests()
+    chromium.visit(page.as_uri())
+    widths = "return [...document.images].map((image) => image.complete && image.naturalWidth)"
+    marks = "return [...document.querySelectorAll('body > svg')].map((s) => s.querySelectorAll('path').length)"
+    assert min(chromium.ask(widths)) > 300
+    assert min(chromium.ask(marks)) > 0
+    assert not [url for url in chromium.requests() if not url.startswith(("file:", "data:"))]
+    assert not chromium.complaints()

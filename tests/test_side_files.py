@@ -180,7 +180,7 @@ def test_memory_timeline(tmp_path: Path) -> None:
     assert frame["activation_bytes"].tolist() == [0, 10, 0, 0]
 
 
-def shown(chart: alt.Chart) -> list[dict[str, Any]]:
+def shown(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
     """The rows of a chart."""
     (rows,) = chart.to_dict()["datasets"].values()
     return list(rows)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from hta_sql import charts
-from hta_sql.charts import style
 from hta_sql.charts.frame_timeline import MAX_EVENTS
 from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
+from hta_sql.charts.shown import themed
 from hta_sql.errors import ParameterError
 from hta_sql.hta.analyzers.timeline import plot_timeline_gpu_kernels
 from hta_sql.hta.common.timeline import (
@@ -115,7 +115,7 @@ def test_many_operations_and_ranks_stay_small() -> None:
     assert len(bars) <= MAX_BARS
     assert len({bar["lane"] for bar in bars}) == MAX_LANES
     assert sum(bar["operations"] for bar in bars) == MAX_LANES * ops
-    assert len(style.themed(chart).to_json()) < 2_000_000
+    assert len(themed(chart).to_json()) < 2_000_000
     assert any("first 100 of 4,096" in line for line in chart.to_dict()["title"]["subtitle"])
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hta_sql.charts.bars import Stack, stacked_bars
-from hta_sql.charts.style import CLASS_COLOURS, lane_names, themed
+from hta_sql.charts.shown import themed
+from hta_sql.charts.style import CLASS_COLOURS, lane_names
 
 if TYPE_CHECKING:
     import altair as alt

@@ -69,7 +69,7 @@ CHAINS = frozenset({"stack"})
 
 _DIGITS = 6
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-_CONFIG: dict[str, Any] = {
+CONFIG: dict[str, Any] = {
     "font": _FONT,
     "background": "white",
     "padding": 8,
@@ -95,12 +95,7 @@ _CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "concat": {"spacing": 24},
 }
-
-
-def themed(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
-    """Give a finished chart the look that all of them have."""
-    styled: alt.TopLevelMixin = chart.properties(config=_CONFIG)
-    return styled
+"""The look that all charts have."""
 
 
 def headed(text: str, *lines: str) -> alt.Title:

@@ -43,7 +43,7 @@ class MemoryAnalysis:
         frame: pd.DataFrame = memory_timeline(self.path).to_pandas()
         return frame
 
-    def plot_memory_timeline(self, save_graph: bool = False) -> alt.Chart:
+    def plot_memory_timeline(self, save_graph: bool = False) -> alt.TopLevelMixin:
         """Show the memory as areas stacked over time.
 
         Args:
@@ -56,8 +56,9 @@ class MemoryAnalysis:
         from hta_sql.charts.memory_file import (  # noqa: PLC0415 - altair only where a chart is wanted
             memory_by_category,
         )
+        from hta_sql.charts.shown import themed  # noqa: PLC0415
 
-        chart = memory_by_category(self.get_memory_timeline())
+        chart = themed(memory_by_category(self.get_memory_timeline()))
         if save_graph:
             path = Path("images") / "memory_plot.png"
             path.parent.mkdir(exist_ok=True)

@@ -15,7 +15,8 @@ ROWS = 20
 """So many rows are shown; ``.df()`` has all."""
 
 _CELL = 120
-_NUMBER = ' style="text-align: right"'
+_ALIGNED = ' style="white-space: nowrap; text-align: {}"'
+"""A notebook's own rule is right; a long text would be wrapped into a narrow, endless column."""
 
 
 def result_markup(result: Rows, rows: int = ROWS) -> str:
@@ -27,14 +28,16 @@ def result_markup(result: Rows, rows: int = ROWS) -> str:
     """
     about = result.analysis
     docs = {column.name: column.doc for column in about.columns} if about else {}
-    columns = text_columns(result, rows)
+    columns = [
+        (column, _ALIGNED.format("right" if column.is_number else "left"))
+        for column in text_columns(result, rows)
+    ]
     head = "".join(
-        f'<th title="{html.escape(docs.get(column.name, ""))}">{html.escape(column.name)}</th>'
-        for column in columns
+        f'<th title="{html.escape(docs.get(column.name, ""))}"{aligned}>{html.escape(column.name)}</th>'
+        for column, aligned in columns
     )
     cells = [
-        [f"<td{_NUMBER if column.is_number else ''}>{_text(text)}</td>" for text in column.cells]
-        for column in columns
+        [f"<td{aligned}>{_text(text)}</td>" for text in column.cells] for column, aligned in columns
     ]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     total = len(result)

@@ -25,6 +25,7 @@ from hta_sql.store.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.names import ByName
 from hta_sql.store.parts import refuse_unknown, tasks, wanted_sizes, whole_because
 from hta_sql.store.unreadable import warn_of_other_definitions
+from hta_sql.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -366,8 +367,9 @@ class TraceStore(ByName, Closing):
     def __repr__(self) -> str:
         if self._connection.closed:
             return f"TraceStore({self._folder.root!r}, closed)"
-        ranks = len(self._connection.opened().scope)
-        return f"TraceStore({self._folder.root!r}, {len(self.runs())} runs, {ranks} ranks)"
+        runs, ranks = len(self.runs()), len(self._connection.opened().scope)
+        about = f"{counted(runs, 'run')}, {counted(ranks, 'rank')}"
+        return f"TraceStore({self._folder.root!r}, {about})"
 
     def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Attach this store's catalog to another connection, to be read.

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import altair as alt
 import pytest
 
 from hta_sql import charts
@@ -37,20 +38,44 @@ def test_a_script_gets_charts_as_files(tmp_path: Path, caplog: pytest.LogCapture
     assert 'src="http' not in text
 
 
-def test_a_notebook_displays_charts(
-    analysis: TraceAnalysis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """visualize=None displays; visualize=False does not."""
-    displayed: list[Any] = []
+@pytest.fixture
+def displayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a notebook displays: charts, and the renderer that is in force."""
+    shown: list[Any] = []
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
     ipython.__dict__["get_ipython"] = lambda: SimpleNamespace(kernel=object())
-    display.__dict__["display"] = displayed.append
+    display.__dict__["display"] = lambda chart: shown.append((chart, alt.renderers.active))
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
+    return shown
+
+
+def test_a_notebook_displays_charts(analysis: TraceAnalysis, displayed: list[Any]) -> None:
+    """visualize=None displays; visualize=False does not."""
     analysis.get_temporal_breakdown()
     analysis.get_temporal_breakdown(visualize=False)
-    titles = [chart.to_dict()["title"]["text"] for chart in displayed]
+    titles = [chart.to_dict()["title"]["text"] for chart, _ in displayed]
     assert titles == ["Where the time of each GPU goes"]
+
+
+@pytest.mark.parametrize(
+    ("given", "renderer"),
+    [("svg", "svg"), ("pdf", "png"), ("notebook", "default"), ("", "default")],
+)
+def test_an_image_renderer_is_honoured(
+    given: str, renderer: str, analysis: TraceAnalysis, displayed: list[Any]
+) -> None:
+    """A picture where one is asked for; plotly's other renderers leave the choice to the notebook."""
+    analysis.get_gpu_kernel_breakdown(image_renderer=given)
+    assert [active for _, active in displayed] == [renderer] * 2
+    assert alt.renderers.active == "default"
+
+
+def test_a_script_gets_the_picture_that_it_asks_for(analysis: TraceAnalysis) -> None:
+    """In place of a page."""
+    analysis.get_gpu_kernel_breakdown(visualize=True, image_renderer="svg")
+    pictures = sorted(path.name for path in (analysis.store.path / "charts").iterdir())
+    assert pictures == ["gpu_kernel_types.svg", "gpu_kernels_by_name.svg"]
 
 
 def test_idle_charts_switch_between_shares_and_times(analysis: TraceAnalysis) -> None:

@@ -154,7 +154,7 @@ def plot_events_timeline(
     from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
     from hta_sql.charts.files import page_of  # noqa: PLC0415
     from hta_sql.charts.frame_timeline import frame_timeline  # noqa: PLC0415
-    from hta_sql.charts.style import themed  # noqa: PLC0415
+    from hta_sql.charts.shown import themed  # noqa: PLC0415
 
     columns = {
         setting.x_start_column: "start",

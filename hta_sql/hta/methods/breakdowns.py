@@ -35,7 +35,7 @@ class Breakdowns(Job):
         duration_ratio: float = 0.8,
         num_kernels: int | None = 10,
         include_memory_kernels: bool = True,
-        image_renderer: str = "",  # noqa: ARG002 - HTA's parameter; altair knows its renderer
+        image_renderer: str = "",
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the busy time by kernel type, and the longest kernels of each rank and type.
 
@@ -46,7 +46,7 @@ class Breakdowns(Job):
             num_kernels: Kernels per rank and type with a row of their own. The rest is the row
                 ``others``, computed from its launches.
             include_memory_kernels: Whether to include copies and memsets.
-            image_renderer: Not used.
+            image_renderer: ``png`` or ``svg`` for pictures; else as the notebook shows charts.
 
         Returns:
             ``(kernel_type, sum, percentage)`` over all ranks, longest first, percentages with
@@ -60,8 +60,8 @@ class Breakdowns(Job):
             num_kernels=num_kernels,
             duration_ratio=duration_ratio if num_kernels is None else None,
         )
-        show(types, visualize, self.store.path)
-        show(kernels, visualize, self.store.path, top=num_kernels or 10)
+        show(types, visualize, self.store.path, image_renderer)
+        show(kernels, visualize, self.store.path, image_renderer, top=num_kernels or 10)
         return (
             frames.kernel_types(types.df(), with_memory=include_memory_kernels),
             frames.kernels(kernels.df(), with_memory=include_memory_kernels),

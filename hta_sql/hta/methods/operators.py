@@ -143,7 +143,7 @@ class Operators(Job):
         duration_ratio: float = 0.8,
         num_kernels: int | None = 1000,
         allowlist_patterns: list[str] | None = None,
-        image_renderer: str | None = None,  # noqa: ARG002 - HTA's parameter; altair knows its renderer
+        image_renderer: str | None = None,
     ) -> pd.DataFrame | None:
         """Return the duration of each user annotation, on the GPU or on the host.
 
@@ -156,7 +156,7 @@ class Operators(Job):
                 ``others``, computed from its ranges.
             allowlist_patterns: Annotations that never become others: parts of names, or regular
                 expressions that find them.
-            image_renderer: Not used.
+            image_renderer: ``png`` or ``svg`` for pictures; else as the notebook shows charts.
 
         Returns:
             ``name, sum (us), max (us), min (us), stddev, mean (us), rank``, by rank and name;
@@ -177,7 +177,7 @@ class Operators(Job):
                 "GPU" if use_gpu_annotation else "host",
             )
             return None
-        show(result, visualize, self.store.path)
+        show(result, visualize, self.store.path, image_renderer)
         return frames.annotation_times(table)
 
     def get_gpu_kernels_with_user_annotations(
