@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all test-clients check docs site freeze bench fuzz mutants deep clean
+.PHONY: help environment demo test test-all test-clients check docs site freeze bench fuzz soak mutants deep clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
@@ -20,6 +20,7 @@ help:
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
 	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
+	@echo 'make soak      four writers, eight readers, kills and repairs on one store for SOAK_SECONDS (1800)'
 	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=...)'
 	@echo 'make deep      the properties, each with fifty times as many examples'
 	@echo 'make clean     remove the environment and what was generated'
@@ -97,6 +98,14 @@ FUZZ_SEED ?=
 fuzz: $(READY)
 	@echo '== fuzz: $(FUZZ_SECONDS) seconds'
 	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS) $(FUZZ_SEED)
+
+SOAK_SECONDS ?= 1800
+SOAK_SEED ?= 1
+
+soak: $(READY)
+	@echo '== soak: $(SOAK_SECONDS) seconds'
+	@rm -rf .hta_sql/soak
+	$(BIN)/python -m tests.safety.soak .hta_sql/soak $(SOAK_SECONDS) $(SOAK_SEED)
 
 FILES ?=
 

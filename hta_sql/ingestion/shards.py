@@ -6,6 +6,7 @@ import logging
 import re
 import uuid
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 
 from hta_sql.errors import StoreError
@@ -136,6 +137,7 @@ def publish_shards(
                 publish(folder, manifest)
         for shard in complete:
             _forget(folder, shard)
+        _remove_locks(folder)
     if materialize:
         published = {run_of_shard(name) for name in manifest.published}
         keep_answers(folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout)
@@ -200,6 +202,16 @@ def _forget(folder: StoreFolder, shard: Shard) -> None:
                 folder.remove([shard.path])
     except StoreError:
         log.info("Shard %s is being read again.", shard.name)
+
+
+def _remove_locks(folder: StoreFolder) -> None:
+    """Remove the lock files of shards that are gone: each run would leave its own."""
+    present = set(folder.files(SHARDS)) if folder.local else ()
+    for lock in [name for name in present if name.endswith(".lock")]:
+        shard = lock.removesuffix(".lock").replace("/.", "/", 1)
+        with suppress(StoreError), store_lock(folder, 0, lock):  # else its job is at it
+            if not folder.sizes([f"{shard}.json"]):
+                folder.remove([lock])
 
 
 def _lock_of(name: str) -> str:

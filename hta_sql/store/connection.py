@@ -206,7 +206,9 @@ class Connection(Closing):
                 return True
             built = built_from(opened.con)
             if built and built.manifest != digest_of(manifest_bytes(self._folder)):
-                # A run was removed or has another name since: the store of now is asked.
+                # A run was removed or has another name since: the store of now is asked. What was
+                # lost may have been repaired.
+                self._lost = self._broken = frozenset()
                 self._reopen(opened)
                 return True
             manifest = read_manifest(self._folder).without(self._lost)

@@ -7,7 +7,9 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
 from typing import IO
 
 from hta_sql.errors import StoreError
@@ -37,39 +39,52 @@ def store_lock(
         with remote_lock(folder, timeout_s, name):
             yield
         return
-    try:
-        import fcntl  # noqa: PLC0415 - not on Windows, where ingests of one store must not overlap
-    except ImportError:
-        yield
-        return
-    if folder.local is None:
+    # Not on Windows, where ingests of one store must not overlap.
+    if folder.local is None or not find_spec("fcntl"):
         yield
         return
     path = folder.local / name
     make_folder(path.parent)
-    with path.open("a+") as file:
-        until = time.monotonic() + timeout_s
-        waiting = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if time.monotonic() >= until:
-                    raise StoreError(_still_busy(folder, file, timeout_s)) from error
-            if not waiting:
-                log.warning(
-                    "Another ingest (%s) is writing %s; waiting for it, up to %g s.",
-                    _holder(file),
-                    folder.root,
-                    timeout_s,
-                )
-                waiting = True
-            time.sleep(POLL_S)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
-        yield
+    until = time.monotonic() + timeout_s
+    while True:
+        with path.open("a+") as file:
+            _wait_for(folder, file, until, timeout_s)
+            if not _is_at(path, file):
+                continue  # whoever held it has removed it, and another may hold the new one
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield
+            return
+
+
+def _wait_for(folder: StoreFolder, file: IO[str], until: float, timeout_s: float) -> None:
+    import fcntl  # noqa: PLC0415 - which is there
+
+    waiting = False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() >= until:
+                raise StoreError(_still_busy(folder, file, timeout_s)) from error
+        else:
+            return
+        if not waiting:
+            log.warning(
+                "Another ingest (%s) is writing %s; waiting for it, up to %g s.",
+                _holder(file),
+                folder.root,
+                timeout_s,
+            )
+            waiting = True
+        time.sleep(POLL_S)
+
+
+def _is_at(path: Path, file: IO[str]) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
 
 
 def _holder(file: IO[str]) -> str:

@@ -149,6 +149,20 @@ def test_another_size_is_noticed_when_it_is_opened(
     assert answers(store) == {"first": made[2]["first"]}
 
 
+def test_a_store_that_stays_open_has_what_was_repaired(
+    store: Path, made: tuple[Path, Path, Answers]
+) -> None:
+    """When it asks the store of now, since files of its own went, it leaves nothing out any more."""
+    changed(file_of(store, "first", 1), b"")
+    with hta_sql.open(store) as opened:
+        query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
+        assert opened.sql(query).rows() == [("second",)]
+        repair_store(store)
+        hta_sql.remove_runs(store, "second")
+        assert opened.sql(query).rows() == [("first",)]
+    assert answers(store) == {"first": made[2]["first"]}
+
+
 def test_an_answer_that_is_kept_in_a_file_of_another_size(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,29 @@ def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -
         with pytest.raises(hta_sql.StoreError, match=r"is still writing .* after 0.2 s"):
             hta_sql.ingest(traces, store, lock_timeout=0.2)
         assert [path.name for path in store.iterdir()] == [".lock"]
+
+
+def test_a_lock_that_is_removed_by_who_holds_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever has waited for it waits on for the one that another has made since."""
+    folder, got = store_folder(tmp_path), threading.Event()
+
+    def wait() -> None:
+        with store_lock(folder):
+            got.set()
+
+    with ExitStack() as second:
+        with store_lock(folder):
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            while "waiting for it" not in caplog.text:
+                time.sleep(0.01)
+            (tmp_path / ".lock").unlink()
+            second.enter_context(store_lock(folder))
+        assert not got.wait(0.2)
+    waiting.join()
+    assert got.is_set()
 
 
 def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteTraces) -> None:

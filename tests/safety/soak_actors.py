@@ -1,0 +1,292 @@
+"""Who writes and who reads in a soak, each in a process of its own that may be killed at any moment."""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import hta_sql
+from hta_sql.errors import HtaSqlError, RankError
+from hta_sql.ingestion.repair import repair_store
+from hta_sql.store.catalog import build_catalog
+from hta_sql.store.edits import remove_runs, rename_run, tag_runs
+from hta_sql.store.manifest import CATALOG, MANIFEST, read_manifest
+from hta_sql.store.materialize import keep_answers
+from tests.safety.soak_truth import (
+    ANYTHING,
+    Content,
+    Journal,
+    Truth,
+    content_of,
+    note,
+    write_traces,
+    wrong,
+)
+
+WAIT_S = 600
+"""For the lock: eleven others want the two cores, too."""
+
+RUNS_AT_A_TIME = 3
+"""That a writer leaves in the store."""
+
+
+class Writer:
+    """Changes the store, one thing after the other; goes on where one that was killed has stopped."""
+
+    def __init__(self, folder: Path, role: str, chance: random.Random) -> None:
+        self.folder, self.store, self.chance = folder, folder / "job.store", chance
+        self.journal = Journal(folder / f"{role}.journal")
+        self.role = role
+
+    def next(self) -> None:
+        """Finish what was begun, or else do something new."""
+        name, arguments = self.journal.unfinished or getattr(self, f"choose_{self.role}")()
+        self.journal.unfinished = name, arguments
+        getattr(self, name)(*arguments)
+        self.journal.unfinished = None
+
+    def there(self, prefix: str) -> list[str]:
+        """List the runs that this writer has made, oldest first."""
+        names = [key for key, may in self.journal.state.items() if may != [None]]
+        return sorted(
+            (n for n in names if n.startswith(prefix)), key=lambda n: int(n.split("-")[1])
+        )
+
+    def made(self, prefix: str) -> int:
+        """Count the runs that it ever made."""
+        return sum(key.startswith(prefix) for key in self.journal.state)
+
+    # What each of them does.
+
+    def choose_new(self) -> tuple[str, list[Any]]:
+        """New runs; old ones go."""
+        if len(there := self.there("new-")) > RUNS_AT_A_TIME:
+            return "remove", [there[0]]
+        return "add", [f"new-{self.made('new-')}", self.chance.randrange(50)]
+
+    def choose_again(self) -> tuple[str, list[Any]]:
+        """The same run, of other traces each time."""
+        (before,) = self.journal.state.get("again", [0])
+        assert isinstance(before, int)
+        return "again", [before + 1 if self.chance.random() < 0.8 else before]
+
+    def choose_shards(self) -> tuple[str, list[Any]]:
+        """Two shards and their publish; old runs go."""
+        if len(there := self.there("shard-")) > RUNS_AT_A_TIME:
+            return "remove", [there[0]]
+        return "shards", [f"shard-{self.made('shard-')}", self.chance.randrange(50)]
+
+    def choose_edits(self) -> tuple[str, list[Any]]:
+        """All other changes; damage and repair."""
+        if self.journal.state.get("damage", [None]) != [None]:
+            return "repair", []
+        if not self.journal.state.get("fixed"):
+            return "add", ["fixed", 7]
+        if not self.there("name-"):
+            return "add", ["name-0", 8]
+        what = self.chance.choice(["keep", "keep", "tag", "rename", "catalog", "repair", "damage"])
+        if what == "rename":
+            (run,) = self.there("name-")
+            return what, [run, f"name-{1 - int(run.split('-')[1])}"]
+        damages = ["manifest", "catalog", "kept", "parquet"]
+        return what, [self.chance.choice(damages)] if what == "damage" else []
+
+    # How it is done: each may be done again from its start.
+
+    def add(self, run: str, content: int) -> None:
+        """Ingest a run."""
+        traces = write_traces(self.folder / "traces" / f"{self.role}-{content}", content)
+        with self.journal.change("add", [run, content], {run: content}):
+            hta_sql.ingest(traces, self.store, run=run, jobs=1, lock_timeout=WAIT_S).close()
+
+    def again(self, content: int) -> None:
+        """Ingest a run anew."""
+        with self.journal.change("again", [content], {"again": content}):
+            traces = write_traces(self.folder / "traces" / "again", content)
+            hta_sql.ingest(traces, self.store, run="again", jobs=1, lock_timeout=WAIT_S).close()
+
+    def shards(self, run: str, content: int) -> None:
+        """Read a run in two shards."""
+        traces = write_traces(self.folder / "traces" / f"{self.role}-{content}", content)
+        with self.journal.change("shards", [run, content], {run: content}):
+            for number in (1, 2):
+                options: dict[str, Any] = {"run": run, "jobs": 1, "lock_timeout": WAIT_S}
+                hta_sql.ingest_shard(traces, self.store, shard=(number, 2), **options)
+            hta_sql.publish(self.store, lock_timeout=WAIT_S).close()
+
+    def remove(self, run: str) -> None:
+        """Remove a run."""
+        with self.journal.change("remove", [run], {run: None}), suppress(RankError):
+            remove_runs(self.store, run, lock_timeout=WAIT_S)
+
+    def rename(self, run: str, name: str) -> None:
+        """Give a run another name, unless it has it already."""
+        with self.journal.change("rename", [run, name], {run: None, name: 8}), suppress(RankError):
+            rename_run(self.store, run, name, lock_timeout=WAIT_S)
+
+    def tag(self) -> None:
+        """Tag a run."""
+        with self.journal.change("tag", [], {}):
+            tags = {"note": str(self.chance.randrange(1000))}
+            tag_runs(self.store, "fixed", tags, lock_timeout=WAIT_S)
+
+    def keep(self) -> None:
+        """Keep answers."""
+        with self.journal.change("keep", [], {}):
+            keep_answers(self.store, ("temporal_breakdown", "kernel_table"), lock_timeout=WAIT_S)
+
+    def catalog(self) -> None:
+        """Build the catalog anew."""
+        with self.journal.change("catalog", [], {}):
+            build_catalog(self.store)
+
+    def damage(self, what: str) -> None:
+        """Damage a file in a way that is noticed when the store is opened."""
+        becomes: dict[str, Content] = {"damage": what}
+        if what == "parquet":
+            becomes["fixed"] = ANYTHING
+        with self.journal.change("damage", [what], becomes), suppress(HtaSqlError):
+            manifest = read_manifest(self.store)
+            files = {"manifest": [MANIFEST], "catalog": [CATALOG]}
+            files["kept"] = [one.path for one in manifest.kept if one.path]
+            entries = [entry for entry in manifest.entries if entry.run == "fixed"]
+            files["parquet"] = [f["path"] for e in entries for f in e.files.values()]
+            for name in self.chance.sample(files[what], min(1, len(files[what]))):
+                path, partial = self.store / name, self.folder / "damaged"
+                with suppress(FileNotFoundError):  # somebody has replaced it since
+                    content = path.read_bytes()
+                    partial.write_bytes(content[: self.chance.randrange(len(content))])
+                    if what in ("kept", "parquet") and self.chance.random() < 0.5:
+                        path.unlink()
+                    elif path.exists():
+                        partial.replace(path)
+
+    def repair(self) -> None:
+        """Mend the store."""
+        becomes: dict[str, Content] = {"damage": None}
+        if self.journal.state.get("fixed"):
+            becomes["fixed"] = 7
+        with self.journal.change("repair", [], becomes):
+            repair_store(self.store, lock_timeout=WAIT_S)
+
+
+WRITERS = ("new", "again", "shards", "edits")
+READERS = ("forever", "forever", "long", "long", "short", "short", "plain", "plain")
+"""Those that are open forever are not killed; their memory is looked at."""
+
+Ask = Callable[[str], list[tuple[Any, ...]]]
+
+
+class Reader:
+    """Asks the store and checks each answer."""
+
+    def __init__(
+        self, folder: Path, kind: str, chance: random.Random, count: Callable[[], None]
+    ) -> None:
+        self.folder, self.store, self.kind, self.chance = folder, folder / "job.store", kind, chance
+        self.truth, self.count = Truth(folder), count
+
+    def next(self) -> None:
+        """Open, ask once or for a while, close."""
+        since = time.monotonic()
+        try:
+            if self.kind == "plain":
+                with duckdb.connect(str(self.store / CATALOG), read_only=True) as con:
+                    self.asked(lambda query: con.execute(query).fetchall(), since)
+                return
+            until = since + {"short": 0.0, "long": self.chance.uniform(5, 30)}.get(self.kind, 1e9)
+            with hta_sql.open(self.store, threads=1) as opened:
+                self.asked(lambda query: opened.sql(query).rows(), since)
+                while time.monotonic() < until:
+                    time.sleep(self.chance.uniform(0, 1))
+                    self.asked(lambda query: opened.sql(query).rows(), since)
+                    self.asked_of_a_run(opened, since)
+        except (HtaSqlError, duckdb.Error) as error:
+            if not self.is_clear(error, since):
+                raise
+
+    def asked(self, ask: Ask, since: float) -> None:
+        """Ask for all runs, by the tables or by an analysis, and check what is said of each."""
+        query = self.chance.choice(QUERIES)
+        found: dict[str, list[tuple[int, int, int]]] = {}
+        for run, *row in ask(query):
+            found.setdefault(run, []).append(tuple(row))
+        seen: dict[str, Content] = {run: content_of(rows) for run, rows in found.items()}
+        may = self.truth.may_be(since)
+        if faults := wrong(seen, may):
+            note(self.folder / "wrong", f"{self.kind} {query}: {faults}; {seen}")
+        if {"name-0", "name-1"} <= seen.keys():
+            note(self.folder / "wrong", f"{self.kind} {query}: a run has two names; {seen}")
+        self.count()
+
+    def asked_of_a_run(self, opened: hta_sql.TraceStore, since: float) -> None:
+        """Ask for one run by its name, which it may have no longer."""
+        run = self.chance.choice([*opened.runs(), "again"])
+        try:
+            rows = opened.run("kernel_table", runs=[run]).arrow().to_pylist()
+            seen: Content = content_of((r["rank"], r["kernel_count"], r["sum_ns"]) for r in rows)
+        except RankError:
+            seen = None
+        allowed = self.truth.may_be(since).get(run, [None])
+        if seen not in allowed and ANYTHING not in allowed:
+            note(self.folder / "wrong", f"{self.kind} {run} is {seen}, and may be {allowed}")
+        self.count()
+
+    def is_clear(self, error: Exception, since: float) -> bool:
+        """Say whether an error is one that a reader may get here; it is counted by its kind."""
+        text = str(error)
+        damage = [what for what in self.truth.may_be(since).get("damage", []) if what]
+        kind = None
+        if self.kind == "plain" and damage:
+            kind = "DuckDB alone, of a damaged store"
+        elif self.kind == "plain" and isinstance(error, duckdb.IOException) and ".parquet" in text:
+            # Two changes ago it was there: only a TraceStore opens the store of now by itself.
+            kind = "DuckDB alone, of files that went since its catalog was opened"
+        elif isinstance(error, hta_sql.StoreDamagedError) and "manifest" in damage:
+            kind = "manifest is damaged"
+        elif isinstance(error, hta_sql.StoreError) and "while it was opened. Try again" in text:
+            kind = "replaced whenever it was opened"
+        if kind:
+            note(self.folder / "told", f"{self.kind}: {kind}")
+        return bool(kind)
+
+
+QUERIES = (
+    "SELECT run, rank, count(*), sum(dur)::BIGINT FROM gpu_ops GROUP BY ALL",
+    "SELECT run, rank, 3, compute_ns FROM temporal_breakdown",
+    "SELECT run, rank, kernel_count, sum_ns FROM kernel_table",
+)
+
+
+def act(folder: Path, seed: int, number: int, name: str, counts: memoryview[int]) -> None:
+    """Be one of them until killed."""
+    chance = random.Random(seed)
+
+    def count() -> None:
+        counts[number] += 1
+
+    actor = Writer(folder, name, chance) if name in WRITERS else Reader(folder, name, chance, count)
+    thinks = 0.2 if isinstance(actor, Writer) else 1.0
+    while True:
+        try:
+            actor.next()
+            if isinstance(actor, Writer):
+                count()
+        except hta_sql.StoreDamagedError as error:
+            # Whoever writes into a damaged store is told so, and tries again when it is repaired.
+            damage = Truth(folder).may_be(time.monotonic() - WAIT_S).get("damage", [])
+            if isinstance(actor, Reader) or not {"manifest", "parquet"}.intersection(
+                map(str, damage)
+            ):
+                note(folder / "failures", traceback.format_exc())
+            note(folder / "told", f"{name} (writer): {type(error).__name__}")
+        except Exception:  # noqa: BLE001 - each of them is a finding
+            note(folder / "failures", f"{name}: {traceback.format_exc()}")
+        time.sleep(chance.uniform(0, thinks))

@@ -1,0 +1,172 @@
+"""What is true of a store that many write at once: a journal of its changes, and what an answer may be.
+
+A content is a number: each rank of a run of that content has kernels of 100 + content µs. A change is written
+down before it begins, with all that may be from then on, and when it has ended, with what is. So an answer is wrong
+if it shows of a run what at no time since the store was opened may have been there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+RANKS = 2
+KERNELS = 3
+ANYTHING = "*"
+"""What a run holds whose files were damaged and are not repaired yet."""
+
+Content = int | str | None
+"""None: the run is not there."""
+
+
+def trace(content: int, rank: int) -> dict[str, Any]:
+    """Kernels that tell their content, each with what launched it."""
+    events: list[dict[str, Any]] = []
+    for number in range(KERNELS):
+        shared = {"ph": "X", "pid": 1, "tid": 1, "ts": number * 1e5}
+        launch = {"correlation": number + 1}
+        events += [
+            shared | {"cat": "cpu_op", "name": "aten::mm", "dur": 50.0, "args": {}},
+            shared
+            | {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 5.0, "args": launch},
+            {
+                "ph": "X",
+                "cat": "kernel",
+                "name": "gemm",
+                "pid": 0,
+                "tid": 7,
+                "ts": number * 1e5 + 10,
+            }
+            | {"dur": 100.0 + content, "args": launch | {"device": 0, "stream": 7}},
+        ]
+    return {"distributedInfo": {"rank": rank, "world_size": RANKS}, "traceEvents": events}
+
+
+def write_traces(folder: Path, content: int) -> Path:
+    """Replace the traces of all ranks, each in one step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rank in range(RANKS):
+        partial = folder / f"rank{rank}.partial"
+        partial.write_text(json.dumps(trace(content, rank)))
+        partial.replace(folder / f"rank{rank}.json")
+    return folder
+
+
+def content_of(rows: Iterable[tuple[int, int, int]]) -> int | str:
+    """Tell the content of a run by its ranks: (rank, kernels, their time [ns]); a text if it has none."""
+    found = sorted(rows)
+    contents = {total / count / 1000 - 100 for _, count, total in found}
+    counts = {count for _, count, _ in found}
+    if (
+        [rank for rank, *_ in found] != list(range(RANKS))
+        or counts != {KERNELS}
+        or len(contents) > 1
+    ):
+        return f"mixed: {found}"
+    return int(contents.pop())
+
+
+class Journal:
+    """The changes of one writer, in a file that outlives it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.state: dict[str, list[Content]] = {}
+        self.unfinished: tuple[str, list[Any]] | None = None
+        """The change in which the writer was killed."""
+        for line in read_lines(path):
+            self.state |= line["may"]
+            self.unfinished = None if line["done"] else (line["name"], line["arguments"])
+
+    @contextmanager
+    def change(
+        self, name: str, arguments: list[Any], becomes: Mapping[str, Content]
+    ) -> Iterator[None]:
+        """Write down that something may change, and, at the end of the block, that it has."""
+        may = {key: _union(self.state.get(key, [None]), [value]) for key, value in becomes.items()}
+        self._write(name, arguments, may, done=False)
+        yield
+        self._write(name, arguments, {key: [value] for key, value in becomes.items()}, done=True)
+
+    def _write(
+        self, name: str, arguments: list[Any], may: dict[str, list[Content]], *, done: bool
+    ) -> None:
+        self.state |= may
+        line = {
+            "at": time.monotonic(),
+            "name": name,
+            "arguments": arguments,
+            "done": done,
+            "may": may,
+        }
+        with self._path.open("ab", buffering=0) as file:
+            file.write(json.dumps(line).encode() + b"\n")
+
+
+def _union(some: list[Content], others: list[Content]) -> list[Content]:
+    return [*some, *(one for one in others if one not in some)]
+
+
+def read_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
+    """Read the whole lines of a journal, from an offset on."""
+    if path.exists():
+        with path.open("rb") as file:
+            file.seek(offset)
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield json.loads(line)
+
+
+class Truth:
+    """What readers know of the changes of all writers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets: dict[Path, int] = {}
+        self._history: dict[str, list[tuple[float, list[Content]]]] = {}
+
+    def may_be(self, since: float) -> dict[str, list[Content]]:
+        """Say what each run may have been since a moment; also ``damage``, which is no run."""
+        for path in sorted(self._folder.glob("*.journal")):
+            offset = self._offsets.get(path, 0)
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                file.seek(offset)
+                text = file.read(size - offset)
+            whole = text[: text.rfind(b"\n") + 1]
+            self._offsets[path] = offset + len(whole)
+            for line in map(json.loads, whole.splitlines()):
+                for key, contents in line["may"].items():
+                    self._history.setdefault(key, []).append((line["at"], contents))
+        found: dict[str, list[Content]] = {}
+        for key, changes in self._history.items():
+            allowed: list[Content] = []
+            for at, contents in reversed(changes):
+                allowed = _union(allowed, contents)
+                if at < since:
+                    break
+            else:
+                allowed = _union(allowed, [None])
+            found[key] = allowed
+        return found
+
+
+def wrong(seen: Mapping[str, Content], may: Mapping[str, list[Content]]) -> list[str]:
+    """Say what of an answer was never true."""
+    found = []
+    for run in sorted({*seen, *may} - {"damage"}):
+        allowed = may.get(run, [None])
+        if ANYTHING not in allowed and seen.get(run) not in allowed:
+            found.append(f"{run} is {seen.get(run)}, and may be {allowed}")
+    return found
+
+
+def note(path: Path, text: str) -> None:
+    """Add to a file that several processes write."""
+    with path.open("ab", buffering=0) as file:
+        file.write(f"{os.getpid()} {time.monotonic():.2f} {text}\n".encode())
