@@ -214,9 +214,8 @@ def test_each_operation_in_order(
         except Exception as error:  # noqa: BLE001 - told below, with all others
             failed.append(f"{how} of {writer} at {at}, {truth.operations[at]}: {error!r:.300}")
     with capsys.disabled():
-        sys.stdout.write(
-            f"\n{writer}, {how}: {count} operations; after {seen.count('after')} the new store was there\n"
-        )
+        said = f"{count} operations; after {seen.count('after')} the new store was there"
+        sys.stdout.write("\n".join(["", f"{writer}, {how}: {said}", *failed, ""]))
     assert failed == []
 
 
