@@ -21,6 +21,8 @@ from hta_sql.errors import RankError
 from hta_sql.library.objects import load_library
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
+from hta_sql.report.questions import QUESTIONS
+from hta_sql.report.sections import linked
 from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, job_report, kernel, section_of
@@ -87,12 +89,34 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
     left = section_of(text, "not-shown")
     for section in sections:
         markup = section_of(text, section.name)
-        assert bool(markup) != (f'<li id="{section.name}">' in left), section.name
+        assert bool(markup) != (f'<li id="{section.name}"' in left), section.name
         if markup:
             shown = "<table>" if section.has_table else 'class="chart"'
             assert shown in markup, section.name
             assert f"CREATE OR REPLACE MACRO {section.name}" in markup, section.name
     assert section_of(text, "temporal_breakdown").count('class="chart"') == 1
+
+
+def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
+    """In its order, each answered by the section of its command, or with what is needed."""
+    text = (Path(__file__).parents[1] / "docs" / "questions.md").read_text(encoding="utf-8")
+    asked = re.findall(r"^\| (.+?) \| `hta-sql run STORE (\w+)` \|", text, re.MULTILINE)
+    assert list(QUESTIONS.items()) == asked
+    overview = section_of(page.read_text(encoding="utf-8"), "overview")
+    for question, answer in asked:
+        assert f'<a href="#{answer}">{html.escape(question)}</a>' in overview or (
+            f'<li>{html.escape(question)} <a class="why" href="#not-shown">' in overview
+        ), question
+
+
+def test_a_message_calls_analyses_by_their_headings() -> None:
+    """Where they are on the page they are links; names out of a trace stay text."""
+    message = "Rank 1 is late in <b>; look at step_accounting. links says more than no_such_thing"
+    assert linked(message, {"step_accounting"}) == (
+        'Rank 1 is late in &lt;b&gt;; look at <a href="#step_accounting">“Where a step goes”</a>. '
+        "links says more than no_such_thing"
+    )
+    assert linked("look at links", set()) == "look at “Links between ranks”"
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +176,9 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
     """No empty chart: what is needed is said."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
+    left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[2]
+    assert '<li id="temporal_breakdown"' in left.partition("</ul>")[0]
     sentence = "Nothing to show for these traces. Needs: GPU activity."
-    left = section_of(text, "not-shown").partition(sentence)[2].partition("</ul>")[0]
-    assert '<li id="temporal_breakdown">' in left
     assert sentence in section_of(text, "costs")
     assert "No kernels, copies or memsets." in section_of(text, "findings")
 
@@ -272,7 +296,7 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
         assert 'class="chart"' in section
         assert "are left out" in section
     left = section_of(text, "not-shown").partition("4,096 ranks are too many")[2]
-    assert '<li id="gpu_kernels_by_name">' in left
+    assert '<li id="gpu_kernels_by_name"' in left
     assert "The 8 of 4,096 ranks that are late" in section_of(text, "overview")
 
 

@@ -24,7 +24,7 @@ def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, w
     assert chromium.ask("return document.querySelectorAll('[data-drawn]').length") == 0
     total = chromium.ask("return document.querySelectorAll('.chart').length")
     drawn = 0
-    for key in chromium.ask("return [...document.querySelectorAll('nav a')].map(a => a.hash)"):
+    for key in chromium.ask("return [...document.querySelectorAll('nav > a')].map(a => a.hash)"):
         chromium.go(key)
         places = "[...document.querySelectorAll('.panel.open .chart')]"
         drawn += chromium.ask(f"return {places}.filter(p => p.dataset.drawn === 'yes').length")
@@ -98,6 +98,41 @@ def test_a_rank_is_chosen_for_the_whole_page(page: Path, chromium: Browser) -> N
     assert chromium.ask("return document.querySelector('#overview .key').textContent") == before
 
 
+def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser) -> None:
+    """The bar of a rank is that of the step then, and the page does not say that it is of all."""
+    chromium.open(page)
+    chromium.go("#step_accounting")
+    read = "return [...document.querySelectorAll('#step_accounting .mark-rect path')].map(p => p.getAttribute('d'))"
+    of_all = chromium.ask(read)
+    steps = chromium.ask(
+        "return [...document.querySelector('select[name=step]').options].map(o => o.value)"
+    )
+    chromium.ask(CHOOSE, "step", steps[1])
+    chromium.wait()
+    of_one = chromium.ask(read)
+    assert len(of_one) == len(of_all) > 0
+    assert of_one != of_all
+    assert "Chart" not in chromium.ask(
+        "return document.querySelector('#step_accounting .scope').textContent"
+    )
+
+
+@pytest.mark.slow
+def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> None:
+    """Each leads from the first screen to what answers it, or says what the traces lack."""
+    chromium.open(page)
+    links = "[...document.querySelectorAll('#overview .questions a:not(.why)')]"
+    for at, answer in enumerate(chromium.ask(f"return {links}.map(a => a.hash)")):
+        chromium.go("#overview")
+        chromium.ask(f"document.documentElement.dataset.ready = 'no'; {links}[{at}].click()")
+        chromium.wait()
+        place = chromium.ask(
+            f"const b = document.querySelector('{answer}').getBoundingClientRect(); return [b.top, b.height]"
+        )
+        assert -20 <= place[0] < 700, answer
+        assert place[1] > 80, answer
+
+
 def test_rows_are_searched(page: Path, chromium: Browser) -> None:
     """Those with the words stay, and their number is said."""
     chromium.open(page)
@@ -139,13 +174,22 @@ def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None
     assert chromium.ask(ground) == light
 
 
-def test_paper_shows_everything(page: Path, chromium: Browser) -> None:
-    """Before printing every chart is drawn and every table open."""
+def test_paper_shows_what_matters_of_each_topic(page: Path, chromium: Browser) -> None:
+    """Before printing its charts are drawn and its tables open; the names of what is left out are printed."""
     chromium.open(page)
     chromium.ask("dispatchEvent(new Event('beforeprint'))")
-    empty = "[...document.querySelectorAll('.chart')].filter(p => !p.querySelector('svg')).length"
-    assert chromium.ask(f"return {empty}") == 0
-    assert chromium.ask("return document.querySelectorAll('details.rows:not([open])').length") == 0
+    seen = "[...document.querySelectorAll('main section')].filter(s => s.offsetHeight)"
+    assert chromium.ask(f"return {seen}.flatMap(s => [...s.querySelectorAll('.chart')]).length") > 8
+    empty = f"{seen}.filter(s => s.querySelector('.chart') && !s.querySelector('.chart svg'))"
+    assert chromium.ask(f"return {empty}.map(s => s.id)") == []
+    closed = f"{seen}.filter(s => s.querySelector('details.rows:not([open])'))"
+    assert chromium.ask(f"return {closed}.map(s => s.id)") == []
+    hidden = (
+        "[...document.querySelectorAll('#topic-timeline ~ section')].filter(s => !s.offsetHeight)"
+    )
+    names = chromium.ask(f"return {hidden}.map(s => s.querySelector('h3').textContent)")
+    left = chromium.ask("return document.querySelector('#topic-timeline ~ .left').innerText")
+    assert left == f"Not on paper: {', '.join(names)}."
 
 
 def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:

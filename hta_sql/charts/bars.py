@@ -18,6 +18,7 @@ from hta_sql.charts.style import (
     followed,
     headed,
     lane_names,
+    nothing,
     subtitled,
     zoom,
 )
@@ -29,6 +30,9 @@ _HALF = 270
 _LABELLED_SHARE = 0.07
 _LABELLED_TIME = 0.11
 """Parts as wide as this, of the panel, have room for their number."""
+
+_STEP_ROWS = 400
+"""So many steps of ranks are kept one by one."""
 
 _SOLID = 0.7
 """Width of a bar's edge: bars thinner than a pixel would look pale without."""
@@ -60,9 +64,15 @@ Parts = Mapping[str, tuple[str, str]]
 
 
 def mean_steps(table: pd.DataFrame, parts: Parts, *keys: str) -> pd.DataFrame:
-    """Average the steps of each rank, or of what the keys tell apart."""
+    """Average the steps of each rank, or of what the keys tell apart.
+
+    Where these are few, each step keeps its row: the picture averages those that a page has chosen.
+    """
     known = [column for column in parts if column in table]
-    return table.groupby(["run", *(keys or ("rank",))], as_index=False)[known].mean()
+    lane = ["run", *(keys or ("rank",))]
+    few = len(table) <= _STEP_ROWS and len(table.drop_duplicates(lane)) <= MANY
+    kept = ["step"] if few and "step" in table and table["step"].notna().any() else []
+    return table.groupby([*lane, *kept], as_index=False, dropna=False)[known].mean()
 
 
 def stacked_parts(
@@ -77,7 +87,7 @@ def stacked_parts(
 
     Args:
         table: ``run``, the columns of ``lane``, those of the parts that are known, and ``place`` where it is
-            not the rank.
+            not the rank; with ``step``, bars are the mean of their rows.
         parts: What to draw.
         stack: How it is called; its palette is made here.
         lane: Columns that name a bar.
@@ -92,8 +102,9 @@ def stacked_parts(
         lane=lane_names(table, *lane),
         place=table["place" if "place" in table else "rank"],
     )
-    if "rank" in table:
-        rows["rank"] = table["rank"]
+    for name in ("rank", "step"):
+        if name in table:
+            rows[name] = table[name]
     return stacked_bars(rows, replace(stack, palette=palette), percent=percent)
 
 
@@ -102,17 +113,22 @@ def stacked_bars(
 ) -> alt.TopLevelMixin:
     """Draw one bar per row: horizontal and labelled for a few, a skyline to zoom into for many.
 
+    Parts that no row has have no place in the legend.
+
     Args:
         table: ``run, lane`` (text), ``place`` (number along the axis where there are many), and
             a column of ns per part of the stack.
         stack: What to draw and how it is called.
         percent: Shares only, times only, or None for both.
     """
+    stack = replace(stack, palette={p: c for p, c in stack.palette.items() if table[p].any()})
     parts = list(stack.palette)
+    if not parts:
+        return nothing(stack.title, f"No {stack.lane.lower()} has any time in {stack.whole}.")
     total = table[parts].sum(axis=1)
     size, unit = duration_unit(float(total.max()) if len(table) else 0)
     scaled = table.assign(**{part: table[part] / size for part in parts}, whole=total / size)
-    draw = _few if len(table) <= MANY else _many
+    draw = _few if table["lane"].nunique() <= MANY else _many
     if draw is _few and len(set(table["run"])) > 1:
         stack = replace(stack, lane=f"Run / {stack.lane}")
     wanted = [True, False] if percent is None else [percent]
@@ -120,19 +136,22 @@ def stacked_bars(
 
 
 def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
-    names = list(table["lane"])
+    names = list(dict.fromkeys(table["lane"]))
     source = data(followed(table, ["lane", "whole", *stack.palette]))
-    longest = float(table["whole"].max()) if len(table) else 0
+    longest = float(table.groupby("lane")["whole"].mean().max())
+    averaged = len(names) < len(table)
     panels = []
     for number, percent in enumerate(wanted):
         axis = alt.Axis(labelLimit=260, maxExtent=300) if number == 0 else None
         y = alt.Y("lane:N", sort=names, title=stack.lane if number == 0 else None, axis=axis)
         x = _measure(stack, unit, percent=percent)
         bars = (
-            _tall(alt.Chart(), stack).mark_bar().encode(y=y, x=alt.X(**x), **_common(stack, unit))
+            _tall(alt.Chart(), stack, averaged=averaged)
+            .mark_bar()
+            .encode(y=y, x=alt.X(**x), **_common(stack, unit))
         )
         labels = (
-            _tall(alt.Chart(), stack)
+            _tall(alt.Chart(), stack, averaged=averaged)
             # Not filtered: the small parts take their room in the stack too.
             .transform_calculate(
                 label=f"datum.share >= {_LABELLED_SHARE} ? format(datum.share, '.0%') : ''"
@@ -198,8 +217,13 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
     return alt.vconcat(*panels, title=headed(stack.title, *notes))
 
 
-def _tall(chart: alt.Chart, stack: Stack) -> alt.Chart:
+def _tall(chart: alt.Chart, stack: Stack, *, averaged: bool = False) -> alt.Chart:
     """Turn the columns of the parts into rows, where the picture is drawn: a quarter of the bytes."""
+    if averaged:
+        names = ("whole", *stack.palette)
+        fields: list[dict[str, Any]] = [{"op": "mean", "field": name, "as": name} for name in names]
+        means = [alt.AggregatedFieldDef(**field) for field in fields]
+        chart = chart.transform_aggregate(means, groupby=["lane"])
     places = ", ".join(f"'{part}'" for part in stack.palette)
     tall: alt.Chart = chart.transform_fold(
         list(stack.palette), as_=["part", "time"]

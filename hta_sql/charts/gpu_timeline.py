@@ -17,6 +17,7 @@ from hta_sql.charts.style import (
     followed,
     headed,
     lane_names,
+    present,
     zoom,
 )
 
@@ -83,7 +84,7 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
             x=alt.X("start:Q", title=f"Time since the first operation [{unit}]"),
             x2="end:Q",
             y=alt.Y("lane:N", title=" / ".join(keys).capitalize(), sort=names[:MAX_LANES]),
-            color=colours(CLASSES, "Class"),
+            color=colours(present(CLASSES, drawn["part"]), "Class"),
             opacity=alt.Opacity(
                 "busy:Q", scale=alt.Scale(domain=[0, 1], range=[PALEST, 1]), legend=None
             ),

@@ -21,6 +21,7 @@ from hta_sql.charts.style import (
     headed,
     labels,
     lane_names,
+    present,
     subtitled,
     zoom,
 )
@@ -238,7 +239,8 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     }
     x = alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4))
     below = alt.Legend(orient="bottom")
-    colour = colours(TENSOR_COLOURS, "Tensor cores", "on_cores", legend=below)
+    told = present(TENSOR_COLOURS, kernels["on_cores"])
+    colour = colours(told, "Tensor cores", "on_cores", legend=below)
     bars = bars_by_name(kernels, x, tooltip, colour).properties(width=300, height=alt.Step(20))
     spread = kernels.melt(["name", "short", "kernel_count"], list(BINS), "bin", "launches")
     spread = spread[spread["launches"] > 0]

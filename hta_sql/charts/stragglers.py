@@ -20,6 +20,7 @@ from hta_sql.charts.style import (
     lane_names,
     lanes,
     nothing,
+    present,
 )
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         "reason": "Not measured, because",
     }
     y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
-    chart = bars(rows, tooltip, _late("is_candidate", "Potential straggler"), x=x, y=y)
+    chart = bars(rows, tooltip, _late(rows, "is_candidate", "Potential straggler"), x=x, y=y)
     return chart.properties(title=title, width=width)
 
 
@@ -139,7 +140,7 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
             y=alt.Y(
                 "lane:N", title="Rank", sort=[name for name in _in_order(named) if name in ranks]
             ),
-            color=_late("late", "Among the last"),
+            color=_late(rows, "late", "Among the last"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank"),
                 alt.Tooltip("step_name:N", title="Step"),
@@ -193,8 +194,9 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     return bars(shown, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=WIDTH)
 
 
-def _late(field: str, title: str) -> alt.Color:
-    return colours({"yes": OUTLIER_COLOUR, "no": NORMAL_COLOUR}, title, field)
+def _late(rows: pd.DataFrame, field: str, title: str) -> alt.Color:
+    palette = {"yes": OUTLIER_COLOUR, "no": NORMAL_COLOUR}
+    return colours(present(palette, rows[field]), title, field)
 
 
 def _yes_or_no(table: pd.DataFrame) -> pd.Series:

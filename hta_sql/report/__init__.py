@@ -18,7 +18,8 @@ from hta_sql.report.advice import advice_markup
 from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup
 from hta_sql.report.overview import overview_markup
-from hta_sql.report.sections import first_answers, not_shown, written
+from hta_sql.report.questions import questions_markup
+from hta_sql.report.sections import PAPER, first_answers, not_on_paper, not_shown, written
 from hta_sql.report.tiles import figures_markup
 from hta_sql.traces.writing import replacing
 from hta_sql.words import printable
@@ -94,11 +95,12 @@ def write_report(
 
 
 class Panel(NamedTuple):
-    """What the side bar leads to: the id of its first element, its name there, and its content."""
+    """What the side bar leads to: the id of its first element, its name there, its content, ids and names in it."""
 
     key: str
     name: str
     markup: str
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 def _panels(
@@ -111,17 +113,20 @@ def _panels(
     """Put sections into panels, in the order of the side bar; what has nothing to show into one list."""
     shown = {one.section.name for some in sections.values() for one in some if one.markup}
     left = [one for some in sections.values() for one in some if not one.markup]
+    questions = questions_markup(shown, {one.section.name: one.reason for one in left})
     panels = [
-        Panel("overview", "Overview", overview_markup(answers, shown)),
+        Panel("overview", "Overview", overview_markup(answers, shown, questions)),
         Panel("advice", "What to do", advice_markup(answers, scope, shown, rows)),
         Panel("costs", "What costs most", costs_markup(answers, scope, rows)),
     ]
     for topic in contents:
-        markup = "".join(one.markup for one in sections[topic.key])
-        if markup:
+        there = [one for one in sections[topic.key] if one.markup]
+        if there:
             key = f"topic-{topic.key}"
             head = f'<h2 id="{key}">{html.escape(topic.title)}</h2>'
-            panels.append(Panel(key, topic.title, head + markup))
+            parts = tuple((one.section.name, one.section.title) for one in there)
+            markup = "".join(one.markup for one in there) + not_on_paper(there[PAPER:])
+            panels.append(Panel(key, topic.title, head + markup, parts))
     panels.append(Panel("findings", "What limits these numbers", findings_markup(answers, scope)))
     if left:
         panels.append(Panel("not-shown", f"Not shown ({len(left)})", not_shown(left)))
@@ -141,8 +146,15 @@ def _default_title(runs: list[str]) -> str:
 
 
 def _navigation(heading: str, panels: list[Panel]) -> str:
-    items = "".join(f'<a href="#{one.key}">{html.escape(one.name)}</a>' for one in panels)
-    return f'<nav aria-label="Topics"><h1>{html.escape(printable(heading))}</h1>{items}</nav>'
+    items = []
+    for one in panels:
+        items.append(f'<a href="#{one.key}">{html.escape(one.name)}</a>')
+        if len(one.parts) > 1:
+            inside = (f'<a href="#{key}">{html.escape(name)}</a>' for key, name in one.parts)
+            items.append(f"<div>{''.join(inside)}</div>")
+    # Names of runs may be cut into lines behind what joins their words.
+    name = html.escape(printable(heading)).replace("_", "_<wbr>")
+    return f'<nav aria-label="Topics"><h1>{name}</h1>{"".join(items)}</nav>'
 
 
 def _written(text: str, path: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql.charts.style import duration_text
 from hta_sql.library.objects import load_library
-from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
+from hta_sql.report.sections import linked, missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
 from hta_sql.words import cut_middle, printable
 
@@ -84,7 +84,7 @@ def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> st
         ceiling = (
             f'<span class="ceiling" title="a step, at most">≤ {duration_text(saved)}{rest}</span>'
         )
-    head = f"{ceiling}<b>{html.escape(row['title'])}</b><p>{html.escape(printable(row['message']))}"
+    head = f"{ceiling}<b>{html.escape(row['title'])}</b><p>{linked(row['message'], sections)}"
     if first:
         return (
             f'<div class="{row["severity"]}">{head}</p>'
@@ -99,7 +99,7 @@ def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> st
     evidence = html.escape(printable(row["evidence_sql"] or ""))
     return (
         f'<div class="{row["severity"]}" id="{identity}">{head}{subject}</p>'
-        f'<p>{html.escape(row["remedy"])}</p><p class="quiet">{html.escape(where)} {link}</p>'
+        f'<p>{linked(row["remedy"], sections)}</p><p class="quiet">{html.escape(where)} {link}</p>'
         f"<details><summary>Evidence</summary><div><pre>{evidence}</pre>"
         '<button type="button" class="copy">Copy</button></div></details></div>'
     )

@@ -12,7 +12,7 @@ from hta_sql.charts.style import DARK, duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import first_cards
-from hta_sql.report.sections import missing, no_rows
+from hta_sql.report.sections import linked, missing, no_rows
 from hta_sql.report.tiles import job_text, tiles_markup
 from hta_sql.words import cut_middle, printable
 
@@ -31,12 +31,13 @@ LETTERS = 140
 Row = dict[str, Any]
 
 
-def overview_markup(answers: Answers, sections: set[str]) -> str:
+def overview_markup(answers: Answers, sections: set[str], questions: str = "") -> str:
     """Write the first screen: one run as a whole, several beside each other.
 
     Args:
         answers: Those of the first screen.
         sections: Analyses that have a section on the page, which it can lead to.
+        questions: Links to the answers of the page.
     """
     accounted = answers["step_accounting"].records()
     runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
@@ -46,18 +47,20 @@ def overview_markup(answers: Answers, sections: set[str]) -> str:
     told = answers["stragglers"].records()
     shown = dict(list(runs.items())[:RUNS])
     parts.append(f'<h2 class="lead">{html.escape(printable(_lead(shown)))}</h2>' if shown else "")
-    parts.append(f'<p class="quiet">{html.escape(printable(job_text(answers, [*shown])))}</p>')
+    parts.append(f'<p class="quiet job">{html.escape(printable(job_text(answers, [*shown])))}</p>')
     parts.append(tiles_markup(answers, shown))
     longest = max((_mean(rows)["step_ns"] for rows in shown.values()), default=0)
     sides = [
-        "".join(_of_run(rows, [row for row in told if row["run"] == run], longest, len(shown)))
+        "".join(
+            _of_run(rows, [row for row in told if row["run"] == run], longest, len(shown), sections)
+        )
         + first_cards(answers, run, sections)
         for run, rows in shown.items()
     ]
     parts += sides if len(sides) == 1 else ['<div class="sides">', *_columns(sides), "</div>"]
     if len(runs) > len(shown):
         parts.append(f'<p class="quiet">The first {len(shown)} of {len(runs)} runs.</p>')
-    return "\n".join([*parts, "</section>"])
+    return "\n".join([*parts, questions, "</section>"])
 
 
 def _columns(sides: list[str]) -> list[str]:
@@ -85,7 +88,9 @@ def _has_steps(rows: list[Row]) -> bool:
     return any(row["step"] is not None for row in rows)
 
 
-def _of_run(rows: list[Row], told: list[Row], longest: float, runs: int) -> Iterator[str]:
+def _of_run(
+    rows: list[Row], told: list[Row], longest: float, runs: int, sections: set[str]
+) -> Iterator[str]:
     whole = _mean(rows)
     run = html.escape(printable(rows[0]["run"]))
     what = "a step" if _has_steps(rows) else "the capture"
@@ -98,7 +103,7 @@ def _of_run(rows: list[Row], told: list[Row], longest: float, runs: int) -> Iter
             f'<p class="quiet">Of the transfer, {duration_text(unmatched)} a step are in collectives '
             "without a match: it is not known whether they wait.</p>"
         )
-    yield from _sentences(told)
+    yield from _sentences(told, sections)
     if runs == 1:
         yield _ranks(rows, told)
 
@@ -160,12 +165,12 @@ def _key(means: Mapping[str, float]) -> str:
     )
 
 
-def _sentences(told: Sequence[Row]) -> Iterator[str]:
+def _sentences(told: Sequence[Row], sections: set[str]) -> Iterator[str]:
     """Say who is late, or that nobody is."""
     late = [row for row in told if row["is_straggler"]]
-    look = '<a href="#stragglers">Look closer</a>'
+    look = '<a href="#stragglers">Look closer</a>' if "stragglers" in sections else ""
     for row in late[:2]:
-        yield f'<p class="say late">{html.escape(printable(row["message"]))} {look}</p>'
+        yield f'<p class="say late">{linked(row["message"], sections)} {look}</p>'
     if len(late) > 2:
         yield f'<p class="quiet">{len(late) - 2} more ranks are late. {look}</p>'
     judged = [row for row in told if row["is_straggler"] is not None]

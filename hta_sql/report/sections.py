@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,10 @@ from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
+from hta_sql.report.contents import title_of
 from hta_sql.report.headings import column_texts
 from hta_sql.report.tables import table_markup
-from hta_sql.words import counted, cut_middle
+from hta_sql.words import counted, cut_middle, printable
 
 if TYPE_CHECKING:
     from hta_sql.library.objects import SqlObject
@@ -35,9 +37,18 @@ CHART_BYTES = 1_000_000
 """A larger chart is not put on the page: the page must open in seconds."""
 
 
+PAPER = 2
+"""So many sections of a topic are printed."""
+
 TOLD_ROWS = 4
 TOLD_COLUMNS = 6
 """So much of a result stands in the words for those who cannot see its chart."""
+
+_NOTHING = "Nothing to show for these traces. "
+_NAMED = re.compile(
+    r"\b(?P<before>look at )?(?P<name>(?(before)\w+|(?:[a-z0-9]+(?:_[a-z0-9]+)+|stragglers)))\b"
+)
+"""Where a message may name an analysis: a word of several parts, or any after "look at"."""
 
 FIRST_SCREEN = (
     *("jobs", "rank_health", "kpis", "step_accounting", "stragglers", "advice", "top_costs"),
@@ -81,20 +92,30 @@ def written(
         if sentence:
             return Written(section, "", sentence)
         spec = ""
+    notes = _notes_of(spec)
     chart = chart_markup(result, spec, f"chart-{analysis.base_name}") if spec else ""
     table = table_markup(result, rows) if section.has_table else ""
     if chart.startswith('<div class="chart"') and table:
         rows_said = f"Table: {counted(len(result), 'row')}"
         table = f'<details class="rows"><summary>{rows_said}</summary>{table}</details>'
+    said = html.escape(f"{analysis.summary} ({analysis.base_name})")
     parts = [
         f'<section id="{analysis.base_name}">',
-        f"<h3>{html.escape(analysis.summary.rstrip('.'))}</h3>",
+        f'<h3 title="{said}">{html.escape(section.title)}</h3>',
+        f'<p class="quiet notes">{html.escape(notes)}</p>' if notes and spec else "",
         chart,
         table,
         sql_markup(analysis, values),
         "</section>",
     ]
     return Written(section, "\n".join(parts))
+
+
+def _notes_of(spec: dict[str, Any] | str) -> str:
+    """Take the heading off a chart, which stands above it on the page; its notes follow as a text."""
+    title = spec.pop("title", None) if isinstance(spec, dict) else None
+    lines = title.get("subtitle", ()) if isinstance(title, dict) else ()
+    return " ".join([lines] if isinstance(lines, str) else lines)
 
 
 def _not_asked(store: TraceStore, section: Section, values: Mapping[str, Any]) -> str:
@@ -106,10 +127,20 @@ def _not_asked(store: TraceStore, section: Section, values: Mapping[str, Any]) -
     lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
     if lacking:
         return f"Left out: it needs to be told {', '.join(lacking)}."
-    alone = len(values.get("runs") or store.runs()) == 1
-    if alone and analysis.facts.get("Needs", "").startswith("two runs"):
+    one_run = len(values.get("runs") or store.runs()) == 1
+    if one_run and analysis.facts.get("Needs", "").startswith("two runs"):
         return no_rows(analysis)
+    if (section.compares == "runs" and one_run) or (section.compares == "ranks" and ranks == 1):
+        return f"It compares {section.compares}, and there is one."
     return ""
+
+
+def not_on_paper(left: list[Written]) -> str:
+    """Say what a panel has on a screen, and not on paper."""
+    if not left:
+        return ""
+    names = ", ".join(one.section.title for one in left)
+    return f'<p class="quiet left">Not on paper: {html.escape(names)}.</p>'
 
 
 def not_shown(left: list[Written]) -> str:
@@ -120,12 +151,15 @@ def not_shown(left: list[Written]) -> str:
     groups = []
     for reason, sections in sorted(of.items()):
         items = "".join(
-            f'<li id="{s.name}">{html.escape(s.analysis.summary.rstrip("."))} '
-            f'<span class="quiet">({s.name})</span></li>'
+            f'<li id="{s.name}" title="{html.escape(f"{s.analysis.summary} ({s.name})")}">'
+            f"{html.escape(s.title)}</li>"
             for s in sections
         )
-        groups.append(f"{missing(reason)}<ul>{items}</ul>")
-    return f'<section id="not-shown"><h2>Not shown</h2>{"".join(groups)}</section>'
+        groups.append(f"<p>{html.escape(shortly(reason))}</p><ul>{items}</ul>")
+    return (
+        '<section id="not-shown"><h2>Not shown</h2>'
+        f'<div class="lacking">{"".join(groups)}</div></section>'
+    )
 
 
 def _spec(result: Result) -> dict[str, Any] | str:
@@ -180,7 +214,32 @@ def no_rows(analysis: SqlObject) -> str:
     needs = analysis.facts.get("Needs", "nothing")
     if needs == "nothing":
         return "Nothing to report."
-    return f"Nothing to show for these traces. Needs: {needs}."
+    return f"{_NOTHING}Needs: {needs}."
+
+
+def shortly(reason: str) -> str:
+    """Leave out what is said of everything that is not shown."""
+    return reason.removeprefix(_NOTHING)
+
+
+def linked(text: str, sections: set[str]) -> str:
+    """Write a message; analyses that it names are called by their headings, which lead there.
+
+    Args:
+        text: With names out of traces.
+        sections: Analyses that have a section on the page.
+    """
+    library = load_library()
+
+    def named(found: re.Match[str]) -> str:
+        name = found["name"]
+        if not (analysis := next((a for a in library.newest() if a.base_name == name), None)):
+            return found[0]
+        words = f"“{html.escape(title_of(analysis))}”"
+        link = f'<a href="#{name}">{words}</a>' if name in sections else words
+        return f"{found['before'] or ''}{link}"
+
+    return _NAMED.sub(named, html.escape(printable(text)))
 
 
 def missing(sentence: str) -> str:

@@ -10,13 +10,20 @@ from hta_sql.results.display import is_number
 from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
+    from hta_sql.library.objects import SqlObject
     from hta_sql.results.display import Rows
 
 CELL_CHARACTERS = 300
 LONG = 36
 """A longer text may take several lines."""
+FEW = 3
+MANY = 9
+"""Up to so many rows of at least so many columns stand upright; wider tables lose columns that are the same in all rows."""
+_KEYS = ("run", "rank", "step")
 FOLDED = 84
 """So many characters of a longer text are seen."""
 
@@ -32,6 +39,10 @@ def table_markup(result: Rows, rows: int) -> str:
     total = len(result)
     table, column = _largest(_told_apart(result.arrow()), rows)
     docs = {c.name: c.doc for c in result.analysis.columns} if result.analysis else {}
+    label = f"Rows of {result.analysis.base_name}" if result.analysis else "Rows"
+    if total <= FEW and table.num_columns >= MANY:
+        return _upright(table, result.analysis, docs, label)
+    table, said = _without_equal(table, result.analysis)
     head, columns = [], []
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
@@ -41,7 +52,6 @@ def table_markup(result: Rows, rows: int) -> str:
         write = _number if number else _text
         columns.append([write(text, value) for text, value in zip(texts, exact, strict=True)])
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
-    label = f"Rows of {result.analysis.base_name}" if result.analysis else "Rows"
     markup = (
         f'<div class="table" tabindex="0" role="region" aria-label="{label}">'
         f"<table><thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -57,7 +67,45 @@ def table_markup(result: Rows, rows: int) -> str:
             f'<p class="quiet">The {shown:,} of {total:,} rows{which}; '
             f"{total - shown:,} are left out. The SQL below gives all of them.</p>"
         )
-    return markup
+    return markup + said
+
+
+def _upright(
+    table: pa.Table, analysis: SqlObject | None, docs: Mapping[str, str], label: str
+) -> str:
+    """Write few rows of many columns as columns: they fit the page."""
+    lines = []
+    for field, values in zip(table.schema, table.columns, strict=True):
+        words, texts = column_texts(field.name, values.to_pylist(), analysis)
+        cells = "".join(
+            f"<td>{html.escape(cut_middle(text, CELL_CHARACTERS))}</td>" for text in texts
+        )
+        about = html.escape(f"{field.name}: {docs.get(field.name, '')}")
+        lines.append(f'<tr><th scope="row" title="{about}">{html.escape(words)}</th>{cells}</tr>')
+    return (
+        f'<div class="upright" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _without_equal(table: pa.Table, analysis: SqlObject | None) -> tuple[pa.Table, str]:
+    """Take off a wide table numbers that are the same in all rows, and what is not known in any; say what is in them."""
+    if table.num_rows < 2 or table.num_columns < MANY:
+        return table, ""
+    said, unknown = [], []
+    for name in [n for n in table.column_names if n not in _KEYS]:
+        values = table.column(name)
+        if len(values.unique()) > 1 or (values[0].is_valid and not is_number(values.type)):
+            continue
+        words, texts = column_texts(name, values.slice(0, 1).to_pylist(), analysis)
+        table = table.drop_columns([name])
+        if values[0].is_valid:
+            said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
+        else:
+            unknown.append(words)
+    lines = [f"The same in these rows: {'; '.join(said)}."] if said else []
+    lines += [f"Not known or not recorded: {', '.join(unknown)}."] if unknown else []
+    return table, f'<p class="quiet">{html.escape(" ".join(lines))}</p>' if lines else ""
 
 
 def _told_apart(table: pa.Table) -> pa.Table:

@@ -58,6 +58,26 @@
     view.vconcat = view.hconcat;
     delete view.hconcat;
   };
+  // Panels of two runs stand side by side where the page is wide enough, with less room for labels.
+  const runOf = (part) => {
+    const title = part.title && (part.title.text || part.title);
+    const found = /(?:^|, )run ([^:]+)/i.exec([title].flat().join(" "));
+    return found && found[1];
+  };
+  const relabelled = (part, room) => {
+    const y = part.encoding && part.encoding.y;
+    if (y && y.axis) narrowLabels(y.axis, room);
+    for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabelled(inner, room);
+  };
+  const beside = (view, room) => {
+    const panels = view.vconcat || [];
+    const runs = [...new Set(panels.map(runOf))];
+    if (room < 900 || runs.length !== 2 || runs.includes(null)) return view;
+    view.hconcat = runs.map((run) => ({ vconcat: panels.filter((part) => runOf(part) === run), resolve: view.resolve || {} }));
+    delete view.vconcat;
+    for (const half of view.hconcat) relabelled(half, room / 2);
+    return view;
+  };
   const fitted = (view, room) => {
     const narrow = room < 700;
     if (narrow && view.hconcat) stacked(view);
@@ -133,7 +153,7 @@
   const read = (place) => {
     const source = document.getElementById(place.dataset.chart).textContent;
     const told = {};
-    const spec = fitted(unpacked(JSON.parse(source), told), room());
+    const spec = fitted(beside(unpacked(JSON.parse(source), told), room()), room());
     place.told = told;
     return [isDark() ? inTheDark(spec) : spec, source.length];
   };
@@ -216,7 +236,7 @@
   };
 
   // Rows of a table: those with the words sought, of the rank and step chosen.
-  const columnOf = (table, name) => [...table.tHead.rows[0].cells].findIndex((cell) => cell.dataset.name === name);
+  const columnOf = (table, name) => [...(table.tHead ? table.tHead.rows[0].cells : [])].findIndex((cell) => cell.dataset.name === name);
   const filterTable = (box) => {
     const table = box.querySelector("table");
     const find = box.previousElementSibling;
@@ -248,7 +268,7 @@
       if (fixed.length) said.push(`${what}: of all ${fixed.join(" and ")}.`);
     };
     for (const chart of all(":scope > .chart", section)) if (chart.told) say("Chart", (name) => chart.told[name]);
-    for (const table of all(":scope > .table table, :scope > .rows table", section)) say("Table", (name) => columnOf(table, name) >= 0);
+    for (const table of all(":scope > .table table, :scope > .upright table, :scope > .rows table", section)) say("Table", (name) => columnOf(table, name) >= 0);
     if (!line) {
       line = document.createElement("p");
       line.className = "scope quiet";
@@ -339,6 +359,7 @@
     const key = panel.querySelector("[id]").id;
     for (const link of all("nav a")) {
       if (link.hash === `#${key}`) link.setAttribute("aria-current", "page");
+      else if (target && link.hash === `#${target.id}`) link.setAttribute("aria-current", "location");
       else link.removeAttribute("aria-current");
     }
     const bring = () => {
@@ -367,14 +388,16 @@
     if (cell) cell.title = cell.textContent;
   });
 
-  // Paper is white and shows everything. What charts wait for is done when this returns: they load nothing.
+  // Paper is white and shows the first sections of each topic. What charts wait for is done when this returns: they
+  // load nothing.
+  const ON_PAPER = ".panel > section:nth-of-type(-n+2)";
   addEventListener("beforeprint", () => {
     root.dataset.screen = root.dataset.theme;
     setTheme("light");
     root.classList.add("printing");
-    for (const rows of all("details.rows:not([open])")) { rows.open = true; rows.dataset.closed = "yes"; }
+    for (const rows of all(`${ON_PAPER} details.rows:not([open])`)) { rows.open = true; rows.dataset.closed = "yes"; }
     turn++;
-    for (const place of all(".chart")) draw(place);
+    for (const place of all(`${ON_PAPER} .chart`)) draw(place);
   });
   addEventListener("afterprint", () => {
     setTheme(root.dataset.screen);

@@ -12,6 +12,7 @@
 -- Reference: kpis, of the runs of a store in the order of their captures
 -- Needs: several runs; tags of ingest --tag to tell jobs apart
 -- Kept: never; a run stands beside the runs before it
+-- Report: of several runs
 CREATE OR REPLACE MACRO kpi_trends_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,7 +9,7 @@
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, second table
 -- Needs: GPU activity
--- Report: num_kernels := 10; at most 64 ranks
+-- Report: of several ranks; num_kernels := 10; at most 64 ranks
 CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -12,6 +12,7 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight Marey view
 -- Needs: GPU activity, or the name of an operator
+-- Report: of several ranks
 CREATE OR REPLACE MACRO operator_across_ranks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

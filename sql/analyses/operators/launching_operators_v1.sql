@@ -9,6 +9,7 @@
 -- Reference: TraceLens ops_summary (leaf kernel launchers)
 -- Needs: GPU activity; operators and runtime calls for names and phases
 -- Ranks: apart
+-- Report: table; at most 64 ranks
 CREATE OR REPLACE MACRO launching_operators_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

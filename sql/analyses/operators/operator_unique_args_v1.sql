@@ -10,6 +10,7 @@
 -- Reference: TraceLens ops_unique_args
 -- Needs: host operators; record_shapes for arguments
 -- Ranks: apart
+-- Report: table; at most 64 ranks
 CREATE OR REPLACE MACRO operator_unique_args_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -12,6 +12,7 @@
 -- Since: 0.1
 -- Reference: MindSpore Insight cluster overview, slow host and slow card
 -- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
+-- Report: of several ranks
 CREATE OR REPLACE MACRO cluster_overview_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
