@@ -69,7 +69,7 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate.lists README.md
 	$(BIN)/python -m docs.generate.schema docs/schema.md
 	$(BIN)/python -m docs.generate.analyses docs/analyses.md
-	$(BIN)/python -m docs.generate.notebooks docs/notebooks/operator_story.ipynb
+	$(BIN)/python -m docs.generate.notebooks docs/notebooks
 	$(BIN)/python -m docs.generate.superset docs/superset/hta_sql_dashboard.zip
 	$(BIN)/python -m docs.generate.screenshots docs/pictures
 

@@ -18,9 +18,9 @@ def test_every_page_has_its_place() -> None:
     """A page that the list forgets nobody finds."""
     parts = [[part] if isinstance(part, str) else list(part.values()) for part in NAV.values()]
     listed = {page for part in parts for page in part}
-    assert listed == {path.relative_to(DOCS).as_posix() for path in pages_of_docs()} | {
-        *BESIDE.values()
-    }
+    pages = {path.relative_to(DOCS).as_posix() for path in pages_of_docs()}
+    notebooks = {f"notebooks/{path.stem}.md" for path in (DOCS / "notebooks").glob("*.ipynb")}
+    assert listed == pages | notebooks | {*BESIDE.values()}
 
 
 def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
@@ -29,6 +29,20 @@ def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
     start = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "(schema.md)" in start
     assert not re.findall(r"\]\((?:docs|\.\.|tests|sql)/", start)
+
+
+def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
+    """Words, code, tables, charts as files beside it; links as on other pages."""
+    write_pages(tmp_path)
+    page = (tmp_path / "notebooks" / "stragglers.md").read_text(encoding="utf-8")
+    assert page.startswith("# Who is late, and why\n")
+    assert "Rank 5 is late" in page
+    assert "<div><table>" in page
+    pictures = re.findall(r"!\[([^\]]+)\]\((\S+\.svg)\)", page)
+    assert "Who holds up the others" in {words for words, _ in pictures}
+    assert all((tmp_path / "notebooks" / name).exists() for _, name in pictures)
+    story = (tmp_path / "notebooks" / "operator_story.md").read_text(encoding="utf-8")
+    assert "](../../tests" not in story
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""Runs the cells of notebooks in order and saves what they print: ``python -m docs.generate.notebooks FILE ...``.
+"""Runs the cells of notebooks in order and saves what they show: ``python -m docs.generate.notebooks FOLDER``.
 
-A cell's output is what it prints, and the repr of its last expression where that is an expression; a chart is an SVG.
-Cells run in the folder of the notebook, as in Jupyter; one namespace for each notebook.
+A cell shows what it prints, and its last expression where that is an expression: a chart as an SVG, a table as one. The
+notebooks run in a folder of their own, which has the repository's tests where the repository has them, one after the
+other: what one has read the next need not read again. The notebook of the cookbook is made from docs/cookbook.md.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ast
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,12 +19,59 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-
-from hta_sql import charts
-
+ROOT = Path(__file__).parents[2]
+COOKBOOK = "sql_cookbook"
 COLUMNS = "110"
 """Characters a line of printed tables."""
+
+_RECIPE = re.compile(r"^### (\d+\. .+?)\n\n(.*?)```sql\n(.+?)```", re.MULTILINE | re.DOTALL)
+_ID = re.compile(r"\b(clip|gradient_)(\d+)")
+_JOBS = """\
+from pathlib import Path
+
+import hta_sql
+from hta_sql.synthetic import JobSpec, write_job
+
+seen = {"python_stacks": True, "memory_events": True, "sync_events": True}
+for run, layers in (("before", 4), ("after", 5)):
+    traces = Path("hta_sql_demo/cookbook", run)
+    if not traces.exists():
+        write_job(traces, JobSpec(ranks=2, steps=3, layers=layers, **seen))
+    hta_sql.ingest(traces, "hta_sql_demo/cookbook.store", run=run).close()
+store = hta_sql.open("hta_sql_demo/cookbook.store")
+"""
+
+
+def cookbook(page: str) -> dict[str, Any]:
+    """Make a notebook of the recipes of docs/cookbook.md."""
+    cells = [
+        _markdown(
+            "# SQL cookbook\n\nRecipes of [cookbook.md](../cookbook.md) that a small simulated job can answer."
+        ),
+        _code(_JOBS),
+    ]
+    for title, words, query in _RECIPE.findall(page):
+        cells.append(_markdown(f"### {title}\n\n{words}".strip()))
+        cells.append(_code(f'store.sql("""\n{query}""")'))
+    cells.append(_code("store.close()"))
+    named = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells)]
+    about = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    return {"cells": named, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)}
+
+
+def _code(text: str) -> dict[str, Any]:
+    source = text.rstrip().splitlines(keepends=True)
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }
 
 
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -36,6 +85,14 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
         else:
             cells.append(cell)
     return notebook | {"cells": cells}
+
+
+def _answered(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the recipes without an answer."""
+    cells = notebook["cells"]
+    empty = {at for at, cell in enumerate(cells) if ": 0 rows" in json.dumps(cell.get("outputs"))}
+    kept = [cell for at, cell in enumerate(cells) if not {at, at + 1} & empty]
+    return notebook | {"cells": kept}
 
 
 def _outputs(source: str, namespace: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -54,13 +111,19 @@ def _outputs(source: str, namespace: dict[str, Any]) -> Iterator[dict[str, Any]]
 
 
 def _shown(value: Any) -> dict[str, Any]:
-    """A chart as a picture, all else as text."""
-    if not isinstance(value, alt.TopLevelMixin):
+    """What a notebook keeps of a value: a picture of a chart, a table of rows, else text."""
+    if hasattr(value, "_repr_mimebundle_"):
+        # Ids count up through a process.
+        names: dict[str, str] = {}
+        picture = _ID.sub(
+            lambda found: names.setdefault(found.group(), f"{found.group(1)}{len(names)}"),
+            value._repr_mimebundle_()["image/svg+xml"],
+        )
+        return {"image/svg+xml": _lines(picture), "text/plain": _lines(repr(value))}
+    markup = getattr(value, "_repr_html_", None)
+    if markup is None:
         return {"text/plain": _lines(repr(value))}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "chart.svg")
-        charts.save(value, path)
-        return {"image/svg+xml": _lines(path.read_text(encoding="utf-8"))}
+    return {"text/html": _lines(markup()), "text/plain": _lines(repr(value))}
 
 
 def _lines(text: str) -> list[str]:
@@ -70,9 +133,12 @@ def _lines(text: str) -> list[str]:
 
 @contextmanager
 def standing_in(folder: Path) -> Iterator[None]:
-    """Run in a folder, with lines of :data:`COLUMNS`."""
+    """Run in a new folder below one, with lines of :data:`COLUMNS`; the tests are where they are from docs/notebooks."""
+    place = folder / "docs" / "notebooks"
+    place.mkdir(parents=True)
+    (folder / "tests").symlink_to(ROOT / "tests")
     before, columns = Path.cwd(), os.environ.get("COLUMNS")
-    os.chdir(folder)
+    os.chdir(place)
     os.environ["COLUMNS"] = COLUMNS
     try:
         yield
@@ -83,15 +149,21 @@ def standing_in(folder: Path) -> Iterator[None]:
             os.environ["COLUMNS"] = columns
 
 
-def main(paths: list[str]) -> None:
-    """Bring the outputs of notebooks up to date."""
-    for path in map(Path, paths):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        with standing_in(path.parent):
-            done = executed(notebook)
-        text = json.dumps(done, indent=1, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+def main(folder: Path) -> None:
+    """Bring the outputs of all notebooks of a folder up to date."""
+    folder = folder.resolve()
+    notebooks = {
+        path: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.ipynb"))
+    }
+    page = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
+    notebooks[folder / f"{COOKBOOK}.ipynb"] = cookbook(page)
+    with tempfile.TemporaryDirectory() as temporary, standing_in(Path(temporary)):
+        for path, notebook in notebooks.items():
+            done = _answered(executed(notebook))
+            text = json.dumps(done, indent=1, ensure_ascii=False)
+            path.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Path(sys.argv[1]))

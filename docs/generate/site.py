@@ -1,6 +1,6 @@
 """Writes the documentation as a site that needs no server: ``python -m docs.generate.site FOLDER``.
 
-The pages are the Markdown files of docs/ as they stand, README.md in front; each analysis gets its
+The pages are the Markdown files and the notebooks of docs/ as they stand, README.md in front; each analysis gets its
 picture, drawn from the synthetic job of ``hta-sql demo``. mkdocs fails where a link leads nowhere.
 """
 
@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 import hta_sql
+from docs.generate.notebook_pages import page_of_notebook
 from hta_sql.charts import FIGURES, save
 from hta_sql.errors import HtaSqlError
 from hta_sql.synthetic import JobSpec, write_job
@@ -35,6 +36,14 @@ NAV: dict[str, dict[str, str] | str] = {
         "What changed": "comparing.md",
         "Gates in CI": "gate.md",
         "Cookbook of SQL": "cookbook.md",
+    },
+    "Notebooks": {
+        "Where the time goes": "notebooks/trace_analysis_demo.md",
+        "Kernels": "notebooks/kernels.md",
+        "Who is late": "notebooks/stragglers.md",
+        "What changed": "notebooks/trace_diff_demo.md",
+        "The operator that eats time and memory": "notebooks/operator_story.md",
+        "SQL cookbook": "notebooks/sql_cookbook.md",
     },
     "Reference": {
         "Analyses": "analyses.md",
@@ -83,10 +92,17 @@ def write_pages(folder: Path) -> None:
     pages = {path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in pages_of_docs()}
     shutil.copytree(DOCS / "pictures", folder / "pictures")
     targets = {name: page.as_posix() for name, page in pages.items()} | BESIDE
+    for notebook in (DOCS / "notebooks").glob("*.ipynb"):
+        targets[f"docs/notebooks/{notebook.name}"] = f"notebooks/{notebook.stem}.md"
     for source, page in targets.items():
-        text = (ROOT / source).read_text(encoding="utf-8")
-        target = folder / page
+        path, target = ROOT / source, folder / page
         target.parent.mkdir(parents=True, exist_ok=True)
+        is_notebook = path.suffix == ".ipynb"
+        text = (
+            page_of_notebook(path, target.parent)
+            if is_notebook
+            else path.read_text(encoding="utf-8")
+        )
         target.write_text(_with_links(text, source, page, targets), encoding="utf-8")
 
 

@@ -15,8 +15,9 @@ ROWS = 20
 """So many rows are shown; ``.df()`` has all."""
 
 _CELL = 120
-_ALIGNED = ' style="white-space: nowrap; text-align: {}"'
-"""A notebook's own rule is right; a long text would be wrapped into a narrow, endless column."""
+_SENTENCE = 60
+_ALIGNED = ' style="text-align: {}; {}"'
+"""A notebook's own rules make a narrow, endless column of a long text, to the right."""
 
 
 def result_markup(result: Rows, rows: int = ROWS) -> str:
@@ -28,16 +29,15 @@ def result_markup(result: Rows, rows: int = ROWS) -> str:
     """
     about = result.analysis
     docs = {column.name: column.doc for column in about.columns} if about else {}
-    columns = [
-        (column, _ALIGNED.format("right" if column.is_number else "left"))
-        for column in text_columns(result, rows)
-    ]
+    columns = text_columns(result, rows)
     head = "".join(
-        f'<th title="{html.escape(docs.get(column.name, ""))}"{aligned}>{html.escape(column.name)}</th>'
-        for column, aligned in columns
+        f'<th title="{html.escape(docs.get(column.name, ""))}"{_style(column.name, column.is_number)}>'
+        f"{html.escape(column.name)}</th>"
+        for column in columns
     )
     cells = [
-        [f"<td{aligned}>{_text(text)}</td>" for text in column.cells] for column, aligned in columns
+        [f"<td{_style(text, column.is_number)}>{_text(text)}</td>" for text in column.cells]
+        for column in columns
     ]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     total = len(result)
@@ -45,6 +45,11 @@ def result_markup(result: Rows, rows: int = ROWS) -> str:
     what = f"{about.name}: {about.summary} " if about else ""
     caption = f"{html.escape(what)}({told}; exact values: .df(), .arrow(), .rows())"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{caption}</p>"
+
+
+def _style(text: str, is_number: bool) -> str:
+    width = "min-width: 30em" if len(text) > _SENTENCE else "white-space: nowrap"
+    return _ALIGNED.format("right" if is_number else "left", width)
 
 
 def _text(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import ExtraNotInstalledError
 from hta_sql.library.objects import SqlObject
+from hta_sql.words import counted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -139,7 +140,8 @@ class Result:
 
     def __repr__(self) -> str:
         what = self.analysis.name if self.analysis else "query"
-        return f"<Result of {what}: {len(self)} rows x {len(self.columns)} columns>"
+        size = f"{counted(len(self), 'row')} x {counted(len(self.columns), 'column')}"
+        return f"<Result of {what}: {size}>"
 
 
 def _narrow(table: pa.Table) -> pa.Table:

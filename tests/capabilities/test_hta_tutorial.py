@@ -290,25 +290,6 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", ["trace_analysis_demo", "trace_diff_demo"])
-def test_s2_14_notebooks_run(
-    notebook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """S0-19 too: every cell of the notebooks in docs, in order."""
-    monkeypatch.chdir(tmp_path)
-    path = Path(__file__).parents[2] / "docs" / "notebooks" / f"{notebook}.ipynb"
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    names: dict[str, Any] = {}
-    for source in code:
-        exec(compile(source, notebook, "exec"), names)  # noqa: S102 - our own page
-    for value in names.values():
-        if isinstance(value, (LabeledTrace, TraceAnalysis)):
-            value.close()
-    assert len(code) >= 3
-
-
-@pytest.mark.slow
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
     """A trace of another world size is not merged silently."""
     folder = write_job(tmp_path / "traces", Plan())
