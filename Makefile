@@ -21,7 +21,7 @@ help:
 	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
 	@echo 'make soak      four writers, eight readers, kills and repairs on one store for SOAK_SECONDS (1800)'
-	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=...)'
+	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=... SAMPLE=0.02 SEED=1)'
 	@echo 'make deep      the properties, each with fifty times as many examples'
 	@echo 'make clean     remove the environment and what was generated'
 
@@ -108,10 +108,13 @@ soak: $(READY)
 	$(BIN)/python -m tests.safety.soak .hta_sql/soak $(SOAK_SECONDS) $(SOAK_SEED)
 
 FILES ?=
+# A share of the mutants, drawn by SEED: SAMPLE=0.02 SEED=1
+SAMPLE ?= 1
+SEED ?= 1
 
 mutants: $(READY)
 	@echo '== mutants of sql/'
-	$(BIN)/python -m tests.mutants.run $(FILES)
+	$(BIN)/python -m tests.mutants.run --sample $(SAMPLE) --seed $(SEED) $(FILES)
 
 deep: $(READY)
 	@echo '== properties, with many new examples'

@@ -103,7 +103,9 @@ class GoldenEngine:
         ]
 
     def _reads_derived(self, case: Case) -> bool:
-        return self._library.reads_derived(self._library.find(case.path.stem))
+        macros = {macro.name: macro for macro in self._library.macros}
+        about = macros.get(case.path.stem) or self._library.find(case.path.stem)
+        return self._library.reads_derived(about)
 
 
 def keep_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:

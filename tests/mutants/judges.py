@@ -1,12 +1,15 @@
-"""Who finds a mutant: the golden cases and the properties of what the changed file is part of."""
+"""Who finds a mutant: the golden cases and the properties of what the changed file is part of.
+
+Its own ones first, all of them; then those of its users, the nearest and smallest first and one of
+each by turns, as many as ``OTHERS``.
+"""
 
 from __future__ import annotations
 
 import re
-import tempfile
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import product
+from itertools import chain, islice, product, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,29 +19,51 @@ from hta_sql.authoring.golden import Case, difference
 from hta_sql.library.objects import load_library
 from tests import test_intervals, test_lib_operations, test_lib_values, test_operator_work
 from tests.golden_cases import TESTS, all_cases
-from tests.mutants.places import MutatedStore, Place, kept_store, open_place, texts_of
+from tests.mutants.places import AllPlaces, MutatedStore, Place
+from tests.mutants.rows import JOB, place_digest
+from tests.mutants.uses import digest_of, digest_of_parts, parts_in, parts_of, texts_of, users_of
+from tests.mutants.verdicts import Verdict
 from tests.properties import test_orders, test_recomputed, test_scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
 
     from tests.mutants.mutations import Mutant
 
+OTHERS = 30
+"""Golden cases of users that are asked at most, and again as many properties; a mutant that these
+do not find lives, though one of two hundred others might find it: its file lacks a test of its own."""
+
 
 @dataclass(frozen=True)
 class Judge:
-    """A test: where it runs, and what fails where something is wrong."""
+    """A test: what it asks, of which place, and what fails where something is wrong."""
 
     name: str
-    place: Callable[[], Place]
+    traces: str
+    """Place, empty for that of a module of tests."""
+    sql: str
     check: Callable[[Place], None]
+    about: str
+    """What the test expects, as a text or the hash of one."""
+    place: Callable[[], Place] | None = None
 
-    def verdict(self, name: str, text: str) -> str:
+    def key(self, changed: str) -> str:
+        """Hash all that its verdict depends on, but the text of the object that is changed."""
+        parts = digest_of_parts(parts_in(self.sql) - {changed})
+        rows = place_digest(self.traces) if self.traces else ""
+        return digest_of(self.name, self.sql, self.about, parts, rows)[:12]
+
+    def verdict(self, name: str, text: str, places: Callable[[], AllPlaces]) -> str:
         """Say why a mutant of an object is wrong; empty where the test passes."""
-        place = self.place()
+        place = self.place() if self.place else places()
         try:
-            place.install(name, text)
+            with place.limited():
+                if self.place:
+                    place.install(name, text)
+                elif not places().show(self.traces, name, text, self.sql):
+                    return ""
         except duckdb.Error as error:
             return f"refused: {_line(error)}"
         try:
@@ -61,55 +86,106 @@ class Court:
     """All judges of this process, and the places where they have sat already."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
         self._order: dict[str, list[Judge]] = {}
-        self._places: dict[str, Place] = {}
+        self._keys: dict[tuple[str, str], str] = {}
+        self._sound: set[str] = set()
+        self._places: AllPlaces | None = None
 
     def close(self) -> None:
         """Close all places."""
-        for place in self._places.values():
-            place.con.close()
-        self._folder.cleanup()
+        if self._places:
+            self._places.close()
 
-    def place(self, traces: str) -> Place:
-        """Return the place with the store of a ``traces`` line, opened now or before."""
-        if traces not in self._places:
-            self._places[traces] = open_place(kept_store(traces), Path(self._folder.name))
-        return self._places[traces]
+    def places(self) -> AllPlaces:
+        """Return the engine with the rows of all places, opened now or before."""
+        self._places = self._places or AllPlaces()
+        return self._places
 
-    def judge(self, mutant: Mutant) -> str:
-        """Return who found a mutant; empty where nobody did."""
+    def judge(self, mutant: Mutant, known: Verdict | None = None) -> Verdict:
+        """Return who found a mutant; nobody, where it passes all.
+
+        Args:
+            mutant: The change.
+            known: What was found of it before; whoever is the same today is not asked again.
+
+        Raises:
+            RuntimeError: A test fails where nothing is changed.
+        """
         name = Path(mutant.file).stem
         if name not in self._order:
             self._order[name] = list(self.judges(name))
         if found := undocumented(name, mutant.text):
-            return found
+            return Verdict(found, ())
         judges = self._order[name]
+        keys = {judge.name: self._key(judge, name) for judge in judges}
+        passed = set(known.keys) if known and not known.who else set()
+        if known and known.who and set(known.keys) <= set(keys.values()):
+            return known
         for number, judge in enumerate(judges):
-            if found := judge.verdict(name, mutant.text):
+            if keys[judge.name] in passed:
+                continue
+            if found := judge.verdict(name, mutant.text, self.places):
+                self._vet(judge, name)
                 # Who found one is likely to find the next one.
                 judges.insert(0, judges.pop(number))
-                return found
-        return ""
+                return Verdict(found, (keys[judge.name],))
+        return Verdict("", tuple(sorted(keys.values())))
+
+    def _vet(self, judge: Judge, name: str) -> None:
+        """See once that a test passes without a change: otherwise it finds whatever it is shown."""
+        if judge.name not in self._sound:
+            if found := judge.verdict(name, texts_of(load_library())[name], self.places):
+                raise RuntimeError(f"{found}, without any change")
+            self._sound.add(judge.name)
+
+    def _key(self, judge: Judge, name: str) -> str:
+        if (judge.name, name) not in self._keys:
+            self._keys[judge.name, name] = judge.key(name)
+        return self._keys[judge.name, name]
 
     def judges(self, name: str) -> Iterator[Judge]:
-        """List the judges of an object: its own properties, then of all that is made of it."""
+        """List the judges of an object: its own ones, then of all that is made of it."""
         for module in MODULES:
             if name in module.MACROS:
                 place = partial(_place_of_module, module)
-                yield from (Judge(what, place, call) for what, call in _calls(module))
-        users = users_of(name)
-        for case in all_cases():
-            if case.path.stem in users:
-                place = partial(self.place, case.traces)
-                yield Judge(case.id, place, partial(_golden, case))
-        for seed in test_recomputed.SEEDS:
-            place = partial(self.place, f"job {seed}")
-            for what, check in _properties(seed, users):
-                yield Judge(f"{what} of job {seed}", place, check)
-        place = partial(self.place, f"job {test_scopes.SEED}")
-        for what, check in _rules(test_scopes.SEED, users):
-            yield Judge(what, place, check)
+                for what, call in _calls(module):
+                    sql = " ".join(f"lib.{macro}" for macro in module.MACROS)
+                    yield Judge(what, "", sql, call, _source(module), place)
+        users = sorted(users_of(name), key=lambda user: (users_of(name)[user], _size(user), user))
+        yield from map(_golden_judge, _cases().get(name, ()))
+        yield from _properties(name)
+        yield from islice(_by_turns([_golden_judges(user, name) for user in users[1:]]), OTHERS)
+        yield from islice(_by_turns([list(_properties(user)) for user in users[1:]]), OTHERS)
+
+
+def _by_turns(judges: Iterable[list[Judge]]) -> Iterator[Judge]:
+    """The first of each list, then the second of each."""
+    turns = chain.from_iterable(zip_longest(*judges))
+    return (judge for judge in turns if judge is not None)
+
+
+@cache
+def _size(name: str) -> int:
+    """How much the engine has to bind."""
+    return sum(len(texts_of(load_library())[part]) for part in parts_of(name))
+
+
+@cache
+def _cases() -> dict[str, list[Case]]:
+    """The golden cases of each object."""
+    found: dict[str, list[Case]] = {}
+    for case in all_cases():
+        found.setdefault(case.path.stem, []).append(case)
+    return found
+
+
+def _golden_judges(user: str, name: str) -> list[Judge]:
+    return [_golden_judge(case) for case in _cases().get(user, ()) if name in parts_in(case.call)]
+
+
+def _golden_judge(case: Case) -> Judge:
+    check = partial(_golden, case)
+    return Judge(case.id, case.traces, case.call, check, "\n".join(case.expected))
 
 
 def undocumented(name: str, text: str) -> str:
@@ -137,34 +213,47 @@ def _golden(case: Case, place: Place) -> None:
         raise AssertionError(found)
 
 
-def _properties(seed: int, users: set[str]) -> Iterator[tuple[str, Callable[[Place], None]]]:
+def _properties(name: str) -> Iterator[Judge]:
+    """What is recomputed of an analysis, and the rules that hold for all analyses alike."""
     recomputed = test_recomputed.test_analysis_is_what_a_recomputation_says
-    for case, (analysis, *_) in test_recomputed.CASES.items():
-        if f"{analysis}_v1" in users:
-            yield case, partial(_with_job, seed, partial(recomputed, case=case))
-    if "trace_diff_v1" in users:
-        test = test_recomputed.test_trace_diff_is_the_difference_of_its_sides
-        yield "trace_diff", partial(_with_job, seed, test)
-    if "critical_path_edges_v1" in users:
-        forward = test_recomputed.test_critical_path_edges_go_forward_between_two_nodes_an_event
-        yield "critical_path_edges", partial(_with_job, seed, forward)
-
-
-def _rules(seed: int, users: set[str]) -> Iterator[tuple[str, Callable[[Place], None]]]:
-    """What holds for all analyses alike."""
-    rules: dict[str, Callable[..., object]] = {
-        "is in order": test_orders.check_order,
-        "keeps to itself": test_scopes.check_isolation,
+    base = name.removesuffix("_v1")
+    tests: dict[str, Callable[..., None]] = {
+        case: partial(recomputed, case=case)
+        for case, (analysis, *_) in test_recomputed.CASES.items()
+        if analysis == base
     }
-    for what, rule in rules.items():
-        for user in sorted(users):
-            if user.removesuffix("_v1") in test_scopes.ANALYSES:
-                check = partial(_of_analysis, rule, user.removesuffix("_v1"))
-                yield f"{user} {what}", partial(_with_job, seed, check)
+    if base == "trace_diff":
+        tests[base] = test_recomputed.test_trace_diff_is_the_difference_of_its_sides
+    if base == "critical_path_edges":
+        tests[base] = test_recomputed.test_critical_path_edges_go_forward_between_two_nodes_an_event
+    for what, test in tests.items():
+        for seed in test_recomputed.SEEDS:
+            yield _of_job(f"{what} of job {seed}", seed, name, test)
+    if name != base and base in test_scopes.ANALYSES:
+        seed = test_scopes.SEED
+        rules = {"is in order": test_orders.check_order, "keeps to itself": _keeps_to_itself}
+        for what, rule in rules.items():
+            yield _of_job(f"{name} {what}", seed, name, partial(_of_analysis, rule, base))
 
 
-def _of_analysis(rule: Callable[..., object], name: str, job: tuple[int, Any]) -> None:
+def _of_job(what: str, seed: int, name: str, test: Callable[..., None]) -> Judge:
+    return Judge(what, f"{JOB}{seed}", name, partial(_with_job, seed, test), _source(TESTS))
+
+
+def _keeps_to_itself(store: Any, name: str) -> None:
+    test_scopes.check_isolation(store, name)
+
+
+def _of_analysis(rule: Callable[..., None], name: str, job: tuple[int, Any]) -> None:
     rule(job[1], name)
+
+
+@cache
+def _source(module: ModuleType | Path) -> str:
+    """Hash a module of tests, or all those of the properties."""
+    folder = TESTS / "properties"
+    paths = [Path(str(module.__file__))] if not isinstance(module, Path) else folder.glob("*.py")
+    return digest_of(*(path.read_text(encoding="utf-8") for path in sorted(paths)))
 
 
 def _with_job(seed: int, test: Callable[..., None], place: Place) -> None:
@@ -197,23 +286,3 @@ def _values(mark: Any) -> list[dict[str, Any]]:
     return [
         dict(zip(names, value if len(names) > 1 else (value,), strict=True)) for value in values
     ]
-
-
-@cache
-def users_of(name: str) -> set[str]:
-    """Names of what an object is part of, itself included, through any number of others."""
-    users, found = {name}, {name}
-    while found:
-        found = {user for user, words in _words().items() if words & found} - users
-        users |= found
-    return users
-
-
-@cache
-def _words() -> dict[str, set[str]]:
-    """What stands in the statement of each object, but its own name."""
-    texts = texts_of(load_library())
-    # Analyses read a derived table by its name without the version.
-    texts |= {about.base_name: about.text for about in load_library().derived}
-    bodies = {name: re.sub(r"--[^\n]*", "", text) for name, text in texts.items()}
-    return {name: set(re.findall(r"\w+", body)) - {name} for name, body in bodies.items()}

@@ -1,42 +1,41 @@
-"""Where mutants are tried: engines over tiny stores, each with the whole library and one change.
+"""Where mutants are tried: an engine over the rows of all tiny traces, with the library and one change.
 
-A place is asked for one file of the library at a time; the file before gets its own text back.
+It is asked for one file of the library at a time; the file before gets its own text back. Derived
+tables that a change cannot reach are computed once for each place.
 """
 
 from __future__ import annotations
 
-import hashlib
+import shutil
 import tempfile
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-import hta_sql
 from hta_sql.library import sqltext
-from hta_sql.library.definitions import definitions
-from hta_sql.library.files import stored_columns
-from hta_sql.library.objects import Library, load_library
+from hta_sql.library.objects import load_library
 from hta_sql.library.parameters import check_parameters
-from tests.golden_cases import TESTS, ingest_case, traces_of
-from tests.properties.traces import random_job, write_job
+from hta_sql.store.template import connected, template
+from tests.mutants.rows import PLACE, number_of, rows_file, stored_tables
+from tests.mutants.uses import parts_in, parts_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-KEPT = TESTS.parent / ".hta_sql" / "mutants"
-"""Stores of the tiny traces; they are made again where a trace or what reads it has changed."""
-
 LIMIT_S = 20
 """A query of these few events that takes longer never ends: what made it so is found out."""
+
+MUTATED = -1
+"""The place of derived rows that a mutant computed."""
 
 
 class Place:
     """One engine, and which text of which file it has at the moment."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, texts: dict[str, str]) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, texts: Mapping[str, str]) -> None:
         self.con = con
         self._own = texts
         self._changed: str | None = None
@@ -74,6 +73,111 @@ class Place:
             timer.cancel()
 
 
+class AllPlaces(Place):
+    """The rows of all places below one catalog, of which a variable shows one."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(dir=_in_memory())
+        catalog = Path(self._folder.name) / "catalog.duckdb"
+        library = load_library()
+        shutil.copyfile(template(library), catalog)
+        con = connected(catalog)
+        super().__init__(con, texts_of(library))
+        con.execute("SET memory_limit = '2GB'; SET checkpoint_threshold = '1GB'")
+        con.execute("SET enable_progress_bar = false; SET python_enable_replacements = false")
+        con.execute(sqltext.attach(str(rows_file()), "places"))
+        for name in map(sqltext.identifier, stored_tables()):
+            con.execute(_shown_view(f"stored.{name}", f"places.{name}", PLACE))
+        self._derived = {about.base_name: about.name for about in library.derived}
+        self._computed: set[tuple[str, int]] = set()
+        for name, columns in library.derived_columns().items():
+            empty = sqltext.values({PLACE: "INTEGER", **columns}, [])
+            con.execute(sqltext.create_table(f"computed_{name}", empty))
+            con.execute(_shown_view(f"derived.{name}", f"computed_{name}", f"{PLACE}_{name}"))
+        self._mutated: tuple[str, str, int] | None = None
+        self._is_changed: dict[str, bool] = {}
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self.con.close()
+        self._folder.cleanup()
+
+    def show(self, traces: str, name: str, text: str, sql: str) -> bool:
+        """Put a mutant and the rows of a place before the engine; False where no answer can differ.
+
+        Args:
+            traces: Name of the place.
+            name: Object of the library that is changed.
+            text: Its text.
+            sql: What will be asked.
+
+        Raises:
+            duckdb.Error: The engine refuses the text.
+        """
+        number = number_of(traces)
+        parts = parts_in(sql)
+        derived = [base for base, macro in self._derived.items() if macro in parts]
+        lacking = [base for base in derived if (base, number) not in self._computed]
+        self._set(PLACE, number)
+        for base in lacking:
+            if name in parts_of(self._derived[base]):
+                self.install(name, self._own[name])
+            for other in derived:
+                self._set(f"{PLACE}_{other}", number)
+            self._compute(base, number)
+            self._computed.add((base, number))
+        self.install(name, text)
+        for base in derived:
+            self._set(f"{PLACE}_{base}", number)
+        is_changed = self._recompute(number, name, text, derived)
+        return is_changed or name in parts_in(sql, derived=False)
+
+    def _recompute(self, number: int, name: str, text: str, derived: list[str]) -> bool:
+        """Show derived rows as the mutant computes them; False where they are what they were."""
+        if self._mutated != (name, text, number):
+            self._mutated, self._is_changed = (name, text, number), {}
+        for base in derived:
+            if name not in parts_of(self._derived[base]):
+                continue
+            if base not in self._is_changed:
+                self.con.execute(_rows_at("DELETE ", base, MUTATED))
+                self._compute(base, MUTATED)
+                self._is_changed[base] = self._differs(base, number)
+            if self._is_changed[base]:
+                self._set(f"{PLACE}_{base}", MUTATED)
+        return any(self._is_changed.get(base, False) for base in derived)
+
+    def _compute(self, base: str, number: int) -> None:
+        select = f"SELECT {number:d}, d.* FROM derived.{self._derived[base]}(NULL) AS d"  # noqa: S608 - names of the library
+        self.con.execute(sqltext.insert(f"computed_{base}", select))
+
+    def _differs(self, base: str, number: int) -> bool:
+        select = f"SELECT c.* EXCLUDE ({PLACE}) "
+        sides = [_rows_at(select, base, one) for one in (number, MUTATED)]
+        return any(
+            self.con.execute(f"({one}) EXCEPT ALL ({other}) LIMIT 1").fetchall()
+            for one, other in (sides, sides[::-1])
+        )
+
+    def _set(self, variable: str, number: int) -> None:
+        self.con.execute(f"SET VARIABLE {variable} = {number:d}")
+
+
+def _rows_at(what: str, base: str, number: int) -> str:
+    return f"{what}FROM computed_{base} AS c WHERE c.{PLACE} = {number:d}"
+
+
+def _shown_view(name: str, table: str, variable: str) -> str:
+    rows = f"SELECT t.* EXCLUDE ({PLACE}) FROM {table} AS t"  # noqa: S608 - names of the library
+    return f"CREATE OR REPLACE VIEW {name} AS {rows} WHERE t.{PLACE} = getvariable('{variable}')"
+
+
+def _in_memory() -> Path | None:
+    """Find a folder that no disk has to follow."""
+    folder = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
+    return folder if folder.is_dir() else None
+
+
 class Answer:
     """Rows of an answer, as the tests of the properties read them: ``.arrow().to_pylist()``."""
 
@@ -102,54 +206,3 @@ class MutatedStore:
         values = check_parameters(analysis, parameters)
         call = sqltext.call(analysis.name, {key: f"${key}" for key in values})
         return Answer(*self._place.ask(call, values))
-
-
-def kept_store(traces: str) -> Path:
-    """Return the store of a ``traces`` line, or of ``job N``, made now or before."""
-    folder = KEPT / _digest_of(traces)
-    if not folder.exists():
-        KEPT.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(dir=KEPT))
-        if traces.startswith("job "):
-            for run, files in write_job(random_job(int(traces[4:])), part).items():
-                hta_sql.ingest(files, part / "job.store", run=run).close()
-        else:
-            ingest_case(traces, part / "job.store").close()
-        with suppress(OSError):  # another process was faster
-            part.rename(folder)
-    return folder / "job.store"
-
-
-def _digest_of(traces: str) -> str:
-    digest = hashlib.sha256(f"{definitions()} {stored_columns()} {traces}".encode())
-    if not traces.startswith("job "):
-        for ranks in traces_of(traces).values():
-            for trace in ranks.values():
-                digest.update(Path(trace).read_bytes())
-    package = Path(hta_sql.__file__).parent
-    readers = [*package.glob("ingestion/**/*.py"), *package.glob("traces/**/*.py")]
-    for path in (*sorted(readers), TESTS / "properties" / "traces.py"):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:24]
-
-
-def open_place(store: Path, folder: Path) -> Place:
-    """Copy the catalog of a store and put its rows into memory, so that it may be changed."""
-    library = load_library()
-    with hta_sql.open(store) as opened:
-        catalog = Path(opened.catalog_path).read_bytes()
-    path = folder / f"{store.parent.name}.duckdb"
-    path.write_bytes(catalog)
-    con = duckdb.connect(str(path), config={"threads": 1, "memory_limit": "2GB"})
-    con.execute("SET enable_progress_bar = false")
-    con.execute("CREATE SCHEMA in_memory")
-    for name in map(sqltext.identifier, stored_columns()):
-        con.execute(sqltext.create_table(f"in_memory.{name}", f"FROM stored.{name}"))
-        con.execute(f"CREATE OR REPLACE VIEW stored.{name} AS FROM in_memory.{name}")
-    return Place(con, texts_of(library))
-
-
-def texts_of(library: Library) -> dict[str, str]:
-    """The statement of each object by its name."""
-    objects = (*library.tables, *library.macros, *library.analyses)
-    return {about.name: about.text for about in objects}

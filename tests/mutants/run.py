@@ -1,26 +1,31 @@
 """Change the library in every small way and see that a test finds it: ``make mutants``.
 
-``python -m tests.mutants.run [FILE ...]``: files below sql/, or parts of their names; without any, all
-analyses, macros and tables. Prints who is not found and is not listed in accepted.csv, and lines
-of accepted.csv that are not needed any more.
+``python -m tests.mutants.run [--sample SHARE] [--seed N] [-v] [FILE ...]``: files below sql/, or parts of
+their names; without any, all analyses, macros, derived tables and tables. A sample is drawn from all
+their mutants. Prints who is not found and is not listed in accepted.csv, and lines of accepted.csv
+that are not needed any more.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import logging
+import math
 import re
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 from hta_sql.library.files import sql_root
 from hta_sql.machine import cpu_count
 from tests.golden_cases import all_cases
+from tests.mutants.memory import Memory
 from tests.mutants.mutations import Mutant, mutants_of
-from tests.mutants.places import kept_store
+from tests.mutants.rows import JOB, keep_rows
 from tests.mutants.workers import judge_all
 
 if TYPE_CHECKING:
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 
 ACCEPTED = Path(__file__).with_name("accepted.csv")
 ANYTHING = "…"
-FOLDERS = ("analyses/*", "lib", "tables")
+FOLDERS = ("analyses/*", "derived", "lib", "tables")
 
 log = logging.getLogger("mutants")
 
@@ -68,27 +73,37 @@ def accepted() -> list[Accepted]:
         return [Accepted(**line) for line in csv.DictReader(file)]
 
 
-def main(wanted: list[str]) -> int:
-    """Judge the mutants of some files; returns the exit code."""
+def share_within(part: int, whole: int) -> tuple[float, float]:
+    """Return the bounds of a share that was counted in a sample, by Wilson, at 95%."""
+    z = 1.96
+    middle = (part + z * z / 2) / (whole + z * z)
+    width = z * math.sqrt(part * (whole - part) / whole + z * z / 4) / (whole + z * z)
+    return max(middle - width, 0.0), min(middle + width, 1.0)
+
+
+def drawn(mutants: list[Mutant], share: float, seed: int) -> list[Mutant]:
+    """Draw a sample, in the order of the whole; the same one for the same seed."""
+    count = round(len(mutants) * share)
+    return [mutants[at] for at in sorted(Random(seed).sample(range(len(mutants)), count))]
+
+
+def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
+    """Judge the mutants of some files, or a sample of them; returns the exit code."""
     began = time.monotonic()
-    for traces in sorted({case.traces for case in all_cases()} | {f"job {n}" for n in range(3)}):
-        kept_store(traces)
+    jobs = {f"{JOB}{number}" for number in range(2)}
+    keep_rows(sorted({case.traces for case in all_cases()} | jobs))
     paths = chosen_files(wanted)
     mutants = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]
     log.info("%d mutants of %d files", len(mutants), len(paths))
-    lives: list[Mutant] = []
-    refused = 0
-    for number, (mutant, who) in enumerate(judge_all(mutants, cpu_count()), 1):
-        refused += who.startswith("refused")
-        if not who:
-            lives.append(mutant)
-        log.debug("%s:%d %s: %s", mutant.file, mutant.line, mutant.mutation, who or "LIVES")
-        if number % 200 == 0:
-            log.info("%d judged, %d live, %.0f s", number, len(lives), time.monotonic() - began)
+    if share < 1:
+        mutants = drawn(mutants, share, seed)
+        log.info("%d of them drawn by seed %d", len(mutants), seed)
+    lives, refused = _judged(mutants)
     files = {file_of(path) for path in paths}
     known = [line for line in accepted() if line.file in files]
     new = [mutant for mutant in lives if not any(line.covers(mutant) for line in known)]
-    stale = [line for line in known if not any(line.covers(mutant) for mutant in lives)]
+    # A sample tries some of what a line covers.
+    stale = [] if share < 1 else [line for line in known if not any(map(line.covers, lives))]
     for mutant in sorted(new, key=lambda m: (m.file, m.line)):
         log.warning("sql/%s:%d: %s", mutant.file, mutant.line, mutant.mutation)
     for line in stale:
@@ -96,12 +111,41 @@ def main(wanted: list[str]) -> int:
     seconds = time.monotonic() - began
     log.info("%d mutants, %d refused by the engine, %d accepted, %d live, %.0f s",
         len(mutants), refused, len(lives) - len(new), len(new), seconds)  # fmt: skip
+    if mutants:
+        low, high = share_within(len(new), len(mutants))
+        log.info("%d found, %d live: %.1f%% (of all of them %.1f%% to %.1f%%)",
+            len(mutants) - len(lives), len(new), 100 * len(new) / len(mutants),
+            100 * low, 100 * high)  # fmt: skip
     return 1 if new or stale else 0
 
 
+def _judged(mutants: list[Mutant]) -> tuple[list[Mutant], int]:
+    """Return those that live, and how many the engine refuses."""
+    began = time.monotonic()
+    memory = Memory()
+    lives: list[Mutant] = []
+    refused = 0
+    for number, (mutant, verdict) in enumerate(judge_all(mutants, cpu_count(), memory), 1):
+        memory.keep(mutant, verdict)
+        refused += verdict.who.startswith("refused")
+        if not verdict.who:
+            lives.append(mutant)
+        log.debug("%s:%d %s: %s", mutant.file, mutant.line, mutant.mutation, verdict.who or "LIVES")
+        if number % 20 == 0:
+            memory.write()
+        if number % 200 == 0:
+            log.info("%d judged, %d live, %.0f s", number, len(lives), time.monotonic() - began)
+    memory.write()
+    return lives, refused
+
+
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    verbose = "-v" in arguments
+    parser = argparse.ArgumentParser(description="Change sql/ in every small way.")
+    parser.add_argument("files", nargs="*", help="parts of the names of files below sql/")
+    parser.add_argument("--sample", type=float, default=1.0, help="share of the mutants")
+    parser.add_argument("--seed", type=int, default=1, help="which sample")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="say who found each")
+    options = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    log.setLevel(logging.DEBUG if verbose else logging.INFO)
-    sys.exit(main([argument for argument in arguments if argument != "-v"]))
+    log.setLevel(logging.DEBUG if options.verbose else logging.INFO)
+    sys.exit(main(options.files, options.sample, options.seed))

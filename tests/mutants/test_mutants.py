@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hta_sql.library.files import sql_root
 from hta_sql.library.objects import load_library
-from tests.mutants.judges import Court, undocumented, users_of
+from tests.mutants import judges, rows
+from tests.mutants.judges import Court, Judge, undocumented
+from tests.mutants.memory import Memory
 from tests.mutants.mutations import Mutant, mutants_of
-from tests.mutants.places import texts_of
 from tests.mutants.regexes import with_less
-from tests.mutants.run import Accepted, accepted, chosen_files, file_of
+from tests.mutants.rows import keep_rows
+from tests.mutants.run import Accepted, accepted, chosen_files, drawn, file_of, share_within
+from tests.mutants.uses import parts_in, texts_of, users_of
+from tests.mutants.verdicts import Verdict
 from tests.mutants.workers import Queue
 
 if TYPE_CHECKING:
@@ -87,16 +92,27 @@ def test_a_mutant_is_named_by_its_line() -> None:
 
 
 def test_users_are_found_through_macros() -> None:
-    """What a macro is part of, at any distance."""
-    assert users_of("copy_rates") >= {"copy_bandwidth", "memory_bandwidth_series_v1"}
-    assert users_of("queue_full_time_v1") == {"queue_full_time_v1"}
+    """What a macro is part of, at any distance, the nearest first."""
+    users = users_of("copy_rates")
+    assert 0 == users["copy_rates"] < users["copy_bandwidth"] < users["memory_bandwidth_series_v1"]
+    assert users_of("queue_full_time_v1") == {"queue_full_time_v1": 0}
+
+
+def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
+    """But not where its rows are there already."""
+    assert "collective_calls" in parts_in("FROM links_v1()")
+    assert "collective_calls" not in parts_in("FROM links_v1()", derived=False)
 
 
 @pytest.fixture(scope="module")
-def court() -> Iterator[Court]:
-    """The judges."""
-    with closing(Court()) as opened:
+def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
+    """The golden cases as judges, with the rows that they need of one object."""
+    with pytest.MonkeyPatch.context() as patch, closing(Court()) as opened:
+        patch.setattr(rows, "KEPT", tmp_path_factory.mktemp("mutants"))
+        patch.setattr(judges, "_properties", lambda _: iter(()))
+        keep_rows({judge.traces for judge in opened.judges(Path(DEVICE).stem)})
         yield opened
+        rows.numbers_of_digests.cache_clear()
 
 
 @pytest.mark.slow
@@ -111,7 +127,7 @@ def test_each_object_has_a_judge(court: Court) -> None:
     [
         ("'^hip[A-Z]'", "'^hop[A-Z]'", r"device_type_v1:\d+: AssertionError"),
         ("AS amd", "AS other", "BinderException"),
-        pytest.param("FROM", "from", "^$", marks=pytest.mark.slow),
+        ("FROM", "from", "^$"),
         ("FROM", "FROM nowhere,", "^refused: CatalogException"),
     ],
     ids=["wrong", "not whole", "written in another way", "refused"],
@@ -119,7 +135,36 @@ def test_each_object_has_a_judge(court: Court) -> None:
 def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> None:
     """By a test, or by the engine; what means the same lives."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
-    assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))))
+    assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))).who)
+
+
+def test_who_is_as_before_is_not_asked_again(
+    court: Court, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither who found a mutant, nor whom it passed; a test that is new is."""
+    text = (sql_root() / DEVICE).read_text(encoding="utf-8")
+    wrong = Mutant(DEVICE, 1, "", text.replace("'^hip[A-Z]'", "'^hop[A-Z]'"))
+    found = court.judge(wrong)
+    memory = Memory(tmp_path)
+    memory.keep(wrong, found)
+    memory.write()
+    assert Memory(tmp_path).recall(wrong) == found
+    monkeypatch.setattr(Judge, "verdict", lambda *_: "asked")
+    assert court.judge(wrong, found) == found
+    keys = tuple(judge.key(Path(DEVICE).stem) for judge in court.judges(Path(DEVICE).stem))
+    assert court.judge(wrong, Verdict("", keys)).who == ""
+    assert court.judge(wrong, Verdict("", keys[1:])).who == "asked"
+    assert court.judge(wrong, Verdict("somebody", ("other",))).who == "asked"
+
+
+def test_a_sample_is_the_same_for_the_same_seed() -> None:
+    """And says between what the share of the whole lies."""
+    mutants = [Mutant("a", line, "", "") for line in range(100)]
+    assert drawn(mutants, 0.1, 1) == drawn(mutants, 0.1, 1) != drawn(mutants, 0.1, 2)
+    assert len(drawn(mutants, 0.1, 1)) == 10
+    # Wilson's bounds of 10 in 100 at 95%, as tables of them have it.
+    assert [round(bound, 4) for bound in share_within(10, 100)] == [0.0552, 0.1744]
+    assert share_within(0, 100)[0] == 0.0
 
 
 def test_nothing_is_found_where_nothing_changed() -> None:

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from hypothesis import Phase, settings
 
 from tests.mutants.mutations import Mutant
+from tests.mutants.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.context import SpawnProcess
+
+    from tests.mutants.memory import Memory
 
 READY = "ready"
 CRASHED = "the engine crashed"
@@ -35,14 +38,15 @@ def sit(pipe: Connection) -> None:
     from tests.mutants.judges import Court  # noqa: PLC0415
 
     court = Court()
-    pipe.send(READY)
+    pipe.send(Verdict(READY, ()))
     while True:
         try:
-            mutant: Mutant = pipe.recv()
+            mutant, known = pipe.recv()
         except EOFError:
+            court.close()
             return
         try:
-            pipe.send(court.judge(mutant))
+            pipe.send(court.judge(mutant, known))
         except Exception as error:
             error.add_note(f"while judging {mutant.key}")
             pipe.send(error)
@@ -85,7 +89,12 @@ class Worker:
         self.process.start()
         theirs.close()
 
-    def verdict(self) -> str:
+    def send(self, mutant: Mutant, known: Verdict | None) -> None:
+        """Have the process judge a mutant."""
+        self.mutant = mutant
+        self.pipe.send((mutant, known))
+
+    def verdict(self) -> Verdict:
         """Return what the process says, or that it is no more.
 
         Raises:
@@ -97,14 +106,16 @@ class Worker:
             if self.mutant is None:
                 raise RuntimeError("a process of the judges ended before it was ready") from None
             self.start()
-            return CRASHED
+            return Verdict(CRASHED, ())
         if isinstance(said, Exception):
             raise said
-        return str(said)
+        return said  # type: ignore[no-any-return]
 
 
-def judge_all(mutants: list[Mutant], processes: int) -> Iterator[tuple[Mutant, str]]:
-    """Return who found each mutant, as it is found; empty for those that live."""
+def judge_all(
+    mutants: list[Mutant], processes: int, memory: Memory
+) -> Iterator[tuple[Mutant, Verdict]]:
+    """Return who found each mutant, as it is found; nobody for those that live."""
     queue = Queue(mutants)
     workers = [Worker() for _ in range(processes)]
     while workers:
@@ -113,11 +124,10 @@ def judge_all(mutants: list[Mutant], processes: int) -> Iterator[tuple[Mutant, s
             mutant, verdict = worker.mutant, worker.verdict()
             if mutant is not None:
                 yield mutant, verdict
-            if verdict == CRASHED:
+            if verdict.who == CRASHED:
                 worker.mutant = None
             elif following := queue.following(mutant.file if mutant else None):
-                worker.mutant = following
-                worker.pipe.send(following)
+                worker.send(following, memory.recall(following))
             else:
                 worker.pipe.close()
                 worker.process.join()

@@ -1,0 +1,144 @@
+"""The rows of all tiny traces in one file: what a place has of a table, beside that of all others.
+
+To show another place is to set a variable. The file lies below .hta_sql and outlives the run: only
+traces that are new, or read by another ingest than before, are read again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+import hta_sql
+from hta_sql.authoring.golden import read_traces
+from hta_sql.library import sqltext
+from hta_sql.library.creation import SCOPE_TABLES
+from hta_sql.library.definitions import definitions
+from hta_sql.library.files import stored_columns
+from hta_sql.library.objects import load_library
+from hta_sql.store.catalog import put_tables
+from hta_sql.store.columns import stored_files
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import Manifest
+from hta_sql.store.shard_files import read_shards
+from hta_sql.store.template import connected, template
+from tests.golden_cases import TESTS, traces_of
+from tests.mutants.uses import digest_of
+from tests.properties.traces import random_job, write_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+KEPT = TESTS.parent / ".hta_sql" / "mutants"
+"""What a run leaves for the next one."""
+
+JOB = "job "
+"""Begins the name of a made-up job; all other names are ``traces`` lines of golden cases."""
+
+PLACE = "place"
+"""Column and variable: the number of a place."""
+
+
+def stored_tables() -> dict[str, dict[str, str]]:
+    """Tables below the views of a catalog ─▶ their columns, with types."""
+    stored = {table: {**kinds, "span": "INTEGER"} for table, kinds in stored_columns().items()}
+    return {**stored, **SCOPE_TABLES}
+
+
+def rows_file() -> Path:
+    """Where the rows are, of tables as they are today."""
+    return KEPT / f"rows-{digest_of(repr(stored_tables()))}.duckdb"
+
+
+def keep_rows(wanted: Iterable[str]) -> None:
+    """Read the rows of some places that are not there yet."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    is_new = not rows_file().exists()
+    numbers = {} if is_new else dict(numbers_of_digests())
+    missing = [traces for traces in wanted if place_digest(traces) not in numbers]
+    if not missing:
+        return
+    with tempfile.TemporaryDirectory() as top, duckdb.connect(str(rows_file())) as con:
+        if is_new:
+            con.execute("CREATE TABLE places (place INTEGER, digest VARCHAR)")
+            for name, columns in stored_tables().items():
+                empty = sqltext.values({PLACE: "INTEGER", **columns}, [])
+                con.execute(sqltext.create_table(sqltext.identifier(name), empty))
+        catalog = Path(top) / "catalog.duckdb"
+        shutil.copyfile(template(load_library()), catalog)
+        with connected(catalog) as source:
+            for traces in missing:
+                number = numbers[place_digest(traces)] = len(numbers)
+                folder = Path(top) / f"{number}"
+                folder.mkdir()
+                con.execute("BEGIN")
+                for name, rows in _rows_of(source, traces, folder):
+                    con.register("new_rows", rows)
+                    select = f"SELECT {number:d}, n.* FROM new_rows AS n"  # noqa: S608 - a number
+                    con.execute(sqltext.insert(sqltext.identifier(name), select))
+                con.execute("INSERT INTO places VALUES (?, ?)", [number, place_digest(traces)])
+                con.execute("COMMIT")
+    numbers_of_digests.cache_clear()
+
+
+def _rows_of(
+    con: duckdb.DuckDBPyConnection, traces: str, folder: Path
+) -> Iterator[tuple[str, pa.Table]]:
+    """Read the traces of a place; its tables, with those of a catalog as ``con`` has it."""
+    if traces.startswith(JOB):
+        runs = write_job(random_job(int(traces.removeprefix(JOB))), folder)
+    else:
+        runs = traces_of(traces)
+    read_traces(runs, folder / "job.store")
+    store = store_folder(folder / "job.store")
+    entries = [entry for shard in read_shards(store) for entry in shard.entries]
+    # When they were read is said of no case.
+    manifest = Manifest().with_entries([replace(one, ingested_ns=None) for one in entries])
+    con.execute("BEGIN")
+    put_tables(con, store, stored_files(manifest, store), load_library())
+    for name in stored_tables():
+        rows = con.sql(f"FROM stored.{sqltext.identifier(name)}").to_arrow_table()
+        if rows.num_rows:
+            yield name, rows
+    con.execute("ROLLBACK")
+
+
+def number_of(traces: str) -> int:
+    """Return the place of a name, whose rows are there."""
+    return numbers_of_digests()[place_digest(traces)]
+
+
+@cache
+def numbers_of_digests() -> dict[str, int]:
+    """Read which places are there."""
+    with duckdb.connect(str(rows_file()), read_only=True) as con:
+        return dict(con.execute("SELECT digest, place FROM places").fetchall())
+
+
+@cache
+def place_digest(traces: str) -> str:
+    """Hash the traces of a place, and what reads them."""
+    texts = [traces, _reader_digest()]
+    if not traces.startswith(JOB):
+        for ranks in traces_of(traces).values():
+            for trace in map(Path, ranks.values()):
+                # A table is read with those that lie beside it.
+                beside = trace.parent.glob("*.csv") if trace.suffix == ".csv" else [trace]
+                texts += [path.read_text(encoding="latin-1") for path in sorted(beside)]
+    return digest_of(*texts)
+
+
+@cache
+def _reader_digest() -> str:
+    package = Path(hta_sql.__file__).parent
+    readers = [*package.glob("ingestion/**/*.py"), *package.glob("traces/**/*.py")]
+    paths = [*sorted(readers), TESTS / "properties" / "traces.py"]
+    return digest_of(definitions(), *(path.read_text(encoding="utf-8") for path in paths))
