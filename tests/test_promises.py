@@ -27,6 +27,8 @@ NUMBERS = {
     "brackets": f"{grammar.MAX_DEPTH:,}",
     "broken events": f"{staging.MAX_BROKEN:,}",
     "what a packed file": f"{source.MAX_RATIO} times its size, {source.ALWAYS_ALLOWED_BYTES >> 20} MB",
+    "members of a packed tar": f"{source.ALWAYS_ALLOWED_BYTES // source.MEMBER_COUNTS_BYTES:,} always; "
+    f"each counts {source.MEMBER_COUNTS_BYTES >> 10} kB",
     "packing inside": f"{source.MAX_LAYERS} layers",
     "a file that changes": f"{rank.MAX_READS} readings",
     "spans of a run": str(spans.MOST_SPANS),

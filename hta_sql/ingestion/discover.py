@@ -14,8 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count, pairwise
 
-import fsspec
-
 from hta_sql.errors import (
     ParameterError,
     RankError,
@@ -31,7 +29,7 @@ from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.manifest import RANKS
 from hta_sql.traces import TraceNames
 from hta_sql.traces.peek import Stated, peek
-from hta_sql.traces.source import is_remote
+from hta_sql.traces.source import is_remote, located
 from hta_sql.words import counted, rank_spans
 
 log = logging.getLogger(__name__)
@@ -145,7 +143,7 @@ def _split(paths: list[str]) -> tuple[list[TraceFile], list[str]]:
 
 
 def _existing(path: str) -> str:
-    fs, root = fsspec.url_to_fs(path)
+    fs, root = located(path)
     if not fs.exists(root):
         raise TraceNotFoundError(f"No such file: {path!r}.")
     return path

@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from hta_sql.errors import TraceNotFoundError
 from hta_sql.ingestion.mindspore import cluster_file, is_unsupported
 from hta_sql.store.manifest import CATALOG, MANIFEST
-from hta_sql.traces.source import ARCHIVE_SUFFIXES, archive_members
+from hta_sql.traces.source import ARCHIVE_SUFFIXES, archive_members, located
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
 
 
 def _expand(item: str) -> list[str]:
-    fs, root = fsspec.url_to_fs(item)
+    fs, root = located(item)
     if any(c in item for c in "*?[") and not fs.exists(root):
         names = [name for name in fs.glob(root) if fs.isfile(name)]
     elif fs.isdir(root):

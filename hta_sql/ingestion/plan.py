@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import fsspec
-
 from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import IngestOptions
@@ -19,7 +17,7 @@ from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.manifest import TABLES, Manifest, RankEntry
 from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
 from hta_sql.traces import TraceNames
-from hta_sql.traces.source import file_bytes
+from hta_sql.traces.source import file_bytes, located
 
 SMALL_TRACE_BYTES = 4 << 20
 """(Compressed) size up to which a trace is read in the engine that the process has."""
@@ -122,7 +120,7 @@ def _forget_listings(traces: TraceNames) -> None:
     items = [traces] if isinstance(traces, str) else list(traces)
     paths = traces.values() if isinstance(traces, Mapping) else items
     for url in {str(path) for path in paths if "://" in str(path)}:
-        fsspec.url_to_fs(url)[0].invalidate_cache()
+        located(url)[0].invalidate_cache()
 
 
 def compared(found: list[TraceFile], task: Task) -> Plan:

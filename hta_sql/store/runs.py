@@ -35,9 +35,9 @@ def default_run_name(traces: TraceNames) -> str:
     if not isinstance(paths, str):
         items = [str(path) for path in paths]
         paths = items[0] if len(items) == 1 else _common_folder(items)
-    import fsspec  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.traces.source import located  # noqa: PLC0415 - imports are the start-up cost
 
-    fs, root = fsspec.url_to_fs(str(paths))
+    fs, root = located(str(paths))
     parts = [part for part in root.replace("\\", "/").split("/") if part]
     while parts and any(c in parts[-1] for c in "*?["):
         parts.pop()

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+import tarfile
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, BinaryIO, cast
 
 import fsspec
+from fsspec.compression import compr
+from fsspec.core import get_compression
 from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.tar import TarFileSystem
 
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
 from hta_sql.traces.formats import guess_binary
-from hta_sql.traces.unpack import BROKEN_ARCHIVE, GZIP_MAGIC, MEMBER, ZSTD_MAGIC, UnpackedStream
+from hta_sql.traces.unpack import (
+    BROKEN_ARCHIVE,
+    GZIP_MAGIC,
+    MEMBER,
+    ZSTD_MAGIC,
+    BoundedFile,
+    UnpackedStream,
+)
 
 ZIP_MAGIC = b"PK\x03\x04"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -24,11 +38,68 @@ MAX_LAYERS = 3
 MAX_RATIO, ALWAYS_ALLOWED_BYTES = 250, 256 << 20
 """Traces shrink 10 to 60 times; a file that unpacks to more than this is an attack or an accident."""
 
+MEMBER_COUNTS_BYTES = 256 << 10
+"""What a member of a packed archive counts, when it is listed: all before it is unpacked to look at it."""
+
+
+def located(path: str) -> tuple[Any, str]:
+    """Find the file system of a file, and what it is called there.
+
+    Raises:
+        TraceFormatError: It is in an archive that unpacks to more than traces do.
+    """
+    if path.startswith("tar://") and "::" in path:
+        name, _, archive = path.removeprefix("tar://").partition("::")
+        return _tar(archive), name.strip("/")
+    fs, name = fsspec.url_to_fs(path)
+    return fs, str(name)
+
+
+def _tar(path: str) -> Any:
+    """Open a tar archive, whose members stand between its bytes."""
+    opened = fsspec.open(path)
+    fs = _Listed(fo=_inside_of(path, opened.open(), _members(path, opened.fs.ukey(opened.path))))
+    fs.of = opened  # which it closes with itself
+    return fs
+
+
+class _Listed(TarFileSystem):  # type: ignore[misc] # fsspec has no types
+    """A tar archive whose members are known."""
+
+    def _index(self) -> None:
+        self.tar.members, self.tar._loaded = self.fo.members, True  # noqa: SLF001 - the only way
+        super()._index()
+
+
+@lru_cache(maxsize=16)
+def _members(path: str, _version: str) -> list[tarfile.TarInfo]:
+    """List the members of an archive; to do so takes to unpack all of it.
+
+    Raises:
+        TraceFormatError: It unpacks to more than traces do, or has more members.
+    """
+    with fsspec.open(path) as raw:
+        inside = _inside_of(path, raw)
+        inside.most = max_unpacked_bytes(path) if inside.is_packed else sys.maxsize
+        with tarfile.TarFile(fileobj=cast("BinaryIO", inside)) as archive:
+            for _ in archive:
+                inside.count(MEMBER_COUNTS_BYTES)
+            return archive.getmembers()
+
+
+def _inside_of(path: str, raw: Any, members: Sequence[tarfile.TarInfo] = ()) -> BoundedFile:
+    kind = "gzip" if raw.read(2) == GZIP_MAGIC else get_compression(path, "infer")
+    raw.seek(0)
+    return BoundedFile(compr[kind](raw) if kind else raw, path, bool(kind), members)
+
 
 def file_bytes(path: str) -> int:
-    """Return the size of a file; 0 where its storage does not say."""
-    fs, name = fsspec.url_to_fs(path)
-    return int(fs.size(name) or 0)
+    """Return the size of a file; 0 where its storage does not say, or it is gone: its reader is told."""
+    try:
+        fs, name = located(path)
+        return int(fs.size(name) or 0)
+    except OSError:
+        return 0
 
 
 def is_remote(path: str) -> bool:
@@ -45,11 +116,11 @@ def archive_members(path: str) -> list[str]:
     """List the files of a zip or tar archive as URLs; nothing is unpacked to disk.
 
     Raises:
-        TraceFormatError: The archive cannot be read.
+        TraceFormatError: The archive cannot be read, or unpacks to more than traces do.
     """
     kind = "zip" if path.endswith(".zip") else "tar"
     try:
-        fs = fsspec.filesystem(kind, fo=path)
+        fs = _tar(path) if kind == "tar" else fsspec.filesystem(kind, fo=path)
         return [f"{kind}://{name}::{path}" for name in sorted(fs.find(""))]
     except BROKEN_ARCHIVE as error:
         raise TraceFormatError(f"{path!r} is not a readable {kind} archive: {error}.") from error
@@ -86,7 +157,7 @@ def _opened(path: str) -> BinaryIO | UnpackedStream:
     if "::" in path:
         return _member(path)
     try:
-        fs, name = fsspec.url_to_fs(path)
+        fs, name = located(path)
         refuse_special_file(fs, name, path)
         return cast("BinaryIO", fs.open(name, "rb"))
     except (OSError, ValueError) as error:
@@ -97,7 +168,7 @@ def _opened(path: str) -> BinaryIO | UnpackedStream:
 def _member(path: str) -> UnpackedStream:
     """Open a member of an archive: there may be anything in it, and nothing behind a link."""
     try:
-        fs, name = fsspec.url_to_fs(path)
+        fs, name = located(path)
         raw = fs.open(name, "rb")
     except BROKEN_ARCHIVE as error:
         raise TraceNotFoundError(

@@ -11,7 +11,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Literal, cast
 
@@ -47,6 +47,50 @@ BLOCK_COUNTS_BYTES = 1 << 10
 _WITH_GZIP_HEADER = 31
 _NEVER = sys.maxsize
 _DAMAGED = cast("type[Exception]", isal_zlib.error)
+
+
+def _is_a_bomb(path: str, max_bytes: int) -> TraceFormatError:
+    return TraceFormatError(
+        f"{path!r} unpacks to more than {max_bytes >> 20} MB, which no trace "
+        "of its compressed size does. Unpack it yourself if you trust it."
+    )
+
+
+class BoundedFile:
+    """The file inside of a packed archive, in which no more is read and passed over than it may be.
+
+    Attributes:
+        most: Bytes to read and to pass over.
+        members: What is known to be in it.
+    """
+
+    def __init__(
+        self, raw: BinaryIO, path: str, is_packed: bool, members: Sequence[tarfile.TarInfo]
+    ) -> None:
+        self._raw, self._path, self.is_packed, self.members = raw, path, is_packed, list(members)
+        self.most, self._passed = _NEVER, 0
+        self.tell, self.seekable, self.close = raw.tell, raw.seekable, raw.close
+
+    def read(self, size: int) -> bytes:
+        """Read some bytes."""
+        self.count(size)
+        return self._raw.read(size)
+
+    def seek(self, position: int) -> int:
+        """Go to a place; what lies before it is unpacked for it."""
+        here = self._raw.tell()
+        self.count(position - here if position >= here else position)
+        return self._raw.seek(position)
+
+    def count(self, passed: int) -> None:
+        """Count what is unpacked.
+
+        Raises:
+            TraceFormatError: It is too much.
+        """
+        self._passed += passed
+        if self._passed > self.most:
+            raise _is_a_bomb(self._path, self.most)
 
 
 class UnpackedStream(Closing):
@@ -91,10 +135,7 @@ class UnpackedStream(Closing):
                 break
             self._unpacked += max(len(block), BLOCK_COUNTS_BYTES)
             if self._unpacked > self._max_bytes:
-                raise TraceFormatError(
-                    f"{self._path!r} unpacks to more than {self._max_bytes >> 20} MB, which no trace "
-                    "of its compressed size does. Unpack it yourself if you trust it."
-                )
+                raise _is_a_bomb(self._path, self._max_bytes)
             self._ready += block
         taken = bytes(self._ready[:size])
         del self._ready[:size]

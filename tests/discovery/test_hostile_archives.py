@@ -6,13 +6,13 @@ import gzip
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from hta_sql.errors import TraceFormatError
+from hta_sql.errors import TraceFormatError, TraceNotFoundError
 from hta_sql.ingestion.discover import discover
 from hta_sql.traces import source
 from hta_sql.traces.peek import peek
@@ -131,3 +131,72 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
     path = pack(tmp_path / "bomb.gz", start + b" " * BOMB_BYTES)
     with pytest.raises(TraceFormatError, match=r"bomb.* unpacks to more than \d+ MB"):
         peek(path)
+
+
+def pad(archive: tarfile.TarFile) -> None:
+    """Add a member of much that is nothing."""
+    member = tarfile.TarInfo("notes.txt")
+    member.size = BOMB_BYTES
+    archive.addfile(member, io.BytesIO(bytes(BOMB_BYTES)))
+
+
+def crowd(archive: tarfile.TarFile, count: int = 400) -> None:
+    """Add so many members without content that to look at each takes as long."""
+    for number in range(count):
+        archive.addfile(tarfile.TarInfo(f"rank{number}.json"))
+
+
+@pytest.mark.parametrize("fill", [pad, crowd])
+def test_a_bomb_is_refused_where_it_is_listed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    good: bytes,
+    fill: Callable[[tarfile.TarFile], None],
+) -> None:
+    """The members of a packed tar archive stand between its bytes: all of it is unpacked for their names."""
+    monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
+    path = tmp_path / "bomb.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        fill(archive)
+        member = tarfile.TarInfo("rank0.json")
+        member.size = len(good)
+        archive.addfile(member, io.BytesIO(good))
+    refused = pytest.raises(TraceFormatError, match=r"bomb.* unpacks to more than \d+ MB")
+    for name in (str(path), f"tar://rank0.json::{path}"):
+        with refused:
+            discover(name)
+    with refused:
+        source.file_bytes(f"tar://rank0.json::{path}")
+
+
+def test_many_members_of_a_tar_are_listed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not again for each of them."""
+    listed: list[str] = []
+    with tarfile.open(tmp_path / "many.tar", "w") as archive:
+        crowd(archive, 20)
+    members = tarfile.TarFile.__iter__
+
+    def counted(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+        if not getattr(archive, "_loaded"):  # noqa: B009 - is not in the types
+            listed.append("once")
+        return members(archive)
+
+    monkeypatch.setattr(tarfile.TarFile, "__iter__", counted)
+    with pytest.raises(TraceNotFoundError, match="None of the 20 files"):
+        discover(str(tmp_path / "many.tar"))
+    assert listed == ["once"]
+
+
+def test_a_packed_tar_by_its_content(tmp_path: Path, good: bytes) -> None:
+    """Read whatever its name ends with."""
+    for name in ("job.tgz", "job.tar.gz", "job.tar"):
+        with tarfile.open(tmp_path / name, "w:gz") as archive:
+            for rank in range(2):
+                member = tarfile.TarInfo(f"rank{rank}.json")
+                member.size = len(good)
+                archive.addfile(
+                    member, io.BytesIO(good.replace(b'"rank": 0', b'"rank": %d' % rank))
+                )
+        assert [file.rank for file in discover(str(tmp_path / name))] == [0, 1]

@@ -8,12 +8,13 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
 import hta_sql
-from hta_sql.ingestion import fingerprints, rank
+from hta_sql.ingestion import fingerprints, plan, rank
+from hta_sql.ingestion.discover import discover
 from hta_sql.store.manifest import read_manifest
 from hta_sql.traces.source import open_trace
 from tests.safety.conftest import trace_of
@@ -141,3 +142,29 @@ def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead)
     while_read(Path.unlink)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*gone"):
         hta_sql.ingest(traces, traces / "job.store")
+
+
+@pytest.mark.parametrize("options", [{}, pytest.param({"jobs": 2}, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
+def test_gone_before_it_is_read(
+    write_traces: WriteTraces,
+    busy_times: BusyTimes,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    is_known: bool,
+) -> None:
+    """After all were found: its rank is missing by name, the others are there."""
+    traces = write_traces({0: 100.0, 1: 110.0, 2: 120.0})
+    store = traces / "job.store"
+    if is_known:
+        hta_sql.ingest({1: str(traces / "rank1.json")}, store, run="traces").close()
+
+    def gone(*given: Any, **named: Any) -> Any:
+        found = discover(*given, **named)
+        (traces / "rank1.json").unlink()
+        return found
+
+    monkeypatch.setattr(plan, "discover", gone)
+    with pytest.raises(hta_sql.TraceError, match=r"1 of 3 traces .*\n.*rank1\.json.* gone"):
+        hta_sql.ingest(traces, store, **options)
+    assert busy_times(store) == {0: 100.0, 2: 120.0} | ({1: 110.0} if is_known else {})

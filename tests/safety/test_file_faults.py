@@ -198,6 +198,8 @@ def test_some_operations(writer: str, how: str, made: Made) -> None:
     )
 
 
+# A thread that looks at the sizes of files is stopped, too.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("writer", WRITERS)
