@@ -383,3 +383,17 @@ def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> 
         assert len(set(graph.edges)) == len(graph.edges)
         assert all(begin < end for begin, end in graph.edges)
         assert (graph.edges.weights >= 0).all()
+
+
+@pytest.mark.parametrize("kinds", [{}, {"include_launch_edges": True, "infer_syncs": False}])
+def test_the_graph_has_the_edges_of_the_analysis(
+    kinds: dict[str, bool], ingest_trace: Callable[..., TraceStore]
+) -> None:
+    """They are found between nodes that were asked before: the same rows in the same order."""
+    store = ingest_trace("path_overlap.json")
+    graph = critical_path(store, 0, **kinds)
+    assert graph is not None
+    assert (
+        graph.edges_table.to_pylist()
+        == store.run("critical_path_edges", **kinds).arrow().to_pylist()
+    )

@@ -6,15 +6,18 @@ longest path through them is found here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.critical_path.edges import CPEdge, CPEdgeType
 from hta_sql.critical_path.graph import CPGraph, CPNode, WhatIf, restore_cpgraph
 from hta_sql.critical_path.windows import count_windows
 from hta_sql.errors import ParameterError
+from hta_sql.library.parameters import check_parameters
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hta_sql.store.trace_store import TraceStore
 
 __all__ = [
@@ -27,6 +30,14 @@ __all__ = [
     "critical_paths",
     "restore_cpgraph",
 ]
+
+EDGES = """
+SELECT e.* FROM lib.edges_between('path_nodes', $runs, $ranks, $include_launch_edges, $infer_syncs) AS e
+ORDER BY e.begin_node_id, e.end_node_id, e.edge_type
+"""
+
+KINDS = {"include_launch_edges", "infer_syncs"}
+"""Parameters of the edges that the nodes do not depend on."""
 
 EVENTS = """
 WITH wanted AS (SELECT unnest($ids::BIGINT[]) AS event_id)
@@ -63,7 +74,8 @@ def critical_path(
     """
     wanted = run if run is not None else store.runs()[0]
     scope = {"runs": [wanted], "ranks": [rank], **parameters}
-    window = {k: v for k, v in scope.items() if k not in {"include_launch_edges", "infer_syncs"}}
+    wanted_kinds = {k: scope[k] for k in KINDS & scope.keys()}
+    window = {k: v for k, v in scope.items() if k not in wanted_kinds}
     nodes = store.run("critical_path_nodes", **window).arrow()
     if not len(nodes) and (annotation := parameters.get("annotation")):
         kept = {k: v for k, v in window.items() if k in {"steps", "include_last_profiler_step"}}
@@ -72,12 +84,25 @@ def critical_path(
             return None
         if (first := parameters.get("first_instance", 0)) >= windows.in_scope:
             raise ParameterError(f"There is no instance {first}. {windows}")
-    edges = store.run("critical_path_edges", **scope).arrow()
-    ids = sorted({event for event in edges.column("event_id").to_pylist() if event is not None})
+    edges = _edges_between(store, nodes, wanted, rank, wanted_kinds)
+    ids = edges.column("event_id").unique().drop_null().to_pylist()
     events = store.sql(EVENTS, {"run": wanted, "rank": rank, "ids": ids}).arrow()
     graph = CPGraph(nodes, edges, events, run=wanted, rank=rank)
     graph.critical_path()
     return graph
+
+
+def _edges_between(
+    store: TraceStore, nodes: pa.Table, run: str, rank: int, kinds: Mapping[str, Any]
+) -> pa.Table:
+    """Return the rows of ``critical_path_edges`` for nodes that are there: finding them is half of its time."""
+    analysis = store.describe("critical_path_edges")
+    defaults = {p.name: p.default == "true" for p in analysis.parameters if p.name in KINDS}
+    chosen = {**defaults, **check_parameters(analysis, kinds)}
+    names = {"ts": "node_ts", "event_ts": "ts"}
+    renamed = nodes.rename_columns([names.get(name, name) for name in nodes.column_names])
+    scope = {"runs": [run], "ranks": [rank], **chosen}
+    return store.run_over("critical_path_edges", EDGES, {"path_nodes": renamed}, scope).arrow()
 
 
 def critical_paths(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hta_sql.critical_path.longest import IntArray
 from hta_sql.errors import ParameterError
 from hta_sql.words import NS
 
@@ -60,6 +61,14 @@ class CPEdge:
         return self.weight_ns / NS
 
 
+def integers(table: pa.Table, column: str, missing: int = NO_EVENT) -> IntArray:
+    """Return a column as an array that may be written to; NULL becomes ``missing``."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - only where used
+
+    found: IntArray = pc.fill_null(table.column(column), missing).to_numpy().astype(np.int64)
+    return found
+
+
 class EdgeView(Mapping[tuple[int, int], "EdgeData"]):
     """``edges[u, v]["object"]``, ``edges[u, v]["weight"] = µs``, iteration over ``(u, v)``.
 
@@ -75,18 +84,13 @@ class EdgeView(Mapping[tuple[int, int], "EdgeData"]):
     """
 
     def __init__(self, table: pa.Table) -> None:
-        def integers(column: str) -> Any:
-            values = table.column(column).to_pylist()
-            return np.array([NO_EVENT if v is None else v for v in values], np.int64)
-
-        codes = {
-            kind: CPEdgeType.of(kind).code for kind in set(table.column("edge_type").to_pylist())
-        }
-        self.begins, self.ends = integers("begin_node_id"), integers("end_node_id")
-        self.weights, self.events = integers("weight_ns"), integers("event_id")
-        self.types = np.array(
-            [codes[kind] for kind in table.column("edge_type").to_pylist()], np.int8
+        kinds = table.column("edge_type").combine_chunks().dictionary_encode()
+        codes = [CPEdgeType.of(kind).code for kind in kinds.dictionary.to_pylist()]
+        self.begins, self.ends, self.weights, self.events = (
+            integers(table, column)
+            for column in ("begin_node_id", "end_node_id", "weight_ns", "event_id")
         )
+        self.types = np.array(codes, np.int8)[kinds.indices.to_numpy()]
         self._members = list(CPEdgeType)
         self._places: dict[tuple[int, int], int] | None = None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView
+from hta_sql.critical_path.edges import CPEdge, CPEdgeType, EdgeView, integers
 from hta_sql.critical_path.longest import IntArray, longest_path
 from hta_sql.critical_path.saved import TABLES, read_graph, write_graph
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
@@ -93,7 +93,7 @@ class CPGraph:
     ) -> None:
         self.run, self.rank = run, rank
         self.nodes_table, self.edges_table, self.events_table = nodes, edges, events
-        self._event_of_node = _integers(nodes, "event_id")
+        self._event_of_node = integers(nodes, "event_id")
         self.edges = EdgeView(edges)
         self.critical_path_nodes: list[int] = []
         self.critical_path_length_ns = 0
@@ -281,7 +281,7 @@ class CPGraph:
             table = table.filter(pc.match_substring(table.column("name"), name))
         if kernel_class is not None:
             table = table.filter(pc.equal(table.column("class"), kernel_class))
-        return _integers(table, "event_id")
+        return integers(table, "event_id")
 
     def save(self, out_dir: str | os.PathLike[str]) -> str:
         """Write the graph to ``<out_dir>.zip`` and return that path; see ``restore_cpgraph``."""
@@ -354,10 +354,6 @@ class CPGraph:
             f"CPGraph(run={self.run!r}, rank={self.rank}, {len(self.nodes)} nodes, "
             f"{len(self.edges)} edges, critical path of {self.critical_path_length_ns / NS} µs)"
         )
-
-
-def _integers(table: pa.Table, column: str) -> IntArray:
-    return np.array(table.column(column).to_pylist(), np.int64)
 
 
 def restore_cpgraph(

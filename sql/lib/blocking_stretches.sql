@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib.blocking_stretches(
 WITH RECURSIVE
     _edges AS MATERIALIZED (
         SELECT
-            e.run, e.rank, (dense_rank() OVER (ORDER BY e.run, e.rank)) << 40 AS lane, e.begin_node_id, e.end_node_id, e.weight,
+            e.run, e.rank, (dense_rank() OVER (ORDER BY e.run, e.rank)) << 40 AS lane, e.begin_node_id, e.end_node_id, e.weight_ns AS weight,
             CASE WHEN e.bound_by = 'gpu_communication_bound' THEN e.event_id END AS event_id
         FROM lib.critical_path_edges(runs, ranks, steps, include_last_profiler_step, NULL, 0, NULL, NULL, true, true) AS e
     ),

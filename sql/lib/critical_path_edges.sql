@@ -1,15 +1,5 @@
--- What had to happen before what: the edges of a critical path, between the nodes of
+-- What had to happen before what: the edges of a critical path (lib.edges_between) between the nodes of
 -- lib.critical_path_nodes.
---
--- operator: along a host thread inside of operators, and along a device operation. dependency
--- (weight 0): from one outermost operator of a thread to the next; from a thread to the one that
--- runs its backward pass and back, where one goes on when the other rests; between launching calls
--- of two threads that overlap, in the order in which they return. kernel_launch_delay: from the start of a call to
--- what it launched, if the stream was idle by then. kernel_kernel_delay: else, from the end of what
--- had ended last on the stream; where the operation before still runs, its time until then counts as
--- operator (HTA adds up both in full, Q55). sync_dependency (weight 0): from a device operation to the call that
--- waits for it, or to the first operation of a stream behind a wait for it. A waiting call's own last
--- stretch weighs nothing.
 --
 -- Status: stable
 -- Since: 0.1
@@ -41,7 +31,7 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
 --   begin_node_id   BIGINT       Node that has to come first.
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
---   weight          BIGINT [ns]  Time that the edge stands for.
+--   weight_ns       BIGINT [ns]  Time that the edge stands for.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
 --   event_id        BIGINT       Event that the time belongs to; NULL for delays of launches and for dependencies.
@@ -52,46 +42,6 @@ WITH
         FROM lib.critical_path_nodes(
             runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names
         ) AS n
-    ),
-    _device_ops AS MATERIALIZED (
-        SELECT o.* FROM lib.path_device_ops('_nodes') AS o
-    ),
-    _sync_edges AS MATERIALIZED (
-        SELECT s.* FROM lib.path_sync_edges('_nodes', '_device_ops', runs, ranks, infer_syncs) AS s
-    ),
-    _edges AS (
-        SELECT t.*, NULL::VARCHAR AS class
-        FROM lib.path_thread_edges('_nodes', runs, ranks) AS t
-        UNION ALL
-        SELECT d.*
-        FROM lib.path_stream_edges('_device_ops', '_sync_edges', include_launch_edges) AS d
-        UNION ALL
-        SELECT s.run, s.rank, s.begin_node_id, s.end_node_id, 'sync_dependency', 0, s.begin_event_id, s.end_event_id, NULL, NULL
-        FROM _sync_edges AS s
-    ),
-    _data_loads AS (
-        SELECT n.run, n.rank, n.event_id
-        FROM _nodes AS n
-        WHERE n.kind = 'data_load' AND n.is_start
     )
-SELECT
-    a.run,
-    a.rank,
-    a.begin_node_id,
-    a.end_node_id,
-    a.edge_type,
-    a.weight::BIGINT AS weight,
-    a.begin_event_id,
-    a.end_event_id,
-    a.event_id,
-    CASE
-        WHEN a.edge_type = 'kernel_launch_delay' THEN 'gpu_kernel_launch_overhead'
-        WHEN a.edge_type = 'kernel_kernel_delay' THEN 'gpu_kernel_kernel_overhead'
-        WHEN a.event_id IS NULL THEN NULL
-        WHEN a.class = 'communication' THEN 'gpu_communication_bound'
-        WHEN a.class IS NOT NULL THEN 'gpu_compute_bound'
-        WHEN d.event_id IS NOT NULL THEN 'data_loading'
-        ELSE 'cpu_bound'
-    END AS bound_by
-FROM _edges AS a
-LEFT JOIN _data_loads AS d ON d.run = a.run AND d.rank = a.rank AND d.event_id = a.event_id
+SELECT e.*
+FROM lib.edges_between('_nodes', runs, ranks, include_launch_edges, infer_syncs) AS e

@@ -33,6 +33,8 @@ WITH
             n.run, n.rank, n.event_id, n.kind, n.class, n.pid, n.tid, n.device, n.stream, n.launch_id, n.is_blocking, n.takes_lock,
             n.ts AS start_ts, n.ts + n.dur AS end_ts, min(n.node_id) AS start_node_id, max(n.node_id) AS end_node_id
         FROM query_table(path_nodes) AS n
+        -- Every call that launched something is marked so.
+        WHERE n.kind = 'gpu' OR n.takes_lock
         GROUP BY ALL
     )
 SELECT

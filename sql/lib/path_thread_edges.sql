@@ -27,14 +27,16 @@ CREATE OR REPLACE MACRO lib.path_thread_edges(
 --   event_id        BIGINT       Event that the time belongs to; NULL for dependencies.
 WITH
     -- Along each host thread: one edge from every node to the next.
-    _thread_nodes AS (
+    _thread_nodes AS MATERIALIZED (
         SELECT
-            n.run, n.rank, n.node_id, n.event_id, n.is_start, n.node_ts, n.parent_id, n.kind,
+            n.run, n.rank, n.node_id, n.event_id, n.is_start, n.node_ts, n.parent_id, n.pid, n.tid,
             sum(CASE WHEN n.is_start THEN 1 ELSE -1 END) OVER (_thread ROWS UNBOUNDED PRECEDING) AS open_count,
-            lead({
-                'node_id': n.node_id, 'event_id': n.event_id, 'is_start': n.is_start, 'ts': n.node_ts,
-                'parent_id': n.parent_id, 'kind': n.kind, 'is_blocking': n.is_blocking
-            }) OVER _thread AS following
+            lead(n.node_id) OVER _thread AS next_node_id,
+            lead(n.event_id) OVER _thread AS next_event_id,
+            lead(n.is_start) OVER _thread AS next_is_start,
+            lead(n.node_ts) OVER _thread AS next_ts,
+            lead(n.parent_id) OVER _thread AS next_parent_id,
+            lead(n.is_blocking) OVER _thread AS next_is_blocking
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu'
         WINDOW _thread AS (PARTITION BY n.run, n.rank, lib.span_of(n.event_id), n.pid, n.tid ORDER BY n.node_id)
@@ -52,22 +54,22 @@ WITH
     ),
     _thread_edges AS (
         SELECT
-            t.run, t.rank, t.node_id AS begin_node_id, t.following.node_id AS end_node_id,
+            t.run, t.rank, t.node_id AS begin_node_id, t.next_node_id AS end_node_id,
             CASE WHEN t.open_count > 0 THEN 'operator' ELSE 'dependency' END AS edge_type,
             CASE
                 WHEN t.open_count = 0 THEN 0
-                WHEN NOT t.following.is_start AND t.following.is_blocking THEN 0
-                ELSE t.following.ts - t.node_ts
+                WHEN NOT t.next_is_start AND t.next_is_blocking THEN 0
+                ELSE t.next_ts - t.node_ts
             END AS weight,
-            t.event_id AS begin_event_id, t.following.event_id AS end_event_id,
+            t.event_id AS begin_event_id, t.next_event_id AS end_event_id,
             CASE
                 WHEN t.open_count = 0 THEN NULL
                 WHEN t.is_start THEN t.event_id
-                WHEN NOT t.following.is_start THEN t.following.event_id
-                ELSE coalesce(t.parent_id, t.following.parent_id, t.following.event_id)
+                WHEN NOT t.next_is_start THEN t.next_event_id
+                ELSE coalesce(t.parent_id, t.next_parent_id, t.next_event_id)
             END AS event_id
         FROM _thread_nodes AS t
-        WHERE t.following.node_id IS NOT NULL
+        WHERE t.next_node_id IS NOT NULL
     ),
     -- Threads that run the backward pass of exactly one other thread.
     _backward_threads AS (
@@ -85,14 +87,15 @@ WITH
         SELECT b.run, b.rank, b.forward_pid, b.forward_tid, b.forward_pid, b.forward_tid
         FROM _backward_threads AS b
     ),
+    -- Where a thread begins to work and where it comes to rest: what is nested changes neither.
     _lane_nodes AS (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.pid, n.tid,
             sum(CASE WHEN n.is_start THEN 1 ELSE -1 END) OVER (_lane ROWS UNBOUNDED PRECEDING) AS open_count,
             lead({'node_id': n.node_id, 'event_id': n.event_id, 'pid': n.pid, 'tid': n.tid}) OVER _lane AS following
-        FROM query_table(path_nodes) AS n
+        FROM _thread_nodes AS n
         JOIN _lanes AS l ON l.run = n.run AND l.rank = n.rank AND l.pid = n.pid AND l.tid = n.tid
-        WHERE n.kind <> 'gpu'
+        WHERE n.open_count = CASE WHEN n.is_start THEN 1 ELSE 0 END
         WINDOW _lane AS (PARTITION BY n.run, n.rank, lib.span_of(n.event_id), l.forward_pid, l.forward_tid ORDER BY n.node_id)
     ),
     _handovers AS (

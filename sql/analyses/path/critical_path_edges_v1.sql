@@ -59,7 +59,7 @@ SELECT
     e.begin_node_id,
     e.end_node_id,
     e.edge_type,
-    e.weight AS weight_ns,
+    e.weight_ns,
     e.begin_event_id,
     e.end_event_id,
     e.event_id,

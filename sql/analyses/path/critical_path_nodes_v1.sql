@@ -29,20 +29,25 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
     data_load_names VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
---   run          VARCHAR      Run name.
---   rank         INTEGER      Rank of the process.
---   node_id      BIGINT       Number of the node in its rank, from 0, in order of time.
---   ts           BIGINT [ns]  When.
---   is_start     BOOLEAN      The start of the event, else its end.
---   event_id     BIGINT       Position of the event in traceEvents.
---   name         VARCHAR      Name of the event.
---   kind         VARCHAR      operator, call, data_load or gpu.
---   class        VARCHAR      Class of a device operation.
---   pid          BIGINT       Process of a host event.
---   tid          BIGINT       Thread of a host event.
---   device       BIGINT       Device of a device operation.
---   stream       BIGINT       Stream of a device operation.
---   is_blocking  BOOLEAN      A call that waits for the device.
+--   run          VARCHAR          Run name.
+--   rank         INTEGER          Rank of the process.
+--   node_id      BIGINT           Number of the node in its rank, from 0, in order of time.
+--   ts           BIGINT [ns]      When.
+--   is_start     BOOLEAN          The start of the event, else its end.
+--   event_id     BIGINT           Position of the event in traceEvents.
+--   name         VARCHAR          Name of the event.
+--   kind         VARCHAR          operator, call, data_load or gpu.
+--   class        VARCHAR          Class of a device operation.
+--   event_ts     BIGINT [ns]      Start of the event.
+--   dur          BIGINT [ns]      Duration of the event.
+--   pid          BIGINT           Process of a host event.
+--   tid          BIGINT           Thread of a host event.
+--   parent_id    BIGINT           The nearest event that encloses a host event.
+--   device       BIGINT           Device of a device operation.
+--   stream       BIGINT           Stream of a device operation.
+--   launch_id    BIGINT           The call that launched a device operation.
+--   is_blocking  BOOLEAN          A call that waits for the device.
+--   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 SELECT
     n.run,
     n.rank,
@@ -53,11 +58,16 @@ SELECT
     n.name,
     n.kind,
     n.class,
+    n.ts AS event_ts,
+    n.dur,
     n.pid,
     n.tid,
+    n.parent_id,
     n.device,
     n.stream,
-    n.is_blocking
+    n.launch_id,
+    n.is_blocking,
+    n.takes_lock
 FROM lib.critical_path_nodes(
     runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names
 ) AS n
