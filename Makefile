@@ -6,8 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
+# Compiled modules are kept, also where the shell says no: else each process that a test starts, and
+# each run of the tests, compiles all of them again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all test-clients check docs site freeze bench fuzz soak mutants deep clean
+.PHONY: help environment demo test test-all test-clients check check-ruff check-mypy check-sql docs site freeze bench fuzz soak mutants deep clean
 
 help:
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
@@ -54,11 +58,18 @@ test-clients: $(READY)
 	$(BIN)/python -m pytest -q tests/clients -m clients
 
 check: $(READY)
+	@$(MAKE) --no-print-directory --jobs=3 check-ruff check-mypy check-sql
+
+check-ruff: $(READY)
 	@echo '== ruff'
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check hta_sql tests benchmarks docs/generate
+
+check-mypy: $(READY)
 	@echo '== mypy'
 	$(BIN)/mypy
+
+check-sql: $(READY)
 	@echo '== the SQL library'
 	$(BIN)/python -m tests.sql_rules.run
 
