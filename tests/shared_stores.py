@@ -8,10 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from hta_sql.ingestion.ingest import ingest_traces
+from hta_sql.ingestion.options import IngestOptions, called_with
 from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
+from hta_sql.store.reports import IngestReport
 
 MADE_WITHIN_S = 900
+
+
+@called_with(IngestOptions)
+def ingest_only(options: IngestOptions) -> IngestReport:
+    """Read traces into a store as :func:`hta_sql.ingest` does, and do not open it.
+
+    Returns:
+        What was read.
+    """
+    return ingest_traces(options)
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:

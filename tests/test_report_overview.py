@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.report.overview import overview_markup, shares
 from hta_sql.report.sections import first_answers
 from hta_sql.report.tiles import figures_markup, job_text
+from hta_sql.results.result import Result
+from tests.shared_stores import ingest_only
 
 TRACES = Path(__file__).parent / "traces"
 
@@ -29,9 +32,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
     folder = tmp_path_factory.mktemp("overview") / "store"
     for run, names in JOBS.items():
         traces = {rank: str(TRACES / name) for rank, name in enumerate(names)}
-        hta_sql.ingest(traces, folder, run=run).close()
+        ingest_only(traces, folder, run=run)
     with hta_sql.open(folder) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def answered(store: hta_sql.TraceStore) -> Callable[..., Mapping[str, Result]]:
+    """Ask what the first screen asks, of some runs or of all; each time once."""
+    return cache(lambda *runs: first_answers(store, {"runs": [*runs]} if runs else {}))
 
 
 @pytest.mark.parametrize(
@@ -42,21 +51,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
         ("alone", "Whether a rank is late cannot be said: the rank does not communicate"),
     ],
 )
-def test_who_is_late_stands_in_a_sentence(store: hta_sql.TraceStore, run: str, words: str) -> None:
+def test_who_is_late_stands_in_a_sentence(
+    answered: Callable[..., Mapping[str, Result]], run: str, words: str
+) -> None:
     """Also that nobody is, or that nothing can be said."""
-    scope = {"runs": [run]}
-    assert words in overview_markup(first_answers(store, scope), set())
+    assert words in overview_markup(answered(run), set())
 
 
-def test_what_ran_stands_in_a_line(store: hta_sql.TraceStore) -> None:
+def test_what_ran_stands_in_a_line(answered: Callable[..., Mapping[str, Result]]) -> None:
     """What no trace says is left out; nothing is zero for want of knowing."""
-    told = job_text(first_answers(store, {"runs": ["alone"]}), ["alone"])
+    told = job_text(answered("alone"), ["alone"])
     assert told == "1 rank on 1 × devices · no profiler steps · 6 events, none lost"  # noqa: RUF001
 
 
-def test_runs_stand_side_by_side(store: hta_sql.TraceStore) -> None:
+def test_runs_stand_side_by_side(answered: Callable[..., Mapping[str, Result]]) -> None:
     """A column of figures for each run, and the bars of their steps on one scale."""
-    markup = overview_markup(first_answers(store, {}), set())
+    markup = overview_markup(answered(), set())
     for run in JOBS:
         assert f'<th scope="col">{run}</th>' in markup
         assert f'<div data-run="{run}">' in markup
@@ -73,9 +83,9 @@ def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
     assert all(abs(told[name] - 100 * whole[name] / whole["step_ns"]) <= 0.1 for name in told)
 
 
-def test_a_program_can_read_the_figures(store: hta_sql.TraceStore) -> None:
+def test_a_program_can_read_the_figures(answered: Callable[..., Mapping[str, Result]]) -> None:
     """The JSON of the first screen holds the exact rows that its marks are made of."""
-    text = figures_markup(first_answers(store, {"runs": ["late"]}))
+    text = figures_markup(answered("late"))
     held = json.loads(text.partition(">")[2].rpartition("</")[0])
     rows = [dict(zip(held["steps"]["columns"], row, strict=True)) for row in held["steps"]["rows"]]
     assert all(row["step_ns"] == sum(row[name] for name in STEP_PARTS) for row in rows)

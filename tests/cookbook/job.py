@@ -24,7 +24,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import hta_sql
+from tests.shared_stores import ingest_only
 
 Event = dict[str, Any]
 
@@ -70,7 +70,7 @@ def ingest_cookbook(folder: Path) -> Path:
     """Ingest the runs ``before`` and ``after`` (its forward GEMM takes half the time)."""
     store = folder / "cookbook.store"
     for run, plan in (("before", Plan()), ("after", Plan(gemm_forward=40))):
-        hta_sql.ingest(write_job(folder / run, plan), store, run=run).close()
+        ingest_only(write_job(folder / run, plan), store, run=run)
     return store
 
 

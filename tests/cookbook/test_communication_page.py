@@ -9,10 +9,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import hta_sql
 from hta_sql.library.objects import load_library
+from hta_sql.store.materialize import materialize
 from tests.jobs.kinds import LATE
 from tests.jobs.traces import write_job
+from tests.shared_stores import ingest_only
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "communication.md").read_text("utf-8")
 QUERIES = [
@@ -27,7 +28,8 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
     """The catalog of a job in which rank 2 is late."""
     folder = tmp_path_factory.mktemp("page")
     paths, _ = write_job(folder / "traces", LATE)
-    hta_sql.ingest(paths, folder / "job.store").close()
+    ingest_only(paths, folder / "job.store")
+    materialize(folder / "job.store")
     with duckdb.connect(str(folder / "job.store" / "catalog.duckdb"), read_only=True) as opened:
         yield opened
 

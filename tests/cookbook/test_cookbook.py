@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 
-import hta_sql
 from tests.cookbook.job import Plan, ingest_cookbook, write_job
 from tests.cookbook.truth import ANSWERS
+from tests.shared_stores import ingest_only
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cookbook.md"
 _ENTRY = re.compile(r"^### (\d+)\. (.+?)\n.*?^```sql\n(.+?)^```", re.MULTILINE | re.DOTALL)
@@ -21,18 +22,24 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The catalog of the job: what a client opens."""
-    return ingest_cookbook(tmp_path_factory.mktemp("cookbook")) / "catalog.duckdb"
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The catalog of the job, as a client opens it."""
+    path = ingest_cookbook(tmp_path_factory.mktemp("cookbook")) / "catalog.duckdb"
+    with duckdb.connect(str(path), read_only=True) as con:
+        yield con
 
 
 @pytest.fixture(scope="module")
-def unnumbered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unnumbered(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """The catalog of the job as a profiler writes it that does not number collectives."""
     folder = tmp_path_factory.mktemp("unnumbered")
     traces = write_job(folder / "before", Plan(numbers_collectives=False))
-    hta_sql.ingest(traces, folder / "job.store", run="before").close()
-    return folder / "job.store" / "catalog.duckdb"
+    ingest_only(traces, folder / "job.store", run="before")
+    path = folder / "job.store" / "catalog.duckdb"
+    with duckdb.connect(str(path), read_only=True) as con:
+        yield con
 
 
 def test_every_question_has_an_answer() -> None:
@@ -41,15 +48,15 @@ def test_every_question_has_an_answer() -> None:
 
 
 @pytest.mark.parametrize("number", ANSWERS)
-def test_answer(number: int, catalog: Path) -> None:
+def test_answer(number: int, catalog: duckdb.DuckDBPyConnection) -> None:
     """The query returns what the plan of the job says."""
-    with duckdb.connect(str(catalog), read_only=True) as con:
-        assert con.sql(QUERIES[number]).fetchall() == ANSWERS[number]
+    assert catalog.sql(QUERIES[number]).fetchall() == ANSWERS[number]
 
 
 @pytest.mark.parametrize("number", [5, 18, 19])
-def test_collectives_without_a_number_have_the_same_waits(number: int, unnumbered: Path) -> None:
+def test_collectives_without_a_number_have_the_same_waits(
+    number: int, unnumbered: duckdb.DuckDBPyConnection
+) -> None:
     """What is one collective shows without the profiler's numbers too."""
-    with duckdb.connect(str(unnumbered), read_only=True) as con:
-        assert con.sql("SELECT count(seq) FROM gpu_ops").fetchall() == [(0,)]
-        assert con.sql(QUERIES[number]).fetchall() == ANSWERS[number]
+    assert unnumbered.sql("SELECT count(seq) FROM gpu_ops").fetchall() == [(0,)]
+    assert unnumbered.sql(QUERIES[number]).fetchall() == ANSWERS[number]

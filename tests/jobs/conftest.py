@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -11,8 +13,11 @@ import pytest
 from tests.jobs.kinds import BOUND, KINDS, LINKS
 from tests.jobs.simulator import Collective
 from tests.jobs.spec import PlantedJob
-from tests.jobs.tables import database, derive, fill, rows_of
+from tests.jobs.tables import DATABASE, database, derive, fill, rows_of
 from tests.jobs.traces import Trace, capture
+from tests.shared_stores import made_once
+
+CAPTURED = "captured.pickle"
 
 
 @dataclass(frozen=True)
@@ -34,12 +39,19 @@ class Jobs:
 
 @pytest.fixture(scope="session")
 def all_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    """Simulate and capture every kind, and compute the derived tables."""
+    """Simulate and capture every kind, and compute the derived tables; once for all processes."""
+    folder = made_once(tmp_path_factory, "planted_jobs", _make).parent
+    runs = pickle.loads((folder / CAPTURED).read_bytes())  # noqa: S301 - written below
+    with duckdb.connect(str(folder / DATABASE), read_only=True, config={"threads": 2}) as con:
+        yield Jobs(con, runs)
+
+
+def _make(store: Path) -> None:
     runs = {run: (job, capture(job)) for run, job in (KINDS | LINKS | BOUND).items()}
-    with database(tmp_path_factory.mktemp("jobs")) as con:
+    (store.parent / CAPTURED).write_bytes(pickle.dumps(runs))
+    with database(store.parent) as con:
         fill(con, rows_of(runs))
         derive(con)
-        yield Jobs(con, runs)
 
 
 @pytest.fixture

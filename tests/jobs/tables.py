@@ -21,6 +21,8 @@ from hta_sql.store.template import CONFIG, template
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import Captured, Trace
 
+DATABASE = "jobs.duckdb"
+
 Rows = dict[str, list[dict[str, Any]]]
 
 TABLES = ("gpu_ops", "cpu_ops", "annotations", "runtime_calls", "steps", "ranks")
@@ -28,7 +30,7 @@ TABLES = ("gpu_ops", "cpu_ops", "annotations", "runtime_calls", "steps", "ranks"
 
 def database(folder: Path, threads: int = 2) -> duckdb.DuckDBPyConnection:
     """Make a catalog whose tables can be filled."""
-    path = folder / "jobs.duckdb"
+    path = folder / DATABASE
     shutil.copyfile(template(load_library()), path)
     con = duckdb.connect(str(path), config=CONFIG | {"threads": threads})
     for name, kinds in _kinds().items():

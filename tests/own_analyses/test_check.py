@@ -186,10 +186,15 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("# Three kernels", "Three kernels", "1: say in a comment what is true."),
-        ("----\n", "", "1: write ---- between the call and its rows."),
-        ("traces: ", "trace: ", "1: write 'traces: FILES', 'call: SQL', then '----'."),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("----\n", "", "1: write ---- between the call and its rows."),
+                ("traces: ", "trace: ", "1: write 'traces: FILES', 'call: SQL', then '----'."),
+                ("FROM stream_load_v1()", "FROM kpis_v1()", "1: it does not call stream_load_v1."),
+            )
+        ),
         ("two_streams.json", "gone.json", "1: traces: 'gone.json' is no name of a file in "),
-        ("FROM stream_load_v1()", "FROM kpis_v1()", "1: it does not call stream_load_v1."),
         ("SELECT rank,", "SELECT ranc,", "1: Binder Error: "),
     ],
 )

@@ -19,6 +19,7 @@ from hta_sql.library.files import columns_digest, stored_columns
 from hta_sql.library.objects import load_library
 from hta_sql.store.manifest import MANIFEST
 from tests.manifests import write_manifest
+from tests.shared_stores import ingest_only
 from tests.test_catalog import files_read
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ LACKS = ", ".join(
 def ingested(tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str], Path]) -> Path:
     """Ingest the trace that fills every table of events, as run ``old``."""
     store = tmp_path_factory.mktemp("ingested") / "job.store"
-    hta_sql.ingest({0: str(trace_path("every_table.json"))}, store, run="old").close()
+    ingest_only({0: str(trace_path("every_table.json"))}, store, run="old")
     return store
 
 
@@ -132,6 +133,14 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
         query = "SELECT compute_ns, exposed_communication_ns, exposed_memory_ns, idle_ns"
         assert store.sql(f"{query} FROM temporal_breakdown").rows() == [(30_000, 10_000, 5_000, 0)]
         assert {name: len(store.table(name)) for name in ROWS} == ROWS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", sorted(path.name for path in STORES.iterdir()))
+def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
+    """Each table and each analysis of today."""
+    shutil.copytree(STORES / version, tmp_path / "job.store")
+    with hta_sql.open(tmp_path / "job.store") as store:
         run_everything(store)
 
 
@@ -142,14 +151,14 @@ def test_every_release_has_one() -> None:
     assert set(dated) <= {path.name for path in STORES.iterdir()}
 
 
-@pytest.mark.parametrize("described", [True, False])
+@pytest.mark.parametrize("described", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
     """They are NULL in older rows, in every way of asking; findings say which, and what helps."""
     trace = {0: str(trace_path("every_table.json"))}
     age(every_table, "old", LATER, described=described)
-    hta_sql.ingest(trace, every_table, run="new").close()
+    ingest_only(trace, every_table, run="new")
     described_now = json.loads((every_table / MANIFEST).read_text())["schemas"].keys()
     assert described_now == {columns_digest(), "older"} if described else {columns_digest()}
     with hta_sql.open(every_table) as store:
@@ -168,7 +177,7 @@ def test_columns_that_came_later(
         assert "older_definitions" not in {f[1] for f in found}
         assert message.endswith(f"without: {LACKS}.")
         assert remedy.startswith("Ingest the same traces again")
-    hta_sql.ingest(trace, every_table, run="old").close()
+    ingest_only(trace, every_table, run="old")
     with hta_sql.open(every_table) as store:
         assert store.sql("SELECT run FROM ranks WHERE missing_columns IS NOT NULL").rows() == []
         assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
@@ -188,7 +197,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 ) -> None:
     """Also where the files of a table are of several versions."""
     age(every_table, "old", LATER)
-    hta_sql.ingest({0: str(trace_path("every_table.json"))}, every_table, run="new").close()
+    ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
         for run in ("old", "new"):
             query = f"SELECT sum(dur) FROM gpu_ops WHERE run = '{run}'"  # noqa: S608 - our own
@@ -221,7 +230,7 @@ def test_other_definitions_alone(every_table: Path) -> None:
 def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
     """The ranks that other definitions read are counted, not all of the run."""
     trace = str(trace_path("host_only.json"))
-    hta_sql.ingest({0: trace, 1: trace}, tmp_path / "job.store", run="job").close()
+    ingest_only({0: trace, 1: trace}, tmp_path / "job.store", run="job")
     manifest = json.loads((tmp_path / "job.store" / MANIFEST).read_text())
     manifest["entries"][1]["options"]["definitions"] = "other"
     write_manifest(tmp_path / "job.store", manifest)
@@ -251,7 +260,7 @@ def test_a_type_that_cannot_be_kept(
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
         hta_sql.open(every_table)
-    hta_sql.ingest({0: str(trace_path("every_table.json"))}, every_table, run="new").close()
+    ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     for _ in range(2):
         caplog.clear()
         with caplog.at_level(logging.WARNING), hta_sql.open(every_table) as store:
@@ -313,7 +322,7 @@ def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: P
 def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
     """Written before there were digests."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    ingest_only(write_traces({0: 100.0}), store)
     manifest = json.loads((store / MANIFEST).read_text())
     del manifest["entries"][0]["schema"]
     write_manifest(store, manifest)
