@@ -1,16 +1,18 @@
-"""``hta-sql demo``: a synthetic job, ingested and looked at."""
+"""``hta-sql demo``: a synthetic job, ingested and looked at, down to its report in the browser."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from hta_sql.cli.advice import tell
-from hta_sql.cli.messages import note, rank_progress
+from hta_sql.cli.messages import name_progress, note, rank_progress
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -42,12 +44,20 @@ STRAGGLER_DELAY_NS = 3_000_000
     type=click.Path(file_okay=False, path_type=Path),
     default="hta_sql_demo",
     show_default=True,
-    help="Folder for the traces and the store.",
+    help="Folder for the traces, the store and the report.",
 )
-def demo(ranks: int, steps: int, folder: Path) -> None:
+@click.option(
+    "--open/--no-open",
+    "opens",
+    default=None,
+    show_default="where there is a screen",
+    help="Open the report in the browser.",
+)
+def demo(ranks: int, steps: int, folder: Path, opens: bool | None) -> None:
     """Write the traces of a synthetic training job, ingest them and look at them.
 
-    One rank loads its data too slowly; the analyses find out which. Works offline.
+    One rank loads its data too slowly; the analyses find out which. The report is written, and
+    opened where somebody is at a screen. Works offline.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.synthetic import JobSpec, write_job  # noqa: PLC0415
@@ -62,6 +72,28 @@ def demo(ranks: int, steps: int, folder: Path) -> None:
         opened = hta_sql.ingest(traces, store, run=run, progress=progress)
     with opened:
         _show(opened, store, run)
+        report = _report(opened, folder / "report.html", run)
+    click.echo(f"\nThe report: {report}")
+    if is_at_a_screen() if opens is None else opens:
+        click.launch(str(report))
+
+
+def is_at_a_screen() -> bool:
+    """Say whether a person would see a browser: at a terminal, not in CI, with a display."""
+    if not sys.stdout.isatty() or os.environ.get("CI"):
+        return False
+    has_display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return sys.platform in {"darwin", "win32"} or bool(has_display)
+
+
+def _report(opened: TraceStore, path: Path, run: str) -> Path:
+    from hta_sql.report import write_report  # noqa: PLC0415 - imports are the start-up cost
+
+    with ExitStack() as stack:
+        # Elsewhere progress is a line for each of many sections.
+        shows = sys.stderr.isatty()
+        progress = stack.enter_context(name_progress("Writing the report")) if shows else None
+        return write_report(opened, path, runs=[run], progress=progress)
 
 
 def _show(opened: TraceStore, store: Path, run: str) -> None:
@@ -83,10 +115,11 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
     for line in (
         "list",
+        f"advice {store}",
         f"run {store} idle_causes",
         f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
         f"run {store} collective_waits --ranks 0",
-        f"report {store} -o report.html",
+        f"report {store} -o report.html --open",
         f'sql {store} "FROM steps ORDER BY rank, step"',
     ):
         click.echo(f"  {program} {line}")

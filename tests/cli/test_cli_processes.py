@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hta_sql.cli.demo import is_at_a_screen
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
@@ -38,20 +40,56 @@ def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) ->
     cli("catalog", tmp_path / "none").fails(1, "No store at")
 
 
-def test_demo_finds_the_slow_rank(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In an empty directory, offline, twice."""
+@pytest.fixture
+def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a browser is asked to open, in an empty folder; reports are empty files."""
     monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        done = cli("demo", "--ranks", "4", "--steps", "2")
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", opened.append)
+
+    def empty(_: object, path: Path, **__: object) -> Path:
+        path.write_text("")
+        return path
+
+    monkeypatch.setattr("hta_sql.report.write_report", empty)
+    return opened
+
+
+@pytest.mark.slow
+def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str]) -> None:
+    """In an empty directory, offline, twice; what it proposes works."""
+    for opens in ("--open", "--no-open"):
+        done = cli("demo", "--ranks", "4", "--steps", "2", opens)
         assert done.code == 0
         assert "Rank 2 is late: it makes the others wait " in done.out
         assert "it loads data " in done.out
+        assert done.out.endswith("The report: hta_sql_demo/report.html\n")
     assert [path.name for path in tmp_path.iterdir()] == ["hta_sql_demo"]
-    for line in re.findall(r"^  hta-sql (.*)$", done.out, re.MULTILINE):
+    assert launched == ["hta_sql_demo/report.html"]
+    proposed = re.findall(r"^  \S+ (.*)$", done.out, re.MULTILINE)
+    assert {"advice", "report"} <= {line.split()[0] for line in proposed}
+    for line in proposed:
         args = [part.strip('"') for part in re.findall(r'"[^"]*"|\S+', line)]
         assert cli(*args).code == 0
+    assert launched[1:] == ["report.html"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "shows"),
+    [({"DISPLAY": ":0"}, True), ({"DISPLAY": ":0", "CI": "true"}, False), ({}, False)],
+)
+def test_demo_opens_its_report_where_somebody_sees_it(
+    environment: dict[str, str], shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a terminal with a display; elsewhere its path is enough."""
+    for name in ("CI", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.platform", "linux")
+    for is_terminal in (True, False):
+        monkeypatch.setattr("sys.stdout.isatty", lambda told=is_terminal: told)
+        assert is_at_a_screen() == (shows and is_terminal)
 
 
 @pytest.mark.parametrize("command", ["list", "--version"])
