@@ -112,7 +112,7 @@ def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any
             target = Path(folder, f"{_file_name(look)}.json.gz")
             written = write_slice(opened, look.wanted, target)
             _tell(written, look)
-            _serve(target, look.view(written.zero_ns), options, only_prints=only_prints)
+            _serve(target, look.view(written), options, only_prints=only_prints)
 
 
 def _file_name(look: Look) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import ParameterError, RankError, nearest
-from hta_sql.overlay.slices import Wanted
+from hta_sql.overlay.slices import Slice, Wanted
+from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -25,6 +26,8 @@ WHERE run = $run AND list_contains($ranks, rank) AND list_contains($steps, step)
 """
 
 MS = 1_000_000
+_NAME = 60
+"""Characters of an event's name in a title: a kernel's can be 10 kB."""
 _AROUND = 50
 """An event is shown with so many times its duration before and behind it, and 50 ms at least."""
 
@@ -45,15 +48,15 @@ class Look:
     zoom: tuple[int, int] | None = None
     event: dict[str, int] | None = None
 
-    def view(self, zero_ns: int) -> dict[str, int]:
-        """Return where to look, by the clock of a slice.
-
-        Args:
-            zero_ns: What that clock says when the run begins [ns].
-        """
+    def view(self, written: Slice) -> dict[str, int]:
+        """Return where to look, by the clock and the tracks of a slice."""
         found: dict[str, int] = {}
+        zero_ns = written.zero_ns
         if self.event:
             found |= self.event | {"ts": self.event["ts"] + zero_ns}
+            place = found.get("pid"), found.get("tid"), found["ts"]
+            if place in written.moved:
+                found["tid"] = written.moved[place]
         if self.zoom:
             found |= {"visStart": self.zoom[0] + zero_ns, "visEnd": self.zoom[1] + zero_ns}
         return found
@@ -147,7 +150,7 @@ def _event(store: TraceStore, look: Look, event_id: int, *, has_steps: bool) -> 
     near = max(dur, MS // 10)
     where = {"pid": pid, "tid": tid}
     selected = {"ts": ts, "dur": dur} | {key: at for key, at in where.items() if at is not None}
-    title = f"{look.title}, {name}"
+    title = f"{look.title}, {cut_middle(name, _NAME)}"
     return replace(
         look, wanted=wanted, title=title, zoom=(ts - near, ts + dur + near), event=selected
     )

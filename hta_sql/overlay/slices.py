@@ -1,6 +1,6 @@
 """A part of a job as one trace: some ranks, a window of time, some categories, for a trace viewer.
 
-Events stand as the profiler wrote them. Of several ranks the clocks are made one, and processes and
+Events stand as the profiler wrote them, but for the track of those that overlap. Of several ranks the clocks are made one, and processes and
 arrows get numbers of their own, since each rank has a device 0.
 """
 
@@ -10,13 +10,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 from hta_sql.overlay.counters import SERIES, counter_events
 from hta_sql.overlay.critical_path import PathMarking
+from hta_sql.overlay.lanes import Lanes
 from hta_sql.overlay.source import SourceFile, source_of
 from hta_sql.traces.events import Event, Json, microseconds, trace_event
 from hta_sql.traces.output import trace_output
@@ -72,11 +74,14 @@ class Slice:
         path: The file.
         events: Events in it.
         zero_ns: What its clock says when the run begins [ns].
+        moved: ``pid``, ``tid`` and start [ns of its clock] of events of the first rank that have
+            a track beside their own ─▶ its ``tid``.
     """
 
     path: str
     events: int
     zero_ns: int
+    moved: Mapping[tuple[Any, Any, int], int]
 
 
 def write_slice(store: TraceStore, wanted: Wanted, path: str | os.PathLike[str]) -> Slice:
@@ -114,7 +119,7 @@ def write_slice(store: TraceStore, wanted: Wanted, path: str | os.PathLike[str])
                 shutil.copyfileobj(lines, out)
             count += written
         out.write(b'\n], "displayTimeUnit": "ms"}\n')
-    return Slice(os.fspath(path), count, zero)
+    return Slice(os.fspath(path), count, zero, parts[0].lanes.starts)
 
 
 def _clocks(store: TraceStore, wanted: Wanted) -> dict[int, int]:
@@ -137,15 +142,24 @@ class _Part:
     def write(self, lines: IO[bytes], move: _Move | None) -> int:
         """Write the events, each behind a comma; returns how many there are."""
         marking = self._path() if self.wanted.critical_path else None
-        cut = _Cut(lines, self._mask(), marking, move)
+        cut = _Cut(lines, self._mask, self.lanes, marking, move, rank=self.rank)
         count = self.source.event_count
         rewrite_trace(self.source.path, os.devnull, None, cut, expect_events=count)
         for text in self._added(marking):
             event = Event(count, text, json.loads(text))
             if self._is_within(event):
                 cut.write(event)
+        for text in self.lanes.names():
+            cut.write(Event(count, text, json.loads(text)))
         return cut.count
 
+    @cached_property
+    def lanes(self) -> Lanes:
+        """The tracks of what overlaps."""
+        zero = self.source.zero_ns
+        return Lanes(self.store, self.wanted.run, self.rank, zero, self._mask)
+
+    @cached_property
     def _mask(self) -> bytearray | None:
         """Mark the events to write by their id; None: all of them."""
         wanted = self.wanted
@@ -193,11 +207,15 @@ class _Cut:
         self,
         lines: IO[bytes],
         mask: bytearray | None,
+        lanes: Lanes,
         marking: PathMarking | None,
         move: _Move | None,
+        *,
+        rank: int,
     ) -> None:
         self.count = 0
         self._lines, self._mask, self._marking, self._move = lines, mask, marking, move
+        self._lanes, self._rank = lanes, rank
         self._last = -1
 
     def __call__(self, event: Event) -> None:
@@ -206,10 +224,26 @@ class _Cut:
             self._lines.truncate()
             self.count = 0
         self._last = event.event_id
+        is_arrow = event.fields.get("ph") in {"s", "t", "f"}
+        event = self._lanes(event, _ns(event.member("ts")) if is_arrow else None)
         marked = self._marking(event) if self._marking else event.text
         if self._mask and not self._mask[event.event_id] and event.fields.get("ph") != "M":
             return
         self.write(event._replace(text=marked or event.text))
+        if event.fields.get("name") == "process_labels":
+            self._name(event)
+
+    def _name(self, labels: Event) -> None:
+        """Name a process by its labels, ``GPU 3``: viewers show names, and all have that of the program.
+
+        At the same time, since of several names the last one counts.
+        """
+        args = labels.fields.get("args")
+        told = args.get("labels") if isinstance(args, dict) else None
+        if told:
+            name = told if self._move else f"rank {self._rank}: {told}"
+            text = labels.replace(name="process_name", args={"name": name})
+            self.write(Event(labels.event_id, text, json.loads(text)))
 
     def write(self, event: Event) -> None:
         """Write an event as it stands, where no other rank is beside it."""

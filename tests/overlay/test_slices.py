@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pytest
 import hta_sql
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.overlay.looks import look_at
-from hta_sql.overlay.slices import Wanted, write_slice
+from hta_sql.overlay.slices import Slice, Wanted, write_slice
 from tests.jobs.kinds import DP
 from tests.jobs.spec import Clock
 from tests.jobs.traces import write_job
@@ -64,8 +64,11 @@ def times(event: Json, ahead_ms: float = 0) -> tuple[float, float]:
 def test_a_whole_rank_is_its_file(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """Event by event, in the order of the file."""
-    assert sliced(store, tmp_path) == recorded(files[0])
+    """Event by event, in the order of the file; processes are named by what they are, behind their own names."""
+    found = sliced(store, tmp_path)
+    named = [event for event in found if event not in recorded(files[0])]
+    assert [event for event in found if event not in named] == recorded(files[0])
+    assert {event["args"]["name"] for event in named} <= {"rank 0: CPU", "rank 0: GPU 0"}
 
 
 def test_a_window_has_every_event_that_is_in_it(
@@ -84,6 +87,36 @@ def test_a_window_has_every_event_that_is_in_it(
     found = sliced(store, tmp_path, window=look.wanted.window)
     assert found == expected
     assert 0 < len(found) < len(events)
+
+
+def test_what_overlaps_has_a_track_beside_it(
+    ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
+) -> None:
+    """A viewer draws calls in calls, and leaves out a kernel that begins before the one before has ended."""
+    where = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
+    spans = {"first": (100, 10), "inside": (101, 2), "early": (108, 30), "later": (140, 5)}
+    kernels = [
+        where | {"name": name, "ts": ts, "dur": dur, "args": {"device": 0, "stream": 7}}
+        for name, (ts, dur) in spans.items()
+    ]
+    arrow = {
+        "ph": "f",
+        "cat": "ac2g",
+        "name": "ac2g",
+        "id": 1,
+        "pid": 0,
+        "tid": 7,
+        "ts": 108,
+        "bp": "e",
+    }
+    store = ingest_trace([*kernels, arrow])
+    found = sliced(store, tmp_path, run=store.runs()[0])
+    tracks = {event["name"]: event["tid"] for event in found if event["ph"] != "M"}
+    assert tracks == {"first": 7, "inside": 7, "early": 8, "later": 7, "ac2g": 8}
+    names = [
+        event["args"] for event in found if event["name"] == "thread_name" and event["tid"] == 8
+    ]
+    assert names == [{"name": "stream 7: what overlaps"}]
 
 
 def test_categories_are_chosen(
@@ -143,17 +176,20 @@ def test_a_path_and_counters_are_added(
 def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore) -> None:
     """The step, or the event and its surroundings."""
     written_zero = 10**15
+    written = Slice("", 0, written_zero, {})
     step = look_at(store, steps=[1])
     assert step.zoom == step.wanted.window
     start, until = step.zoom or (0, 0)
     view = {"visStart": start + written_zero, "visEnd": until + written_zero}
-    assert step.view(written_zero) == view
+    assert step.view(written) == view
     ((event_id, ts, dur, pid, tid),) = store.sql(
         "SELECT event_id, ts, dur, pid, tid FROM events WHERE rank = 0 AND category = 'kernel' LIMIT 1"
     ).rows()
     one = look_at(store, event=event_id)
     assert one.event == {"ts": ts, "dur": dur, "pid": pid, "tid": tid}
-    assert one.view(written_zero)["ts"] == ts + written_zero
+    assert one.view(written)["ts"] == ts + written_zero
+    moved = replace(written, moved={(pid, tid, ts + written_zero): 99})
+    assert one.view(moved)["tid"] == 99
     low, high = one.wanted.window or (0, 0)
     assert low < ts < ts + dur < high
 

@@ -1,0 +1,88 @@
+"""Events that overlap on one track without one enclosing the other: each gets a track beside it.
+
+Viewers draw a track as a stack of calls and leave out what does not nest: Perfetto drops each kernel that
+begins before the one launched before it has ended, which programmatic dependent launches make common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.traces.events import Event, trace_event
+
+if TYPE_CHECKING:
+    from hta_sql.store.trace_store import TraceStore
+
+_EVENTS = """
+SELECT pid, tid, ts, ts + dur AS until, event_id, table_name = 'gpu_ops' AS is_on_device
+FROM events
+WHERE run = $run AND rank = $rank AND dur > 0 AND pid IS NOT NULL AND tid IS NOT NULL
+ORDER BY pid, tid, ts, dur DESC, event_id
+"""
+
+
+class Lanes:
+    """Says which events of a rank go to which track.
+
+    Args:
+        store: Store of the rank.
+        run: Its run.
+        rank: Its rank.
+        zero_ns: What the clock of the file says when the run begins [ns].
+        mask: By ``event_id`` whether an event is shown; None: all are.
+    """
+
+    def __init__(
+        self, store: TraceStore, run: str, rank: int, zero_ns: int, mask: bytearray | None
+    ) -> None:
+        rows = store.sql(_EVENTS, {"run": run, "rank": rank}).rows()
+        shown = [row for row in rows if mask is None or mask[row[4]]]
+        self._last = {pid: tid for pid, tid, *_ in rows}
+        self._moved: dict[int, int] = {}
+        self._names: list[tuple[int, int, int, bool]] = []
+        self.starts: dict[tuple[Any, Any, int], int] = {}
+        """Track and start in the file's clock [ns] of what is moved ─▶ its new thread."""
+        for (pid, tid), events in groupby(shown, key=lambda row: (row[0], row[1])):
+            self._spread(pid, tid, zero_ns, list(events))
+
+    def _spread(self, pid: int, tid: int, zero_ns: int, events: list[tuple[Any, ...]]) -> None:
+        lanes: list[tuple[int, list[int]]] = [(tid, [])]
+        for _, _, ts, until, event_id, is_on_device in events:
+            lane = next((lane for lane, ends in lanes if _fits(ends, ts, until)), None)
+            if lane is None:
+                lane = self._last[pid] = self._last[pid] + 1
+                lanes.append((lane, [until]))
+                self._names.append((pid, tid, lane, is_on_device))
+            if lane != tid:
+                self._moved[event_id] = lane
+                self.starts[pid, tid, ts + zero_ns] = lane
+
+    def __call__(self, event: Event, ts_ns: int | None) -> Event:
+        """Move an event, or the end of an arrow to one, which starts with it [ns]."""
+        fields = event.fields
+        lane = self._moved.get(event.event_id)
+        if lane is None and fields.get("ph") in {"s", "t", "f"} and ts_ns is not None:
+            lane = self.starts.get((fields.get("pid"), fields.get("tid"), ts_ns))
+        if lane is None:
+            return event
+        return event._replace(text=event.replace(tid=lane), fields={**fields, "tid": lane})
+
+    def names(self) -> Iterator[bytes]:
+        """Yield what viewers are told of the new tracks: a name, and a place below the old one."""
+        for pid, tid, lane, is_on_device in self._names:
+            about = {"name": f"{'stream' if is_on_device else 'thread'} {tid}: what overlaps"}
+            where = {"ts": 0, "pid": pid, "tid": lane}
+            yield trace_event("M", "thread_name", **where, args=about)
+            yield trace_event("M", "thread_sort_index", **where, args={"sort_index": tid})
+
+
+def _fits(ends: list[int], ts: int, until: int) -> bool:
+    """Put an event on a stack of those that are open, by their ends, where it ends before the last one."""
+    while ends and ends[-1] <= ts:
+        ends.pop()
+    fits = not ends or until <= ends[-1]
+    if fits:
+        ends.append(until)
+    return fits
