@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output
+from hta_sql.cli.options import Output, audience_option
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.words import counted, rank_spans
 
@@ -36,14 +36,7 @@ SEVERITIES = ("error", "warning", "note")
     show_default=True,
     help="Arguments of TRACES whose types are checked; each file is read once more for it.",
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json (the analysis `findings`) for programs.",
-)
+@audience_option("json (the analysis `findings`)")
 @click.pass_context
 def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_name: str) -> None:
     """Examine a STORE, or TRACES that are not ingested yet (they are read into a temporary store).

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from hta_sql.store import STORE_NAME
-from hta_sql.store.manifest import MANIFEST
+from hta_sql.cli.completing import complete_runs, store_at
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,10 +41,7 @@ class StorePath(click.ParamType[Path]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
         """Prefer the folder itself; whether it is a store is told where it is opened."""
-        folder = Path(value)
-        inside = folder / STORE_NAME
-        is_inside = not (folder / MANIFEST).exists() and (inside / MANIFEST).exists()
-        return inside if is_inside else folder
+        return store_at(value)
 
     def shell_complete(
         self,
@@ -159,42 +155,6 @@ materialize_option = click.option(
     is_flag=True,
     help="Keep the answers that are small, as hta-sql materialize does.",
 )
-
-
-def complete_runs(
-    ctx: click.Context,
-    _: click.Parameter,
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Complete the name of a run of the store that stands before; the last one behind commas."""
-    from hta_sql.errors import HtaSqlError  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
-
-    before, comma, start = incomplete.rpartition(",")
-    # Where an option still lacks its value, click has the arguments, but no parameters.
-    given = ctx.params.get("store") or next(iter(ctx.args), None)
-    if given is None:
-        return []
-    try:
-        names = {entry.run for entry in read_manifest(STORE.convert(given, None, None)).entries}
-    except (HtaSqlError, OSError):
-        return []
-    return [
-        CompletionItem(before + comma + name) for name in sorted(names) if name.startswith(start)
-    ]
-
-
-def complete_analyses(
-    _: click.Context, __: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete the name of a shipped analysis."""
-    from hta_sql.library.objects import load_library  # noqa: PLC0415 - imports are the start-up cost
-
-    return [
-        CompletionItem(analysis.base_name, help=analysis.summary)
-        for analysis in load_library().newest()
-        if analysis.base_name.startswith(incomplete)
-    ]
 
 
 def run_option(command: Command) -> Command:
@@ -351,6 +311,22 @@ _MEMORY_OPTIONS = (
         help="What does not fit into memory goes to the temporary folder, up to this size.",
     ),
 )
+
+
+def audience_option(as_json: str) -> Callable[[Command], Command]:
+    """Make ``--format text|json`` of commands that say something.
+
+    Args:
+        as_json: What the JSON is, for the help.
+    """
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help=f"text for people, {as_json} for programs.",
+    )
 
 
 def memory_options(command: Command) -> Command:

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from hta_sql.cli.analysis_options import analysis_options, folders_in, scan
+from hta_sql.cli.completing import complete_analyses
 from hta_sql.cli.failures import HELP_COMMAND
 from hta_sql.cli.options import (
     STORE,
     Output,
     analyses_option,
     chart_option,
-    complete_analyses,
     output_options,
 )
 from hta_sql.library.objects import SqlObject

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import STORE
+from hta_sql.cli.options import STORE, audience_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also follow every link between events, and read every page of files without checksum.",
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text for people, json for programs.",
-)
+@audience_option("json")
 @click.pass_context
 def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> None:
     """Read all files of a STORE, and compare them with what was written. Nothing is changed.

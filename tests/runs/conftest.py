@@ -1,0 +1,34 @@
+"""A trace, and a store of three runs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from tests.runs.writing import STATED, write_trace
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """A trace that says a lot of its program."""
+    return write_trace(tmp_path / "rank0.json", **STATED)
+
+
+@pytest.fixture(scope="module")
+def three_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of three runs, of 1, 2 and 3 February 2026; the first two are of one job."""
+    folder = tmp_path_factory.mktemp("runs")
+    for day, tags in enumerate(({"job": "a"}, {"job": "a"}, {"job": "b"})):
+        start = {"baseTimeNanoseconds": 1_769_904_000_000_000_000 + day * 86_400_000_000_000}
+        trace = write_trace(folder / "rank0.json", **start)
+        hta_sql.ingest(trace, folder / "job.store", run=f"day{day + 1}", tags=tags).close()
+    return folder / "job.store"
+
+
+@pytest.fixture
+def store(three_runs: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(three_runs, tmp_path / "job.store"))
