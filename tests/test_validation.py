@@ -150,7 +150,10 @@ def test_what_is_said_about_a_section_of_a_report_is_understood(root: Path) -> N
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Report: first", "-- Report: first; num_kernels := 10"))
     (problem,) = find_problems(root)
-    assert "Report says 'num_kernels := 10'; write first, table, chart, of several ranks" in problem
+    assert (
+        "Report says 'num_kernels := 10'; write no, first, table, chart, of several ranks"
+        in problem
+    )
 
 
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from hta_sql.charts.bars import Stack, stacked_bars
 from hta_sql.charts.gpu_timeline import gpu_timeline
+from hta_sql.charts.rank_timeline import timeline
 from hta_sql.charts.style import CAUSE_COLOURS, MANY, PART_COLOURS, lane_names
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-__all__ = ["gpu_timeline", "idle_time_breakdown", "temporal_breakdown"]
+__all__ = ["gpu_timeline", "idle_time_breakdown", "temporal_breakdown", "timeline"]
 
 _PARTS = {
     "compute_ns": "computation",

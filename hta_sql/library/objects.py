@@ -31,9 +31,9 @@ _WORD = re.compile(r"\w+")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
 
 REPORT = re.compile(
-    r"first|table|chart|of several (?P<compares>ranks|runs)|at most (?P<ranks>\d+) ranks|(?P<name>\w+) := (?P<value>\d+)"
+    r"no|first|table|chart|of several (?P<compares>ranks|runs)|at most (?P<ranks>\d+) ranks|(?P<name>\w+) := (?P<value>\d+)"
 )
-"""What the line ``Report: first; chart; at most 64 ranks`` of an analysis may say: that it opens its topic,
+"""What the line ``Report: first; chart; at most 64 ranks`` of an analysis may say: that it opens its topic, that it has no section,
 that it has a section without a figure, or a figure without rows, that it compares ranks or runs and needs
 more than one, that it says nothing to people above so many ranks, and values that keep a result as small as a page needs it."""
 

@@ -136,7 +136,8 @@ class Topic:
 
 def topics(library: Library) -> list[Topic]:
     """List what a report holds."""
-    chosen = [a for a in library.newest() if a.base_name in FIGURES or "table" in a.report]
+    known = [a for a in library.newest() if "no" not in a.report]
+    chosen = [a for a in known if a.base_name in FIGURES or "table" in a.report]
     place = {name: at for at, name in enumerate(_ASKED_FOR)}
     chosen.sort(
         key=lambda a: (place.get(a.base_name, len(place)), "first" not in a.report, a.base_name)

@@ -97,15 +97,18 @@ def pipeline_stages(rows: Rows) -> Expected:
 
 
 def cluster_step_trace(rows: Rows) -> Expected:
-    """Parts of the mean step; where the backward pass is not known, the rest is one part."""
-    steps = len(rows)
+    """Parts of the mean step, of which each is held; where the backward pass is not known, the rest is one part."""
+    parts = ("iteration_interval_ns", "forward_backward_ns", "tail_ns")
     told = {
-        "iteration interval": total(rows, "iteration_interval_ns"),
-        "forward and backward": sum(row["forward_backward_ns"] or 0 for row in rows),
-        "tail": sum(row["tail_ns"] or 0 for row in rows),
+        words: [(row[part] or 0) / US for row in rows]
+        for words, part in zip(
+            ("iteration interval", "forward and backward", "tail"), parts, strict=True
+        )
     }
-    told["not told apart"] = total(rows, "total_ns") - sum(told.values())
-    return {words: [ns / steps / US] for words, ns in told.items()}, {"rect": 2 * len(told)}
+    told["not told apart"] = [
+        (row["total_ns"] - sum(row[part] or 0 for part in parts)) / US for row in rows
+    ]
+    return {words: sorted(values) for words, values in told.items()}, {"rect": 2 * len(told)}
 
 
 def p2p_pairs(rows: Rows) -> Expected:

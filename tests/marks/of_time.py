@@ -238,6 +238,14 @@ def gpu_timeline(rows: Rows) -> Expected:
     return values | {"operations": column(rows, "op_count")}, {"rect": len(rows)}
 
 
+def timeline(rows: Rows) -> Expected:
+    """A bar a row, and the name of it in those that are wide enough."""
+    values = {"start": column(rows, "start_ns", MS), "op_count": column(rows, "op_count")}
+    wide = max(row["end_ns"] for row in rows) * 40 / 960
+    named = seen(row["end_ns"] - row["start_ns"] >= wide for row in rows)
+    return values, {"rect": len(rows), "text": named}
+
+
 def idle_time_breakdown(rows: Rows) -> Expected:
     """A bar a stream and cause, as shares and as times."""
     causes = {cause: column(own, "idle_ns", MS) for (cause,), own in by(rows, "category").items()}
@@ -258,23 +266,23 @@ def temporal_breakdown(rows: Rows) -> Expected:
 
 
 def step_accounting(rows: Rows) -> Expected:
-    """The parts of each rank's mean step, as shares and as times."""
+    """The parts of each rank's mean step, as shares and as times; each step is held."""
     means = {
         part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
         for part in STEP_PARTS
     }
-    values = {STEP_PARTS[part][0]: sorted(v / MS for v in own) for part, own in means.items()}
+    values = {STEP_PARTS[part][0]: column(rows, part, MS) for part in STEP_PARTS}
     return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
 
 
 def step_breakdown(rows: Rows) -> Expected:
-    """The roles of each rank's mean step, as shares and as times."""
+    """The roles of each rank's mean step, as shares and as times; each step is held."""
     means = {
         part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
         for part in STEP_ROLES
     }
-    known = {part: own for part, own in means.items() if any(own)}
-    values = {STEP_ROLES[part][0]: sorted(v / MS for v in own) for part, own in known.items()}
+    known = [part for part, own in means.items() if any(own)]
+    values = {STEP_ROLES[part][0]: column(rows, part, MS) for part in known}
     return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
 
 

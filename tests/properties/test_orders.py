@@ -60,6 +60,7 @@ ORDERS = {
     "straggler_metric": "run step rank",
     "stragglers": "run rank",
     "temporal_breakdown": "run rank",
+    "timeline": "run rank",
     "trace_events": "run rank event_id",
     "user_annotation_breakdown": "run rank",
 }

@@ -22,7 +22,13 @@ __all__ = ["job"]
 OF_NO_RUN = {"trace_diff"}
 """Analyses of two runs."""
 
-OF_SEVERAL_RANKS = {"gpu_timeline", "straggler_metric", "potential_stragglers", "advice"}
+OF_SEVERAL_RANKS = {
+    "gpu_timeline",
+    "timeline",
+    "straggler_metric",
+    "potential_stragglers",
+    "advice",
+}
 """Analyses whose rows of a rank depend on the other ranks."""
 
 WITHOUT_ROWS = {

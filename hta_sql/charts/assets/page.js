@@ -22,7 +22,7 @@
     const [ink, quiet] = ["#e8ecf0", "#a3adb8"];
     const config = { ...dark.config, background: null };
     config.axis = { ...config.axis, labelColor: ink, titleColor: ink };
-    config.legend = { ...config.legend, labelColor: ink, titleColor: ink };
+    config.legend = { ...config.legend, labelColor: ink, titleColor: ink, symbolBaseFillColor: quiet, symbolBaseStrokeColor: quiet };
     config.title = { ...config.title, color: ink, subtitleColor: quiet };
     config.header = { ...config.header, labelColor: ink, titleColor: ink };
     config.text = { fill: ink, ...config.text };
@@ -349,6 +349,11 @@
     form.hidden = false;
   };
 
+  // A number that does not fit its part of a bar is left to the key below.
+  const fitLetters = () => {
+    for (const piece of all(".step span")) if (piece.scrollWidth > piece.clientWidth + 1) piece.textContent = "";
+  };
+
   const setTheme = (name) => { root.dataset.theme = name; };
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches && panels.length ? "dark" : "light");
 
@@ -410,6 +415,7 @@
     root.classList.add("js");
     for (const box of all(".table")) searchable(box);
     if (figures) picker(document.querySelector(".pick"));
+    fitLetters();
     addEventListener("hashchange", show);
     show();
   } else {

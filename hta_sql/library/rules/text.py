@@ -170,7 +170,7 @@ def reported(about: SqlObject) -> Iterator[Found]:
         if not match or (match["name"] and match["name"] not in {p.name for p in about.parameters}):
             yield (
                 fact_line("Report"),
-                f"Report says {word!r}; write first, table, chart, of several ranks or runs, at most N ranks or parameter := N",
+                f"Report says {word!r}; write no, first, table, chart, of several ranks or runs, at most N ranks or parameter := N",
             )
 
 

@@ -8,6 +8,7 @@
 -- Since: 0.1
 -- Reference: HTA prepare_timeline_gpu_events
 -- Needs: GPU activity
+-- Report: no
 CREATE OR REPLACE MACRO gpu_timeline_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

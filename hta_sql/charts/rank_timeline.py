@@ -1,0 +1,148 @@
+"""Steps, annotations, host threads, idle time and device streams of each rank on one line of time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from hta_sql.charts.gaps import by_event
+from hta_sql.charts.style import (
+    CLASS_COLOURS,
+    DARK,
+    WIDTH,
+    colours,
+    data,
+    duration_text,
+    duration_unit,
+    followed,
+    headed,
+    lane_names,
+    present,
+    zoom,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["timeline"]
+
+MAX_LANES = 100
+_LANE_HEIGHT = 18
+_WIDTH = int(1.5 * WIDTH)
+_PALEST = 0.12
+_NAME_CHARACTERS = 80
+_LABELLED = 40
+"""Pixels; a bar as wide has its name in it."""
+
+PARTS = {
+    **{name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")},
+    "step": "#C9D1D8",
+    "annotation": "#B8A1D9",
+    "operator": "#E69F00",
+    "runtime call": "#F0E442",
+    "GPU idle": "#BBBBBB",
+}
+"""What a bar is ─▶ its colour. Idle time has one; its name says what the host did."""
+
+_LANES = {
+    "step": "steps",
+    "annotation": "annotations",
+    "host": "thread",
+    "idle": "GPU idle: the host is in",
+    "device": "stream",
+}
+
+
+def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Lanes of each rank: steps, annotations, host threads, what the host does while the GPU idles, streams.
+
+    Args:
+        table: Columns of the analysis ``timeline``. Of more than 100 lanes the first are shown.
+    """
+    table, left_out = by_event(
+        table.assign(event_id=table["event_id"].fillna(0)), "start_ns", "end_ns"
+    )
+    size, unit = duration_unit(float(table["end_ns"].max()) if len(table) else 0)
+    pixel = float(table["end_ns"].max()) / _WIDTH if len(table) else 1
+    ends = table["end_ns"].clip(lower=table["start_ns"] + pixel)
+    lasts = (ends - table["start_ns"]).clip(lower=1)
+    drawn = table.assign(
+        what=list(map(_what, table["lane"], table["lane_id"].astype(float))),
+        part=table["part"].where(table["lane"] != "idle", "GPU idle"),
+        name=table["name"].str.slice(0, _NAME_CHARACTERS),
+        start=table["start_ns"] / size,
+        end=ends / size,
+        busy=(table["sum_ns"] / lasts).clip(0, 1),
+        lasts=[duration_text(ns) for ns in table["end_ns"] - table["start_ns"]],
+        why=table["part"].where(table["lane"] == "idle"),
+    )
+    drawn["lane"] = lane_names(drawn, "rank", "what")
+    names = list(dict.fromkeys(drawn["lane"]))
+    drawn = drawn[drawn["lane"].isin(names[:MAX_LANES])]
+    labelled = drawn[(ends - table["start_ns"])[drawn.index] >= _LABELLED * pixel]
+    labelled = labelled.rename(columns={"start": "left", "end": "right", "name": "label"})
+    y = alt.Y("lane:N", title=None, sort=names[:MAX_LANES], axis=alt.Axis(labelLimit=220))
+    x = alt.X("start:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
+    fields = ["lane", "part", "name", "start", "end", "lasts", "op_count", "busy", "why"]
+    bars = (
+        alt.Chart(data(followed(drawn, fields)))
+        .mark_bar(height=_LANE_HEIGHT - 4)
+        .encode(
+            x=x,
+            x2="end:Q",
+            y=y,
+            color=colours(
+                present(PARTS, drawn["part"]), None, legend=alt.Legend(orient="bottom", columns=4)
+            ),
+            opacity=alt.Opacity(
+                "busy:Q", scale=alt.Scale(domain=[0, 1], range=[_PALEST, 1]), legend=None
+            ),
+            tooltip=[
+                alt.Tooltip("name:N", title="Longest"),
+                alt.Tooltip("part:N", title="Kind"),
+                alt.Tooltip("why:N", title="Cause"),
+                alt.Tooltip("lane:N", title="Lane"),
+                alt.Tooltip("start:Q", title=f"Start [{unit}]", format=",.6~f"),
+                alt.Tooltip("lasts:N", title="Lasts"),
+                alt.Tooltip("op_count:Q", title="Events"),
+                alt.Tooltip("busy:Q", title="Filled", format=".0%"),
+            ],
+        )
+        .add_params(zoom("timeline", "x"))
+    )
+    dark = [part for part, colour in PARTS.items() if colour in DARK]
+    labels = (
+        alt.Chart(data(followed(labelled, ["lane", "part", "label", "left", "right"])))
+        .mark_text(
+            align="left",
+            dx=3,
+            fontSize=10,
+            clip=True,
+            limit=alt.expr("max(1, scale('x', datum.right) - scale('x', datum.left) - 5)"),
+        )
+        .encode(
+            x="left:Q",
+            y=y,
+            text="label:N",
+            color=alt.condition(
+                alt.FieldOneOfPredicate("part", dark), alt.value("white"), alt.value("#1b1b1b")
+            ),
+        )
+    )
+    notes = [
+        "Paler where less of a bar is busy. Where the GPU idles, the bar has the name of what the host is in on the",
+        "thread that launches next. Drag to move, Ctrl + wheel to zoom, double-click to see all.",
+        *left_out,
+    ]
+    if len(names) > MAX_LANES:
+        notes.append(f"The first {MAX_LANES} of {len(names):,} lanes.")
+    chart: alt.TopLevelMixin = alt.layer(bars, labels).properties(
+        title=headed("Timeline", *notes), width=_WIDTH, height=alt.Step(_LANE_HEIGHT)
+    )
+    return chart
+
+
+def _what(lane: str, place: float) -> str:
+    return _LANES[lane] + ("" if math.isnan(place) else f" {place:.0f}")

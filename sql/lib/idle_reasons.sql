@@ -1,0 +1,88 @@
+-- What the host was doing in each idle time of a device, on the thread that launches next: stretches with their cause.
+--
+-- What they mean stands at the analysis idle_causes. The stretches of a part sum to it.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.idle_reasons(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Name of a relation with the columns of lib.idle_parts.
+    parts,
+    -- What is named first: operator, outermost operator, module, frame or annotation.
+    level
+) AS TABLE
+-- Columns:
+--   part      BIGINT [1]   Number of the idle time.
+--   dur       BIGINT [ns]  Length of the stretch.
+--   event_id  BIGINT       What to look at there; NULL if unknown.
+--   cause     VARCHAR      data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue or unknown.
+--   role      VARCHAR      cause; effect: runs after a synchronisation that drained the queue; device; unknown.
+--   name      VARCHAR      What the host was in, by level; NULL if nothing was open or it is the device's.
+--   call      VARCHAR      Runtime call that it was in, but for those that launch kernels; NULL otherwise.
+--   module    VARCHAR      Class of the innermost nn.Module; NULL if none or not recorded.
+WITH
+    _waiting AS (
+        SELECT p.* FROM query_table(parts) AS p WHERE p.waits_for = 'host'
+    ),
+    _launches AS (
+        SELECT DISTINCT g.run, g.rank, g.launch_id
+        FROM gpu_ops AS g
+        WHERE g.class NOT IN ('memory', 'sync') AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    _named AS (
+        SELECT
+            s.part,
+            s.dur,
+            s.event_id,
+            s.is_loading,
+            s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronises,
+            p.drain_id IS NOT NULL AS is_drained,
+            CASE WHEN s.is_call AND l.launch_id IS NULL THEN s.call_name END AS call,
+            CASE level
+                WHEN 'operator' THEN {'cause': 'host operator', 'name': s.op_name}
+                WHEN 'outermost operator' THEN {'cause': 'host operator', 'name': s.outer_op_name}
+                WHEN 'module' THEN {'cause': 'module', 'name': s.module_name}
+                WHEN 'frame' THEN {'cause': 'python', 'name': s.frame_name}
+                WHEN 'annotation' THEN {'cause': 'annotation', 'name': s.annotation_name}
+                ELSE error('level: "' || level || '" is none of operator, outermost operator, module, frame, annotation')
+            END AS first,
+            CASE
+                WHEN s.inner_kind = 'op' THEN {'cause': 'host operator', 'name': s.inner_name}
+                WHEN s.inner_kind = 'frame' THEN {'cause': 'python', 'name': s.inner_name}
+                WHEN s.inner_kind = 'annotation' THEN {'cause': 'annotation', 'name': s.inner_name}
+                WHEN s.call_name IS NOT NULL THEN {'cause': 'runtime call', 'name': s.call_name}
+            END AS second,
+            lib.module_class(s.module_name) AS module
+        FROM lib.host_stretches(runs, ranks, '_waiting', level = 'outermost operator') AS s
+        JOIN query_table(parts) AS p ON p.part = s.part
+        LEFT JOIN _launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
+    )
+SELECT
+    n.part,
+    n.dur,
+    n.event_id,
+    CASE
+        WHEN n.is_loading THEN 'data loading'
+        WHEN n.synchronises THEN 'synchronisation'
+        WHEN n.call IS NOT NULL THEN 'runtime call'
+        WHEN n.first.name IS NOT NULL THEN n.first.cause
+        ELSE coalesce(n.second.cause, 'no event')
+    END AS cause,
+    CASE
+        WHEN n.event_id IS NULL THEN 'unknown'
+        WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronises THEN 'effect'
+        ELSE 'cause'
+    END AS role,
+    lib.frame_name(coalesce(n.first.name, n.second.name)) AS name,
+    n.call,
+    n.module
+FROM _named AS n
+UNION ALL
+SELECT
+    p.part, p.dur, p.next_id,
+    CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE 'unknown' END, p.waits_for, NULL, NULL, NULL
+FROM query_table(parts) AS p
+WHERE p.waits_for <> 'host'
