@@ -227,7 +227,7 @@ def answers() -> dict[int, tuple[Any, ...]]:
     """What the macro says of all calls at once: binding it takes longest."""
     con = connection()
     con.execute(
-        "CREATE TABLE calls (call_id BIGINT, name VARCHAR, input_shapes VARCHAR, "
+        "CREATE OR REPLACE TABLE calls (call_id BIGINT, name VARCHAR, input_shapes VARCHAR, "
         "input_types VARCHAR, concrete_inputs VARCHAR)"
     )
     for place, (name, *inputs, _) in enumerate(CALLS):

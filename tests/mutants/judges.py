@@ -262,7 +262,11 @@ def _with_job(seed: int, test: Callable[..., None], place: Place) -> None:
 
 @cache
 def _place_of_module(module: ModuleType) -> Place:
-    return Place(module.connection(), texts_of(load_library()))
+    kept = [one for name, one in vars(module).items() if name != "connection"]
+    forget = [one.cache_clear for one in kept if hasattr(one, "cache_clear")]
+    con = module.connection()
+    con.execute("SET enable_progress_bar = false")
+    return Place(con, texts_of(load_library()), forget)
 
 
 def _calls(module: ModuleType) -> Iterator[tuple[str, Callable[[Place], None]]]:

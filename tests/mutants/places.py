@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +24,35 @@ from tests.mutants.rows import PLACE, number_of, rows_file, stored_tables
 from tests.mutants.uses import parts_in, parts_of, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-LIMIT_S = 20
-"""A query of these few events that takes longer never ends: what made it so is found out."""
+LIMIT_S = 40
+"""A test of these few events that computes for longer never ends: what made it so is found out."""
+
+_LOOK_S = 0.5
 
 MUTATED = -1
 """The place of derived rows that a mutant computed."""
 
 
 class Place:
-    """One engine, and which text of which file it has at the moment."""
+    """One engine, and which text of which file it has at the moment.
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, texts: Mapping[str, str]) -> None:
+    Args:
+        con: The engine.
+        texts: The statement of each object by its name.
+        forget: What to do where answers of another text were kept.
+    """
+
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        texts: Mapping[str, str],
+        forget: Iterable[Callable[[], None]] = (),
+    ) -> None:
         self.con = con
         self._own = texts
+        self._forget = tuple(forget)
         self._changed: str | None = None
         self._text = ""
 
@@ -51,6 +66,8 @@ class Place:
             self.con.execute(self._own[self._changed])
         if (self._changed, self._text) != (name, text):
             self._changed, self._text = name, ""
+            for forget in self._forget:
+                forget()
             self.con.execute(text)
             self._text = text
 
@@ -64,13 +81,21 @@ class Place:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Stop what takes too long."""
-        timer = threading.Timer(LIMIT_S, self.con.interrupt)
-        timer.start()
+        """Stop what takes too long, by the time that it computes: a machine may have other work."""
+        ended = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(ended, time.process_time() + LIMIT_S))
+        watch.start()
         try:
             yield
         finally:
-            timer.cancel()
+            ended.set()
+            watch.join()
+
+    def _watch(self, ended: threading.Event, until: float) -> None:
+        while not ended.wait(_LOOK_S):
+            if time.process_time() > until:
+                self.con.interrupt()
+                return
 
 
 class AllPlaces(Place):

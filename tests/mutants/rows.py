@@ -28,6 +28,7 @@ from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import Manifest
 from hta_sql.store.shard_files import read_shards
 from hta_sql.store.template import connected, template
+from hta_sql.traces.writing import replacing
 from tests.golden_cases import TESTS, traces_of
 from tests.mutants.uses import digest_of
 from tests.properties.traces import random_job, write_job
@@ -66,7 +67,12 @@ def keep_rows(wanted: Iterable[str]) -> None:
     missing = [traces for traces in wanted if place_digest(traces) not in numbers]
     if not missing:
         return
-    with tempfile.TemporaryDirectory() as top, duckdb.connect(str(rows_file())) as con:
+    # Written aside: others may read the file.
+    with (
+        replacing(rows_file()) as part,
+        tempfile.TemporaryDirectory() as top,
+        _opened(part, None if is_new else rows_file()) as con,
+    ):
         if is_new:
             con.execute("CREATE TABLE places (place INTEGER, digest VARCHAR)")
             for name, columns in stored_tables().items():
@@ -89,6 +95,12 @@ def keep_rows(wanted: Iterable[str]) -> None:
     numbers_of_digests.cache_clear()
 
 
+def _opened(part: Path, before: Path | None) -> duckdb.DuckDBPyConnection:
+    if before:
+        shutil.copyfile(before, part)
+    return duckdb.connect(str(part))
+
+
 def _rows_of(
     con: duckdb.DuckDBPyConnection, traces: str, folder: Path
 ) -> Iterator[tuple[str, pa.Table]]:
@@ -100,10 +112,11 @@ def _rows_of(
     read_traces(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
-    # When they were read is said of no case.
-    manifest = Manifest().with_entries([replace(one, ingested_ns=None) for one in entries])
+    if not traces.startswith(JOB):
+        entries = [replace(one, ingested_ns=None) for one in entries]  # as golden cases are asked
     con.execute("BEGIN")
-    put_tables(con, store, stored_files(manifest, store), load_library())
+    files = stored_files(Manifest().with_entries(entries), store)
+    put_tables(con, store, files, load_library())
     for name in stored_tables():
         rows = con.sql(f"FROM stored.{sqltext.identifier(name)}").to_arrow_table()
         if rows.num_rows:
@@ -127,7 +140,9 @@ def numbers_of_digests() -> dict[str, int]:
 def place_digest(traces: str) -> str:
     """Hash the traces of a place, and what reads them."""
     texts = [traces, _reader_digest()]
-    if not traces.startswith(JOB):
+    if traces.startswith(JOB):
+        texts.append("with the times of reading")
+    else:
         for ranks in traces_of(traces).values():
             for trace in map(Path, ranks.values()):
                 # A table is read with those that lie beside it.

@@ -150,11 +150,23 @@ def test_who_is_as_before_is_not_asked_again(
     memory.write()
     assert Memory(tmp_path).recall(wrong) == found
     monkeypatch.setattr(Judge, "verdict", lambda *_: "asked")
+    monkeypatch.setattr(court, "_vet", lambda *_: None)
     assert court.judge(wrong, found) == found
     keys = tuple(judge.key(Path(DEVICE).stem) for judge in court.judges(Path(DEVICE).stem))
     assert court.judge(wrong, Verdict("", keys)).who == ""
     assert court.judge(wrong, Verdict("", keys[1:])).who == "asked"
     assert court.judge(wrong, Verdict("somebody", ("other",))).who == "asked"
+
+
+def test_a_judge_that_finds_whatever_it_is_shown_is_no_judge(
+    court: Court, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails without any change, and says so instead of finding all mutants."""
+    text = (sql_root() / DEVICE).read_text(encoding="utf-8")
+    monkeypatch.setattr(court, "_sound", set())
+    monkeypatch.setattr(Judge, "verdict", lambda *_: "the clock is wrong")
+    with pytest.raises(RuntimeError, match="the clock is wrong, without any change"):
+        court.judge(Mutant(DEVICE, 1, "", text.replace("AS amd", "AS other")))
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
