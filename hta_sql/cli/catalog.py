@@ -9,6 +9,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE
+from hta_sql.words import counted
 
 
 @click.command(short_help="Rebuild the catalog of a store.")
@@ -51,6 +52,6 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
         with hta_sql.open(store, analyses=()) as opened:
             count = len(opened.sql("SELECT DISTINCT name FROM analyses"))
     note(
-        f"Built {path} in {time.monotonic() - started:.1f} s: {len(manifest.runs())} runs, "
-        f"{len(manifest.entries)} ranks, {len(load_library().tables)} tables, {count} analyses."
+        f"Built {path} in {time.monotonic() - started:.1f} s: {counted(len(manifest.runs()), 'run')}, "
+        f"{counted(len(manifest.entries), 'rank')}, {len(load_library().tables)} tables, {count} analyses."
     )

@@ -8,6 +8,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE, materialize_option
+from hta_sql.words import counted
 
 
 @click.command(short_help="Put the shards of an ingest together.")
@@ -37,6 +38,9 @@ def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
     for failure in report.failures:
         note(f"warning: not read: {failure}")
     if report.missing:
-        note(f"warning: {len(report.missing)} shards are missing: {', '.join(report.missing[:20])}")
-    merged = f"Published {len(report.merged)} shards" if report.merged else "Nothing to publish"
-    note(f"{merged}; {report.ranks:,} ranks in the store. Next: hta-sql list {store}")
+        few = ", ".join(report.missing[:20])
+        note(f"warning: {counted(len(report.missing), 'shard')} missing: {few}")
+    merged = counted(len(report.merged), "shard")
+    done = f"Published {merged}" if report.merged else "Nothing to publish"
+    follow_up = f"hta-sql advice {store}, or hta-sql report {store} -o report.html"
+    note(f"{done}; {counted(report.ranks, 'rank')} in the store. Next: {follow_up}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hta_sql.store.faults import Fault
+    from hta_sql.store.verify import Verified
 
 
 @click.command(short_help="Check that a store is what was written.")
@@ -41,7 +42,7 @@ def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> 
         click.echo(json.dumps(verified.as_json(), indent=1))
     else:
         show_faults(verified.faults)
-        _sum_up(verified.files, verified.bytes, verified.unrecorded)
+        _sum_up(verified)
     if verified.faults:
         note(f"To mend it: hta-sql repair {store}")
         ctx.exit(1)
@@ -56,8 +57,10 @@ def show_faults(faults: Iterable[Fault]) -> None:
         click.echo(printable(f"{fault.file}{of if fault.run else ''}: {fault.message}"))
 
 
-def _sum_up(files: int, size: int, unrecorded: int) -> None:
+def _sum_up(verified: Verified) -> None:
     from hta_sql.words import counted  # noqa: PLC0415
 
-    missing = f"; no checksum is recorded of {unrecorded:,}" if unrecorded else ""
-    note(f"Read {counted(files, 'file')}, {size / 1e6:,.1f} MB{missing}.")
+    missing = f"; no checksum is recorded of {verified.unrecorded:,}" if verified.unrecorded else ""
+    well = "" if verified.faults else " Nothing is wrong."
+    size = verified.bytes / 1e6
+    note(f"Read {counted(verified.files, 'file')}, {size:,.1f} MB{missing}.{well}")

@@ -230,7 +230,10 @@ def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[i
 
 
 def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
-    """Choose what fits: the first column and answers, a few others, sentences, then the rest."""
+    """Choose what fits: the first column and answers, a few others, sentences, then the rest.
+
+    Beside answers, names that do not fit make room for numbers: what it costs tells more.
+    """
     others = [c for c in columns[1:] if not c.is_sentence]
     answers = [c for c in columns[1:] if c.name in ANSWERS]
     sentences = [c for c in columns[1:] if c.is_sentence and c.name not in ANSWERS]
@@ -238,7 +241,7 @@ def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
     for column in (*answers, *others[:BESIDE_SENTENCES], *sentences, *others[BESIDE_SENTENCES:]):
         if _line_width([c.least_width for c in (*kept, column)]) <= room:
             kept.append(column)
-        elif not column.is_sentence:
+        elif not column.is_sentence and (column.is_number or not answers):
             break
     return [column for column in columns if column in kept]
 

@@ -35,7 +35,7 @@ def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) ->
             target.write_bytes(path.read_bytes())
     done = cli("catalog", copy)
     assert done.code == 0
-    assert re.search(r"Built .*catalog.duckdb in .* s: 1 runs, 2 ranks, \d+ tables", done.err)
+    assert re.search(r"Built .*catalog.duckdb in .* s: 1 run, 2 ranks, \d+ tables", done.err)
     assert cli("sql", copy, "SELECT count(*) AS n FROM gpu_ops", "--format", "csv").out == "n\n6\n"
     cli("catalog", tmp_path / "none").fails(1, "No store at")
 

@@ -79,6 +79,21 @@ def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.Monkey
     ]
 
 
+def test_beside_a_message_names_make_room_for_what_it_costs(
+    cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its figure a sentence is an opinion."""
+    monkeypatch.setenv("COLUMNS", "64")
+    query = (
+        "SELECT range AS rank, 'a name of more than a few words ' || range AS kernel, "
+        "range * 1000000 AS cost_ns, range || ' is late and all of the others wait' AS message "
+        "FROM range(2)"
+    )
+    header, _, *rows, _, _ = cli("sql", store, query).out.splitlines()
+    assert header.split() == ["rank", "cost_ns", "message", "…"]
+    assert rows[1].split()[:3] == ["1", "1.000", "ms"]
+
+
 def test_columns_are_chosen(cli: Cli, store: Path) -> None:
     """In the order of the choice, in every format; a name that is not there is told."""
     query = ("sql", store, "SELECT 1 AS a, 2 AS b, 3 AS c")
