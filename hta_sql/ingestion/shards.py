@@ -33,6 +33,7 @@ from hta_sql.store.shard_files import (
     shard_name,
     write_shard,
 )
+from hta_sql.traces.writing import PARTIAL
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ def publish_shards(
                 publish(folder, manifest)
         for shard in complete:
             _forget(folder, shard)
-        _remove_locks(folder)
+        _remove_traces_of_jobs(folder)
     if materialize:
         published = {run_of_shard(name) for name in manifest.published}
         keep_answers(folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout)
@@ -204,14 +205,22 @@ def _forget(folder: StoreFolder, shard: Shard) -> None:
         log.info("Shard %s is being read again.", shard.name)
 
 
-def _remove_locks(folder: StoreFolder) -> None:
-    """Remove the lock files of shards that are gone: each run would leave its own."""
-    present = set(folder.files(SHARDS)) if folder.local else ()
+def _remove_traces_of_jobs(folder: StoreFolder) -> None:
+    """Remove what killed jobs were writing of shards, and the locks of shards that are gone.
+
+    Each run would leave its own.
+    """
+    present = folder.files(SHARDS) if folder.local else []
     for lock in [name for name in present if name.endswith(".lock")]:
-        shard = lock.removesuffix(".lock").replace("/.", "/", 1)
+        shard = lock.removesuffix("lock")
         with suppress(StoreError), store_lock(folder, 0, lock):  # else its job is at it
-            if not folder.sizes([f"{shard}.json"]):
+            folder.remove([name for name in present if _is_partial(name, shard)])
+            if not folder.sizes([shard.replace("/.", "/", 1) + "json"]):
                 folder.remove([lock])
+
+
+def _is_partial(name: str, shard: str) -> bool:
+    return name.startswith(f"{shard}json.") and name.endswith(PARTIAL)
 
 
 def _lock_of(name: str) -> str:

@@ -27,7 +27,7 @@ from tests.safety.soak_actors import READERS, WRITERS, Writer, act
 from tests.safety.soak_truth import write_traces
 
 EVERY_S = 30
-KILL_EVERY_S = 3
+KILL_EVERY_S = 5
 OWN = {"manifest.json", "catalog.duckdb", ".lock", "manifest.json.damaged"}
 MORE_MEMORY = 1.3
 """What a reader that never closes may have at the end of what it had after a third of the time."""

@@ -11,6 +11,8 @@ import pytest
 import hta_sql
 from hta_sql.ingestion.plan import share
 from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.files import store_folder
+from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import read_manifest
 from tests.manifests import write_shard_file
 
@@ -46,6 +48,21 @@ def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes
         assert busy_times(store) == DURATIONS
     assert files_of(store) == read_manifest(store).named_files()
     assert not list(store.glob("shards/*"))  # nor locks: each run would leave some
+
+
+def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> None:
+    """With the next publish; not what a job is writing now."""
+    folder = store_folder(tmp_path / "job.store")
+    hta_sql.ingest_shard(traces, folder.root, shard=(1, 1))
+    for name in ("traces.1-of-1", "other.1-of-2", "other.2-of-2"):
+        Path(folder.path(f"shards/.{name}.json.0123456789abcdef.partial")).write_text("{")
+        Path(folder.path(f"shards/.{name}.lock")).touch()
+    with store_lock(folder, 0, "shards/.other.2-of-2.lock"):
+        hta_sql.publish(folder.root).close()
+    assert folder.files("shards") == [
+        "shards/.other.2-of-2.json.0123456789abcdef.partial",
+        "shards/.other.2-of-2.lock",
+    ]
 
 
 @pytest.mark.slow
