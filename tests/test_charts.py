@@ -286,3 +286,17 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
         f"{stem}_1_{stem}": "…1_an_experi…as_room_for",
         f"{stem}_2_{stem}": "…2_an_experi…as_room_for",
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["dp.0", "a[1]", "it's", 'say "b"', "c\\d", "'];while(1){};//", "\u2028"]
+)
+def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
+    """Also where a picture would take it for a path into the data, or for an expression."""
+    row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
+    rows = [row, row | {"pg_desc": "plain"}]
+    table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])
+    drawn = charts.FIGURES["process_group_costs"](table).to_dict()
+    assert f"{name}: transfer" not in json.dumps(drawn["datasets"])
+    picture = ET.fromstring(vl_convert.vegalite_to_svg(drawn))  # noqa: S314 - our own
+    assert {"75%", "25%"} <= {mark.text for mark in picture.iter()}

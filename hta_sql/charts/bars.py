@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ from hta_sql.charts.style import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_PLAIN = re.compile(r"""[^][.'"\\\x00-\x1f\u2028\u2029]+""")
 
 _HALF = 270
 _LABELLED_SHARE = 0.07
@@ -57,6 +61,12 @@ class Stack:
     whole: str
     lane: str = "Rank"
     palette: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Part ─▶ its column in the data of a chart, where ``a.b`` means b of a: a name is a number then."""
+        numbered = enumerate(self.palette)
+        return {part: part if _PLAIN.fullmatch(part) else f"part {n}" for n, part in numbered}
 
 
 Parts = Mapping[str, tuple[str, str]]
@@ -128,6 +138,7 @@ def stacked_bars(
     total = table[parts].sum(axis=1)
     size, unit = duration_unit(float(total.max()) if len(table) else 0)
     scaled = table.assign(**{part: table[part] / size for part in parts}, whole=total / size)
+    scaled = scaled.rename(columns=stack.columns)
     draw = _few if table["lane"].nunique() <= MANY else _many
     if draw is _few and len(set(table["run"])) > 1:
         stack = replace(stack, lane=f"Run / {stack.lane}")
@@ -137,7 +148,7 @@ def stacked_bars(
 
 def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
     names = list(dict.fromkeys(table["lane"]))
-    source = data(followed(table, ["lane", "whole", *stack.palette]))
+    source = data(followed(table, ["lane", "whole", *stack.columns.values()]))
     longest = float(table.groupby("lane")["whole"].mean().max())
     averaged = len(names) < len(table)
     panels = []
@@ -166,7 +177,7 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
                 detail="part:N",
                 text=alt.Text("label:N"),
                 color=alt.condition(
-                    alt.FieldOneOfPredicate("part", _dark_parts(stack)),
+                    alt.FieldOneOfPredicate("place", _dark_places(stack)),
                     alt.value("white"),
                     alt.value("black"),
                 ),
@@ -182,7 +193,9 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
     runs, more = by_run(table)
     panels = []
     for at, (run, rows) in enumerate(runs):
-        wide = rows[["lane", "place", "whole", *stack.palette]].rename(columns={"place": "at"})
+        wide = rows[["lane", "place", "whole", *stack.columns.values()]].rename(
+            columns={"place": "at"}
+        )
         for number, percent in enumerate(wanted):
             x = alt.X(
                 "low:Q",
@@ -220,17 +233,17 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
 def _tall(chart: alt.Chart, stack: Stack, *, averaged: bool = False) -> alt.Chart:
     """Turn the columns of the parts into rows, where the picture is drawn: a quarter of the bytes."""
     if averaged:
-        names = ("whole", *stack.palette)
+        names = ("whole", *stack.columns.values())
         fields: list[dict[str, Any]] = [{"op": "mean", "field": name, "as": name} for name in names]
         means = [alt.AggregatedFieldDef(**field) for field in fields]
         chart = chart.transform_aggregate(means, groupby=["lane"])
-    places = ", ".join(f"'{part}'" for part in stack.palette)
-    tall: alt.Chart = chart.transform_fold(
-        list(stack.palette), as_=["part", "time"]
-    ).transform_calculate(
+    columns = list(stack.columns.values())
+    tall: alt.Chart = chart.transform_fold([*columns], as_=["part", "time"]).transform_calculate(
         share="datum.whole > 0 ? datum.time / datum.whole : null",
-        place=f"indexof([{places}], datum.part)",
+        place=f"indexof({json.dumps(columns)}, datum.part)",
     )
+    if columns != list(stack.palette):
+        tall = tall.transform_calculate(part=f"{json.dumps(list(stack.palette))}[datum.place]")
     return tall
 
 
@@ -274,5 +287,5 @@ def _coloured(stack: Stack) -> dict[str, Any]:
     }
 
 
-def _dark_parts(stack: Stack) -> list[str]:
-    return [part for part, colour in stack.palette.items() if colour in DARK]
+def _dark_places(stack: Stack) -> list[int]:
+    return [place for place, colour in enumerate(stack.palette.values()) if colour in DARK]
