@@ -110,3 +110,16 @@ def test_a_run_of_too_many_spans_is_refused() -> None:
     spans.check_spans([entry(span) for span in range(spans.MOST_SPANS)])
     with pytest.raises(hta_sql.TraceError, match="more than 256"):
         spans.check_spans([entry(span) for span in range(spans.MOST_SPANS + 1)])
+
+
+def test_files_that_pages_name_are_there() -> None:
+    """What moved is named where it is now."""
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
+    named = re.compile(r"`((?:benchmarks|docs|hta_sql|sql|tests)/[\w./-]+?)(?:::\w+)?`")
+    gone = {
+        (page.name, path)
+        for page in pages
+        for path in named.findall(page.read_text(encoding="utf-8"))
+        if not (ROOT / path).exists()
+    }
+    assert not gone

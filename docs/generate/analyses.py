@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from docs.generate.page import cell, with_reference
+from docs.generate.page import cell, prose, with_reference
 from docs.generate.schema import column_row
 from hta_sql.library.objects import SqlObject, load_library
 
@@ -30,7 +30,7 @@ def reference() -> str:
 def _object(about: SqlObject) -> Iterator[str]:
     yield f"### {about.name}"
     yield ""
-    yield from about.full_description.splitlines()
+    yield from prose(about.full_description).splitlines()
     yield ""
     facts = [
         f"{key}: {value}" for key, value in about.facts.items() if key not in ("Status", "Report")

@@ -22,6 +22,11 @@ def with_reference(text: str, begin: str, reference: str) -> str:
     return f"{before}{begin}\n\n{reference.rstrip()}\n\n{END}{after}"
 
 
+def prose(text: str) -> str:
+    """Escape what Markdown takes for the beginning of an element: ``advice_<rule>.sql`` would lose its rule."""
+    return text.replace("<", "&lt;")
+
+
 def cell(text: str | None) -> str:
     """Escape a text for a cell of a Markdown table."""
-    return (text or "").replace("|", "\\|").replace("\n", " ")
+    return prose(text or "").replace("|", "\\|").replace("\n", " ")
