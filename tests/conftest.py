@@ -11,6 +11,7 @@ import pytest
 
 import hta_sql
 from tests.report_pages import browser
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -82,6 +83,6 @@ def tiny_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
     """Two runs of two ranks each: ``base`` and ``test`` (see traces/two_ranks_*.json)."""
     store = tmp_path_factory.mktemp("tiny") / "tiny.store"
     paths = {rank: str(TRACES / f"two_ranks_{rank}.json") for rank in (0, 1)}
-    hta_sql.ingest(paths, store, run="base").close()
+    ingest_only(paths, store, run="base")
     with hta_sql.ingest({0: paths[1], 1: paths[0]}, store, run="test") as opened:
         yield opened

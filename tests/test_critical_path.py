@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hta_sql
 from hta_sql.cli import main
 from hta_sql.critical_path import (
     CPEdgeType,
@@ -24,6 +25,7 @@ from hta_sql.critical_path.longest import longest_path
 from hta_sql.critical_path.tables import path_table, summary_table, what_if_table
 from hta_sql.errors import ParameterError, RankError, StoreError
 from hta_sql.hta.trace_analysis import TraceAnalysis
+from tests.conftest import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,10 +86,18 @@ def test_ties_go_through_the_latest_node() -> None:
     ]
 
 
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A launch, its kernel, and the call that waits for it."""
+    trace = {0: str(TRACES / "path_stream_sync.json")}
+    with hta_sql.ingest(trace, tmp_path_factory.mktemp("waiting") / "s", run="run") as opened:
+        yield opened
+
+
 @pytest.fixture
-def graph(ingest_trace: Callable[..., TraceStore]) -> CPGraph:
-    """The graph of a launch, its kernel, and the call that waits for it."""
-    found = critical_path(ingest_trace("path_stream_sync.json"), 0)
+def graph(waiting: TraceStore) -> CPGraph:
+    """Their graph."""
+    found = critical_path(waiting, 0)
     assert found is not None
     return found
 

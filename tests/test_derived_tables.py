@@ -19,6 +19,7 @@ from hta_sql.store.manifest import read_manifest
 from hta_sql.store.materialize import materialize
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
+from tests.shared_stores import ingest_only
 
 JOB = PlantedJob(ranks=2, steps=3)
 TABLES = ("matched_collectives", "step_parts")
@@ -28,7 +29,7 @@ TABLES = ("matched_collectives", "step_parts")
 def store(tmp_path: Path) -> Path:
     """A store of two ranks for which nothing is kept yet."""
     paths, _ = write_job(tmp_path / "traces", JOB)
-    hta_sql.ingest(paths, tmp_path / "job.store", run="job").close()
+    ingest_only(paths, tmp_path / "job.store", run="job")
     return tmp_path / "job.store"
 
 
@@ -125,10 +126,10 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
     materialize(store)
     (old,) = {one.path for one in read_manifest(store).kept if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
-    hta_sql.ingest({1: paths[1]}, store, run="job").close()
+    ingest_only({1: paths[1]}, store, run="job")
     assert is_missing(store)
     assert old
-    hta_sql.ingest({0: paths[0]}, store, run="job").close()
+    ingest_only({0: paths[0]}, store, run="job")
     assert not (store / old).exists()
 
 
@@ -153,7 +154,7 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
     """That there is nothing is kept as well."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
-    hta_sql.ingest(trace, tmp_path / "job.store", run="job").close()
+    ingest_only(trace, tmp_path / "job.store", run="job")
     kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
     assert kept["matched_collectives"] == (None, 0)
     assert not is_missing(tmp_path / "job.store")

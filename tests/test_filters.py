@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-import hta_sql
 from hta_sql.errors import ParameterError
 from hta_sql.hta.common import trace_filter
 from hta_sql.hta.common.trace_filter import (
@@ -21,6 +20,7 @@ from hta_sql.hta.common.trace_filter import (
 )
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.filter_recipes import PAGE, RECIPES
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
     """The tiny trace, all steps."""
     folder = tmp_path_factory.mktemp("filters")
     trace = str(Path(__file__).parent / "traces" / "filters.json")
-    hta_sql.ingest({0: trace}, folder / "job.store", run="run").close()
+    ingest_only({0: trace}, folder / "job.store", run="run")
     store = folder / "job.store"
     with TraceAnalysis(store=store, run="run", include_last_profiler_step=True) as opened:
         opened.t.decode_symbol_ids(use_shorten_name=False)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-import hta_sql
 from hta_sql.cli import main
 from hta_sql.exports.gate import DEFAULT_RULES
+from tests.shared_stores import ingest_only
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "gate.md"
@@ -54,7 +54,7 @@ def checkout(tmp_path: Path) -> Path:
     """A repository with a baseline, a script that records a trace, and the commands in PATH."""
     folder = tmp_path / "repository"
     (folder / "ci").mkdir(parents=True)
-    hta_sql.ingest({0: str(TRACE)}, tmp_path / "base.store", run="base").close()
+    ingest_only({0: str(TRACE)}, tmp_path / "base.store", run="base")
     names = str(folder / "ci" / "baselines.json")
     assert main(["baseline", "set", "main", f"{tmp_path}/base.store:base", "--file", names]) == 0
     (folder / "train.py").write_text(

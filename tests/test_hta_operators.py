@@ -46,13 +46,18 @@ SIGNATURES = {
 }
 
 
-@pytest.fixture
-def analysis(tmp_path: Path) -> Iterator[TraceAnalysis]:
-    """The trace as rank 0 of a job."""
-    folder = tmp_path / "traces"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The trace as rank 0 of a job; the first that opens it ingests it."""
+    folder = tmp_path_factory.mktemp("traces")
     shutil.copy(TRACE, folder / "rank-0.json")
-    with TraceAnalysis(trace_dir=folder) as opened:
+    return folder
+
+
+@pytest.fixture
+def analysis(traces: Path) -> Iterator[TraceAnalysis]:
+    """The job, opened."""
+    with TraceAnalysis(trace_dir=traces) as opened:
         yield opened
 
 
@@ -168,17 +173,22 @@ def test_nothing_found_is_an_empty_frame_and_no_trace(
 def test_sequences_say_what_is_wrong_with_an_argument(
     analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """No name, no folder, no rank; a trace that was changed since."""
+    """No name, no folder, no rank."""
     with pytest.raises(ParameterError, match="operator_name is empty"):
         analysis.get_frequent_cuda_kernel_sequences("", tmp_path)
     with pytest.raises(ParameterError, match="is not a folder"):
         analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path / "none")
     with pytest.raises(RankError, match="No rank 7"):
         analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path, rank=7)
-    source = tmp_path / "traces" / "rank-0.json"
-    source.write_text(json.dumps({"traceEvents": original()[:5]}), encoding="utf-8")
-    with pytest.raises(TraceError, match="Ingest it again"):
-        analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path)
+
+
+def test_a_trace_that_was_changed_is_not_written_anew(tmp_path: Path) -> None:
+    """Its events are no longer those of the store."""
+    source = Path(shutil.copy(TRACE, tmp_path / "rank-0.json"))
+    with TraceAnalysis(trace_dir=tmp_path) as analysis:
+        source.write_text(json.dumps({"traceEvents": original()[:5]}), encoding="utf-8")
+        with pytest.raises(TraceError, match="Ingest it again"):
+            analysis.get_frequent_cuda_kernel_sequences("aten::linear", tmp_path)
 
 
 def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None:
@@ -308,6 +318,8 @@ def test_charts_are_saved_on_request(draw: Any, analysis: TraceAnalysis, tmp_pat
     """Outside of a notebook as a page in the store."""
     out = tmp_path / "out"
     out.mkdir()
+    charts = analysis.store.path / "charts"
+    before = set(charts.glob("*"))
     draw(analysis, out)
-    (path,) = (analysis.store.path / "charts").iterdir()
+    (path,) = set(charts.iterdir()) - before
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -15,7 +15,7 @@ import pytest
 
 import hta_sql
 from hta_sql.hta.trace_analysis import TraceAnalysis
-from tests.shared_stores import made_once
+from tests.shared_stores import ingest_only, made_once
 
 TRACES = Path(__file__).parent / "traces" / "recorded" / "masked_linear"
 VERSIONS = ("version1", "version2", "version3")
@@ -31,7 +31,7 @@ MASK_BYTES = {"version1": 8 * ELEMENTS, "version2": 4 * ELEMENTS}
 def make(path: Path) -> None:
     """A run for each version."""
     for version in VERSIONS:
-        hta_sql.ingest(str(TRACES / f"{version}.json.gz"), path, run=version).close()
+        ingest_only(str(TRACES / f"{version}.json.gz"), path, run=version)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from hta_sql import LabeledTrace, TraceAnalysis, TraceDiff
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.exports.comparison import Side, compare
 from hta_sql.hta.trace_diff import DeviceType
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +36,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     """Run one with one rank, run three with three ranks of the same trace."""
     path = tmp_path_factory.mktemp("diff") / "job.store"
     trace = str(OPERATORS)
-    hta_sql.ingest({0: trace}, path, run="one").close()
-    hta_sql.ingest({0: trace, 1: trace, 5: trace}, path, run="three").close()
+    ingest_only({0: trace}, path, run="one")
+    ingest_only({0: trace, 1: trace, 5: trace}, path, run="three")
     with hta_sql.open(path) as opened:
         yield opened
 

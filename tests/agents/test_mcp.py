@@ -19,6 +19,7 @@ from hta_sql.agents.answers import Answers, Limits
 from hta_sql.agents.server import ANALYSES, SCHEMA, make_server
 from hta_sql.errors import QueryError
 from tests.questions.job import trace
+from tests.shared_stores import ingest_only
 
 TOOLS = [
     *("open_store", "list_analyses", "describe", "run", "sql", "doctor", "advice", "compare"),
@@ -30,7 +31,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
     """The job of the questions, opened as the server does."""
     folder = tmp_path_factory.mktemp("mcp")
     (folder / "rank0.json").write_text(json.dumps(trace()), encoding="utf-8")
-    hta_sql.ingest(folder / "rank0.json", folder / "job.store", run="job").close()
+    ingest_only(folder / "rank0.json", folder / "job.store", run="job")
     with hta_sql.TraceStore(folder / "job.store", safe=True) as opened:
         yield opened
 

@@ -24,6 +24,7 @@ from hta_sql.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from tests.cookbook.job import Plan, write_job
 from tests.cookbook.truth import ALL_REDUCE, COPY
 from tests.drawn_marks import picture_marks, visible_marks
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -326,7 +327,7 @@ def test_s2_16_logging_is_pythons_own(
 ) -> None:
     """The level of the logger ``hta_sql`` is set as everywhere: by call or by configuration file."""
     with caplog.at_level(logging.INFO, logger="hta_sql"):
-        hta_sql.ingest(traces, tmp_path / "a.store").close()
+        ingest_only(traces, tmp_path / "a.store")
     assert [r for r in caplog.records if r.name.startswith("hta_sql")]
 
 

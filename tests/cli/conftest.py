@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import hta_sql
 from hta_sql.cli import main
+from tests.shared_stores import ingest_only
 
 HOSTILE = "evil\x1b[31m\nkernel\u202e"
 
@@ -84,7 +84,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The traces, ingested as run job."""
     path = tmp_path_factory.mktemp("store") / "job.store"
-    hta_sql.ingest(traces, path, run="job").close()
+    ingest_only(traces, path, run="job")
     return path
 
 

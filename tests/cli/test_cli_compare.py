@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -24,8 +25,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the runs base (one rank) and more (two ranks)."""
     path = tmp_path_factory.mktemp("compare") / "job.store"
     trace = str(TRACES / "annotated_operators.json")
-    hta_sql.ingest({0: trace}, path, run="base").close()
-    hta_sql.ingest({0: trace, 1: trace}, path, run="more").close()
+    ingest_only({0: trace}, path, run="base")
+    ingest_only({0: trace, 1: trace}, path, run="more")
     return path
 
 

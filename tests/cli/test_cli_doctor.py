@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import hta_sql
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -42,7 +42,7 @@ def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
 def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
     """They may be gone."""
     traces = traces_in(tmp_path)
-    hta_sql.ingest(traces, tmp_path / "job.store").close()
+    ingest_only(traces, tmp_path / "job.store")
     assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
 
 
@@ -61,7 +61,7 @@ def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
     """One line a run, where several ranks communicate."""
     traces = Path(__file__).parents[1] / "traces"
     paths = {rank: str(traces / f"waits_{rank}.json") for rank in (0, 1)}
-    hta_sql.ingest(paths, tmp_path / "job.store").close()
+    ingest_only(paths, tmp_path / "job.store")
     said = "  collectives: 6 of 6 kernels matched across ranks by seq; the ends of 100 % agree\n"
     assert said in cli("doctor", tmp_path / "job.store").out
     assert "matched" not in cli("doctor", paths[0]).out

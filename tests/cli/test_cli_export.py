@@ -15,6 +15,7 @@ import pytest
 import hta_sql
 from hta_sql.exports import exports
 from hta_sql.exports.exports import Selection
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -82,7 +83,7 @@ def ingest_hostile(tmp_path: Path) -> Path:
     event = '{"ph":"X","cat":"kernel","name":"=1+1","pid":0,"tid":7,"ts":1,"dur":5,"args":{"device":0,"stream":7}}'
     trace = tmp_path / "hostile.json"
     trace.write_text(f'{{"schemaVersion": 1, "traceEvents": [{event}]}}')
-    hta_sql.ingest(trace, tmp_path / "hostile.store").close()
+    ingest_only(trace, tmp_path / "hostile.store")
     return tmp_path / "hostile.store"
 
 
@@ -128,7 +129,7 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
 def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
     """A profile of each side of each rank; weights sum to its time; names are numbered once."""
     trace = Path(__file__).parent.parent / "traces" / "python_frames.json"
-    hta_sql.ingest({0: str(trace)}, tmp_path / "job.store", run="job").close()
+    ingest_only({0: str(trace)}, tmp_path / "job.store", run="job")
     file = tmp_path / "job.speedscope.json"
     assert cli("export", tmp_path / "job.store", "-o", file).code == 0
     text = json.loads(file.read_text(encoding="utf-8"))

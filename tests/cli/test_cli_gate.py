@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import hta_sql
 from hta_sql.exports.gate import DEFAULT_RULES
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -26,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the runs base and same, which are equal, and more, which has two ranks."""
     path = tmp_path_factory.mktemp("gate") / "job.store"
     for run, ranks in (("base", 1), ("same", 1), ("more", 2)):
-        hta_sql.ingest({rank: str(TRACE) for rank in range(ranks)}, path, run=run).close()
+        ingest_only({rank: str(TRACE) for rank in range(ranks)}, path, run=run)
     return path
 
 
@@ -140,18 +140,18 @@ def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
     traces.mkdir()
     shutil.copy(TRACE, traces / "rank0.json")
     for run in ("base", "change"):
-        hta_sql.ingest(traces, store, run=run).close()
+        ingest_only(traces, store, run=run)
     assert cli("baseline", "set", "main", f"{store}:base").code == 0
     listed = cli("baseline", "list", store).out.split("\t")
     assert listed[:3] == ["main", "base", "."]
     file = budget(tmp_path, "max_increase_pct = 5")
     call = ("gate", "--baseline", "main", "--candidate", f"{store}:change", "--rules", file)
 
-    hta_sql.ingest(traces, store, run="base", force=True).close()
+    ingest_only(traces, store, run="base", force=True)
     assert cli(*call).code == 0
     text = TRACE.read_text(encoding="utf-8")
     (traces / "rank0.json").write_text(text.replace("aten::addmm", "aten::addmn"))
-    hta_sql.ingest(traces, store, run="base").close()
+    ingest_only(traces, store, run="base")
     cli(*call).fails(1, "'main'", "ingested again with other content", "baseline set main")
     cli("gate", "--baseline", "mian", "--candidate", f"{store}:change").fails(
         1, "No baseline 'mian'", "Did you mean 'main'?"

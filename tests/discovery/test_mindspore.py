@@ -12,6 +12,7 @@ import pytest
 import hta_sql
 from hta_sql.errors import TraceError
 from tests.safety.conftest import trace_of
+from tests.shared_stores import ingest_only
 
 TRACES = Path(__file__).parents[1] / "traces"
 FILES = (
@@ -67,7 +68,7 @@ def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
 def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None:
     """The first file stands for its rank; the others are looked at all the same."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(job, store).close()
+    ingest_only(job, store)
     with hta_sql.ingest(job, store) as opened:
         assert opened.ingested
         assert [file.rank for file in opened.ingested.unchanged] == [0, 1]
@@ -104,7 +105,7 @@ def test_other_files_of_the_profiler_are_named(
     (job / "ascend_timeline_display_0.json").write_text("[]")
     (job / "framework_raw_0.csv").write_text("a,b\n")
     with caplog.at_level(logging.WARNING):
-        hta_sql.ingest(job, tmp_path / "job.store").close()
+        ingest_only(job, tmp_path / "job.store")
     (message,) = [record.message for record in caplog.records]
     assert "ascend_timeline_display_0.json, framework_raw_0.csv" in message
     assert "step_trace_raw_N_detail_time.csv" in message

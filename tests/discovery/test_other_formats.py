@@ -13,6 +13,7 @@ import hta_sql
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
 from hta_sql.traces.peek import peek
 from tests.safety.conftest import trace_of
+from tests.shared_stores import ingest_only
 
 COMPLETE = {"ph": "X", "name": "work", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
 
@@ -140,7 +141,7 @@ def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCapt
     write(tmp_path, trace_of(5, 10.0), "rank0_with_counters.json")
     write(tmp_path, trace_of(6, 10.0), "overlaid_critical_path_rank0.json")
     (tmp_path / "sub").mkdir()
-    hta_sql.ingest(write(tmp_path / "sub", trace_of(1, 10.0)), tmp_path / "results").close()
+    ingest_only(write(tmp_path / "sub", trace_of(1, 10.0)), tmp_path / "results")
     with caplog.at_level(logging.WARNING):
         store = hta_sql.ingest(tmp_path, tmp_path / "out")
     with store:
@@ -154,6 +155,6 @@ def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCapt
 
 def test_a_store_is_no_folder_of_traces(tmp_path: Path) -> None:
     """Whatever it is called."""
-    hta_sql.ingest(write(tmp_path, trace_of(0, 10.0)), tmp_path / "results").close()
+    ingest_only(write(tmp_path, trace_of(0, 10.0)), tmp_path / "results")
     with pytest.raises(TraceNotFoundError, match="is a store"):
         hta_sql.ingest(tmp_path / "results", tmp_path / "job.store")

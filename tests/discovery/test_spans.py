@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import hta_sql
+from tests.shared_stores import ingest_only
 
 PAGE = Path(__file__).parents[2] / "docs" / "distributed.md"
 RECORDED = sorted((Path(__file__).parents[1] / "traces" / "recorded" / "two_spans").glob("*.gz"))
@@ -182,6 +183,6 @@ def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixt
         for number, path in enumerate(RECORDED)
     }
     folder = write(tmp_path / "job", traces)
-    hta_sql.ingest(folder, tmp_path / "job.store").close()
+    ingest_only(folder, tmp_path / "job.store")
     (said,) = [record.message for record in caplog.records]
     assert said.startswith("Rank 0 has 2 files (and so have ranks 1). Each is a capture of its own")

@@ -22,6 +22,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.results.result import Result
 from tests.golden_cases import TESTS
 from tests.report_pages import OPENS_WITHIN_S, Browser, browser
+from tests.shared_stores import ingest_only
 
 WAITS = {0: "waits_0.json", 1: "waits_1.json"}
 
@@ -31,7 +32,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two ranks that wait for each other, three steps."""
     store = tmp_path_factory.mktemp("explorer") / "job.store"
     traces = {rank: str(TESTS / "traces" / name) for rank, name in WAITS.items()}
-    hta_sql.ingest(traces, store, run="job", jobs=1).close()
+    ingest_only(traces, store, run="job", jobs=1)
     return store
 
 

@@ -14,12 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-import hta_sql
 from hta_sql.cli import main
 from hta_sql.errors import ParameterError
 from hta_sql.overlay.serving import TraceServer
 from tests.golden_cases import TESTS
 from tests.report_pages import browser
+from tests.shared_stores import ingest_only
 
 TRACE = TESTS / "traces" / "every_table.json"
 PAGE = "https://perfetto.example"
@@ -107,7 +107,7 @@ def test_a_link_says_where_to_look() -> None:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of one trace."""
     path = tmp_path_factory.mktemp("open") / "job.store"
-    hta_sql.ingest([str(TRACE)], path, jobs=1).close()
+    ingest_only([str(TRACE)], path, jobs=1)
     return path
 
 

@@ -21,6 +21,7 @@ from hta_sql.library.own import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics
 from hta_sql.store.own_analyses import OWN
 from tests.own_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
+from tests.shared_stores import ingest_only
 
 ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
@@ -201,10 +202,10 @@ def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
 def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
     """``hta-sql catalog --analyses`` puts it into the shared catalog, where later ingests leave it."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(TRACE, store, run="job").close()
+    ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
     assert shared_rows(store) == ROWS
-    hta_sql.ingest(TRACE, store, run="more").close()
+    ingest_only(TRACE, store, run="more")
     assert shared_rows(store) == [*ROWS, *(("more", *row[1:]) for row in ROWS)]
     with hta_sql.open(store) as opened:
         assert Path(opened.catalog_path).is_relative_to(store)
@@ -230,11 +231,11 @@ def test_what_no_longer_fits_is_left_out(
 ) -> None:
     """A store outlives versions: an analysis that it carries must not keep it from being written."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(TRACE, store, run="job").close()
+    ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
     text = (store / OWN).read_text(encoding="utf-8")
     (store / OWN).write_text(text.replace("lib.scoped_gpu_ops", "lib.gone_since"), encoding="utf-8")
-    hta_sql.ingest(TRACE, store, run="more").close()
+    ingest_only(TRACE, store, run="more")
     assert "left out the analyses that were put into it" in caplog.text
     assert "gone_since" in caplog.text
     with hta_sql.open(store) as opened:

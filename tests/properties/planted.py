@@ -44,7 +44,8 @@ def planted_store(factory: pytest.TempPathFactory, names: Collection[str]) -> Pa
         for run in names:
             traces = store.parent / run
             synthetic.write_job(traces, replace(BASE, **(NOISE | CHANGED)[run]))
-            hta_sql.ingest(traces, store, run=run).close()
+            hta_sql.ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1))
+        hta_sql.publish(store).close()
 
     return made_once(factory, f"planted-{len(names)}", make)
 

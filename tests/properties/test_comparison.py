@@ -14,7 +14,7 @@ from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
 from tests.drawn_marks import visible_marks
 from tests.properties.planted import NOISE, few, many
-from tests.properties.traces import random_job, write_job
+from tests.properties.traces import store_of_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,13 +48,13 @@ SHARES_OF_HOST_STEPS = """
 """
 
 
-@pytest.fixture(scope="module", params=SEEDS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in SEEDS],
+)
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A store with two runs of awkward events."""
-    folder = tmp_path_factory.mktemp("job")
-    for run, traces in write_job(random_job(request.param), folder).items():
-        hta_sql.ingest(traces, folder / "job.store", run=run).close()
-    with hta_sql.open(folder / "job.store") as store:
+    with hta_sql.open(store_of_job(tmp_path_factory, request.param)) as store:
         yield store
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hta_sql.library.objects import load_library
 from tests.properties.test_recomputed import job
-from tests.properties.test_scopes import HALF_SLOW, SEED, options_of
+from tests.properties.test_scopes import MOST_SLOW, SEED, options_of
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -86,7 +86,7 @@ def check_order(store: TraceStore, name: str) -> None:
 
 
 @pytest.mark.parametrize("job", [SEED], indirect=True)
-@pytest.mark.parametrize("name", HALF_SLOW)
+@pytest.mark.parametrize("name", MOST_SLOW)
 def test_rows_come_in_order(job: tuple[int, TraceStore], name: str) -> None:
     """Whatever the threads do."""
     check_order(job[1], name)

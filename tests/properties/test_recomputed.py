@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from functools import cache, partial
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from tests.properties import answers_steps as stepped
 from tests.properties import answers_time as time
 from tests.properties import answers_tree as tree
 from tests.properties.naive import Scope, World
-from tests.properties.traces import random_job, write_job
+from tests.properties.traces import random_job, store_of_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -162,12 +161,7 @@ def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[int, TraceStore]]:
     """Both runs of a job in one store."""
-    folder: Path = tmp_path_factory.mktemp("job")
-    paths = write_job(random_job(request.param), folder)
-    for run, of_run in paths.items():
-        hta_sql.ingest_shard(of_run, folder / "store", run=run, jobs=1, shard=(1, 1))
-    hta_sql.publish(folder / "store").close()  # one catalog for both
-    with hta_sql.open(folder / "store", threads=1) as store:
+    with hta_sql.open(store_of_job(tmp_path_factory, request.param), threads=1) as store:
         yield request.param, store
 
 

@@ -7,6 +7,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
+import hta_sql
+from hta_sql.store.materialize import materialize
+from tests.shared_stores import made_once
+
 Event = dict[str, Any]
 Job = dict[str, dict[int, list[Event]]]
 """Events by run and rank."""
@@ -184,3 +190,15 @@ def write_job(job: Job, folder: Path) -> dict[str, dict[int, str]]:
             path.write_text(json.dumps(trace), encoding="utf-8")
             paths.setdefault(run, {})[rank] = str(path)
     return paths
+
+
+def store_of_job(factory: pytest.TempPathFactory, seed: int) -> Path:
+    """Read both runs of a job into a store, once for all tests, with their derived tables."""
+
+    def make(store: Path) -> None:
+        for run, traces in write_job(random_job(seed), store.parent).items():
+            hta_sql.ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1))
+        hta_sql.publish(store).close()  # one catalog for both
+        materialize(store)
+
+    return made_once(factory, f"random_job_{seed}", make)

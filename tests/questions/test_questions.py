@@ -12,6 +12,7 @@ import pytest
 import hta_sql
 from hta_sql.cli import main
 from tests.questions.job import OUTPUT_BYTES, SHAPES, trace
+from tests.shared_stores import ingest_only
 
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 TRACES = Path(__file__).parents[1] / "traces"
@@ -52,10 +53,10 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("questions")
     path = folder / "trace.json"
     path.write_text(json.dumps(trace()), encoding="utf-8")
-    hta_sql.ingest({0: str(path)}, folder / "job", run="job").close()
+    ingest_only({0: str(path)}, folder / "job", run="job")
     for name in OF_TWO_RANKS.values():
         ranks = {rank: str(TRACES / f"{name}_{rank}.json") for rank in (0, 1)}
-        hta_sql.ingest(ranks, folder / name, run="job").close()
+        ingest_only(ranks, folder / name, run="job")
     return {name: folder / name for name in ("job", *OF_TWO_RANKS.values())}
 
 

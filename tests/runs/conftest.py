@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import hta_sql
 from tests.runs.writing import STATED, write_trace
+from tests.shared_stores import ingest_only
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def three_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for day, tags in enumerate(({"job": "a"}, {"job": "a"}, {"job": "b"})):
         start = {"baseTimeNanoseconds": 1_769_904_000_000_000_000 + day * 86_400_000_000_000}
         trace = write_trace(folder / "rank0.json", **start)
-        hta_sql.ingest(trace, folder / "job.store", run=f"day{day + 1}", tags=tags).close()
+        ingest_only(trace, folder / "job.store", run=f"day{day + 1}", tags=tags)
     return folder / "job.store"
 
 

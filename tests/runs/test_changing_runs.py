@@ -18,6 +18,7 @@ from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
 from tests.manifests import write_manifest
 from tests.runs.writing import called, files_of, runs_of, write_trace
+from tests.shared_stores import ingest_only
 
 
 def test_a_run_is_removed(store: Path) -> None:
@@ -57,7 +58,7 @@ def test_all_runs_are_removed(store: Path, trace: str) -> None:
     """An empty store opens, and can be filled again."""
     hta_sql.remove_runs(store, ["day1", "day2", "day3"])
     assert runs_of(store) == []
-    hta_sql.ingest(trace, store, run="new").close()
+    ingest_only(trace, store, run="new")
     assert runs_of(store) == ["new"]
 
 
@@ -152,7 +153,7 @@ def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path
 
 def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
     """It is as old as its ingest; without that it stays."""
-    hta_sql.ingest(write_trace(tmp_path / "rank0.json"), store, run="unknown").close()
+    ingest_only(write_trace(tmp_path / "rank0.json"), store, run="unknown")
     assert hta_sql.retain_runs(store, keep=1, dry_run=True) == ["day1", "day2", "day3"]
     manifest = json.loads((store / MANIFEST).read_text())
     del manifest["entries"][-1]["ingested_ns"]

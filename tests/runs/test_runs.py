@@ -13,6 +13,7 @@ import hta_sql
 from hta_sql.store.manifest import MANIFEST, read_manifest
 from tests.manifests import write_manifest
 from tests.runs.writing import called, write_trace
+from tests.shared_stores import ingest_only
 
 
 def test_what_a_trace_says_of_its_run(trace: str, tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
 def test_a_store_of_before_there_were_such_rows(trace: str, tmp_path: Path) -> None:
     """What its files say is looked up; when it was ingested is not known."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(trace, store, run="job").close()
+    ingest_only(trace, store, run="job")
     manifest = json.loads((store / MANIFEST).read_text())
     del manifest["tags"], manifest["entries"][0]["facts"], manifest["entries"][0]["ingested_ns"]
     write_manifest(store, manifest)
@@ -74,10 +75,10 @@ def test_a_store_of_before_there_were_such_rows(trace: str, tmp_path: Path) -> N
 def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> None:
     """Also where nothing is read; new ones are added."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(trace, store, run="job", tags={"branch": "main", "batch": 32}).close()
-    hta_sql.ingest(trace, store, run="job", force=True).close()
+    ingest_only(trace, store, run="job", tags={"branch": "main", "batch": 32})
+    ingest_only(trace, store, run="job", force=True)
     assert read_manifest(store).tags == {"job": {"batch": "32", "branch": "main"}}
-    hta_sql.ingest(trace, store, run="job", tags={"branch": "new", "batch": ""}).close()
+    ingest_only(trace, store, run="job", tags={"branch": "new", "batch": ""})
     with hta_sql.open(store) as opened:
         assert opened.sql("FROM run_tags").rows() == [("job", "branch", "new")]
         assert opened.sql("SELECT tags FROM runs").rows() == [('{"branch":"new"}',)]

@@ -21,6 +21,7 @@ from hta_sql.ingestion.repair import repair_store
 from hta_sql.store.manifest import CATALOG, MANIFEST
 from hta_sql.store.materialize import keep_answers
 from hta_sql.store.verify import verify_store
+from tests.shared_stores import ingest_only
 
 WAYS = ("bit", "block", "truncation", "swap", "deletion")
 TARGETS = ("parquet", "parquet", "kept", "manifest", "catalog", "shard")
@@ -55,7 +56,7 @@ def make_store(folder: Path) -> Path:
             (folder / run / f"rank{rank}.json").write_text(content)
     store = folder / "job.store"
     for run in ("first", "second"):
-        hta_sql.ingest(folder / run, store, jobs=1).close()
+        ingest_only(folder / run, store, jobs=1)
     keep_answers(store, QUESTIONS)
     hta_sql.ingest_shard(folder / "third", store, shard=(1, 2), jobs=1)
     hta_sql.open(store).close()

@@ -17,6 +17,7 @@ from hta_sql import machine
 from hta_sql.store import places
 from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -83,7 +84,7 @@ def test_a_store_that_is_being_written_opens_without_a_cache(
 ) -> None:
     """Its catalog is not ours to replace."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    ingest_only(write_traces({0: 100.0}), store)
     (store / "catalog.duckdb").unlink()
     with store_lock(store_folder(store)):
         assert busy_times(store) == {0: 100.0}

@@ -14,6 +14,7 @@ from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import parse_manifest, read_manifest
 from hta_sql.store.sealed import SEAL, sealed
 from hta_sql.store.shard_files import protected_files, read_shards
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -90,7 +91,7 @@ def test_a_damaged_shard_holds_nobody_up(
     written = set(store.rglob("*.parquet"))
     (shard,) = (store / "shards").glob("*.json")
     shard.write_text("null")
-    hta_sql.ingest({0: str(traces / "rank0.json")}, store, run="other").close()
+    ingest_only({0: str(traces / "rank0.json")}, store, run="other")
     assert "traces.1-of-2.json' is not a shard that this version can publish" in caplog.text
     assert all(path.exists() for path in written)
     for number in (1, 2):

@@ -16,6 +16,7 @@ from hta_sql.store.files import store_folder
 from hta_sql.store.leftovers import remove_leftovers
 from hta_sql.store.manifest import read_manifest
 from hta_sql.traces.peek import Stated
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def folder(write_traces: WriteTraces) -> Path:
     """Eight ranks and their store beside them."""
     traces = write_traces({rank: 100.0 + rank for rank in range(8)}, events=500)
-    hta_sql.ingest(traces, traces / "job.store").close()
+    ingest_only(traces, traces / "job.store")
     return traces
 
 
@@ -75,7 +76,7 @@ def test_only_the_ends_of_a_trace_are_read(
 ) -> None:
     """However long it is: 128 KB of each of two."""
     traces = write_traces({0: 100.0, 1: 101.0}, events=5000)
-    hta_sql.ingest(traces, traces / "job.store").close()
+    ingest_only(traces, traces / "job.store")
     sizes: list[int] = []
     read = LocalFileOpener.read
 
@@ -86,7 +87,7 @@ def test_only_the_ends_of_a_trace_are_read(
         return content
 
     monkeypatch.setattr(LocalFileOpener, "read", counted)
-    hta_sql.ingest(traces, traces / "job.store").close()
+    ingest_only(traces, traces / "job.store")
     assert sizes == [fingerprints.ENDS_BYTES] * 4
     assert sum(sizes) < sum(path.stat().st_size for path in traces.glob("*.json")) / 5
 
@@ -135,9 +136,9 @@ def test_what_an_ingest_replaces_goes_with_the_one_after(
 ) -> None:
     """Leftovers of all kinds go, what is not ours stays."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    ingest_only(write_traces({0: 100.0}), store)
     first = read_manifest(store).named_files()
-    hta_sql.ingest(write_traces({0: 200.0}), store).close()
+    ingest_only(write_traces({0: 200.0}), store)
     assert all((store / name).exists() for name in first)
     for name in (".manifest.json.1.partial", ".catalog.duckdb.1.partial", "empty/.x.partial"):
         (store / name).parent.mkdir(exist_ok=True)

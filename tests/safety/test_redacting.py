@@ -23,6 +23,7 @@ from hta_sql.store.files import store_folder
 from hta_sql.traces.events import Event
 from tests.examples import examples
 from tests.properties.traces import random_job, write_job
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -219,7 +220,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("job") / PLANTED
     folder.mkdir()
     (folder / f"{PLANTED}.json").write_text(json.dumps(trace()), encoding="utf-8")
-    hta_sql.ingest(folder, folder / "job.store", run=f"{PLANTED}-run").close()
+    ingest_only(folder, folder / "job.store", run=f"{PLANTED}-run")
     return folder
 
 
@@ -259,7 +260,7 @@ def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
     """Of a redacted store, and of a store of the redacted trace: names differ and nothing else."""
     redact_store(store_folder(planted / "job.store"), tmp_path / "a.store", Redactor("key"))
     export_redacted(planted, tmp_path / "b.json", "trace", Redactor("key"))
-    hta_sql.ingest(tmp_path / "b.json", tmp_path / "b.store").close()
+    ingest_only(tmp_path / "b.json", tmp_path / "b.store")
     with (
         hta_sql.open(planted / "job.store") as store,
         hta_sql.open(tmp_path / "a.store") as of_tables,
@@ -346,7 +347,7 @@ def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
 def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
     """Of a store of such traces and of its redacted copy."""
     for run, ranks in secret_job(seed, tmp_path).items():
-        hta_sql.ingest(ranks, tmp_path / "job.store", run=run).close()
+        ingest_only(ranks, tmp_path / "job.store", run=run)
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "a.store", Redactor("key"))
     with (
         hta_sql.open(tmp_path / "job.store") as store,

@@ -22,6 +22,7 @@ from tests.safety.test_object_storage import (
     s3,
     s3_server,
 )
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes
@@ -74,7 +75,7 @@ def test_the_second_waits(
     with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.WARNING):
         held = pool.submit(hold)
         holding.wait()
-        hta_sql.ingest(traces, store, lock_timeout=30).close()
+        ingest_only(traces, store, lock_timeout=30)
         assert released
         held.result()
     assert "waiting for it, up to 30 s" in caplog.text
@@ -109,7 +110,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(
         hta_sql.ingest(traces, store, lock_timeout=0.2)
     started = time.monotonic()
     with caplog.at_level(logging.WARNING):
-        hta_sql.ingest(traces, store, lock_timeout=30).close()
+        ingest_only(traces, store, lock_timeout=30)
     assert time.monotonic() - started >= remote_lock.STALE_S
     assert "was left by process 7 on elsewhere" in caplog.text
     assert busy_times(store) == DURATIONS
@@ -142,7 +143,7 @@ def test_two_ingests_lose_nothing(bucket: str) -> None:
     store = f"{bucket}/both/job.store"
 
     def ingest(run: str) -> None:
-        hta_sql.ingest(put_traces(f"{bucket}/both/{run}", DURATIONS), store, run=run).close()
+        ingest_only(put_traces(f"{bucket}/both/{run}", DURATIONS), store, run=run)
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(ingest, ("one", "two"))) == [None, None]

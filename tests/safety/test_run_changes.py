@@ -18,6 +18,7 @@ from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import read_manifest
 from tests.safety.conftest import trace_of
 from tests.safety.test_two_at_once import started
+from tests.shared_stores import ingest_only
 
 RUNS = {"a": 100, "b": 200, "c": 300}
 """Run ─▶ time of its kernel [µs]."""
@@ -29,7 +30,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("three")
     for run, duration in RUNS.items():
         (folder / "rank0.json").write_text(json.dumps(trace_of(0, float(duration))))
-        hta_sql.ingest(folder / "rank0.json", folder / "job.store", run=run).close()
+        ingest_only(folder / "rank0.json", folder / "job.store", run=run)
     return folder / "job.store"
 
 

@@ -15,6 +15,7 @@ from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import read_manifest
 from tests.manifests import write_shard_file
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -101,7 +102,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
     stray = store / "tables" / "gpu_ops" / "someone-else.parquet"
     stray.write_text("")
     before = files_of(store)
-    hta_sql.ingest(write_traces({0: 1.0}, "other"), store).close()
+    ingest_only(write_traces({0: 1.0}, "other"), store)
     assert before - files_of(store) == {"tables/gpu_ops/someone-else.parquet"}
     assert unfinished.exists()
     with hta_sql.publish(store) as opened:

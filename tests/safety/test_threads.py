@@ -21,6 +21,7 @@ import pytest
 
 import hta_sql
 from tests.cookbook.job import ingest_cookbook
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -41,7 +42,7 @@ def store(path: Path, request: pytest.FixtureRequest) -> Iterator[TraceStore]:
     if request.param:
         path = path.with_name("safe.store")
         if not path.exists():
-            hta_sql.ingest(path.parent / "before", path, run="before").close()
+            ingest_only(path.parent / "before", path, run="before")
     with hta_sql.TraceStore(path, safe=request.param) as opened:
         yield opened
 

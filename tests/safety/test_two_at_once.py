@@ -18,6 +18,7 @@ import pytest
 import hta_sql
 from hta_sql.store.files import store_folder
 from hta_sql.store.locks import store_lock
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -51,7 +52,7 @@ def test_the_second_waits_and_says_so(
     with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.WARNING):
         held = pool.submit(hold)
         holding.wait()
-        hta_sql.ingest(traces, store, lock_timeout=30).close()
+        ingest_only(traces, store, lock_timeout=30)
         held.result()
     assert "waiting for it, up to 30 s" in caplog.text
     assert f"process {os.getpid()} on" in caplog.text
@@ -110,7 +111,7 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
             hta_sql.ingest(traces, store, lock_timeout=0)
         holder.kill()
         holder.wait()
-        hta_sql.ingest(traces, store, lock_timeout=0).close()
+        ingest_only(traces, store, lock_timeout=0)
 
 
 def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTraces) -> None:

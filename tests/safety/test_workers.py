@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -165,7 +166,7 @@ def test_a_task_and_its_result_can_be_sent(
     """A task is found by its name elsewhere, and neither way holds an event."""
     executor = Sending()
     traces = write_traces(DURATIONS, events=2_000)
-    hta_sql.ingest(traces, tmp_path / "job.store", executor=executor).close()
+    ingest_only(traces, tmp_path / "job.store", executor=executor)
     busy = {rank: 2_000 * duration for rank, duration in DURATIONS.items()}
     assert busy_times(tmp_path / "job.store") == busy
     assert len(executor.sent) == len(DURATIONS)

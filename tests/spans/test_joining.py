@@ -10,7 +10,7 @@ import pytest
 
 import hta_sql
 from hta_sql.cli import main
-from hta_sql.errors import ParameterError, TraceError
+from hta_sql.errors import ParameterError, StoreNotFoundError, TraceError
 from hta_sql.exports.exports import export
 from hta_sql.exports.redaction.exporting import export_redacted
 from hta_sql.exports.redaction.names import Redactor
@@ -53,6 +53,15 @@ def test_what_is_no_span_is_refused(tmp_path: Path, options: dict[str, Any], rea
     """Steps of one number, times that overlap and what has no steps cannot be told apart; nothing is published."""
     traces = write_spans(tmp_path / "job", **options)
     with pytest.raises(TraceError, match=reason + r"\. Without --join-spans"):
+        hta_sql.ingest(traces, tmp_path / "job.store", jobs=1, join_spans=True)
+    with pytest.raises(StoreNotFoundError):
+        hta_sql.open(tmp_path / "job.store")
+
+
+def test_what_cannot_be_joined_is_two_runs(tmp_path: Path) -> None:
+    """Into the store that it was refused."""
+    traces = write_spans(tmp_path / "job", gap_us=150)
+    with pytest.raises(TraceError):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=1, join_spans=True)
     with hta_sql.ingest(traces, tmp_path / "job.store", jobs=1) as store:
         assert store.runs() == ["job", "job-capture2"]
@@ -110,19 +119,15 @@ def test_copies_and_kept_answers_have_the_same_rows(tmp_path: Path) -> None:
             assert [con.execute(query).fetchall(), con.execute(spans).fetchall()] == expected
 
 
-def test_a_trace_is_written_anew_from_one_file(tmp_path: Path) -> None:
+def test_a_trace_is_written_anew_from_one_file(joined: hta_sql.TraceStore, tmp_path: Path) -> None:
     """A rank with two has none to write counters into, and says so; its length is that of both."""
-    traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
-    with (
-        hta_sql.ingest(traces, target, jobs=1, join_spans=True) as store,
-        pytest.raises(ParameterError, match="was recorded 2 times"),
-    ):
-        write_counters(store, "job", 0)
-    with TraceAnalysis(store=target, include_last_profiler_step=True) as analysis:
+    with pytest.raises(ParameterError, match="was recorded 2 times"):
+        write_counters(joined, "job", 0)
+    with TraceAnalysis(store=joined.path, include_last_profiler_step=True) as analysis:
         assert analysis.t.get_trace_duration(0) == 400
         with pytest.raises(ParameterError, match="was recorded 2 times"):
             analysis.t.get_raw_trace_for_one_rank(0)
-    exported = export_redacted(target, tmp_path / "given", "trace", Redactor("key"))
+    exported = export_redacted(joined.path, tmp_path / "given", "trace", Redactor("key"))
     names = sorted(done.name.rpartition("/")[2] for done in exported)
     assert names == [
         *("rank0-capture2.json.gz", "rank0.json.gz"),
