@@ -64,7 +64,10 @@ def drawn_names(spec: dict[str, Any]) -> set[str]:
     return {row["lane"] for rows in spec["datasets"].values() for row in rows}
 
 
-@pytest.mark.parametrize("suffix", [".html", ".svg", ".png", ".json"])
+@pytest.mark.parametrize(
+    "suffix",
+    [".html", ".svg", *(pytest.param(s, marks=pytest.mark.slow) for s in (".png", ".json"))],
+)
 def test_hostile_names_are_text_in_every_format(
     suffix: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:

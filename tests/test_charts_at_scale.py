@@ -180,7 +180,7 @@ def at_scale(*case: object) -> ParameterSet:
     [
         ("temporal_breakdown", lambda: temporal(RANKS), RANKS),
         at_scale("idle_time_breakdown", lambda: idle(RANKS, 3), RANKS),
-        (
+        at_scale(
             "comm_comp_overlap",
             lambda: pd.DataFrame(
                 {
@@ -194,7 +194,7 @@ def at_scale(*case: object) -> ParameterSet:
         ),
         at_scale("gpu_kernels_by_name", lambda: kernels(RANKS), 30),
         at_scale("all_to_all_traffic", lambda: traffic(RANKS), 64 * 64),
-        ("cluster_overview", lambda: overview(RANKS), 96 * 10),
+        at_scale("cluster_overview", lambda: overview(RANKS), 96 * 10),
         at_scale("utilisation_over_time", lambda: utilisation(RANKS), 96 * 34),
         at_scale("operator_across_ranks", lambda: occurrences(RANKS), 32 * 20 * 3),
         at_scale("special_operators", lambda: specials(RANKS), 20 * 20),

@@ -86,7 +86,14 @@ def all_of(*runs: str) -> set[tuple[str, str]]:
     return {(name, run) for name in NAMES for run in runs}
 
 
-@pytest.mark.parametrize("runs", [["b"], ["a", "c"], ["a", "b", "c"]], ids="-".join)
+@pytest.mark.parametrize(
+    "runs",
+    [
+        ["a", "c"],
+        *(pytest.param(runs, marks=pytest.mark.slow) for runs in (["b"], ["a", "b", "c"])),
+    ],
+    ids="-".join,
+)
 def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
     """In the same order, whichever runs are kept; so do those in microseconds."""
     computed = shown(store), shown(store, "FROM us.{name}")

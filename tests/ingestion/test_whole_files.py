@@ -101,7 +101,14 @@ JOINED = {
 }
 
 
-@pytest.mark.parametrize("case", JOINED)
+ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then whole"}
+"""What only ``make test-all`` reads: others are joined at seams of the same kinds."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in JOINED],
+)
 def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
     """Every whole event of each of the files is kept, and each seam is one row of quarantine."""
     data, kept, reasons = JOINED[case]

@@ -10,7 +10,7 @@ import pytest
 
 from hta_sql.library import sqltext
 from tests.jobs.conftest import Jobs
-from tests.jobs.kinds import KINDS, UNSURE
+from tests.jobs.kinds import UNSURE, every_kind
 from tests.jobs.noise import SHARE, Kind, fill_jobs, noise
 from tests.jobs.tables import database
 
@@ -18,7 +18,7 @@ SIZES = (2, 4, 8, 16, 64)
 KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccups")
 
 
-@pytest.mark.parametrize("run", KINDS)
+@pytest.mark.parametrize("run", every_kind())
 def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
     """With its cause, in a sentence that names it."""
     job, _ = jobs.runs[run]

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-import hta_sql
 from hta_sql import TraceAnalysis, TraceStore
 from tests.parity.jobs import TRACES, files_of
-from tests.shared_stores import made_once
+from tests.shared_stores import ingest_only, made_once
 
 CASES = TRACES / "torch_cpu"
 EXPECTED = TRACES.parent / "expected" / "torch_key_averages"
@@ -64,7 +63,7 @@ def ingest_cases(folder: Path) -> None:
         runs.setdefault(run, {})[rank] = str(trace)
     runs[DEVICE_JOB] = {0: str(files_of(DEVICE_JOB)[0])}
     for run, traces in runs.items():
-        hta_sql.ingest(traces, folder, run=run).close()
+        ingest_only(traces, folder, run=run)
 
 
 @pytest.fixture(scope="module")

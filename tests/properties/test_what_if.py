@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import hta_sql
 from hta_sql.critical_path import CPGraph, critical_path
 from tests.examples import examples
-from tests.properties.traces import random_job, write_job
+from tests.properties.traces import store_of_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 NAMES = ("gemm", "gemm_small", "copy", "aten::mm", "")
 CLASSES = ("computation", "communication", "memory", None)
@@ -130,12 +129,12 @@ def test_any_graph_is_as_long_as_its_longest_path(
 
 
 @pytest.mark.parametrize("seed", range(examples(1)))
-def test_random_jobs_get_as_fast_as_their_longest_path(seed: int, tmp_path: Path) -> None:
+def test_random_jobs_get_as_fast_as_their_longest_path(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Whole ranks, through traces, store and SQL, with launch edges and without."""
-    for run, files in write_job(random_job(seed), tmp_path).items():
-        hta_sql.ingest(files, tmp_path / "job.store", run=run).close()
     shorter = 0
-    with hta_sql.open(tmp_path / "job.store") as store:
+    with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         for run in store.runs():
             for rank in store.ranks(run):
                 for launch_edges in (False, True):

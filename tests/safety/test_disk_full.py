@@ -14,6 +14,7 @@ import pytest
 import hta_sql
 from hta_sql.store.manifest import read_manifest
 from hta_sql.traces import writing
+from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
     from tests.safety.conftest import BusyTimes, WriteTraces
@@ -33,13 +34,20 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)  # noqa: S603, S607
 
 
-@pytest.mark.parametrize("free", [0, 20_000, 300_000])
+@pytest.mark.parametrize(
+    "free",
+    [
+        pytest.param(0, marks=pytest.mark.slow),
+        20_000,
+        pytest.param(300_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_full_disk(
     small_disk: Path, write_traces: WriteTraces, busy_times: BusyTimes, free: int
 ) -> None:
     """At the first table, in the middle, or at the catalog."""
     store = small_disk / "job.store"
-    hta_sql.ingest(write_traces({0: 100.0, 1: 100.0}), store).close()
+    ingest_only(write_traces({0: 100.0, 1: 100.0}), store)
     ballast = small_disk / "ballast"
     fill(ballast, free)
     traces = write_traces({0: 200.0, 1: 200.0}, events=2000)
@@ -47,7 +55,7 @@ def test_a_full_disk(
         hta_sql.ingest(traces, store)
     assert busy_times(store) == {0: 100.0, 1: 100.0}
     ballast.unlink()
-    hta_sql.ingest(traces, store).close()
+    ingest_only(traces, store)
     assert busy_times(store) == {0: 400_000.0, 1: 400_000.0}
     assert not list(store.rglob("*.partial"))
 
@@ -69,7 +77,7 @@ def test_a_full_disk_at_the_end(
 ) -> None:
     """After the tables: before the manifest is in place it is the old store, behind it the new one."""
     store = tmp_path / "job.store"
-    hta_sql.ingest(write_traces({0: 100.0}), store).close()
+    ingest_only(write_traces({0: 100.0}), store)
     before = read_manifest(store).named_files()
     publish_file = writing.publish_file
 

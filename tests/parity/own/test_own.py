@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 LEDGER = read_ledger(OWN_LEDGER)
 
-ALIKE = {"simulated_syncs", "simulated_graphs", "simulated_losses", "path_stream_sync"}
+ALIKE = {
+    *("simulated_syncs", "simulated_graphs", "simulated_losses", "simulated_old_names"),
+    "path_stream_sync",
+}
 """Jobs that ``make test`` does not ask: what they have is in others as well, or on one path."""
 
 
