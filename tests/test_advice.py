@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 import hta_sql
 from hta_sql import TraceStore
 from hta_sql.cli import main
-from hta_sql.store import connection
 from tests.advice_steps import (
     ELEMENTWISE,
     Step,
@@ -98,17 +97,21 @@ CASES: dict[str, tuple[Step, Step]] = {
 """Rule ─▶ a step in which it speaks, and one in which it does not; with -cpu of a job without a device."""
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with two runs for each rule."""
-    folder = tmp_path_factory.mktemp("advice")
-    for rule, steps in CASES.items():
-        for run, step in zip((rule, f"{rule}-silent"), steps, strict=True):
+def store_of(rules: Iterable[str], folder: Path) -> Path:
+    """Make a store with two runs for each rule."""
+    for rule in rules:
+        for run, step in zip((rule, f"{rule}-silent"), CASES[rule], strict=True):
             trace = folder / f"{run}.json"
             trace.write_text(json.dumps(step.trace()), encoding="utf-8")
             hta_sql.ingest_shard({0: str(trace)}, folder / "s", run=run, jobs=1, shard=(1, 1))
     hta_sql.publish(folder / "s").close()
     return folder / "s"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two runs for each rule."""
+    return store_of(CASES, tmp_path_factory.mktemp("advice"))
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +126,9 @@ def rows(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 @pytest.fixture
-def store(
-    path: Path,
-    rows: dict[str, dict[str, dict[str, Any]]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[TraceStore]:
-    """The store, that keeps derived tables of a run when it is asked for, and of no others."""
-    monkeypatch.setattr(connection, "OTHER_RUNS", 0)
-    assert rows  # asked before: it would be open with other settings
-    with hta_sql.open(path) as opened:
+def store(path: Path) -> Iterator[TraceStore]:
+    """The store, opened in the same way."""
+    with hta_sql.open(path, safe=True) as opened:
         yield opened
 
 
@@ -200,16 +197,15 @@ def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
     assert row["ceiling_pct"] == (None if us is None else pytest.approx(us / 1_000))
 
 
-def test_the_command_says_it_in_words(
-    store: TraceStore, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What, how much, what to try, where to look; and that there is nothing."""
-    assert main(["advice", str(store.path), "--runs", "single_precision"]) == 0
+    path = store_of(["single_precision"], tmp_path)
+    assert main(["advice", str(path), "--runs", "single_precision"]) == 0
     told = capsys.readouterr().out
     assert told.startswith(
         "single_precision: 1 rule of advice\n\n1. Use the tensor cores: saves 7.000 ms"
     )
     assert "Try: torch.set_float32_matmul_precision" in told
     assert "See: hta-sql run" in told
-    assert main(["advice", str(store.path), "--runs", "single_precision-silent"]) == 0
+    assert main(["advice", str(path), "--runs", "single_precision-silent"]) == 0
     assert "No rule has anything to say" in capsys.readouterr().err
