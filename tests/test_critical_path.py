@@ -397,7 +397,7 @@ def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> 
 
 @pytest.mark.parametrize("kinds", [{}, {"include_launch_edges": True, "infer_syncs": False}])
 def test_the_graph_has_the_edges_of_the_analysis(
-    kinds: dict[str, bool], ingest_trace: Callable[..., TraceStore]
+    kinds: dict[str, Any], ingest_trace: Callable[..., TraceStore]
 ) -> None:
     """They are found between nodes that were asked before: the same rows in the same order."""
     store = ingest_trace("path_overlap.json")
