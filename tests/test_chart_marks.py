@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import ExitStack
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,84 +25,74 @@ if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
 
 
-def two_ranks(folder: Path, name: str) -> TraceStore:
-    """Ingest a pair of traces."""
-    traces = {rank: str(TRACES / f"{name}_{rank}.json") for rank in (0, 1)}
-    return hta_sql.ingest(traces, folder / f"{name}.store", run="run")
+def one_rank(trace: str) -> Callable[[Path], TraceStore]:
+    """Ingest a file of tests/traces."""
+    return lambda store: hta_sql.ingest({0: str(TRACES / f"{trace}.json")}, store, run="run")
+
+
+def ranks(name: str, count: int) -> Callable[[Path], TraceStore]:
+    """Ingest the traces of a job, one a rank."""
+    traces = {rank: str(TRACES / f"{name}_{rank}.json") for rank in range(count)}
+    return lambda store: hta_sql.ingest(traces, store, run="run")
+
+
+def runs(**traces: str) -> Callable[[Path], TraceStore]:
+    """Ingest several runs of a rank."""
+
+    def ingest(store: Path) -> TraceStore:
+        for run, name in traces.items():
+            hta_sql.ingest_shard(
+                {0: str(TRACES / f"{name}.json")}, store, run=run, jobs=1, shard=(1, 1)
+            )
+        return hta_sql.publish(store)
+
+    return ingest
+
+
+def simulated(store: Path) -> TraceStore:
+    """Ingest a simulated job of two ranks."""
+    job = write_job(store.parent / "traces", JobSpec(ranks=2, steps=3, layers=2))
+    return hta_sql.ingest(job.files[0].parent, store, run="job")
+
+
+def hits(store: Path) -> TraceStore:
+    """Ingest a range with one counter."""
+    event = {"ph": "X", "cat": "cuda_profiler_range", "name": "k", "pid": 0, "tid": 0}
+    event |= {"ts": 0, "dur": 5, "args": {"l2__hit_rate.pct": 98.5}}
+    path = store.parent / "hits.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    return hta_sql.ingest({0: str(path)}, store, run="run")
+
+
+STORES: dict[str, Callable[[Path], TraceStore]] = {
+    "job": simulated,
+    "hits": hits,
+    "pair": runs(base="annotated_operators", test="comm_hidden_and_exposed"),
+    "runs": runs(a="gpu_views", b="gpu_views", c="gpu_views"),
+    "sequences": one_rank("annotated_operators"),
+    "cupti": one_rank("cupti_more_ranges"),
+    "cut": one_rank("experts_cut"),
+    "passes": one_rank("three_passes"),
+    "blocking": one_rank("blocking"),
+    "views": one_rank("gpu_views"),
+    "ends": one_rank("memory_ends"),
+    "memory": one_rank("memory_of_training"),
+    "kinds": one_rank("operator_kinds"),
+    "graphs": one_rank("graph_launch"),
+    "frames": one_rank("python_frames"),
+    "experts": ranks("experts", 2),
+    "sends": ranks("sends", 2),
+    "pipeline": ranks("pipeline", 2),
+    "overview": ranks("overview", 4),
+}
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TraceStore]]:
-    """A simulated job of two ranks, and traces for what it does not have."""
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], TraceStore]]:
+    """A simulated job of two ranks, and traces for what it does not have: each when it is asked."""
     folder = tmp_path_factory.mktemp("marks")
-    job = write_job(folder / "traces", JobSpec(ranks=2, steps=3, layers=2))
-    sequences = str(TRACES / "annotated_operators.json")
-    pair = folder / "pair.store"
-    hta_sql.ingest({0: sequences}, pair, run="base").close()
-    event = {"ph": "X", "cat": "cuda_profiler_range", "name": "k", "pid": 0, "tid": 0}
-    event |= {"ts": 0, "dur": 5, "args": {"l2__hit_rate.pct": 98.5}}
-    (folder / "hits.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
-    with (
-        hta_sql.ingest(job.files[0].parent, folder / "job.store", run="job") as of_job,
-        hta_sql.ingest({0: str(TRACES / "comm_hidden_and_exposed.json")}, pair, run="test") as two,
-        hta_sql.ingest({0: sequences}, folder / "sequences.store", run="run") as few,
-        hta_sql.ingest(
-            {0: str(TRACES / "cupti_more_ranges.json")}, folder / "cupti.store", run="run"
-        ) as counters,
-        hta_sql.ingest({0: str(folder / "hits.json")}, folder / "hits.store", run="run") as hits,
-        two_ranks(folder, "experts") as experts,
-        two_ranks(folder, "sends") as sends,
-        hta_sql.ingest({0: str(TRACES / "experts_cut.json")}, folder / "cut.store", run="r") as cut,
-        hta_sql.ingest(ranks_of("pipeline", 2), folder / "pipe.store", run="run") as pipeline,
-        hta_sql.ingest(ranks_of("overview", 4), folder / "over.store", run="run") as overview,
-        hta_sql.ingest(
-            {0: str(TRACES / "three_passes.json")}, folder / "passes.store", run="run"
-        ) as passes,
-        hta_sql.ingest({0: str(TRACES / "blocking.json")}, folder / "b.store", run="r") as blocks,
-        hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, folder / "v.store", run="r") as views,
-        hta_sql.ingest({0: str(TRACES / "memory_ends.json")}, folder / "e.store", run="r") as ends,
-        hta_sql.ingest(
-            {0: str(TRACES / "memory_of_training.json")}, folder / "m.store", run="r"
-        ) as memory,
-        hta_sql.ingest(
-            {0: str(TRACES / "operator_kinds.json")}, folder / "kinds.store", run="r"
-        ) as kinds,
-        hta_sql.ingest(
-            {0: str(TRACES / "graph_launch.json")}, folder / "g.store", run="r"
-        ) as graphs,
-        hta_sql.ingest(
-            {0: str(TRACES / "python_frames.json")}, folder / "f.store", run="r"
-        ) as frames,
-        three_runs(folder / "runs.store") as runs,
-    ):
-        of_traces = {"pair": two, "sequences": few, "cupti": counters, "hits": hits}
-        of_traces |= {"experts": experts, "sends": sends, "cut": cut}
-        of_traces |= {
-            "pipeline": pipeline,
-            "overview": overview,
-            "passes": passes,
-            "blocking": blocks,
-            "views": views,
-            "ends": ends,
-            "memory": memory,
-            "kinds": kinds,
-            "frames": frames,
-            "graphs": graphs,
-            "runs": runs,
-        }
-        yield {"job": of_job, **of_traces}
-
-
-def three_runs(path: Path) -> TraceStore:
-    """The same trace, three times."""
-    for run in ("a", "b"):
-        hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, path, run=run).close()
-    return hta_sql.ingest({0: str(TRACES / "gpu_views.json")}, path, run="c")
-
-
-def ranks_of(name: str, count: int) -> dict[int, str]:
-    """The traces of a job, one a rank."""
-    return {rank: str(TRACES / f"{name}_{rank}.json") for rank in range(count)}
+    with ExitStack() as opened:
+        yield cache(lambda name: opened.enter_context(STORES[name](folder / f"{name}.store")))
 
 
 FIGURES: dict[str, Callable[[Rows], Expected]] = {
@@ -142,17 +134,29 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Store and parameters of those that the simulated job does not have."""
 
+ALONE = {
+    *("blocking_communication", "cluster_step_trace", "memory_curve", "live_at_peak"),
+    *("memory_by_operator", "graph_kernels", "roofline", "kpi_trends", "folded_stacks"),
+    *("source_lines", "modules", "cupti_counters_by_operator", "frequent_kernel_sequences"),
+}
+"""Figures that have a store to themselves, or share it with one like them: ``make test-all`` draws them."""
+
 
 def test_every_figure_is_looked_at() -> None:
     """A new figure says here what it shows."""
     assert set(FIGURES) == set(charts.FIGURES)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_shows_what_its_result_holds(figure: str, stores: dict[str, TraceStore]) -> None:
+@pytest.mark.parametrize(
+    "figure",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in ALONE else []) for name in FIGURES],
+)
+def test_a_figure_shows_what_its_result_holds(
+    figure: str, stores: Callable[[str], TraceStore]
+) -> None:
     """Drawn numbers are those of the rows, to six digits; each has its mark; a title above."""
     store, options = ASKED.get(figure, ("job", {}))
-    result = stores[store].run(figure, **options)
+    result = stores(store).run(figure, **options)
     chart = result.chart()
     values, marks = FIGURES[figure](result.arrow().to_pylist())
     assert min(marks.values()) > 0
@@ -212,10 +216,14 @@ def test_a_figure_shows_what_its_result_holds(figure: str, stores: dict[str, Tra
     ],
 )
 def test_rows_without_a_mark_are_a_sentence(
-    name: str, store: str, options: dict[str, Any], sentence: str, stores: dict[str, TraceStore]
+    name: str,
+    store: str,
+    options: dict[str, Any],
+    sentence: str,
+    stores: Callable[[str], TraceStore],
 ) -> None:
     """Axes around nothing say nothing."""
-    result = stores[store].run(name, **options)
+    result = stores(store).run(name, **options)
     assert len(result)
     (row,) = drawn_rows(result.chart())
     assert row == {"text": sentence}
