@@ -16,8 +16,8 @@ ROWS = 20
 
 _CELL = 120
 _SENTENCE = 60
-_ALIGNED = ' style="text-align: {}; {}"'
-"""A notebook's own rules make a narrow, endless column of a long text, to the right."""
+_ALIGNED = ' style="text-align: {}; {}; padding: 0 0.6em"'
+"""A notebook's own rules make a narrow, endless column of a long text, to the right; marimo's leave no room between."""
 
 
 def result_markup(result: Rows, rows: int = ROWS) -> str:
@@ -44,7 +44,8 @@ def result_markup(result: Rows, rows: int = ROWS) -> str:
     told = f"{total:,} row{'' if total == 1 else 's'}" + (f", {rows} shown" if total > rows else "")
     what = f"{about.name}: {about.summary} " if about else ""
     caption = f"{html.escape(what)}({told}; exact values: .df(), .arrow(), .rows())"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{caption}</p>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div style="overflow-x: auto">{table}</div><p>{caption}</p>'
 
 
 def _style(text: str, is_number: bool) -> str:
