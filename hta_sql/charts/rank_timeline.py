@@ -12,6 +12,7 @@ from hta_sql.charts.style import (
     CLASS_COLOURS,
     DARK,
     WIDTH,
+    by_run,
     colours,
     data,
     duration_text,
@@ -20,6 +21,7 @@ from hta_sql.charts.style import (
     headed,
     lane_names,
     present,
+    subtitled,
     zoom,
 )
 
@@ -64,8 +66,32 @@ def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
     table, left_out = by_event(
         table.assign(event_id=table["event_id"].fillna(0)), "start_ns", "end_ns"
     )
-    size, unit = duration_unit(float(table["end_ns"].max()) if len(table) else 0)
-    pixel = float(table["end_ns"].max()) / _WIDTH if len(table) else 1
+    last = float(table["end_ns"].max()) if len(table) else 1.0
+    runs, more = by_run(table)
+    panels = [_panel(rows, last, run, at) for at, (run, rows) in enumerate(runs)]
+    notes = [
+        "Paler where less of a bar is busy. Where the GPU idles, the bar has the name of what the host is in on the",
+        "thread that launches next. Drag to move, Ctrl + wheel to zoom, double-click to see all.",
+        *left_out,
+        *more,
+    ]
+    lanes = table.groupby("run")[["rank", "lane", "lane_id"]].apply(
+        lambda of: len(of.drop_duplicates())
+    )
+    if len(lanes) and lanes.max() > MAX_LANES:
+        notes.append(f"The first {MAX_LANES} of {lanes.max():,} lanes.")
+    title = headed("Timeline", *notes)
+    chart: alt.TopLevelMixin = (
+        panels[0].properties(title=title) if len(panels) == 1 else alt.vconcat(*panels, title=title)
+    )
+    return chart
+
+
+def _panel(
+    table: pd.DataFrame, last: float, run: str, number: int
+) -> alt.LayerChart | alt.FacetChart:
+    size, unit = duration_unit(last)
+    pixel = last / _WIDTH
     ends = table["end_ns"].clip(lower=table["start_ns"] + pixel)
     lasts = (ends - table["start_ns"]).clip(lower=1)
     drawn = table.assign(
@@ -77,25 +103,30 @@ def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
         busy=(table["sum_ns"] / lasts).clip(0, 1),
         lasts=[duration_text(ns) for ns in table["end_ns"] - table["start_ns"]],
         why=table["part"].where(table["lane"] == "idle"),
+        wide=lasts / pixel,
     )
     drawn["lane"] = lane_names(drawn, "rank", "what")
-    names = list(dict.fromkeys(drawn["lane"]))
-    drawn = drawn[drawn["lane"].isin(names[:MAX_LANES])]
-    labelled = drawn[(ends - table["start_ns"])[drawn.index] >= _LABELLED * pixel]
-    labelled = labelled.rename(columns={"start": "left", "end": "right", "name": "label"})
-    y = alt.Y("lane:N", title=None, sort=names[:MAX_LANES], axis=alt.Axis(labelLimit=220))
-    x = alt.X("start:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
+    names = list(dict.fromkeys(drawn["lane"]))[:MAX_LANES]
+    drawn = drawn[drawn["lane"].isin(names)]
+    y = alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=220))
+    layers: list[alt.Chart] = [_bars(drawn, y, unit).add_params(zoom(f"timeline_{number}", "x"))]
+    if not run:  # A text finds the scale of its picture only where there is one.
+        layers.append(_labels(drawn[drawn["wide"] >= _LABELLED], y))
+    chart = alt.layer(*layers).properties(width=_WIDTH, height=alt.Step(_LANE_HEIGHT))
+    return chart.properties(title=subtitled(f"Run {run}")) if run else chart
+
+
+def _bars(drawn: pd.DataFrame, y: alt.Y, unit: str) -> alt.Chart:
     fields = ["lane", "part", "name", "start", "end", "lasts", "op_count", "busy", "why"]
-    bars = (
+    palette = present(PARTS, drawn["part"])
+    chart: alt.Chart = (
         alt.Chart(data(followed(drawn, fields)))
         .mark_bar(height=_LANE_HEIGHT - 4)
         .encode(
-            x=x,
+            x=alt.X("start:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False)),
             x2="end:Q",
             y=y,
-            color=colours(
-                present(PARTS, drawn["part"]), None, legend=alt.Legend(orient="bottom", columns=4)
-            ),
+            color=colours(palette, None, legend=alt.Legend(orient="bottom", columns=4)),
             opacity=alt.Opacity(
                 "busy:Q", scale=alt.Scale(domain=[0, 1], range=[_PALEST, 1]), legend=None
             ),
@@ -110,17 +141,23 @@ def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
                 alt.Tooltip("busy:Q", title="Filled", format=".0%"),
             ],
         )
-        .add_params(zoom("timeline", "x"))
     )
+    return chart
+
+
+def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
+    """Write names into bars, as much as there is room for, at whatever size they are drawn."""
+    rows = drawn.rename(columns={"start": "left", "end": "right", "name": "label"})
+    room = "scale('x', datum.right) - scale('x', datum.left)"
     dark = [part for part, colour in PARTS.items() if colour in DARK]
-    labels = (
-        alt.Chart(data(followed(labelled, ["lane", "part", "label", "left", "right"])))
+    chart: alt.Chart = (
+        alt.Chart(data(followed(rows, ["lane", "part", "label", "left", "right"])))
         .mark_text(
             align="left",
             dx=3,
-            fontSize=10,
+            fontSize=alt.expr(f"{room} < 24 ? 0 : 10"),
             clip=True,
-            limit=alt.expr("max(1, scale('x', datum.right) - scale('x', datum.left) - 5)"),
+            limit=alt.expr(f"max(1, {room} - 5)"),
         )
         .encode(
             x="left:Q",
@@ -130,16 +167,6 @@ def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
                 alt.FieldOneOfPredicate("part", dark), alt.value("white"), alt.value("#1b1b1b")
             ),
         )
-    )
-    notes = [
-        "Paler where less of a bar is busy. Where the GPU idles, the bar has the name of what the host is in on the",
-        "thread that launches next. Drag to move, Ctrl + wheel to zoom, double-click to see all.",
-        *left_out,
-    ]
-    if len(names) > MAX_LANES:
-        notes.append(f"The first {MAX_LANES} of {len(names):,} lanes.")
-    chart: alt.TopLevelMixin = alt.layer(bars, labels).properties(
-        title=headed("Timeline", *notes), width=_WIDTH, height=alt.Step(_LANE_HEIGHT)
     )
     return chart
 

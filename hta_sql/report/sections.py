@@ -37,8 +37,8 @@ CHART_BYTES = 1_000_000
 """A larger chart is not put on the page: the page must open in seconds."""
 
 
-PAPER = 2
-"""So many sections of a topic are printed."""
+PAPER = 1
+"""So many sections of a topic are printed; the style sheet and the script of the page say so, too."""
 
 TOLD_ROWS = 4
 TOLD_COLUMNS = 6

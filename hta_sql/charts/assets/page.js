@@ -393,9 +393,9 @@
     if (cell) cell.title = cell.textContent;
   });
 
-  // Paper is white and shows the first sections of each topic. What charts wait for is done when this returns: they
+  // Paper is white and shows the first section of each topic. What charts wait for is done when this returns: they
   // load nothing.
-  const ON_PAPER = ".panel > section:nth-of-type(-n+2)";
+  const ON_PAPER = ".panel > section:first-of-type";
   addEventListener("beforeprint", () => {
     root.dataset.screen = root.dataset.theme;
     setTheme("light");
