@@ -1,7 +1,7 @@
 """Who finds a mutant: the golden cases and the properties of what the changed file is part of.
 
 Its own ones first, all of them; then those of its users, the nearest and smallest first and one of
-each by turns, as many as ``OTHERS``.
+each by turns, up to a number.
 """
 
 from __future__ import annotations
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
     from tests.mutants.mutations import Mutant
 
-OTHERS = 30
-"""Golden cases of users that are asked at most, and again as many properties; a mutant that these
-do not find lives, though one of two hundred others might find it: its file lacks a test of its own."""
+OTHERS = 12
+"""Golden cases of users that are asked at most. A mutant that these do not find lives, though one of
+two hundred others might find it: its file lacks a test of its own, or one of what uses it."""
+
+OTHER_PROPERTIES = 4
+"""Properties of users that are asked at most; each asks several times."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,10 @@ def _line(error: Exception) -> str:
 
 MODULES = (test_intervals, test_lib_operations, test_lib_values, test_operator_work)
 """Tests of macros by themselves."""
+
+
+BESIDE_OTHERS = {"kpi_trends"}
+"""Analyses that set a run beside the runs before it."""
 
 
 class Court:
@@ -155,7 +162,8 @@ class Court:
         yield from map(_golden_judge, _cases().get(name, ()))
         yield from _properties(name)
         yield from islice(_by_turns([_golden_judges(user, name) for user in users[1:]]), OTHERS)
-        yield from islice(_by_turns([list(_properties(user)) for user in users[1:]]), OTHERS)
+        properties = _by_turns([list(_properties(user)) for user in users[1:]])
+        yield from islice(properties, OTHER_PROPERTIES)
 
 
 def _by_turns(judges: Iterable[list[Judge]]) -> Iterator[Judge]:
@@ -232,6 +240,8 @@ def _properties(name: str) -> Iterator[Judge]:
     if name != base and base in test_scopes.ANALYSES:
         seed = test_scopes.SEED
         rules = {"is in order": test_orders.check_order, "keeps to itself": _keeps_to_itself}
+        if base in BESIDE_OTHERS:
+            del rules["keeps to itself"]
         for what, rule in rules.items():
             yield _of_job(f"{name} {what}", seed, name, partial(_of_analysis, rule, base))
 

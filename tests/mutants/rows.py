@@ -44,6 +44,8 @@ KEPT = TESTS.parent / ".hta_sql" / "mutants"
 JOB = "job "
 """Begins the name of a made-up job; all other names are ``traces`` lines of golden cases."""
 
+SECOND_NS = 1_000_000_000
+
 PLACE = "place"
 """Column and variable: the number of a place."""
 
@@ -112,8 +114,11 @@ def _rows_of(
     read_traces(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
-    if not traces.startswith(JOB):
-        entries = [replace(one, ingested_ns=None) for one in entries]  # as golden cases are asked
+    # Golden cases are asked without a time of reading; of a job, one run is read after the other.
+    read_at = {
+        run: SECOND_NS * at if traces.startswith(JOB) else None for at, run in enumerate(runs)
+    }
+    entries = [replace(one, ingested_ns=read_at[one.run]) for one in entries]
     con.execute("BEGIN")
     files = stored_files(Manifest().with_entries(entries), store)
     put_tables(con, store, files, load_library())
@@ -141,7 +146,7 @@ def place_digest(traces: str) -> str:
     """Hash the traces of a place, and what reads them."""
     texts = [traces, _reader_digest()]
     if traces.startswith(JOB):
-        texts.append("with the times of reading")
+        texts.append("one run after the other")
     else:
         for ranks in traces_of(traces).values():
             for trace in map(Path, ranks.values()):
