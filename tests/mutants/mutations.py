@@ -146,7 +146,7 @@ def constants(sql: Statement) -> Iterator[Change]:
     for at, token in enumerate(sql.tokens):
         if token.up in ("TRUE", "FALSE"):
             yield token.start, token.end, "false" if token.up == "TRUE" else "true"
-        elif token.kind == "number":
+        elif token.kind == "number" and not _only_counts_rows(sql, at):
             for new in _other_numbers(token.text):
                 yield token.start, token.end, new
         elif token.kind == "text" and at in patterns:
@@ -157,6 +157,23 @@ def constants(sql: Statement) -> Iterator[Change]:
                 yield token.start, token.end, "''"
         elif token.kind == "text" and sql.up(at + 1) != ":" and not _PROSE.search(token.text):
             yield token.start, token.end, f"{token.text[:-1]}~'"
+
+
+def _only_counts_rows(sql: Statement, at: int) -> bool:
+    """Whether a constant is all that EXISTS selects, which asks for rows and not for what is in them."""
+    return [sql.up(at - back) for back in (3, 2, 1)] == ["EXISTS", "(", "SELECT"] and (
+        sql.up(at + 1) == "FROM"
+    )
+
+
+def _is_a_set(sql: Statement, distinct: int) -> bool:
+    """Whether rows are what IN or EXISTS looks into: once or twice there is there."""
+    if sql.up(distinct - 1) != "SELECT" or sql.up(distinct + 1) == "ON":
+        return False
+    bracket = distinct - 2
+    inside = range(bracket, sql.closing.get(bracket, bracket))
+    counts = any(sql.up(at) in ("LIMIT", "OFFSET", "QUALIFY") for at in inside)
+    return sql.up(bracket - 1) in ("IN", "EXISTS") and sql.up(bracket) == "(" and not counts
 
 
 def _patterns(sql: Statement) -> Iterator[tuple[int, bool]]:
@@ -195,7 +212,7 @@ def joins(sql: Statement) -> Iterator[Change]:
                 yield token.start, token.end, "EXCEPT"
             else:
                 yield token.start, token.end, "UNION ALL"
-        elif token.up == "DISTINCT" and before not in ("IS", "NOT"):
+        elif token.up == "DISTINCT" and before not in ("IS", "NOT") and not _is_a_set(sql, at):
             if sql.up(at + 1) == "ON":
                 yield *sql.span(at, sql.closing[at + 2]), ""
             else:

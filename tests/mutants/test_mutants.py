@@ -54,6 +54,17 @@ def changes(sql: str) -> set[str]:
         ("FROM t UNION ALL FROM u", {"FROM t UNION FROM u", "FROM t EXCEPT ALL FROM u"}),
         ("SELECT DISTINCT a", {"SELECT  a"}),
         ("SELECT count(DISTINCT a)", {"SELECT count( a)"}),
+        # Of no consequence: what EXISTS selects, and how often something is in what IN looks into.
+        ("SELECT EXISTS (SELECT 1 FROM t)", set()),
+        ("SELECT a IN (SELECT DISTINCT b FROM t)", set()),
+        (
+            "SELECT a IN (SELECT DISTINCT b FROM t LIMIT 1)",
+            {
+                "SELECT a IN (SELECT  b FROM t LIMIT 1)",
+                "SELECT a IN (SELECT DISTINCT b FROM t LIMIT 2)",
+                "SELECT a IN (SELECT DISTINCT b FROM t LIMIT 0)",
+            },
+        ),
         ("SELECT min(a) + b", {"SELECT max(a) + b", "SELECT min(a) - b"}),
         ("SELECT count(*), -a", {"SELECT count(*), a"}),
         ("SELECT coalesce(a, b)", {"SELECT (a)"}),
