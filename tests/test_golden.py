@@ -35,21 +35,30 @@ CASES = sorted(all_cases(), key=lambda case: case.traces)
 OF_EACH_ANALYSIS = 3
 """Cases of an analysis that ``make test`` asks at least, or all where it has fewer."""
 
+READING = 3
+"""Time that the traces of a line take to be read [questions]."""
+
 
 def asked_always(cases: list[Case], least: int) -> set[str]:
-    """Choose ``traces`` lines, those of many cases first, until no analysis lacks a case.
+    """Choose ``traces`` lines, those that bring most for their time first, until no analysis lacks a case.
 
-    To read the traces takes most of the time; so all cases of a line are asked, or none.
+    To read the traces takes as long as some questions; so all cases of a line are asked, or none.
     """
-    lines = Counter(case.traces for case in cases)
+    told: dict[str, Counter[str]] = {case.traces: Counter() for case in cases}
+    for case in cases:
+        told[case.traces][case.path.stem] += 1
     written = Counter(case.path.stem for case in cases)
     lacking = Counter({name: min(count, least) for name, count in written.items()})
-    chosen = set()
-    for line, _ in lines.most_common():
-        told = [case.path.stem for case in cases if case.traces == line]
-        if any(lacking[name] > 0 for name in told):
-            chosen.add(line)
-            lacking.subtract(told)
+
+    def worth(line: str) -> tuple[float, str]:
+        brought = (told[line] & lacking).total()
+        return brought / (READING + told[line].total()), line
+
+    chosen: set[str] = set()
+    while +lacking:
+        best = max(told.keys() - chosen, key=worth)
+        chosen.add(best)
+        lacking.subtract(told[best])
     return chosen
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from hta_sql.library.objects import Library
 from hta_sql.store.catalog import put_tables
 from hta_sql.store.columns import stored_files
 from hta_sql.store.files import store_folder
+from hta_sql.store.limits import QUICKER_PLANS
 from hta_sql.store.manifest import Manifest, RankEntry, digest_of
 from hta_sql.store.shard_files import read_shards
 from hta_sql.store.template import CONFIG, template
@@ -45,6 +47,8 @@ class GoldenEngine:
         shutil.copyfile(template(self._library), catalog)
         self._con = duckdb.connect(str(catalog), config=CONFIG)
         self._con.execute("SET python_enable_replacements = false")  # no variable is a table
+        with suppress(duckdb.Error):  # an engine that has no such step
+            self._con.execute(QUICKER_PLANS)
 
     def close(self) -> None:
         """Leave the template as it was."""
