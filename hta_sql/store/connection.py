@@ -24,7 +24,7 @@ from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
 from hta_sql.store.limits import KNOWN_FILES, QUICKER_PLANS, UNLIMITED, Limits, in_time
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, read_manifest
+from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
 from hta_sql.store.opened import Opened, ranks_of
 from hta_sql.store.own_analyses import may_serve
@@ -204,17 +204,19 @@ class Connection(Closing):
         with self._lock:
             if self.opened() is not opened:
                 return True
-            built = built_from(opened.con)
-            if built and built.manifest != digest_of(manifest_bytes(self._folder)):
+            built, content = built_from(opened.con), manifest_bytes(self._folder)
+            if built and built.manifest != digest_of(content):
                 # A run was removed or has another name since: the store of now is asked. What was
                 # lost may have been repaired.
                 self._lost = self._broken = frozenset()
                 self._reopen(opened)
                 return True
-            manifest = read_manifest(self._folder).without(self._lost)
+            manifest = parse_manifest(content, self._folder).without(self._lost)
             lost = unreadable_runs(error, manifest, self._folder)
             broken = unreadable_kept(error, manifest, self._folder)
-            if lost or broken:
+            if (lost or broken) and manifest_bytes(self._folder) != content:
+                self._reopen(opened)  # files that others have replaced meanwhile are not lost
+            elif lost or broken:
                 self._leave_out(opened, lost, broken)
             return bool(lost or broken)
 
@@ -291,12 +293,21 @@ class Connection(Closing):
                     f"No catalog of {root!r} can be built: {error}. To see why: hta-sql verify {root}"
                 ) from error
             if opened := self._connected(catalog, identity):
-                return opened
+                if not self._lacks_what_was_replaced(opened, identity):
+                    return opened
+                opened.con.close()
             catalog.unlink(missing_ok=True)
         raise StoreError(
             f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
             "Try again."
         )
+
+    def _lacks_what_was_replaced(self, opened: Opened, identity: Identity) -> bool:
+        """Say whether a catalog leaves runs out whose files may have gone since it was begun."""
+        if not self._folder.local:
+            return False
+        ((lost,),) = opened.con.execute("SELECT lost FROM stored.store_info").fetchall()
+        return bool(lost) and digest_of(manifest_bytes(self._folder)) != identity.manifest
 
     def _connected(self, catalog: Path, identity: Identity) -> Opened | None:
         """Open a catalog; None where it is not the right one."""

@@ -13,9 +13,13 @@ import duckdb
 import pytest
 
 import hta_sql
+from hta_sql.ingestion.ingest import ingest_traces
+from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.repair import repair_store
+from hta_sql.store import connection
 from hta_sql.store.catalog import build_catalog
-from hta_sql.store.manifest import CATALOG, MANIFEST, read_manifest
+from hta_sql.store.manifest import CATALOG, MANIFEST, Manifest, read_manifest
+from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.store.verify import verify_store
 from tests.manifests import write_manifest
 from tests.safety import damages
@@ -25,6 +29,7 @@ from tests.shared_stores import ingest_only
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hta_sql.store.files import StoreFolder
     from tests.cli.conftest import Cli
 
 OLD = Path(__file__).parent.parent / "stores" / "0.1.0"
@@ -162,6 +167,26 @@ def test_a_store_that_stays_open_has_what_was_repaired(
         hta_sql.remove_runs(store, "second")
         assert opened.sql(query).rows() == [("first",)]
     assert answers(store) == {"first": made[2]["first"]}
+
+
+def test_what_others_replace_meanwhile_is_not_lost(
+    store: Path, made: tuple[Path, Path, Answers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a reader looks for the file that is damaged, another run is ingested anew, and its old files go."""
+    file_of(store, "second", 1).unlink()
+    looked: list[int] = []
+
+    def look(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
+        looked.append(1)
+        if len(looked) == 1:
+            for _ in range(2):
+                ingest_traces(IngestOptions(store.parent / "first", store, force=True, jobs=1))
+        unnamed = duckdb.Error(str(error).replace(".parquet", ""))  # as of a broken footer
+        return unreadable_runs(unnamed, manifest, folder)
+
+    monkeypatch.setattr(connection, "unreadable_runs", look)
+    assert answers(store)["first"] == made[2]["first"]
+    assert looked
 
 
 def test_an_answer_that_is_kept_in_a_file_of_another_size(
