@@ -135,6 +135,7 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::matmul", [[5, 2, 3], [3, 4]], ["float"] * 2, [""] * 2, ("float", 240, (30 + 12 + 40) * 4)),
     ("aten::matmul", [[7, 5, 2, 3], [7, 5, 3, 4]], ["float"] * 2, [""] * 2, ("float", 35 * 48, 35 * 26 * 4)),
     ("aten::matmul", [[1, 5, 2, 3], [7, 5, 3, 4]], ["float"] * 2, [""] * 2, UNKNOWN),
+    ("aten::linear", [[5, 2, 3], [3]], ["float"] * 2, [""] * 2, UNKNOWN),
     ("aten::mv", [[2, 3], [3]], ["double"] * 2, [""] * 2, ("double", 12, 11 * 8)),
     ("aten::dot", [[3], [3]], ["float"] * 2, [""] * 2, ("float", 6, 28)),
     ("aten::_int_mm", [[2, 3], [3, 4]], ["signed char"] * 2, [""] * 2, ("signed char", 48, 18 + 32)),
