@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
     from tests.mutants.mutations import Mutant
 
+NEAREST = 40
+"""Golden cases of the nearest users that are asked at most."""
+
 OTHERS = 12
-"""Golden cases of users that are asked at most. A mutant that these do not find lives, though one of
-two hundred others might find it: its file lacks a test of its own, or one of what uses it."""
+"""Golden cases of all other users that are asked at most. A mutant that these do not find lives, though one
+of two hundred others might find it: its file lacks a test of its own, or one of what uses it."""
 
 OTHER_PROPERTIES = 4
 """Properties of users that are asked at most; each asks several times."""
@@ -161,7 +164,12 @@ class Court:
         users = sorted(users_of(name), key=lambda user: (users_of(name)[user], _size(user), user))
         yield from map(_golden_judge, _cases().get(name, ()))
         yield from _properties(name)
-        yield from islice(_by_turns([_golden_judges(user, name) for user in users[1:]]), OTHERS)
+        golden = {user: _golden_judges(user, name) for user in users[1:]}
+        asked = [users_of(name)[user] for user in users[1:] if golden[user]]
+        near = [user for user in golden if users_of(name)[user] == min(asked, default=0)]
+        far = [user for user in golden if user not in near]
+        yield from islice(_by_turns([golden[user] for user in near]), NEAREST)
+        yield from islice(_by_turns([golden[user] for user in far]), OTHERS)
         properties = _by_turns([list(_properties(user)) for user in users[1:]])
         yield from islice(properties, OTHER_PROPERTIES)
 
