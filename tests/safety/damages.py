@@ -63,7 +63,7 @@ def make_store(folder: Path) -> Path:
     return store
 
 
-def answers(store: Path) -> Answers:
+def answers(store: Path | str) -> Answers:
     """Ask for each run what it was, by analyses whose answers are kept and by the tables."""
     found: Answers = {}
     with hta_sql.open(store, threads=1) as opened:
