@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import chain, count, islice
+from itertools import accumulate, chain, count, islice
 
 import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
+from hta_sql.ingestion.native import NativeBatch, native_batch
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.statements import run
@@ -151,43 +152,91 @@ def _stage_batch(
     is_first: bool,
     threads: int,
 ) -> Counter[str]:
-    """Parse one batch and bring each event into its table; returns the events by table."""
-    parse(con, map(arrow, batch), create_table)
-    counts = _event_counts(con)
-    run(con, ingest_sql("parse/flaws"))
-    is_refused = "refused" in counts
-    if is_refused and reader:
-        _rescue_refused(con, reader)
+    """Bring each event of a batch into its table; returns the events by table."""
+    native = native_batch()
+    left = native.left(batch) if native else iter(batch)
+    refused = next(left, None)
+    counts: Counter[str] = Counter()
+    read = native.events if native else {}
+    is_parsed = native is None or refused is not None
+    is_odd = False
+    if is_parsed:
+        parse(con, map(arrow, chain([refused] if refused else [], left)), create_table)
         counts = _event_counts(con)
-    extract(con, counts, [first_event_id], is_first=is_first, threads=threads)
-    if "quarantine" in counts or is_refused:
-        _quarantine(con, reader)
-    if is_refused and reader:
-        _refuse_rubble(con, reader)
-    run(con, "DROP TABLE parsed_events")
-    return counts
+        run(con, ingest_sql("parse/flaws"))
+        is_odd = "refused" in counts
+        if is_odd and reader:
+            _rescue_refused(con, reader)
+            counts = _event_counts(con)
+        starts = number(con, [first_event_id], read)
+    else:
+        starts = dict(zip(read, accumulate(read.values(), initial=first_event_id), strict=False))
+    if native:
+        _insert_native(con, native, [starts[chunk] for chunk in read], is_first, threads)
+    if is_parsed:
+        extract(con, counts, is_first=is_first and not native, threads=threads)
+        if "quarantine" in counts or is_odd:
+            _quarantine(con, reader)
+        if is_odd and reader:
+            _refuse_rubble(con, reader)
+        run(con, "DROP TABLE parsed_events")
+    return counts + native.counts() if native else counts
+
+
+def _insert_native(
+    con: duckdb.DuckDBPyConnection,
+    native: NativeBatch,
+    first_ids: list[int],
+    is_first: bool,
+    threads: int,
+) -> None:
+    """Bring what the compiled reader has read into the staged tables."""
+    tables = native.tables(first_ids)
+    statement = create_table if is_first else insert
+
+    def fill(con: duckdb.DuckDBPyConnection, table: str) -> None:
+        con.register("native_rows", tables[table])
+        run(con, statement(f"staged_{table}", "FROM native_rows"))
+        con.unregister("native_rows")
+
+    wanted = [table for table in tables if is_first or tables[table].num_rows]
+    side_by_side(con, threads, fill, sorted(wanted, key=lambda table: -tables[table].num_rows))
+
+
+def number(
+    con: duckdb.DuckDBPyConnection, first_event_ids: list[int], read: Mapping[int, int]
+) -> dict[int, int]:
+    """Count the events before each chunk of a batch; returns the id of the first in each.
+
+    Args:
+        con: The database with the parsed events.
+        first_event_ids: Id of the first event of each trace in the batch.
+        read: Chunk ─▶ number of events, of those that were not parsed.
+    """
+    values = {
+        "first_event_ids": first_event_ids,
+        "read": [{"chunk": chunk, "event_count": count} for chunk, count in read.items()],
+    }
+    run(con, ingest_sql("parse/chunk_starts"), values)
+    return dict(run(con, "SELECT chunk, first_event_id FROM chunk_starts").fetchall())
 
 
 def extract(
     con: duckdb.DuckDBPyConnection,
     counts: Counter[str],
-    first_event_ids: list[int],
     *,
     is_first: bool,
     threads: int,
 ) -> None:
-    """Bring the parsed events of a batch into the staged tables.
+    """Bring the parsed events of a batch, which are numbered, into the staged tables.
 
     Args:
         con: The database with the parsed events.
         counts: Number of events by table.
-        first_event_ids: Id of the first event of each trace in the batch.
         is_first: The tables are to be made.
         threads: Fill so many tables at once.
     """
-    run(con, ingest_sql("parse/chunk_starts"), {"first_event_ids": first_event_ids})
-    if is_first:
-        run(con, ingest_sql("parse/batch_events"))
+    run(con, ingest_sql("parse/batch_events"))
     largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
     side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
     if is_first:

@@ -20,7 +20,7 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion.call_tree import PART_BITS
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
-from hta_sql.ingestion.staging import arrow, extract, parse, prepare
+from hta_sql.ingestion.staging import arrow, extract, number, parse, prepare
 from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table
@@ -109,7 +109,8 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
             return {}
         events: Counter[str] = sum((counts[trace.part] for trace in traces), Counter())
         firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
-        extract(con, events, firsts, is_first=True, threads=jobs[0].threads)
+        number(con, firsts, {})
+        extract(con, events, is_first=True, threads=jobs[0].threads)
         run(con, "DROP TABLE parsed_events")
         results = stored(con, traces, events, started)
     return {trace.part: result for trace, result in zip(traces, results, strict=True)}

@@ -45,10 +45,15 @@ def known_categories() -> list[str]:
     return [row["category"] for row in _lines()]
 
 
+def category_tables() -> dict[str, str]:
+    """Return the table that each category goes to."""
+    return {row["category"]: row["table"] for row in _lines()}
+
+
 @cache
 def category_macros() -> tuple[str, ...]:
     """Return the statements that create ``category_table``, ``category_kind``, ``lane_is_stream``."""
-    tables = {row["category"]: row["table"] for row in _lines()}
+    tables = category_tables()
     device = [row for row in _lines() if row["table"] == "gpu_ops"]
     kinds = {row["category"]: row["kind"] for row in device}
     lanes = {row["category"]: "true" for row in device if row["is_lane_stream"] == "true"}

@@ -1,0 +1,261 @@
+"""The compiled reader: chunks of text ─▶ rows of the staged tables, without a statement.
+
+An accelerator that may be absent. It reads what is plain and refuses a chunk where anything is not;
+that chunk goes to the statements of sql/ingest, which are the definition of what is read here. What
+it knows of arguments and categories it is told, from the same lists that those statements are made
+of. Rust, its standard library alone: bytes of any trace stay within their bounds by the language.
+See docs/native.md for building it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from hta_sql.library.arguments import FIELDS, MOST_BYTES, TRIPLE, Argument, known_arguments
+from hta_sql.library.categories import category_tables
+from hta_sql.traces.chunks import Chunk
+
+SWITCH = "HTA_SQL_NATIVE"
+"""Environment variable: 0 leaves the reader out."""
+
+LIBRARY = Path(__file__).with_name("_reader.so")
+VERSION = 1
+"""Of what crosses the boundary; that of native/src/lib.rs."""
+
+MOST_HELD = 64 << 20
+"""A batch ends when its columns take more: they are outside of the engine's limit of memory."""
+
+REFUSALS = ("", "grammar", "key", "field", "argument", "time", "size", "panic")
+"""Why a chunk is refused, by the number that the library gives."""
+
+_EVENT = ("event_id", "ts", "dur", "pid", "tid", "name")
+_WHOLE = {
+    "flows": ("cat", "phase", "flow_id", "binding_point"),
+    "counters": (),
+    "other_events": ("cat", "phase", "flow_id", "scope"),
+}
+"""Tables that keep the arguments as they are ─▶ fields beside the common ones."""
+
+_NO_DURATION = ("flows", "counters")
+_SERIES = (("series", "text"), ("value", "double"))
+_FIELDS = (*_EVENT, "cat", "phase", "flow_id", "binding_point", "scope", "args")
+"""Fields that may be kept, by the number of their column in the library."""
+
+_JSON = {"ARROW:extension:name": "arrow.json", "ARROW:extension:metadata": ""}
+_TYPES = {
+    "integer": pa.int64(),
+    "narrow": pa.int32(),
+    "double": pa.float64(),
+    "text": pa.string(),
+    "triple": pa.list_(pa.int64()),
+}
+
+
+class _Column(NamedTuple):
+    """A column of a staged table: its number in the library, and how that reads it."""
+
+    name: str
+    place: int
+    kind: str
+
+
+class _Parts(ctypes.Structure):
+    _fields_ = (
+        *(("valid", ctypes.c_void_p), ("valid_bytes", ctypes.c_size_t)),
+        *(("wide", ctypes.c_void_p), ("wide_count", ctypes.c_size_t)),
+        *(("narrow", ctypes.c_void_p), ("narrow_count", ctypes.c_size_t)),
+        *(("text", ctypes.c_void_p), ("text_bytes", ctypes.c_size_t)),
+        ("is_touched", ctypes.c_bool),
+    )
+
+
+def is_native() -> bool:
+    """Say whether the reader is there and not left out; it is not loaded for that."""
+    return os.environ.get(SWITCH) != "0" and LIBRARY.is_file()
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    """Load the library; None where it cannot be, or is of another version."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        is_ours = library.hta_sql_reader_version() == VERSION
+    except (OSError, AttributeError):
+        return None
+    size, pointer = ctypes.c_size_t, ctypes.c_void_p
+    for name, result, *arguments in (
+        ("new", pointer, ctypes.c_char_p, size),
+        ("read", ctypes.c_int64, pointer, ctypes.c_char_p, size),
+        ("number", ctypes.c_bool, pointer, pointer, size),
+        ("size", size, pointer),
+        ("count", size, pointer, size, ctypes.c_bool),
+        ("column", ctypes.c_bool, pointer, size, size, ctypes.POINTER(_Parts)),
+        ("free", None, pointer),
+    ):
+        function = getattr(library, f"hta_sql_reader_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library if is_ours else None
+
+
+def native_batch() -> NativeBatch | None:
+    """Begin a batch; None where the reader is not there, or left out."""
+    library = _library() if is_native() else None
+    return NativeBatch(library) if library else None
+
+
+class NativeBatch:
+    """The chunks of a batch as rows of the staged tables.
+
+    Attributes:
+        events: Chunk ─▶ number of events, of those that were read.
+        refused: Why chunks were refused ─▶ how many.
+    """
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.events: dict[int, int] = {}
+        self.refused: Counter[str] = Counter()
+        self._library = library
+        plan = _plan()
+        self._reader = library.hta_sql_reader_new(plan, len(plan))
+        if not self._reader:
+            raise RuntimeError("the compiled reader does not understand its plan")
+
+    def __del__(self) -> None:
+        self._library.hta_sql_reader_free(self._reader)
+
+    def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
+        """Read chunks until enough is held; yields those that are refused."""
+        for chunk in chunks:
+            if chunk.is_doubted or not self._is_read(chunk):
+                yield chunk
+            if self._library.hta_sql_reader_size(self._reader) > MOST_HELD:
+                return
+
+    def _is_read(self, chunk: Chunk) -> bool:
+        count = self._library.hta_sql_reader_read(self._reader, chunk.text, len(chunk.text))
+        if count < 0:
+            self.refused[REFUSALS[-count]] += 1
+            return False
+        self.events[chunk.number] = count
+        return True
+
+    def counts(self) -> Counter[str]:
+        """Count the events by table."""
+        return +Counter(
+            {
+                table: self._library.hta_sql_reader_count(self._reader, place, False)
+                for place, table in enumerate(_columns())
+            }
+        )
+
+    def tables(self, first_ids: list[int]) -> dict[str, pa.Table]:
+        """Return the rows of each table; once, and no chunk is read afterwards.
+
+        Args:
+            first_ids: Id of the first event of each chunk that was read, in order.
+        """
+        ids = (ctypes.c_int64 * len(first_ids))(*first_ids)
+        if not self._library.hta_sql_reader_number(self._reader, ids, len(first_ids)):
+            raise RuntimeError("the compiled reader has read other chunks")
+        return {
+            table: self._table(place, columns) for place, (table, columns) in enumerate(_columns().items())
+        }
+
+    def _table(self, place: int, columns: list[_Column]) -> pa.Table:
+        rows = self._library.hta_sql_reader_count(self._reader, place, True)
+        nothing = pa.py_buffer(bytes(8 * (rows + 1)))
+        arrays = [self._array(place, column, rows, nothing) for column in columns]
+        return pa.Table.from_arrays(arrays, schema=_schema(columns))
+
+    def _array(self, table: int, column: _Column, rows: int, nothing: pa.Buffer) -> pa.Array:
+        """Look at a column without a copy: its buffers keep this batch, and so their memory."""
+        parts = _Parts()
+        self._library.hta_sql_reader_column(self._reader, table, column.place, ctypes.byref(parts))
+        wide, narrow, text, valid = nothing, nothing, nothing, nothing
+        if parts.is_touched:
+            wide = self._buffer(parts.wide, 8 * parts.wide_count)
+            narrow = self._buffer(parts.narrow, 4 * parts.narrow_count)
+            text = self._buffer(parts.text, parts.text_bytes)
+            valid = self._buffer(parts.valid, parts.valid_bytes) if parts.valid_bytes else None
+        kind = _TYPES[column.kind]
+        if column.kind == "triple":
+            items = pa.Array.from_buffers(pa.int64(), parts.wide_count, [None, wide])
+            return pa.Array.from_buffers(kind, rows, [valid, narrow], children=[items])
+        if column.kind == "text":
+            return pa.Array.from_buffers(kind, rows, [valid, narrow, text])
+        return pa.Array.from_buffers(kind, rows, [valid, narrow if column.kind == "narrow" else wide])
+
+    def _buffer(self, address: int, size: int) -> pa.Buffer:
+        return pa.foreign_buffer(address, size, self) if size else pa.py_buffer(b"")
+
+
+def _schema(columns: list[_Column]) -> pa.Schema:
+    return pa.schema(
+        pa.field(c.name, _TYPES[c.kind], metadata=_JSON if c.name == "args" else None) for c in columns
+    )
+
+
+@cache
+def _columns() -> dict[str, list[_Column]]:
+    """Return the columns of each staged table, in the order of the statements of sql/ingest."""
+    tables = {}
+    for table in (*FIELDS, *_WHOLE):
+        fields = (*_EVENT, *FIELDS.get(table, ()), *_WHOLE.get(table, ()))
+        kept = [field for field in fields if field != "dur" or table not in _NO_DURATION]
+        own = _own_columns(table)
+        tables[table] = [
+            *(_Column(field, _FIELDS.index(field), _kind_of_field(field)) for field in kept),
+            *(_Column(name, len(_FIELDS) + n, kind) for n, (name, kind) in enumerate(own)),
+            _Column("args", _FIELDS.index("args"), "text"),
+        ]
+    return tables
+
+
+def _kind_of_field(field: str) -> str:
+    return "integer" if field in ("event_id", "ts", "dur") else "text"
+
+
+def _own_columns(table: str) -> list[tuple[str, str]]:
+    if table == "counters":
+        return list(_SERIES)
+    return [(a.column, _kind(a)) for a in _arguments(table) if not a.categories]
+
+
+def _arguments(table: str) -> list[Argument]:
+    return [argument for argument in known_arguments() if table in argument.tables]
+
+
+def _kind(argument: Argument) -> str:
+    kinds = {"BIGINT": "integer", "INTEGER": "narrow", "DOUBLE": "double", TRIPLE: "triple"}
+    return kinds.get(argument.type, "text")
+
+
+@cache
+def _plan() -> bytes:
+    """Say what the library is to know; its words are in native/src/lib.rs."""
+    lines = []
+    categories = sorted(category_tables().items(), key=lambda line: line[0].startswith("*"))
+    bits = {category: 1 << n for n, (category, _) in enumerate(categories)}
+    for table, columns in _columns().items():
+        fields = " ".join(column.name for column in columns if column.place < len(_FIELDS))
+        lines.append(("table", table, fields, "typed" if table in FIELDS else "whole"))
+        own = [name for name, _ in _own_columns(table)]
+        if table == "counters":
+            lines += [("argument", *one, 0, 0) for one in ((n, i, k) for i, (n, k) in enumerate(_SERIES))]
+            continue
+        # Today's names stand in the order of their columns, old spellings behind them.
+        for argument in sorted(_arguments(table), key=lambda one: bool(one.categories)):
+            limit = MOST_BYTES if argument.column.endswith("bytes") else (1 << 63) - 1
+            mask = sum(bits[category] for category in argument.categories)
+            place = own.index(argument.column)
+            lines.append(("argument", argument.name, place, _kind(argument), limit, mask))
+    lines += [("category", category, table) for category, table in categories]
+    return "".join("\t".join(map(str, line)) + "\n" for line in lines).encode()

@@ -1,0 +1,147 @@
+//! The compiled reader of traces: chunks of text in, columns of the staged tables out.
+//!
+//! An accelerator of `hta_sql/ingestion/native.py`, which may be absent. What it does not read
+//! exactly as the statements of `sql/ingest` do, it refuses, and the chunk goes to them.
+//!
+//! This file is the boundary, and all that is unsafe: pointers of the caller become slices, and a
+//! reader becomes a pointer. Whoever calls keeps the text alive for the length of a call, and the
+//! reader for as long as its columns are looked at.
+
+mod columns;
+mod events;
+mod json;
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use crate::events::Reader;
+use crate::json::Refusal;
+
+/// Raised with whatever changes what crosses the boundary, or what is read.
+pub const VERSION: u32 = 1;
+
+/// Where the parts of a column stand; those that it does not have are empty.
+#[repr(C)]
+pub struct Parts {
+    valid: *const u8,
+    valid_bytes: usize,
+    wide: *const i64,
+    wide_count: usize,
+    narrow: *const i32,
+    narrow_count: usize,
+    text: *const u8,
+    text_bytes: usize,
+    is_touched: bool,
+}
+
+/// Say which boundary this is.
+#[no_mangle]
+pub extern "C" fn hta_sql_reader_version() -> u32 {
+    VERSION
+}
+
+/// Make a reader; null where the plan is not understood.
+///
+/// The plan is UTF-8, a line for each table, each argument of the table above it, and each
+/// category, its words parted by tabs:
+///
+/// ```text
+/// table     NAME  FIELDS (parted by spaces)  typed | whole
+/// argument  NAME  COLUMN (its number)  integer | narrow | double | text | triple  LIMIT  CATEGORIES (bits)
+/// category  NAME (or * and its end)  TABLE
+/// ```
+///
+/// # Safety
+/// `plan` points to so many bytes.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_new(plan: *const u8, bytes: usize) -> *mut Reader {
+    // SAFETY: as the caller says.
+    let plan = unsafe { std::slice::from_raw_parts(plan, bytes) };
+    let made = catch_unwind(|| std::str::from_utf8(plan).ok().and_then(Reader::new));
+    made.ok().flatten().map_or(std::ptr::null_mut(), |reader| Box::into_raw(Box::new(reader)))
+}
+
+/// Read a chunk: the number of its events, or with a minus why it is refused.
+///
+/// # Safety
+/// `reader` is of [`hta_sql_reader_new`] and in no other call, `text` points to so many bytes.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_read(reader: *mut Reader, text: *const u8, bytes: usize) -> i64 {
+    // SAFETY: as the caller says.
+    let (reader, text) = unsafe { (&mut *reader, std::slice::from_raw_parts(text, bytes)) };
+    match catch_unwind(AssertUnwindSafe(|| reader.read(text))).unwrap_or(Err(Refusal::Panic)) {
+        Ok(events) => events as i64,
+        Err(refusal) => {
+            reader.cut(); // a panic here ends the process
+            -(refusal as i64)
+        }
+    }
+}
+
+/// Number the events: of each chunk that was read, in order, the id of its first one is given.
+///
+/// Whether the number of chunks is right. Afterwards no chunk may be read.
+///
+/// # Safety
+/// `reader` as in [`hta_sql_reader_read`], `first_ids` points to so many.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_number(reader: *mut Reader, first_ids: *const i64, count: usize) -> bool {
+    // SAFETY: as the caller says.
+    let (reader, first_ids) = unsafe { (&mut *reader, std::slice::from_raw_parts(first_ids, count)) };
+    catch_unwind(AssertUnwindSafe(|| reader.number(first_ids))).unwrap_or(false)
+}
+
+/// Bytes that the columns hold.
+///
+/// # Safety
+/// `reader` as in [`hta_sql_reader_read`].
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_size(reader: *const Reader) -> usize {
+    // SAFETY: as the caller says.
+    unsafe { &*reader }.size()
+}
+
+/// Rows of a table if `of_rows`, else its events; none where there is no such table.
+///
+/// # Safety
+/// `reader` as in [`hta_sql_reader_read`].
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_count(reader: *const Reader, table: usize, of_rows: bool) -> usize {
+    // SAFETY: as the caller says.
+    let reader = unsafe { &*reader };
+    reader.tables.get(table).map_or(0, |table| if of_rows { table.rows } else { table.events })
+}
+
+/// Look at a column, filled up to the rows of its table; whether it is there.
+///
+/// # Safety
+/// `reader` as in [`hta_sql_reader_read`], `parts` points to one. What stands there is good until
+/// the reader is freed or reads again.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_column(reader: *mut Reader, table: usize, column: usize, parts: *mut Parts) -> bool {
+    // SAFETY: as the caller says.
+    let (reader, parts) = unsafe { (&mut *reader, &mut *parts) };
+    let Some(table) = reader.tables.get_mut(table) else { return false };
+    let rows = table.rows;
+    let Some(column) = table.columns.get_mut(column) else { return false };
+    parts.is_touched = column.is_touched;
+    if column.is_touched {
+        column.pad(rows);
+        (parts.valid, parts.valid_bytes) = (column.valid.as_ptr(), column.valid.len());
+        (parts.wide, parts.wide_count) = (column.wide.as_ptr(), column.wide.len());
+        (parts.narrow, parts.narrow_count) = (column.narrow.as_ptr(), column.narrow.len());
+        (parts.text, parts.text_bytes) = (column.bytes.as_ptr(), column.bytes.len());
+    }
+    true
+}
+
+/// Free a reader.
+///
+/// # Safety
+/// `reader` is of [`hta_sql_reader_new`], or null, and is not used again.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_reader_free(reader: *mut Reader) {
+    if !reader.is_null() {
+        // SAFETY: as the caller says.
+        drop(unsafe { Box::from_raw(reader) });
+    }
+}
