@@ -11,9 +11,10 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment demo test test-all test-clients check check-ruff check-mypy check-sql docs site freeze bench fuzz soak mutants deep clean
+.PHONY: help environment native demo test test-all test-clients check check-ruff check-mypy check-sql docs site freeze bench fuzz soak mutants deep clean
 
 help:
+	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
 	@echo 'make test      the test suite, without what takes long'
 	@echo 'make test-all  all of it'
@@ -40,16 +41,20 @@ $(READY): pyproject.toml
 
 environment: $(READY)
 
+# Where cargo is: what it compiled of this source already it does not compile again.
+native: $(READY)
+	@$(BIN)/python hatch_build.py
+
 demo: $(READY)
 	@echo '== demo: traces and store in .hta_sql/demo'
 	$(BIN)/hta-sql demo -o .hta_sql/demo
 
 # loadfile: a file's tests share the stores that they ingest.
-test: $(READY)
+test: native
 	@echo '== tests'
 	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
-test-all: $(READY)
+test-all: native
 	@echo '== all tests'
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'not clients'
 
@@ -97,7 +102,7 @@ freeze: $(READY)
 # Options of the paired run: BENCH='--before v0.1.0 --repeat 9'
 BENCH ?=
 
-bench: $(READY)
+bench: native
 	@echo '== benchmarks: results in benchmarks/work'
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/calls.py
@@ -106,7 +111,7 @@ bench: $(READY)
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?=
 
-fuzz: $(READY)
+fuzz: native
 	@echo '== fuzz: $(FUZZ_SECONDS) seconds'
 	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS) $(FUZZ_SEED)
 

@@ -50,6 +50,7 @@ NAV: dict[str, dict[str, str] | str] = {
         "Tables": "schema.md",
         "Commands": "cli.md",
         "Limits": "limits.md",
+        "The compiled reader": "native.md",
     },
     "With other programs": {
         "Clients": "clients.md",

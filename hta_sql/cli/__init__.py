@@ -19,6 +19,7 @@ from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.streams import streams_there
+from hta_sql.ingestion.compiled import reader_at_work
 
 __all__ = ["COMMANDS", "command_of", "main", "program"]
 
@@ -93,7 +94,9 @@ class InOrder(click.Group):
     epilog="Start with: hta-sql demo",
     invoke_without_command=True,
 )
-@click.version_option(__version__, prog_name="hta-sql", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, prog_name="hta-sql", message=f"%(prog)s %(version)s (reader: {reader_at_work()})"
+)
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Analyse PyTorch Profiler traces with versioned SQL.

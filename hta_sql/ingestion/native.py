@@ -10,25 +10,17 @@ See docs/native.md for building it.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from hta_sql.ingestion.compiled import load, reader_at_work
 from hta_sql.library.arguments import FIELDS, MOST_BYTES, TRIPLE, Argument, known_arguments
 from hta_sql.library.categories import category_tables
 from hta_sql.traces.chunks import Chunk
-
-SWITCH = "HTA_SQL_NATIVE"
-"""Environment variable: 0 leaves the reader out."""
-
-LIBRARY = Path(__file__).with_name("_reader.so")
-VERSION = 1
-"""Of what crosses the boundary; that of native/src/lib.rs."""
 
 MOST_HELD = 64 << 20
 """A batch ends when its columns take more: they are outside of the engine's limit of memory."""
@@ -77,18 +69,11 @@ class _Parts(ctypes.Structure):
     )
 
 
-def is_native() -> bool:
-    """Say whether the reader is there and not left out; it is not loaded for that."""
-    return os.environ.get(SWITCH) != "0" and LIBRARY.is_file()
-
-
 @cache
 def _library() -> ctypes.CDLL | None:
-    """Load the library; None where it cannot be, or is of another version."""
-    try:
-        library = ctypes.CDLL(str(LIBRARY))
-        is_ours = library.hta_sql_reader_version() == VERSION
-    except (OSError, AttributeError):
+    """Load the library and say what its functions take."""
+    library = load()
+    if library is None:
         return None
     size, pointer = ctypes.c_size_t, ctypes.c_void_p
     for name, result, *arguments in (
@@ -102,12 +87,12 @@ def _library() -> ctypes.CDLL | None:
     ):
         function = getattr(library, f"hta_sql_reader_{name}")
         function.restype, function.argtypes = result, arguments
-    return library if is_ours else None
+    return library
 
 
 def native_batch() -> NativeBatch | None:
     """Begin a batch; None where the reader is not there, or left out."""
-    library = _library() if is_native() else None
+    library = _library() if reader_at_work() == "compiled" else None
     return NativeBatch(library) if library else None
 
 
@@ -129,9 +114,10 @@ class NativeBatch:
             raise RuntimeError("the compiled reader does not understand its plan")
 
     def __del__(self) -> None:
+        """Free the columns: no array looks at them any more."""
         self._library.hta_sql_reader_free(self._reader)
 
-    def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
+    def left(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Read chunks until enough is held; yields those that are refused."""
         for chunk in chunks:
             if chunk.is_doubted or not self._is_read(chunk):
@@ -166,7 +152,8 @@ class NativeBatch:
         if not self._library.hta_sql_reader_number(self._reader, ids, len(first_ids)):
             raise RuntimeError("the compiled reader has read other chunks")
         return {
-            table: self._table(place, columns) for place, (table, columns) in enumerate(_columns().items())
+            table: self._table(place, columns)
+            for place, (table, columns) in enumerate(_columns().items())
         }
 
     def _table(self, place: int, columns: list[_Column]) -> pa.Table:
@@ -191,7 +178,9 @@ class NativeBatch:
             return pa.Array.from_buffers(kind, rows, [valid, narrow], children=[items])
         if column.kind == "text":
             return pa.Array.from_buffers(kind, rows, [valid, narrow, text])
-        return pa.Array.from_buffers(kind, rows, [valid, narrow if column.kind == "narrow" else wide])
+        return pa.Array.from_buffers(
+            kind, rows, [valid, narrow if column.kind == "narrow" else wide]
+        )
 
     def _buffer(self, address: int, size: int) -> pa.Buffer:
         return pa.foreign_buffer(address, size, self) if size else pa.py_buffer(b"")
@@ -199,7 +188,8 @@ class NativeBatch:
 
 def _schema(columns: list[_Column]) -> pa.Schema:
     return pa.schema(
-        pa.field(c.name, _TYPES[c.kind], metadata=_JSON if c.name == "args" else None) for c in columns
+        pa.field(c.name, _TYPES[c.kind], metadata=_JSON if c.name == "args" else None)
+        for c in columns
     )
 
 
@@ -241,7 +231,7 @@ def _kind(argument: Argument) -> str:
 @cache
 def _plan() -> bytes:
     """Say what the library is to know; its words are in native/src/lib.rs."""
-    lines = []
+    lines: list[tuple[object, ...]] = []
     categories = sorted(category_tables().items(), key=lambda line: line[0].startswith("*"))
     bits = {category: 1 << n for n, (category, _) in enumerate(categories)}
     for table, columns in _columns().items():
@@ -249,7 +239,9 @@ def _plan() -> bytes:
         lines.append(("table", table, fields, "typed" if table in FIELDS else "whole"))
         own = [name for name, _ in _own_columns(table)]
         if table == "counters":
-            lines += [("argument", *one, 0, 0) for one in ((n, i, k) for i, (n, k) in enumerate(_SERIES))]
+            lines += [
+                ("argument", *one, 0, 0) for one in ((n, i, k) for i, (n, k) in enumerate(_SERIES))
+            ]
             continue
         # Today's names stand in the order of their columns, old spellings behind them.
         for argument in sorted(_arguments(table), key=lambda one: bool(one.categories)):

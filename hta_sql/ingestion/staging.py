@@ -10,20 +10,18 @@ from __future__ import annotations
 import logging
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate, chain, count, islice
 
 import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.native import NativeBatch, native_batch
+from hta_sql.ingestion.filling import extract, fill, number
+from hta_sql.ingestion.native import native_batch
 from hta_sql.ingestion.places import place_set_aside
-from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.statements import run
-from hta_sql.library.arguments import FIELDS, extraction
 from hta_sql.library.categories import category_macros
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
@@ -31,18 +29,6 @@ from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.salvage import Rescued, rescue, too_long
 
 log = logging.getLogger(__name__)
-
-EXTRACTED = (
-    "cpu_ops",
-    "runtime_calls",
-    "gpu_ops",
-    "annotations",
-    "python_calls",
-    "memory_events",
-    "flows",
-    "counters",
-    "other_events",
-)
 
 BATCH_CHUNKS = 256
 """64 MB of text. A batch costs the binding of some twenty statements, about 30 ms, so small
@@ -107,9 +93,9 @@ def stage_events(
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
     prepare(con, "alone")
-    for number in count():
+    for batches in count():
         first = next(chunks, None)
-        if first is None and number:
+        if first is None and batches:
             break
         batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
         events += _stage_batch(
@@ -117,7 +103,7 @@ def stage_events(
             batch,
             reader,
             first_event_id + events.total(),
-            is_first=number == 0,
+            is_first=batches == 0,
             threads=threads,
         )
         if strict:
@@ -172,7 +158,8 @@ def _stage_batch(
     else:
         starts = dict(zip(read, accumulate(read.values(), initial=first_event_id), strict=False))
     if native:
-        _insert_native(con, native, [starts[chunk] for chunk in read], is_first, threads)
+        ids = [starts[chunk] for chunk in read]
+        fill(con, native, ids, is_first=is_first, threads=threads)
     if is_parsed:
         extract(con, counts, is_first=is_first and not native, threads=threads)
         if "quarantine" in counts or is_odd:
@@ -181,67 +168,6 @@ def _stage_batch(
             _refuse_rubble(con, reader)
         run(con, "DROP TABLE parsed_events")
     return counts + native.counts() if native else counts
-
-
-def _insert_native(
-    con: duckdb.DuckDBPyConnection,
-    native: NativeBatch,
-    first_ids: list[int],
-    is_first: bool,
-    threads: int,
-) -> None:
-    """Bring what the compiled reader has read into the staged tables."""
-    tables = native.tables(first_ids)
-    statement = create_table if is_first else insert
-
-    def fill(con: duckdb.DuckDBPyConnection, table: str) -> None:
-        con.register("native_rows", tables[table])
-        run(con, statement(f"staged_{table}", "FROM native_rows"))
-        con.unregister("native_rows")
-
-    wanted = [table for table in tables if is_first or tables[table].num_rows]
-    side_by_side(con, threads, fill, sorted(wanted, key=lambda table: -tables[table].num_rows))
-
-
-def number(
-    con: duckdb.DuckDBPyConnection, first_event_ids: list[int], read: Mapping[int, int]
-) -> dict[int, int]:
-    """Count the events before each chunk of a batch; returns the id of the first in each.
-
-    Args:
-        con: The database with the parsed events.
-        first_event_ids: Id of the first event of each trace in the batch.
-        read: Chunk ─▶ number of events, of those that were not parsed.
-    """
-    values = {
-        "first_event_ids": first_event_ids,
-        "read": [{"chunk": chunk, "event_count": count} for chunk, count in read.items()],
-    }
-    run(con, ingest_sql("parse/chunk_starts"), values)
-    return dict(run(con, "SELECT chunk, first_event_id FROM chunk_starts").fetchall())
-
-
-def extract(
-    con: duckdb.DuckDBPyConnection,
-    counts: Counter[str],
-    *,
-    is_first: bool,
-    threads: int,
-) -> None:
-    """Bring the parsed events of a batch, which are numbered, into the staged tables.
-
-    Args:
-        con: The database with the parsed events.
-        counts: Number of events by table.
-        is_first: The tables are to be made.
-        threads: Fill so many tables at once.
-    """
-    run(con, ingest_sql("parse/batch_events"))
-    largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
-    side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
-    if is_first:
-        absent = [table for table in EXTRACTED if table not in counts]
-        side_by_side(con, threads, _create_empty, absent)
 
 
 def _parse_walked(con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk]) -> None:
@@ -301,29 +227,6 @@ def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordB
         ],
         schema=_CHUNK_SCHEMA,
     )
-
-
-def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
-    """Bring one kind of event of the batch into its table.
-
-    The SELECT goes into one statement, without a view between: binding and planning it is what
-    a small rank costs, and a view has it bound at every step.
-    """
-    select = extraction(table) if table in FIELDS else ingest_sql(f"extract/{table}")
-    run(con, (create_table if into_new else insert)(f"staged_{table}", select))
-
-
-_definitions: dict[str, str] = {}
-"""Staged table ─▶ its DDL, as the engine inferred it for an earlier rank of this process."""
-
-
-def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:
-    if table in _definitions:
-        run(con, _definitions[table])
-        return
-    _extract(con, table, into_new=True)
-    named = {"table_name": f"staged_{table}"}
-    ((_definitions[table],),) = run(con, ingest_sql("link/table_definition"), named).fetchall()
 
 
 def _rescue_refused(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:

@@ -15,9 +15,9 @@ from types import MappingProxyType
 
 import duckdb
 
+from hta_sql.ingestion.filling import EXTRACTED
 from hta_sql.ingestion.mindspore import CLUSTER_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
-from hta_sql.ingestion.staging import EXTRACTED
 from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path, create_table

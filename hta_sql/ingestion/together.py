@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion.call_tree import PART_BITS
+from hta_sql.ingestion.filling import extract, number
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
-from hta_sql.ingestion.staging import arrow, extract, number, parse, prepare
+from hta_sql.ingestion.staging import arrow, parse, prepare
 from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table

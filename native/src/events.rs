@@ -252,7 +252,7 @@ impl Reader {
 
     fn pass_value(&mut self, cursor: &mut Cursor) -> Read<()> {
         self.scratch.clear();
-        cursor.value(&mut self.scratch, 0)
+        cursor.value(&mut self.scratch)
     }
 
     /// Read the arguments of an event into its table; returns that.
@@ -275,7 +275,7 @@ impl Reader {
             // As text, whole; the cursor ends where it is already, unless nothing was read yet.
             let column = &mut table.columns[ARGS];
             cursor.at = start;
-            cursor.value(&mut column.bytes, 0)?;
+            cursor.value(&mut column.bytes)?;
             column.end_text(table.rows);
         }
         Ok(place)
@@ -393,7 +393,7 @@ impl Table {
             if found == UNKNOWN || cursor.byte() == b'n' {
                 is_held = false;
                 scratch.clear();
-                cursor.value(scratch, 1)?;
+                cursor.value(scratch)?;
             } else {
                 let Key { column, kind, .. } = self.keys[found as usize];
                 let bit = 1 << (column - FIELDS.len());
@@ -437,7 +437,7 @@ impl Table {
     fn counter(&mut self, cursor: &mut Cursor, event: &Event, position: i64) -> Read<()> {
         let start = cursor.at;
         let mut text = Vec::new();
-        cursor.value(&mut text, 0)?;
+        cursor.value(&mut text)?;
         let mut inside = Cursor { text: cursor.text, at: start };
         let mut seen: Vec<&[u8]> = Vec::new();
         inside.pass(b'{')?;
@@ -487,6 +487,8 @@ impl Table {
                 let column = &mut self.columns[place];
                 cursor.unescape(field.text, &mut column.bytes)?;
                 column.end_text(self.rows);
+            } else if field.text.is_escaped {
+                cursor.unescape(field.text, &mut Vec::new())?; // is it JSON at all?
             }
         }
         self.rows += 1;
@@ -517,12 +519,8 @@ fn put(column: &mut Column, cursor: &mut Cursor, kind: Type, row: usize) -> Read
             column.end_text(row);
         }
         Type::Text => {
-            let start = column.bytes.len();
-            cursor.value(&mut column.bytes, 1)?;
-            // In an object the engine would look for arguments once more.
-            if column.bytes[start..].contains(&b'{') {
-                return Err(Refusal::Argument);
-            }
+            // The engine prints fractions anew, and looks for arguments in objects once more.
+            cursor.plain_value(&mut column.bytes)?;
             column.end_text(row);
         }
         Type::Triple => {

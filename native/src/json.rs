@@ -247,17 +247,28 @@ impl<'a> Cursor<'a> {
             }
             nanoseconds += i64::from(fraction.get(3).is_some_and(|digit| *digit >= b'5'));
         }
-        if matches!(self.byte(), b'e' | b'E' | b'0'..=b'9') {
+        let is_odd = matches!(self.byte(), b'e' | b'E' | b'0'..=b'9');
+        if is_odd || nanoseconds >= limit_us * 1000 {
             return Err(Refusal::Time);
         }
         Ok(if is_negative { -nanoseconds } else { nanoseconds })
     }
 
     /// Pass any value; what it is as JSON without white space goes to `out`.
-    pub fn value(&mut self, out: &mut Vec<u8>, depth: u32) -> Read<()> {
+    pub fn value(&mut self, out: &mut Vec<u8>) -> Read<()> {
+        self.nested(out, 0, false)
+    }
+
+    /// Likewise one whose only numbers are whole ones, and without objects.
+    pub fn plain_value(&mut self, out: &mut Vec<u8>) -> Read<()> {
+        self.nested(out, 0, true)
+    }
+
+    fn nested(&mut self, out: &mut Vec<u8>, depth: u32, is_plain: bool) -> Read<()> {
         let start = self.at;
         match self.byte() {
             b'"' => return self.quoted(out),
+            b'{' if is_plain => return Err(Refusal::Argument),
             b'{' | b'[' if depth == MAX_DEPTH => return Err(Refusal::Size),
             opening @ (b'{' | b'[') => {
                 let end = opening + 2; // of both kinds
@@ -272,7 +283,7 @@ impl<'a> Cursor<'a> {
                         self.pass(b':')?;
                         out.push(b':');
                     }
-                    self.value(out, depth + 1)?;
+                    self.nested(out, depth + 1, is_plain)?;
                     more = self.goes_on(end)?;
                     if more {
                         out.push(b',');
@@ -285,7 +296,9 @@ impl<'a> Cursor<'a> {
             b'f' => self.word(b"false")?,
             b'n' => self.word(b"null")?,
             _ => {
-                self.number()?;
+                if !self.number()? && is_plain {
+                    return Err(Refusal::Argument);
+                }
             }
         }
         out.extend_from_slice(&self.text[start..self.at]);

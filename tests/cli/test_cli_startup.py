@@ -13,6 +13,7 @@ import pytest
 import hta_sql
 from docs.generate.commands import updated
 from hta_sql.cli import COMMANDS, command_of
+from hta_sql.ingestion.compiled import reader_at_work
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -71,7 +72,12 @@ def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
     assert done.code == 0
     names = re.findall(r"^  (\w[\w-]*)  ", done.out, re.MULTILINE)
     assert names == list(COMMANDS)
-    assert cli("--version").out == f"hta-sql {hta_sql.__version__}\n"
+
+
+def test_the_version_says_which_reader_is_at_work(cli: Cli) -> None:
+    """The compiled one may be absent, or left out."""
+    said = f"hta-sql {hta_sql.__version__} (reader: {reader_at_work()})\n"
+    assert cli("--version").out == said
 
 
 def test_the_reference_is_current() -> None:

@@ -12,8 +12,9 @@ from unittest.mock import Mock, patch
 import duckdb
 
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion import staging
-from hta_sql.ingestion.staging import EXTRACTED, DoubtfulCutError, stage_events
+from hta_sql.ingestion import filling, staging
+from hta_sql.ingestion.filling import EXTRACTED
+from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.traces import source
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 
@@ -45,6 +46,8 @@ class Way:
     max_bytes: int | None = None
     is_deep: bool = True
     """Bring the events into their tables; else keep them as they were parsed, in half the time."""
+    is_native: bool = True
+    """Read what is plain by the compiled reader, where it is."""
 
 
 def staged(path: Path, way: Way) -> Outcome:
@@ -67,9 +70,11 @@ def _staged(path: Path, way: Way) -> Outcome:
         patch.object(staging, "BATCH_CHUNKS", way.batch_chunks),
         ExitStack() as patches,
     ):
+        if not (way.is_native and way.is_deep):
+            patches.enter_context(patch.object(staging, "native_batch", Mock(return_value=None)))
         if not way.is_deep:
-            patches.enter_context(patch.object(staging, "_extract", _keep_as_parsed))
-            patches.enter_context(patch.object(staging, "_create_empty", Mock()))
+            patches.enter_context(patch.object(filling, "_extract", _keep_as_parsed))
+            patches.enter_context(patch.object(filling, "_create_empty", Mock()))
         if way.max_bytes is not None:
             patches.enter_context(patch.object(source, "ALWAYS_ALLOWED_BYTES", way.max_bytes))
         stream = source.open_trace(str(path))

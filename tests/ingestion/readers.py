@@ -1,0 +1,61 @@
+"""Reads texts by the compiled reader and by the statements alone, which are the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from unittest.mock import patch
+
+import duckdb
+import pytest
+
+from hta_sql.ingestion import staging
+from hta_sql.ingestion.filling import EXTRACTED
+from hta_sql.ingestion.native import NativeBatch, native_batch
+from hta_sql.ingestion.staging import prepare
+from hta_sql.traces.chunks import Chunk
+from hta_sql.traces.grammar import may_be_too_deep
+
+needs_native = pytest.mark.skipif(
+    native_batch() is None,
+    reason="the compiled reader is not here: make native builds it where cargo is",
+)
+
+Tables = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
+"""Staged table ─▶ the types of its columns, its rows."""
+
+
+def read(texts: Iterable[bytes], *, by_native: bool) -> tuple[Tables, dict[int, int]]:
+    """Read texts, each a chunk of one batch; returns the tables, and what was read natively.
+
+    Of what the engine refuses nothing is rescued.
+    """
+    chunks = [Chunk(n, 0, text, may_be_too_deep(text)) for n, text in enumerate(texts)]
+    batches: list[NativeBatch | None] = []
+
+    def batch() -> NativeBatch | None:
+        batches.append(native_batch() if by_native else None)
+        return batches[-1]
+
+    with duckdb.connect() as con, patch.object(staging, "native_batch", batch):
+        prepare(con, "alone")
+        staging._stage_batch(con, chunks, None, 0, is_first=True, threads=1)
+        tables = {table: _content(con, f"staged_{table}") for table in EXTRACTED}
+        tables["set_aside"] = _content(con, "set_aside")
+    return tables, batches[0].events if batches[0] else {}
+
+
+def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
+    """Fail unless both read the same; returns texts that were read natively ─▶ their events."""
+    by_native, read_natively = read(texts, by_native=True)
+    by_statements, _ = read(texts, by_native=False)
+    for table, expected in by_statements.items():
+        assert by_native[table] == expected, table
+    return read_natively
+
+
+def _content(con: duckdb.DuckDBPyConnection, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    found = con.table(table)
+    return [
+        f"{name} {kind}" for name, kind in zip(found.columns, found.dtypes, strict=True)
+    ], sorted(found.fetchall(), key=repr)

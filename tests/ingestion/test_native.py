@@ -1,0 +1,149 @@
+"""The compiled reader and the statements read the same, whatever is in a trace."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from itertools import chain, count
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hta_sql.errors import TraceError
+from hta_sql.ingestion import compiled, native
+from hta_sql.ingestion.native import native_batch
+from hta_sql.traces.chunks import Chunk, TraceReader
+from hta_sql.traces.source import open_trace
+from tests.fuzz.events import changed_event
+from tests.ingestion.corpus import event, faults
+from tests.ingestion.readers import check_readers_agree, needs_native, read
+from tests.ingestion.ways import Way, staged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+TRACES = sorted((ROOT / "tests" / "traces").rglob("*.json*"))
+SHARED = ROOT.parent / "shared" / "traces"
+
+
+def chunks_of(path: Path, size: int) -> Iterator[bytes]:
+    """Cut a trace as an ingest does; what is none has no chunks."""
+    with suppress(TraceError), open_trace(str(path)) as stream:
+        reader = TraceReader(stream, str(path), size)
+        yield from (chunk.text for chunk in reader)
+
+
+@needs_native
+def test_small_traces() -> None:
+    """Every trace of the tests, cut small: most of the chunks are plain."""
+    texts = list(chain.from_iterable(chunks_of(path, 2000) for path in TRACES))
+    assert len(check_readers_agree(texts)) > 0.9 * len(texts)
+
+
+@needs_native
+def test_every_fault_of_the_corpus() -> None:
+    """What the statements refuse, repair or set aside is refused; nothing of it is half read."""
+    known = faults()
+    read_natively = check_readers_agree([fault.text for fault in known])
+    assert len(read_natively) > 20
+    fates = [fate for n in read_natively for fate in known[n].fates]
+    assert all(fate.is_kept and not fate.reason for fate in fates)
+
+
+@needs_native
+@pytest.mark.parametrize("seed", range(3))
+def test_changed_events(seed: int) -> None:
+    """Keys, values and bytes at random, event by event; make fuzz changes others for long."""
+    random = Random(seed)
+    assert check_readers_agree([changed_event(random) for _ in range(300)])
+
+
+@needs_native
+def test_ids_go_on_behind_a_refused_chunk() -> None:
+    """How many events a refused chunk has is known when it is parsed."""
+    odd = event(pid="7.5")
+    texts = [event() + b"," + event(), odd + b", " + odd, event(name='"last"')]
+    tables, read_natively = read(texts, by_native=True)
+    assert read_natively == {0: 2, 2: 1}
+    assert [(row[0], row[5]) for row in tables["cpu_ops"][1]] == [
+        *((n, "bad") for n in range(4)),
+        (4, "last"),
+    ]
+
+
+@needs_native
+def test_a_refused_chunk_leaves_nothing_behind() -> None:
+    """What was read of it is taken back, in the middle of a byte of a bitmap as well."""
+    plain = [event(args='{"Seq": 1, "dtype": "a", "Input Dims": [[1]], "y": 2}'), event()]
+    odd = event(args='{"External id": 5, "dtype": "half", "Input type": [1], "Seq": 1.5}')
+    texts = [b",".join(plain * n + [odd] * (n % 3 == 2)) for n in range(1, 12)]
+    assert len(check_readers_agree(texts)) == 7
+
+
+@needs_native
+def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The columns are outside of the engine's limit of memory; the rows do not depend on it."""
+    path = tmp_path / "trace.json"
+    texts = [event(args='{"x": 1}'), event(pid="7.5"), event(name='"c"')] * 4
+    path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
+    whole = staged(path, Way(is_native=False))
+    monkeypatch.setattr(native, "MOST_HELD", 1)
+    assert staged(path, Way(chunk_bytes=200)) == whole
+
+
+@needs_native
+def test_what_grows_beyond_its_text_is_refused() -> None:
+    """Each series of a counter has its arguments whole: 64 of 5 MB are no small columns."""
+    long = b'"' + b"n" * (5 << 20) + b'"'
+    series = b", ".join(b'"%d": %d' % (n, n) for n in range(64))
+    text = b'{"ph": "C", "ts": 1, "name": %s, "args": {%s}}' % (long, series)
+    batch = native_batch()
+    assert batch
+    assert list(batch.left([Chunk(0, 0, text)]))
+    assert batch.refused == {"size": 1}
+
+
+def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an environment variable, or because it is not there."""
+    monkeypatch.setenv(compiled.SWITCH, "0")
+    assert compiled.reader_at_work() == "SQL"
+    assert native_batch() is None
+    monkeypatch.delenv(compiled.SWITCH)
+    monkeypatch.setattr(compiled, "LIBRARY", Path("nowhere.so"))
+    assert compiled.reader_at_work() == "SQL"
+    assert compiled.load.__wrapped__() is None
+
+
+@needs_native
+def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may read otherwise, or take its memory for something else."""
+    assert compiled.load.__wrapped__()
+    monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
+    assert compiled.load.__wrapped__() is None
+
+
+def test_versions_are_the_same() -> None:
+    """That of the source and that of Python are raised together."""
+    source = (ROOT / "native" / "src" / "lib.rs").read_text(encoding="utf-8")
+    assert re.findall(r"VERSION: u32 = (\d+);", source) == [str(compiled.VERSION)]
+
+
+@needs_native
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the public traces are not here")
+@pytest.mark.parametrize("job", sorted(path.name for path in SHARED.glob("*")))
+def test_public_traces(job: str) -> None:
+    """Real ones, also those that are malformed."""
+    for path in sorted((SHARED / job).rglob("*.json*")):
+        check_readers_agree(list(_some(path)))
+
+
+def _some(path: Path) -> Iterator[bytes]:
+    """Take up to 40 MB of a trace; the same events again say nothing new."""
+    for n, text in zip(count(), chunks_of(path, 1 << 16)):
+        if n == 600:
+            return
+        yield text
