@@ -390,18 +390,24 @@ impl Table {
             let found = self.key(cursor, place, categories)?;
             place += 1;
             cursor.pass(b':')?;
-            if found == UNKNOWN || cursor.byte() == b'n' {
-                is_held = false;
-                scratch.clear();
-                cursor.value(scratch)?;
-            } else {
-                let Key { column, kind, .. } = self.keys[found as usize];
-                let bit = 1 << (column - FIELDS.len());
+            let key = self.keys.get(found as usize);
+            if let Some(key) = key {
+                // Of equal keys the first counts, also where it is null.
+                let bit = 1 << (key.column - FIELDS.len());
                 if seen & bit != 0 {
                     return Err(Refusal::Key);
                 }
                 seen |= bit;
-                put(&mut self.columns[column], cursor, kind, self.rows)?;
+            }
+            match key {
+                Some(Key { column, kind, .. }) if cursor.byte() != b'n' => {
+                    put(&mut self.columns[*column], cursor, *kind, self.rows)?;
+                }
+                _ => {
+                    is_held = false;
+                    scratch.clear();
+                    cursor.value(scratch)?;
+                }
             }
             if !cursor.goes_on(b'}')? {
                 return Ok(is_held);

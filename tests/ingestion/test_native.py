@@ -84,6 +84,13 @@ def test_a_refused_chunk_leaves_nothing_behind() -> None:
 
 
 @needs_native
+def test_of_arguments_with_one_name_the_first_counts() -> None:
+    """A null is one of them; such events are left to the statements."""
+    texts = [event(args='{"Seq": null, "Seq": 7}'), event(args='{"Seq": 7, "Seq": null}')]
+    assert not check_readers_agree(texts)
+
+
+@needs_native
 def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The columns are outside of the engine's limit of memory; the rows do not depend on it."""
     path = tmp_path / "trace.json"
