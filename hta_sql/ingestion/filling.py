@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import duckdb
+import pyarrow as pa
 
-from hta_sql.ingestion.native import NativeBatch
+from hta_sql.ingestion.native import CHUNK_BITS, NativeBatch
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.statements import run
 from hta_sql.library.arguments import FIELDS, extraction
@@ -30,8 +31,8 @@ EXTRACTED = (
 
 def fill(
     con: duckdb.DuckDBPyConnection,
-    native: NativeBatch,
-    first_ids: list[int],
+    natives: Iterable[NativeBatch],
+    starts: Mapping[int, int],
     *,
     is_first: bool,
     threads: int,
@@ -40,12 +41,13 @@ def fill(
 
     Args:
         con: The database.
-        native: The batch.
-        first_ids: Id of the first event of each chunk that was read, in order.
+        natives: What it has read, one batch or one for each trace.
+        starts: Id of the first event of each chunk.
         is_first: The tables are to be made.
         threads: Fill so many tables at once.
     """
-    tables = native.tables(first_ids)
+    read = [native.tables([starts[chunk] for chunk in native.events]) for native in natives]
+    tables = {table: pa.concat_tables([one[table] for one in read]) for table in EXTRACTED}
     statement = create_table if is_first else insert
 
     def into_table(con: duckdb.DuckDBPyConnection, table: str) -> None:
@@ -60,7 +62,11 @@ def fill(
 
 
 def number(
-    con: duckdb.DuckDBPyConnection, first_event_ids: list[int], read: Mapping[int, int]
+    con: duckdb.DuckDBPyConnection,
+    first_event_ids: list[int],
+    read: Mapping[int, int],
+    *,
+    is_parsed: bool = True,
 ) -> dict[int, int]:
     """Count the events before each chunk of a batch; returns the id of the first in each.
 
@@ -68,7 +74,14 @@ def number(
         con: The database with the parsed events.
         first_event_ids: Id of the first event of each trace in the batch.
         read: Chunk ─▶ number of events, of those that were not parsed.
+        is_parsed: There are others, which were.
     """
+    if not is_parsed:
+        ids, starts = list(first_event_ids), {}
+        for chunk, count in read.items():
+            starts[chunk] = ids[chunk >> CHUNK_BITS]
+            ids[chunk >> CHUNK_BITS] += count
+        return starts
     values = {
         "first_event_ids": first_event_ids,
         "read": [{"chunk": chunk, "event_count": count} for chunk, count in read.items()],

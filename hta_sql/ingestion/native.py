@@ -22,6 +22,9 @@ from hta_sql.library.arguments import FIELDS, MOST_BYTES, TRIPLE, Argument, know
 from hta_sql.library.categories import category_tables
 from hta_sql.traces.chunks import Chunk
 
+CHUNK_BITS = 32
+"""Above these a chunk's number has that of its trace; see sql/ingest/parse/chunk_starts.sql."""
+
 MOST_HELD = 24 << 20
 """A batch ends when its columns take more: they are outside of the engine's limit of memory, and to
 grow they need room beside it. A batch costs ten milliseconds."""
@@ -118,20 +121,25 @@ class NativeBatch:
         """Free the columns: no array looks at them any more."""
         self._library.hta_sql_reader_free(self._reader)
 
-    def left(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Read chunks until enough is held; yields those that are refused."""
+    def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
+        """Read chunks until enough is held; yields those that are refused.
+
+        Args:
+            chunks: Of one trace.
+            part: Number of the trace, which those of its chunks here have above their own.
+        """
         for chunk in chunks:
-            if chunk.is_doubted or not self._is_read(chunk):
+            if chunk.is_doubted or not self._is_read(chunk, (part << CHUNK_BITS) + chunk.number):
                 yield chunk
             if self._library.hta_sql_reader_size(self._reader) > MOST_HELD:
                 return
 
-    def _is_read(self, chunk: Chunk) -> bool:
+    def _is_read(self, chunk: Chunk, number: int) -> bool:
         count = self._library.hta_sql_reader_read(self._reader, chunk.text, len(chunk.text))
         if count < 0:
             self.refused[REFUSALS[-count]] += 1
             return False
-        self.events[chunk.number] = count
+        self.events[number] = count
         return True
 
     def counts(self) -> Counter[str]:

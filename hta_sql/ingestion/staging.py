@@ -12,14 +12,14 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import accumulate, chain, count, islice
+from itertools import chain, count, islice
 
 import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.filling import extract, fill, number
-from hta_sql.ingestion.native import native_batch
+from hta_sql.ingestion.native import CHUNK_BITS, native_batch
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.statements import run
 from hta_sql.library.categories import category_macros
@@ -44,9 +44,6 @@ MAX_BROKEN = 1_000_000
 """Give up a file with so many more broken events than whole ones. Each costs some 50 us in Python:
 where every event is broken a megabyte costs 26 times what a healthy one does, and it is here that
 such a file ends. One broken event in each chunk costs four to seven times as much."""
-
-CHUNK_BITS = 32
-"""Above these a chunk's number has that of its trace; see sql/ingest/parse/chunk_starts.sql."""
 
 PLACEHOLDER = b"{}"
 """Stands for a lost event, so that those behind it keep their position in traceEvents."""
@@ -154,12 +151,9 @@ def _stage_batch(
         if is_odd and reader:
             _rescue_refused(con, reader)
             counts = _event_counts(con)
-        starts = number(con, [first_event_id], read)
-    else:
-        starts = dict(zip(read, accumulate(read.values(), initial=first_event_id), strict=False))
+    starts = number(con, [first_event_id], read, is_parsed=is_parsed)
     if native:
-        ids = [starts[chunk] for chunk in read]
-        fill(con, native, ids, is_first=is_first, threads=threads)
+        fill(con, [native], starts, is_first=is_first, threads=threads)
     if is_parsed:
         extract(con, counts, is_first=is_first and not native, threads=threads)
         if "quarantine" in counts or is_odd:

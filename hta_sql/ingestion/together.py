@@ -10,23 +10,25 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion.call_tree import PART_BITS
-from hta_sql.ingestion.filling import extract, number
+from hta_sql.ingestion.filling import extract, fill, number
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
+from hta_sql.ingestion.native import NativeBatch, native_batch
 from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
 from hta_sql.ingestion.staging import arrow, parse, prepare
 from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table
 from hta_sql.store.engine import scratch
-from hta_sql.traces.chunks import TraceReader
+from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,10 @@ MAX_TEXT_BYTES = 160 << 20
 """Text of traces that are read together; when their sizes promised less, the others are read alone."""
 
 Outcome = RankResult | Exception
+
+
+class NotPlainError(Exception):
+    """Among the traces is one of another producer, whose events are moved once all are read."""
 
 
 def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
@@ -65,10 +71,15 @@ class _Reading:
 
     jobs: Sequence[RankJob]
     traces: dict[int, ReadTrace] = field(default_factory=dict)
+    natives: dict[int, NativeBatch] = field(default_factory=dict)
+    """What the compiled reader read of them."""
     text_bytes: int = 0
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Yield the chunks of all; what cannot be read to its end is none of the traces."""
+        """Yield the chunks of all that are left to be parsed.
+
+        What cannot be read to its end is none of the traces.
+        """
         for part, job in enumerate(self.jobs):
             try:
                 yield from self._chunks(part, job)
@@ -78,16 +89,24 @@ class _Reading:
     def _chunks(self, part: int, job: RankJob) -> Iterator[pa.RecordBatch]:
         if self.text_bytes > MAX_TEXT_BYTES:
             return
+        native = native_batch()
         with unchanged(job.path) as fingerprint:
             reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes)
             with reader.stream:
-                for chunk in reader:
-                    self.text_bytes += len(chunk.text)
-                    if self.text_bytes > MAX_TEXT_BYTES:
-                        return
+                chunks = self._counted(reader)
+                for chunk in native.left(chunks, part) if native else chunks:
                     yield arrow(chunk, part=part)
-        if not reader.problems:
+        if reader.is_done and not reader.problems:
             self.traces[part] = ReadTrace(job, fingerprint, reader.metadata, part=part)
+            if native:
+                self.natives[part] = native
+
+    def _counted(self, reader: TraceReader) -> Iterator[Chunk]:
+        for chunk in reader:
+            self.text_bytes += len(chunk.text)
+            if self.text_bytes > MAX_TEXT_BYTES:
+                return
+            yield chunk
 
 
 def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
@@ -96,25 +115,52 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
     with scratch() as con:
         prepare(con, "together")
         reading = _Reading(jobs)
-        parse(con, reading.chunks(), create_table)
-        counts = _counts(con)
-        odd = _odd(con, reading, counts)
-        if odd:
-            run(con, ingest_sql("parse/drop_odd"), {"parts": sorted(odd)})
+        left = reading.chunks()
+        refused = next(left, None)
+        parsed: dict[int, Counter[str]] = {}
+        odd: set[int] = set()
+        if refused:
+            parse(con, chain([refused], left), create_table)
+            parsed = _counts(con)
+            odd = _odd(con, reading, parsed)
+            if odd:
+                run(con, ingest_sql("parse/drop_odd"), {"parts": sorted(odd)})
+        natives = {part: native for part, native in reading.natives.items() if part not in odd}
+        counts = {part: native.counts() for part, native in natives.items()}
+        for part in parsed.keys() - odd:
+            counts[part] = counts.get(part, Counter()) + parsed[part]
         traces = [
-            replace(trace, event_count=counts[trace.part].total())
-            for trace in reading.traces.values()
-            if trace.part not in odd
+            replace(trace, event_count=counts[part].total())
+            for part, trace in reading.traces.items()
+            if part not in odd
         ]
         if not traces:
             return {}
+        _stage(con, jobs, natives, {part: parsed[part] for part in parsed.keys() - odd})
         events: Counter[str] = sum((counts[trace.part] for trace in traces), Counter())
-        firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
-        number(con, firsts, {})
-        extract(con, events, is_first=True, threads=jobs[0].threads)
-        run(con, "DROP TABLE parsed_events")
         results = stored(con, traces, events, started)
     return {trace.part: result for trace, result in zip(traces, results, strict=True)}
+
+
+def _stage(
+    con: duckdb.DuckDBPyConnection,
+    jobs: Sequence[RankJob],
+    natives: Mapping[int, NativeBatch],
+    parsed: Mapping[int, Counter[str]],
+) -> None:
+    """Bring what was read, and what was parsed, into the staged tables."""
+    firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
+    read = dict(chain.from_iterable(native.events.items() for native in natives.values()))
+    threads, is_parsed = jobs[0].threads, bool(parsed)
+    starts = number(con, firsts, read, is_parsed=is_parsed)
+    if natives:
+        fill(con, natives.values(), starts, is_first=True, threads=threads)
+        if run(con, ingest_sql("ascend/is_ascend")).fetchall():
+            raise NotPlainError
+    if is_parsed:
+        events: Counter[str] = sum(parsed.values(), Counter())
+        extract(con, events, is_first=not natives, threads=threads)
+        run(con, "DROP TABLE parsed_events")
 
 
 def _odd(
