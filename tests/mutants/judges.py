@@ -207,7 +207,7 @@ def _golden_judge(case: Case) -> Judge:
 def undocumented(name: str, text: str) -> str:
     """Say which default is not that of docs/analyses.md, which a test compares with the files."""
     for parameter, type_, default in _DEFAULT.findall(text):
-        in_a_table = default.replace("|", "\\|")
+        in_a_table = default.replace("|", "\\|").replace("<", "&lt;")
         if f"| `{parameter}` | {type_} | {in_a_table} |" not in _pages()[name]:
             return f"docs: {parameter} is not {default} by default"
     return ""

@@ -2,7 +2,9 @@
 -- itself and with all that it called. The numbers of torch's key_averages.
 --
 -- The rules are torch's. Self time on the host is the time in which the thread was in nothing that the operator
--- called: no operator, annotation, Python frame or runtime call. Device time belongs to the innermost operator around
+-- called: no operator, annotation, Python frame or runtime call. Where a runtime call outlasts the operator that it
+-- starts in (two clocks recorded them), both count for what is around them: the sums stay whole, and what is around
+-- them may have a self time below 0. Device time belongs to the innermost operator around
 -- the launch, never to an annotation itself, and is added up, also of kernels that ran side by side. Memory is what was
 -- allocated less what was freed on any thread while the operator ran; what changed outside of all of them is [memory].
 -- An operator that calls nothing but itself once, as overloads do, counts once. Operators of the backward pass have
