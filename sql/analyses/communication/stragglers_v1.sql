@@ -148,7 +148,7 @@ SELECT
         WHEN e.is_trusted AND NOT e.is_late AND e.excess_ns >= e.run_ns * min_pct / 100 THEN
             printf('it made the others wait %.1f %% of the capture, so seldom that it may be chance', 100 * e.excess_ns / e.run_ns)
         WHEN e.is_trusted THEN NULL
-        WHEN e.is_late IS NOT NULL THEN 'the ends of its collectives do not agree: waits are not known'
+        WHEN e.is_late IS NOT NULL THEN 'the ends of too many of its collectives do not agree to tell who was late'
         WHEN e.is_matched THEN 'nobody else was met often enough'
         WHEN e.is_matched IS NULL THEN 'the rank does not communicate'
         ELSE 'no collective was found on all its ranks'

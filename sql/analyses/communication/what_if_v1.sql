@@ -192,7 +192,7 @@ WITH RECURSIVE
             s.run, l.scenario, l.place, s.rank_count, s.n, x.ns AS recorded_ns, m.step_ns, d.changed_ranks,
             CASE WHEN t.share >= 0.8 THEN a.replayed_ns END AS replayed_ns,
             CASE
-                WHEN coalesce(t.share, 0) < 0.8 THEN 'the ends of its collectives do not agree: waits are not known'
+                WHEN coalesce(t.share, 0) < 0.8 THEN 'the ends of too many of its collectives do not agree to run them again'
                 WHEN a.run IS NULL THEN 'no rank is late'
                 WHEN a.replayed_ns IS NULL THEN 'its collectives contradict each other'
             END AS reason
