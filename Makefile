@@ -49,14 +49,17 @@ demo: $(READY)
 	@echo '== demo: traces and store in .hta_sql/demo'
 	$(BIN)/hta-sql demo -o .hta_sql/demo
 
+# One more than there are cores: tests also wait, for processes, locks and pages.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # loadfile: a file's tests share the stores that they ingest.
 test: native
 	@echo '== tests'
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 test-all: native
 	@echo '== all tests'
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'not clients'
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m 'not clients'
 
 test-clients: $(READY)
 	@echo '== clients, each in an environment of its own'
