@@ -9,7 +9,6 @@ import shutil
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,11 +21,11 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
-from hta_sql.store.limits import KNOWN_FILES, QUICKER_PLANS, UNLIMITED, Limits, in_time
+from hta_sql.store.limits import UNLIMITED, Limits, in_time
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
-from hta_sql.store.opened import Opened, ranks_of
+from hta_sql.store.opened import Opened, configure, kept_of, ranks_of
 from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
 from hta_sql.store.sizes import SizeCheck
@@ -77,7 +76,7 @@ class Connection(Closing):
         self._safe = safe
         self._opened: Opened | None = None
         self._lock = threading.RLock()
-        self._asking: set[duckdb.DuckDBPyConnection] = set()
+        self._asking: dict[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection] = {}
         self._lost: frozenset[str] = frozenset()
         self._broken: frozenset[str] = frozenset()
         self._kept: set[str] = set()
@@ -108,12 +107,13 @@ class Connection(Closing):
         opened = self.opened()
         try:
             with opened.con.cursor() as cursor:
-                self._asking.add(cursor)
+                self._asking[cursor] = opened.con
                 try:
                     with in_time(cursor, self._limits.seconds):
                         answer = question(cursor)
                 finally:
-                    self._asking.discard(cursor)
+                    del self._asking[cursor]
+                    self._close_replaced()
         except (duckdb.Error, UnicodeDecodeError) as said:
             # A damaged text may end in an error of Python's.
             error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
@@ -181,12 +181,21 @@ class Connection(Closing):
         The engine gives what it has open already, as it was: so that is closed first, unless
         other threads are asking it.
         """
-        if self._asking:
-            self._replaced.append(opened.con)
-        else:
-            opened.con.close()
+        self._replaced.append(opened.con)
+        self._close_replaced()
         self._opened = None
         self._opened = self._open()
+
+    def _close_replaced(self) -> None:
+        """Close catalogs that were replaced and that no thread asks any more: each holds tens of MB."""
+        if not self._replaced:
+            return
+        with self._lock:
+            asked = {id(con) for con in list(self._asking.values())}
+            for con in self._replaced:
+                if id(con) not in asked:
+                    con.close()
+            self._replaced = [con for con in self._replaced if id(con) in asked]
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
         """Open the store without the files that an error shows to be lost; if any are.
@@ -225,9 +234,7 @@ class Connection(Closing):
         self._lost |= lost
         if broken:
             self._forget(broken)
-        # Other threads may be reading the others through it still.
-        self._replaced.append(opened.con)
-        self._opened = self._open()
+        self._reopen(opened)
 
     def _forget(self, broken: set[str]) -> None:
         """Have the store name broken files of derived tables no longer, or else do so ourselves."""
@@ -270,7 +277,7 @@ class Connection(Closing):
         for con in held:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(con))
         Connection._after_fork |= bool(held)
-        self._asking, self._replaced, self._opened = set(), [], None
+        self._asking, self._replaced, self._opened = {}, [], None
 
     def _open(self) -> Opened:
         """Open a catalog of the manifest that is there: the store's own, or one of our own."""
@@ -340,25 +347,14 @@ class Connection(Closing):
         if not built or not built.serves(identity):
             con.close()
             return None
-        with suppress(duckdb.Error):  # an engine that has no such step
-            con.execute(QUICKER_PLANS)
-        # A store that reads for others locks the settings of the engine, for all that open it.
-        with suppress(duckdb.InvalidInputException):
-            con.execute(KNOWN_FILES)
-        if filesystem := self._folder.filesystem():
-            # The engine of a process is one for all that open the same catalog.
-            with suppress(duckdb.InvalidInputException):
-                con.register_filesystem(filesystem)
-        kept: dict[str, set[str]] = {}
-        for name, run in con.execute("SELECT name, run FROM stored.kept_answers").fetchall():
-            kept.setdefault(name, set()).add(run)
+        configure(con, self._folder)
         warn_of_runs_left_out(con, self._folder.root)
         sandbox = Sandbox(con) if self._safe else None
         self._limits.put_on(con)
         if self._safe:
             lock(con, self._folder.spellings())
         sizes = SizeCheck(self._folder, self._lost, self._broken)
-        return Opened(con, catalog, *ranks_of(con), kept, sandbox, sizes)
+        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, sizes)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from hta_sql.store.files import StoreFolder
+from hta_sql.store.limits import KNOWN_FILES, QUICKER_PLANS
 from hta_sql.store.parts import Size
 from hta_sql.store.sandbox import Sandbox
 from hta_sql.store.sizes import SizeCheck
@@ -44,3 +47,24 @@ def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
         counts[run, rank] += events or 0
     ranks = [(run, rank, counts[run, rank]) for run, rank in sorted(counts)]
     return ranks, sorted({run for run, *_, is_changed in rows if is_changed})
+
+
+def kept_of(con: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
+    """List the analyses whose answers a catalog keeps, each with the runs."""
+    kept: dict[str, set[str]] = {}
+    for name, run in con.execute("SELECT name, run FROM stored.kept_answers").fetchall():
+        kept.setdefault(name, set()).add(run)
+    return kept
+
+
+def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
+    """Set an engine up for the questions that are asked of a store."""
+    with suppress(duckdb.Error):  # an engine that has no such step
+        con.execute(QUICKER_PLANS)
+    # A store that reads for others locks the settings of the engine, for all that open it.
+    with suppress(duckdb.InvalidInputException):
+        con.execute(KNOWN_FILES)
+    if filesystem := folder.filesystem():
+        # The engine of a process is one for all that open the same catalog.
+        with suppress(duckdb.InvalidInputException):
+            con.register_filesystem(filesystem)

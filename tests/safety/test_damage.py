@@ -169,6 +169,23 @@ def test_a_store_that_stays_open_has_what_was_repaired(
     assert answers(store) == {"first": made[2]["first"]}
 
 
+def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
+    """Each holds tens of MB: the old one goes when nobody asks it any more, and not before."""
+    with hta_sql.open(store) as opened:
+        connection_of = opened._connection
+        query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
+
+        def while_one_asks(con: duckdb.DuckDBPyConnection) -> int:
+            changed(file_of(store, "first", 1), b"")
+            assert opened.sql(query).rows() == [("second",)]
+            assert len(connection_of._replaced) == 1
+            return len(con.execute("SELECT 1").fetchall())
+
+        assert connection_of.ask(while_one_asks) == 1
+        assert connection_of._replaced == []
+        assert opened.sql(query).rows() == [("second",)]
+
+
 def test_what_others_replace_meanwhile_is_not_lost(
     store: Path, made: tuple[Path, Path, Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
