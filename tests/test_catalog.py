@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.store import connection
+from hta_sql.store import opened
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import RELATIVE_CATALOG
 from tests.manifests import write_manifest
@@ -145,6 +145,6 @@ def test_an_engine_that_plans_otherwise(
     store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
     """A store opens also where the engine has no longer the step that is left out."""
-    monkeypatch.setattr(connection, "QUICKER_PLANS", f"SET {setting}")
-    with hta_sql.open(store) as opened:
-        assert len(opened.run("temporal_breakdown")) == 2
+    monkeypatch.setattr(opened, "QUICKER_PLANS", f"SET {setting}")
+    with hta_sql.open(store) as store_of_now:
+        assert len(store_of_now.run("temporal_breakdown")) == 2
