@@ -49,8 +49,8 @@ demo: $(READY)
 	@echo '== demo: traces and store in .hta_sql/demo'
 	$(BIN)/hta-sql demo -o .hta_sql/demo
 
-# Two more than there are cores: tests also wait, for processes, locks and pages.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# One more than there are cores: tests also wait, for processes, locks and pages.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # loadfile: a file's tests share the stores that they ingest.
 test: native
