@@ -1,16 +1,12 @@
-"""The longest path, the graph's methods, what-if, saving, the overlaid trace, the command."""
+"""The graph's methods, what-if, saving, the overlaid trace, the command."""
 
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import hta_sql
 from hta_sql.cli import main
@@ -21,7 +17,6 @@ from hta_sql.critical_path import (
     critical_paths,
     restore_cpgraph,
 )
-from hta_sql.critical_path.longest import longest_path
 from hta_sql.critical_path.tables import path_table, summary_table, what_if_table
 from hta_sql.errors import ParameterError, RankError, StoreError
 from hta_sql.hta.trace_analysis import TraceAnalysis
@@ -32,58 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hta_sql.store.trace_store import TraceStore
-
-Edges = list[tuple[int, int, int]]
-
-edges_of_dags = st.lists(
-    st.tuples(st.integers(0, 6), st.integers(1, 7), st.integers(0, 9)).filter(
-        lambda e: e[0] < e[1]
-    ),
-    max_size=12,
-    unique_by=lambda e: e[:2],
-)
-
-
-def paths(edges: Edges) -> Iterator[Edges]:
-    """Every path of at least one edge, by trying all."""
-    for first in edges:
-        yield [first]
-        for rest in paths([e for e in edges if e[0] >= first[1]]):
-            if rest[0][0] == first[1]:
-                yield [first, *rest]
-
-
-def solved(edges: Edges) -> tuple[Edges, int]:
-    """What longest_path answers, as edges."""
-    begin, end, weight = (np.array([e[i] for e in edges], np.int64) for i in range(3))
-    path, length = longest_path(begin, end, weight, 8)
-    return [edges[at] for at in path.tolist()], length
-
-
-@given(edges_of_dags)
-def test_no_path_is_longer(edges: Edges) -> None:
-    """The length is the greatest of all paths, and the path has that length and is one."""
-    path, length = solved(edges)
-    assert length == max((sum(e[2] for e in p) for p in paths(edges)), default=0)
-    assert sum(e[2] for e in path) == length
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(path))
-
-
-@given(edges_of_dags, st.randoms())
-def test_ties_do_not_depend_on_the_order_of_edges(edges: Edges, random: Any) -> None:
-    """Equally long paths: always the same one."""
-    shuffled = list(edges)
-    random.shuffle(shuffled)
-    assert solved(edges) == solved(shuffled)
-
-
-def test_ties_go_through_the_latest_node() -> None:
-    """0-1-3 and 0-2-3 are as long; 4 follows at no time."""
-    assert solved([(0, 1, 5), (0, 2, 5), (1, 3, 2), (2, 3, 2), (3, 4, 0)])[0] == [
-        (0, 2, 5),
-        (2, 3, 2),
-        (3, 4, 0),
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -61,11 +61,11 @@ class CPEdge:
         return self.weight_ns / NS
 
 
-def integers(table: pa.Table, column: str, missing: int = NO_EVENT) -> IntArray:
-    """Return a column as an array that may be written to; NULL becomes ``missing``."""
+def integers(table: pa.Table, column: str) -> IntArray:
+    """Return a column as an array that may be written to; NULL becomes ``NO_EVENT``."""
     import pyarrow.compute as pc  # noqa: PLC0415 - only where used
 
-    found: IntArray = pc.fill_null(table.column(column), missing).to_numpy().astype(np.int64)
+    found: IntArray = pc.fill_null(table.column(column), NO_EVENT).to_numpy().astype(np.int64)
     return found
 
 

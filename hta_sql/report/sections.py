@@ -229,13 +229,13 @@ def linked(text: str, sections: set[str]) -> str:
         text: With names out of traces.
         sections: Analyses that have a section on the page.
     """
-    library = load_library()
+    analyses = {analysis.base_name: analysis for analysis in load_library().newest()}
 
     def named(found: re.Match[str]) -> str:
         name = found["name"]
-        if not (analysis := next((a for a in library.newest() if a.base_name == name), None)):
+        if name not in analyses:
             return found[0]
-        words = f"“{html.escape(title_of(analysis))}”"
+        words = f"“{html.escape(title_of(analyses[name]))}”"
         link = f'<a href="#{name}">{words}</a>' if name in sections else words
         return f"{found['before'] or ''}{link}"
 
