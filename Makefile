@@ -11,7 +11,7 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all test-clients check check-ruff check-mypy check-sql docs site freeze bench fuzz soak mutants deep clean
+.PHONY: help environment native demo test test-all test-clients check check-ruff check-mypy check-sql docs site freeze bench fuzz soak faults mutants deep clean
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
@@ -26,6 +26,7 @@ help:
 	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
 	@echo 'make soak      four writers, eight readers, kills and repairs on one store for SOAK_SECONDS (1800)'
+	@echo 'make faults    each file operation of each writer goes wrong, in four ways (hours; WRITERS="tag publish")'
 	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=... SAMPLE=0.02 SEED=1)'
 	@echo 'make deep      the properties, each with fifty times as many examples'
 	@echo 'make clean     remove the environment and what was generated'
@@ -125,6 +126,13 @@ soak: $(READY)
 	@echo '== soak: $(SOAK_SECONDS) seconds'
 	@rm -rf .hta_sql/soak
 	$(BIN)/python -m tests.safety.soak .hta_sql/soak $(SOAK_SECONDS) $(SOAK_SEED)
+
+WRITERS ?=
+
+faults: $(READY)
+	@echo '== faults of file operations'
+	@rm -rf .hta_sql/faults
+	$(BIN)/python -m tests.safety.fault_rounds .hta_sql/faults $(WRITERS)
 
 FILES ?=
 # A share of the mutants, drawn by SEED: SAMPLE=0.02 SEED=1

@@ -64,11 +64,12 @@ def make_store(folder: Path) -> Path:
 
 
 def answers(store: Path | str) -> Answers:
-    """Ask for each run what it was, by analyses whose answers are kept and by the tables."""
+    """Ask for each run what it was, by analyses whose answers are kept, the tables, its tags."""
     found: Answers = {}
     with hta_sql.open(store, threads=1) as opened:
         queries = [f"FROM {name}" for name in QUESTIONS]
         queries += ["SELECT run, rank, name, ts, dur, launch_id, op_id FROM gpu_ops"]
+        queries += ["FROM run_tags"]
         for query in queries:
             result = opened.sql(query)
             at = result.columns.index("run")

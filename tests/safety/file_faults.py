@@ -51,7 +51,8 @@ class Faults:
     Attributes:
         folder: Whose files are looked at.
         at: Number of the operation, from 0; None: nothing happens.
-        how: ``fail``: an error at that one; ``stop``: nothing from that one on is done.
+        how: ``fail``: an error at that one; ``stop``: nothing from that one on is done; ``torn``:
+            nothing after it is, and half of what it writes.
     """
 
     folder: Path
@@ -64,6 +65,8 @@ class Faults:
     names: dict[str, dict[str, int]] = field(default_factory=dict)
     """Folder ─▶ the names in it that are on the disk, with their inodes."""
     _open: dict[int, str] = field(default_factory=dict)
+    torn: Path | None = None
+    """What is written when it is torn."""
     _shadow: Path | None = None
 
     def before(self, kind: str, path: object) -> None:
@@ -71,6 +74,7 @@ class Faults:
         name = self.name_of(path)
         if name is None:
             return
+        self.tear()
         if self.stopped:
             raise StoppedError
         self.seen.append(f"{kind} {name}")
@@ -78,7 +82,17 @@ class Faults:
             if self.how == "stop":
                 self.stopped = True
                 raise StoppedError
+            if self.how == "torn":
+                self.torn = Path(str(path))
+                return
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    def tear(self) -> None:
+        """Leave half of what was written at the operation that is torn; then nothing is done."""
+        if self.torn and not self.stopped:
+            self.stopped = True
+            if self.torn.is_file():
+                os.truncate(self.torn, self.torn.stat().st_size // 2)
 
     def name_of(self, path: object) -> str | None:
         """Name a file of the folder, without what is random; None: it is elsewhere."""
@@ -146,21 +160,26 @@ def faults(folder: Path, at: int | None = None, how: str = "fail") -> Iterator[F
     layer = Faults(folder.resolve(), at, "stop" if how == "power" else how)
     if how == "power":
         layer.begin(folder.with_name(f"{folder.name}.shadow"))
-    with ExitStack() as patched:
-        for name, kind in KINDS.items():
-            patched.enter_context(patch.object(os, name, _counted(layer, getattr(os, name), kind)))
-        for module, name in ((io, "open"), (builtins, "open")):
-            patched.enter_context(patch.object(module, name, _opening(layer, io.open)))
-        patched.enter_context(patch.object(os, "open", _os_open(layer, os.open)))
-        patched.enter_context(patch.object(os, "fsync", _fsync(layer, os.fsync)))
-        # Else it depends on the time whether an ingest writes down how far it is.
-        patched.enter_context(patch.object(unfinished, "SAVE_S", 0))
-        for module, name in ENGINE:
-            real = getattr(module, name)
-            patched.enter_context(patch.object(module, name, _engine(layer, real, name)))
-        yield layer
-    if how == "power":
-        layer.lose_power()
+    try:
+        with ExitStack() as patched:
+            for name, kind in KINDS.items():
+                patched.enter_context(
+                    patch.object(os, name, _counted(layer, getattr(os, name), kind))
+                )
+            for module, name in ((io, "open"), (builtins, "open")):
+                patched.enter_context(patch.object(module, name, _opening(layer, io.open)))
+            patched.enter_context(patch.object(os, "open", _os_open(layer, os.open)))
+            patched.enter_context(patch.object(os, "fsync", _fsync(layer, os.fsync)))
+            # Else it depends on the time whether an ingest writes down how far it is.
+            patched.enter_context(patch.object(unfinished, "SAVE_S", 0))
+            for module, name in ENGINE:
+                real = getattr(module, name)
+                patched.enter_context(patch.object(module, name, _engine(layer, real, name)))
+            yield layer
+    finally:
+        layer.tear()
+        if how == "power":
+            layer.lose_power()
 
 
 def _counted(layer: Faults, real: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -201,6 +220,8 @@ def _fsync(layer: Faults, real: Callable[[int], None]) -> Callable[[int], None]:
 def _engine(layer: Faults, real: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:
         layer.before("engine", layer.folder / name.strip("_"))
+        if layer.at == len(layer.seen) - 1 and layer.how == "torn":
+            layer.torn = next((one for one in args if isinstance(one, Path)), None)
         return real(*args, **named)
 
     return call

@@ -1,0 +1,272 @@
+"""Lets each file operation of each writer of a store go wrong, and looks at the store after each.
+
+Run as a program: ``python -m tests.safety.fault_rounds FOLDER [WRITER ...]`` prints for each writer and way
+how many operations there were, how many were tried, and what went wrong; ``--list`` writes the list of
+operations anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+import hta_sql
+from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion.repair import repair_store
+from hta_sql.store.catalog import build_catalog
+from hta_sql.store.edits import remove_runs, rename_run, tag_runs
+from hta_sql.store.faults import faults_of, of_entries, of_kept
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import read_manifest
+from hta_sql.store.materialize import keep_answers
+from hta_sql.store.verify import verify_store
+from tests.safety.damages import QUESTIONS, Answers, answers, make_store, restore
+from tests.safety.file_faults import StoppedError, faults
+
+OPERATIONS = Path(__file__).with_name("file_operations.txt")
+HOW = ("fail", "stop", "torn", "power")
+"""The operation raises; nothing from it on is done; so, and what it writes is half there; so, and what
+was not flushed is lost."""
+
+WHOLE_LOOK = 8
+"""Of so many cases one has its catalog compared, too; of each the files are."""
+
+
+def _ingest(store: Path) -> None:
+    hta_sql.ingest(store.parent / "second", store, run="other", jobs=1).close()
+
+
+def _ingest_again(store: Path) -> None:
+    hta_sql.ingest(store.parent / "second", store, run="first", jobs=1).close()
+
+
+def _shard(store: Path) -> None:
+    hta_sql.ingest_shard(store.parent / "third", store, shard=(2, 2), jobs=1)
+
+
+def _publish(store: Path) -> None:
+    with suppress(hta_sql.StoreError):  # there is nothing left to publish when it is run again
+        hta_sql.publish(store).close()
+
+
+def _cut_off(store: Path) -> None:
+    (entry,) = (e for e in read_manifest(store).entries if (e.run, e.rank) == ("first", 0))
+    path = store / entry.files["gpu_ops"]["path"]
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[:100])
+
+
+def _remove(store: Path) -> None:
+    with suppress(hta_sql.RankError):
+        remove_runs(store, "second")
+
+
+def _rename(store: Path) -> None:
+    with suppress(hta_sql.RankError):
+        rename_run(store, "second", "renamed")
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "ingest": _ingest,
+    "ingest again": _ingest_again,
+    "shard": _shard,
+    "publish": _publish,
+    "catalog": build_catalog,
+    "materialize": lambda store: keep_answers(store, [*QUESTIONS, "gpu_summary"]),
+    "tag": lambda store: tag_runs(store, "first", {"commit": "abc"}),
+    "rename": _rename,
+    "remove": _remove,
+    "repair": repair_store,
+}
+
+
+PREPARED = {"repair": _cut_off}
+"""Writer ─▶ what happens to the store before."""
+
+
+@dataclass
+class Made:
+    """A store, and a copy to put back."""
+
+    store: Path
+    backup: Path
+
+    def put_back(self, writer: str = "") -> None:
+        """Make the store what it was, or what a writer is to find."""
+        restore(self.store, self.backup)
+        shutil.rmtree(self.store.with_name(f"{self.store.name}.shadow"), ignore_errors=True)
+        if writer in PREPARED:
+            PREPARED[writer](self.store)
+
+
+@dataclass
+class Truth:
+    """What a writer does with files, and what a store answers before and after it."""
+
+    operations: list[str]
+    before: Answers
+    after: Answers
+
+
+def truth_of(made: Made, writer: str) -> Truth:
+    """Let a writer write without a fault."""
+    made.put_back(writer)
+    before = answers(made.store)
+    made.put_back(writer)
+    with faults(made.store) as layer:
+        WRITERS[writer](made.store)
+    return Truth(layer.seen, before, answers(made.store))
+
+
+def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
+    """Say whether an ingest has published the ranks that it could read: it ends in an error then."""
+
+    def rows(found: Answers) -> set[tuple[object, ...]]:
+        return {row for run in found.values() for row in run}
+
+    return (
+        how == "fail"
+        and writer.startswith("ingest")
+        and rows(seen) <= rows(truth.before) | rows(truth.after)
+    )
+
+
+def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
+    """Let one operation go wrong, ask, and let the writer write again; returns what was asked of.
+
+    Raises:
+        AssertionError: A reader saw neither the store of before nor that of after, or the next run
+            does not mend it.
+    """
+    made.put_back(writer)
+    what = f"{how} of {writer} at {at}: {truth.operations[at]}"
+    with suppress(StoppedError, OSError, HtaSqlError), faults(made.store, at, how):
+        WRITERS[writer](made.store)
+    seen = answers(made.store)
+    assert seen in (truth.before, truth.after) or is_partial(seen, writer, how, truth), what
+    WRITERS[writer](made.store)
+    assert answers(made.store) == truth.after, what
+    if at % WHOLE_LOOK:
+        # To build a second catalog and compare it takes as long as all of the rest.
+        manifest, folder = read_manifest(made.store), store_folder(made.store)
+        files = [*of_entries(manifest.entries), *of_kept(manifest.kept)]
+        assert faults_of(folder, files, deep=False) == [], what
+    else:
+        assert verify_store(made.store).faults == [], what
+    return "after" if seen == truth.after else "before"
+
+
+@dataclass
+class Round:
+    """What came of one way in which a writer can be disturbed."""
+
+    writer: str
+    how: str
+    operations: int
+    tried: int
+    after: int
+    """After so many the new store was there."""
+    failed: list[str]
+
+    def __str__(self) -> str:
+        """Say how many there were, and what went wrong."""
+        said = f"{self.operations} operations, {self.tried} tried; after {self.after} the new store"
+        return "\n".join([f"{self.writer}, {self.how}: {said}", *self.failed])
+
+
+def chosen(operations: list[str], how: str, most: int | None) -> list[int]:
+    """Choose which operations go wrong.
+
+    Args:
+        operations: All that the writer does.
+        how: In which way; torn can be only what is written.
+        most: Of operations of one name at most so many, the first and the last among them; None: all.
+    """
+    places: dict[str, list[int]] = {}
+    for at, operation in enumerate(operations):
+        if how != "torn" or operation.startswith(("write ", "engine ")):
+            places.setdefault(operation, []).append(at)
+    if most is None:
+        return sorted(at for found in places.values() for at in found)
+    return sorted(
+        {
+            found[number * (len(found) - 1) // max(1, most - 1)]
+            for found in places.values()
+            for number in range(most)
+        }
+    )
+
+
+def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Round:
+    """Let operations of a writer go wrong in one way, one after the other."""
+    truth = truth_of(made, writer)
+    seen, failed = [], []
+    wanted = chosen(truth.operations, how, most)
+    for at in wanted:
+        try:
+            seen.append(survived(made, writer, at, how, truth))
+        except Exception as error:  # noqa: BLE001 - told, with all others
+            failed.append(f"{how} of {writer} at {at}, {truth.operations[at]}: {error!r:.300}")
+    return Round(writer, how, len(truth.operations), len(wanted), seen.count("after"), failed)
+
+
+def make(folder: Path) -> Made:
+    """Make two runs, kept answers, a shard; and a copy to put back."""
+    store = make_store(folder)
+    answers(store)
+    shutil.copytree(store, folder / "backup")
+    return Made(store, folder / "backup")
+
+
+def listed(made: Made) -> Iterator[str]:
+    """List what each writer does with files."""
+    for writer in WRITERS:
+        yield from sorted({f"{writer}: {done}" for done in truth_of(made, writer).operations})
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("writers", nargs=-1, type=click.Choice(list(WRITERS)))
+@click.option("--how", multiple=True, type=click.Choice(HOW), help="Ways; default: all.")
+@click.option("--most", type=int, help="Operations of one name that are tried; default: all.")
+@click.option("--list", "is_list", is_flag=True, help="Write the list of operations anew.")
+def main(
+    folder: Path, writers: tuple[str, ...], how: tuple[str, ...], most: int | None, is_list: bool
+) -> None:
+    """Disturb writers of a store that is made in a new FOLDER."""
+    logging.disable(logging.WARNING)
+    # A thread that looks at the sizes of files is stopped, too.
+    threading.excepthook = lambda _: None
+    made = make(folder)
+    if is_list:
+        OPERATIONS.write_text("".join(f"{line}\n" for line in sorted(listed(made))), "utf-8")
+        return
+    rounds = [
+        told(round_of(made, writer, way, most))
+        for writer in writers or WRITERS
+        for way in how or HOW
+    ]
+    tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
+    click.echo(f"{tried} operations went wrong, {failed} stores with them.")
+    sys.exit(bool(failed))
+
+
+def told(found: Round) -> Round:
+    """Print what came of a way, and how long it has taken so far."""
+    click.echo(f"{time.strftime('%T')} {found} ({time.process_time():.0f} CPU s so far)")
+    sys.stdout.flush()
+    return found
+
+
+if __name__ == "__main__":
+    main()
