@@ -25,6 +25,9 @@ class Failure:
 
 INTERRUPTED = Failure("interrupted.", 130)
 
+_CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "s3fs")
+"""Packages of object storages' clients."""
+
 
 def failure_of(error: Exception) -> Failure | None:
     """Translate an exception; None for one that is a bug and keeps its traceback."""
@@ -41,6 +44,8 @@ def failure_of(error: Exception) -> Failure | None:
             failure = Failure(_system_message(error), USER_ERROR)
         case _ if _is_engine_error(error):
             failure = Failure(_engine_message(error), USER_ERROR)
+        case _ if _is_of_storage(error):
+            failure = Failure(f"the storage does not answer: {error}.", USER_ERROR)
         case _:
             return None
     return failure
@@ -71,3 +76,8 @@ def _is_engine_error(error: Exception) -> bool:
     """Out of memory, disk full: only an engine that was imported can have failed."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, duckdb.Error)
+
+
+def _is_of_storage(error: Exception) -> bool:
+    """No network, no credentials: the clients of object storages have errors of their own."""
+    return type(error).__module__.partition(".")[0] in _CLIENTS

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hta_sql.errors import StoreError
 from hta_sql.library.files import reader_sql
 from hta_sql.machine import cpu_count
 from hta_sql.store.columns import FROM_PATH, stored_files, viewed
@@ -83,6 +84,9 @@ def faults_of(folder: StoreFolder, files: list[Expected], *, deep: bool) -> list
         folder: The store.
         files: What the manifest says of them.
         deep: Read every page of those that no checksum is recorded of.
+
+    Raises:
+        StoreError: An object storage does not answer.
     """
     sizes = folder.sizes([file.path for file in files])
     look = partial(_look, folder, sizes, deep=deep)
@@ -112,6 +116,8 @@ def _look(
     except OSError as error:
         if error.errno in _OURS:
             raise
+        if not folder.local:  # that it does not answer now says nothing of the file
+            raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
         return fault("content", f"it cannot be read: {error}")
 
 

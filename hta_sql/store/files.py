@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -175,13 +175,22 @@ class RemoteFolder(StoreFolder):
         self._top = str(self._top).rstrip("/")
         self.root = url.rstrip("/")
 
+    def _ask(self, what: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Ask the file system; what its client raises of its own becomes an error of the system."""
+        try:
+            return what(*given, **named)
+        except (OSError, TypeError, ValueError, NotImplementedError):
+            raise
+        except Exception as error:  # as botocore's, where there is no network
+            raise OSError(f"The storage of {self.root!r} does not answer: {error}") from error
+
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
-        return bytes(self._fs.cat_file(f"{self._top}/{name}"))
+        return bytes(self._ask(self._fs.cat_file, f"{self._top}/{name}"))
 
     def replace(self, name: str, content: bytes) -> None:
         """Write a file in one step."""
-        self._fs.pipe_file(f"{self._top}/{name}", content)
+        self._ask(self._fs.pipe_file, f"{self._top}/{name}", content)
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there; returns whether it was written.
@@ -191,29 +200,31 @@ class RemoteFolder(StoreFolder):
         """
         path = f"{self._top}/{name}"
         try:
-            self._fs.pipe_file(path, content, mode="create")
+            self._ask(self._fs.pipe_file, path, content, mode="create")
         except FileExistsError:
-            return False
+            pass  # written by us, perhaps, by a request whose answer was lost and that was repeated
         except (OSError, TypeError, ValueError, NotImplementedError):
             self._fs.invalidate_cache()
-            if self._fs.exists(path):
-                return False
-            self._fs.pipe_file(path, content)
-        return self.read(name) == content
+            if not self._ask(self._fs.exists, path):
+                self._ask(self._fs.pipe_file, path, content)
+        try:
+            return self.read(name) == content
+        except FileNotFoundError:
+            return False
 
     def put(self, source: Path, name: str) -> None:
         """Upload a local file."""
-        self._fs.put_file(str(source), f"{self._top}/{name}")
+        self._ask(self._fs.put_file, str(source), f"{self._top}/{name}")
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object."""
-        self._fs.cp_file(f"{self._top}/{source}", f"{self._top}/{target}")
+        self._ask(self._fs.cp_file, f"{self._top}/{source}", f"{self._top}/{target}")
 
     def files(self, folder: str) -> list[str]:
         """List the files below a folder, sorted; none where there is no such folder."""
         # Another process may have written since this one listed.
         self._fs.invalidate_cache()
-        found = self._fs.find(f"{self._top}/{folder}")
+        found = self._ask(self._fs.find, f"{self._top}/{folder}")
         return sorted(str(path)[len(self._top) + 1 :] for path in found)
 
     def sizes(self, names: Collection[str]) -> dict[str, int]:
@@ -221,19 +232,22 @@ class RemoteFolder(StoreFolder):
         self._fs.invalidate_cache()
         found: dict[str, int] = {}
         for folder in {name.partition("/")[0] for name in names}:
-            listed = self._fs.find(f"{self._top}/{folder}", detail=True)
+            listed = self._ask(self._fs.find, f"{self._top}/{folder}", detail=True)
             found |= {str(path)[len(self._top) + 1 :]: at["size"] for path, at in listed.items()}
         return {name: found[name] for name in names if name in found}
 
     def digest(self, name: str) -> str:
         """Compute the SHA-256 of an object."""
-        with self._fs.open(f"{self._top}/{name}", block_size=8 << 20) as file:
+        return str(self._ask(self._digest, f"{self._top}/{name}"))
+
+    def _digest(self, path: str) -> str:
+        with self._fs.open(path, block_size=8 << 20) as file:
             return digest_of_stream(file)
 
     def remove(self, names: list[str]) -> None:
         """Delete files; those that are gone already do not matter."""
         if names:
-            self._fs.rm([f"{self._top}/{name}" for name in names])
+            self._ask(self._fs.rm, [f"{self._top}/{name}" for name in names])
 
     def remove_empty(self, folder: str) -> None:
         """Object storages have no folders."""

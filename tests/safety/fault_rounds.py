@@ -37,6 +37,9 @@ HOW = ("fail", "stop", "torn", "power")
 """The operation raises; nothing from it on is done; so, and what it writes is half there; so, and what
 was not flushed is lost."""
 
+ONLY = {"torn": ("write ", "engine ")}
+"""Way ─▶ how the names of the operations begin that can go wrong so."""
+
 WHOLE_LOOK = 8
 """Of so many cases one has its catalog compared, too; of each the files are."""
 
@@ -184,17 +187,17 @@ class Round:
         return "\n".join([f"{self.writer}, {self.how}: {said}", *self.failed])
 
 
-def chosen(operations: list[str], how: str, most: int | None) -> list[int]:
+def chosen(operations: list[str], most: int | None, only: tuple[str, ...] = ("",)) -> list[int]:
     """Choose which operations go wrong.
 
     Args:
         operations: All that the writer does.
-        how: In which way; torn can be only what is written.
         most: Of operations of one name at most so many, the first and the last among them; None: all.
+        only: How their names begin.
     """
     places: dict[str, list[int]] = {}
     for at, operation in enumerate(operations):
-        if how != "torn" or operation.startswith(("write ", "engine ")):
+        if operation.startswith(only):
             places.setdefault(operation, []).append(at)
     if most is None:
         return sorted(at for found in places.values() for at in found)
@@ -211,7 +214,7 @@ def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Roun
     """Let operations of a writer go wrong in one way, one after the other."""
     truth = truth_of(made, writer)
     seen, failed = [], []
-    wanted = chosen(truth.operations, how, most)
+    wanted = chosen(truth.operations, most, ONLY.get(how, ("",)))
     for at in wanted:
         try:
             seen.append(survived(made, writer, at, how, truth))

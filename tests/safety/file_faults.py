@@ -104,10 +104,7 @@ class Faults:
         top = str(self.folder)
         if full != top and not full.startswith(f"{top}/"):
             return None
-        name = full[len(top) + 1 :] or "."
-        name = re.sub(r"[0-9a-f]{32}|[0-9a-f]{12}(-|(?=\.))", "*", name)
-        name = re.sub(r"(run|rank)=\w+", r"\1=*", name)
-        return re.sub(r"^tables/\w+", "tables/*", name)
+        return without_chance(full[len(top) + 1 :] or ".")
 
     def begin(self, shadow: Path) -> None:
         """Take what is there for flushed, and keep second links to it."""
@@ -152,6 +149,13 @@ class Faults:
                     os.link(kept, path)
                     if inode not in self.flushed:
                         path.write_bytes(b"")
+
+
+def without_chance(name: str) -> str:
+    """Leave out of the name of a file what is random, and which table, run and rank it is of."""
+    name = re.sub(r"[0-9a-f]{32}|[0-9a-f]{12}(-|(?=\.))", "*", name)
+    name = re.sub(r"(run|rank)=\w+", r"\1=*", name)
+    return re.sub(r"^tables/\w+", "tables/*", name)
 
 
 @contextmanager

@@ -1,0 +1,131 @@
+"""A layer under the requests to an object storage in which each can fail, be lost or be the last.
+
+Inside of :func:`requests` those for objects below a URL are counted: a request is its kind and the name
+of its object, with what is random left out. Storages are S3, where every request of the client passes,
+and fsspec's one in memory, where the methods of the file system stand for requests.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import fsspec
+import pytest
+
+from tests.safety.file_faults import without_chance
+
+MEMORY_CALLS = ("pipe_file", "cat_file", "put_file", "cp_file", "find", "rm", "_open")
+
+WRITING = (
+    *("pipe_file", "put_file", "cp_file", "rm"),
+    *("Put", "Copy", "Delete", "Create", "Upload", "Complete", "Abort"),
+)
+"""How the names of requests begin that change something."""
+
+PART_BYTES = 1 << 20
+"""Twice as much is uploaded in parts of so much; else only what has 100 MB would be."""
+
+
+@dataclass
+class Requests:
+    """What reached the storage.
+
+    Attributes:
+        top: The objects that are looked at begin so.
+        at: Number of the request that goes wrong, from 0; None: none does.
+        how: ``fail``: it does not reach the storage; ``lost``: its answer does not come back;
+            ``again``: so, with an error after which the client asks again; ``stop``: neither it nor
+            what follows reaches the storage, as if the process had been killed.
+    """
+
+    top: str
+    at: int | None = None
+    how: str = "fail"
+    seen: list[str] = field(default_factory=list)
+
+    def before(self, kind: str, name: str) -> bool:
+        """Count a request; fails, or says whether its answer is to be lost."""
+        if not f"{name}/".startswith(self.top):
+            return False
+        request = f"{kind} {without_chance(name[len(self.top) :])}".rstrip()
+        self.seen.append(request)
+        now = len(self.seen) - 1
+        if self.at is None or now < self.at or (now > self.at and self.how != "stop"):
+            return False
+        if self.how in ("fail", "stop"):
+            raise self.error(request)
+        return True
+
+    def error(self, request: str) -> Exception:
+        """Make the error of a request."""
+        return OSError(errno.ETIMEDOUT, f"the storage does not answer: {request}")
+
+
+class S3Requests(Requests):
+    """What reached an S3 server; its client has errors of its own."""
+
+    def error(self, request: str) -> Exception:
+        """Make the error of a request: one that is final, or that has the client ask again."""
+        from botocore import exceptions  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
+
+        code = {"Error": {"Code": "InternalError", "Message": "The storage does not answer."}}
+        error: Exception = {
+            "again": exceptions.ReadTimeoutError(endpoint_url=request),
+            "stop": exceptions.EndpointConnectionError(endpoint_url=request),
+        }.get(self.how, exceptions.ClientError(code, request))
+        return error
+
+
+@contextmanager
+def requests(url: str, at: int | None = None, how: str = "fail") -> Iterator[Requests]:
+    """Count the requests to a storage, and let one of them, or all from there on, go wrong."""
+    fs, top = fsspec.url_to_fs(url)
+    with pytest.MonkeyPatch.context() as patch:
+        if url.startswith("s3://"):
+            layer: Requests = S3Requests(f"{top}/", at, how)
+            _patch_s3(patch, layer)
+        else:
+            layer = Requests(f"{top}/", at, how)
+            for name in MEMORY_CALLS:
+                patch.setattr(type(fs), name, _counted(layer, name, getattr(type(fs), name)))
+        yield layer
+
+
+def _patch_s3(patch: pytest.MonkeyPatch, layer: Requests) -> None:
+    import s3fs.core  # noqa: PLC0415 - an extra
+    from aiobotocore.client import (  # type: ignore[import-untyped] # noqa: PLC0415
+        AioBaseClient,
+    )
+    from moto.s3 import models  # noqa: PLC0415
+
+    call = AioBaseClient._make_api_call  # below it there is only the network
+
+    async def counted(self: Any, kind: str, given: dict[str, Any]) -> Any:
+        key = given.get("Key") or given.get("Prefix") or ""
+        if objects := given.get("Delete", {}).get("Objects"):
+            key = objects[0]["Key"]
+        is_lost = layer.before(kind, f"{given.get('Bucket')}/{key}")
+        answer = await call(self, kind, given)
+        if is_lost:
+            raise layer.error(kind)
+        return answer
+
+    patch.setattr(AioBaseClient, "_make_api_call", counted)
+    patch.setattr(s3fs.core, "calculate_chunksize", lambda *_, **__: PART_BYTES)
+    patch.setattr(models, "S3_UPLOAD_PART_MIN_SIZE", 1)
+
+
+def _counted(layer: Requests, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(fs: Any, *given: Any, **named: Any) -> Any:
+        path = given[1] if name in ("put_file", "cp_file") else given[0]
+        is_lost = layer.before(name, str(path[0] if isinstance(path, list) else path))
+        answer = real(fs, *given, **named)
+        if is_lost:
+            raise layer.error(name)
+        return answer
+
+    return call
