@@ -33,6 +33,9 @@ _FLAGS = (
 )
 
 
+_TAB = "\ue004"
+"""As a browser's driver calls it."""
+
 _ALL_TEXT = """
 const told = (node) => [...node.childNodes].map((inner) =>
   inner.nodeType === Node.TEXT_NODE
@@ -87,6 +90,33 @@ class Browser:
         chain = ActionChains(self._driver)
         chain.move_to_element_with_offset(chart, int(right * half[0]), int(down * half[1]))
         chain.click().perform()
+
+    def press(self, key: str, *, control: bool = False) -> None:
+        """Press a key, where the focus is."""
+        from selenium.webdriver import ActionChains, Keys  # noqa: PLC0415 - skipped without
+
+        chain = ActionChains(self._driver)
+        if control:
+            chain.key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+        else:
+            chain.send_keys(key).perform()
+
+    def tab_to(self, selector: str, most: int = 400) -> None:
+        """Press the tabulator until an element has the focus."""
+        for _ in range(most):
+            self.press(_TAB)
+            if self.ask("return document.activeElement.matches(arguments[0])", selector):
+                return
+        pytest.fail(f"{selector} is not reached by keys")
+
+    def allow_clipboard(self) -> None:
+        """Let pages read and write the clipboard."""
+        wanted = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        self._driver.execute_cdp_cmd("Browser.grantPermissions", wanted)
+
+    def pasted(self) -> str:
+        """What is in the clipboard."""
+        return str(self.ask("return navigator.clipboard.readText()"))
 
     def text(self) -> str:
         """What stands on the page, inside of elements of its own making, too."""

@@ -52,6 +52,25 @@ def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> N
     assert chromium.ask(f"return {last} <= 900")
 
 
+@pytest.mark.parametrize("width", [1400, pytest.param(1000, marks=pytest.mark.slow)])
+def test_what_is_written_into_the_bar_of_a_step_is_whole(
+    page: Path, chromium: Browser, width: int
+) -> None:
+    """What does not fit its part is left to the key; the widest part has its words."""
+    chromium.open(page, width)
+    parts = (
+        "return [...document.querySelectorAll('[data-run] .step span')].filter(p => p.textContent)"
+        ".map(p => { const r = document.createRange(); r.selectNodeContents(p);"
+        " return [p.clientWidth, r.getBoundingClientRect().width]; })"
+    )
+    written = chromium.ask(parts)
+    assert written
+    assert all(text + 7 <= room for room, text in written)
+    chromium.go("#advice")
+    chromium.go("#overview")
+    assert chromium.ask(parts) == written
+
+
 def test_a_link_opens_its_panel(page: Path, chromium: Browser) -> None:
     """Only that one is seen; the side bar says which."""
     chromium.open(page)
@@ -214,4 +233,81 @@ def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
     )
     names = chromium.ask(classes)
     assert names == sorted(names)
+    assert chromium.complaints() == []
+
+
+WIDE = "const box = document.querySelector('#kernel_table .table'); const shown = [...box.querySelectorAll('th')].filter(h => h.offsetWidth).map(h => h.dataset.name);"
+
+
+@pytest.mark.parametrize("width", [1400, pytest.param(390, marks=pytest.mark.slow)])
+def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, width: int) -> None:
+    """Those that tell most; a button, reached by keys, shows all, and takes them back."""
+    chromium.open(page, width)
+    chromium.go("#kernel_table")
+    chromium.ask("document.querySelector('#kernel_table details.rows').open = true")
+    chromium.wait("return document.querySelector('#kernel_table .columns')")
+    shown, fits = chromium.ask(f"{WIDE} return [shown, box.scrollWidth <= box.clientWidth + 1]")
+    assert fits
+    assert {"rank", "short_name", "kernel_count", "sum_ns"} <= set(shown)
+    button = "const b = document.querySelector('#kernel_table .columns'); b.focus();"
+    total = chromium.ask("return document.querySelectorAll('#kernel_table th').length")
+    assert chromium.ask(f"{button} return b.textContent") == f"All {total} columns"
+    chromium.press("\ue007")
+    assert len(chromium.ask(f"{WIDE} return shown")) == total
+    assert chromium.ask(f"{button} return b.textContent") == f"Only {len(shown)} columns"
+    chromium.press("\ue007")
+    assert chromium.ask(f"{WIDE} return shown") == shown
+
+
+@pytest.mark.slow
+def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
+    """From the side bar to a topic, a table opened, sorted and searched; what has the focus is seen."""
+    chromium.complaints()
+    chromium.open(page, 1400)
+    chromium.tab_to("nav a[href='#topic-timeline']")
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    assert chromium.ask(outline) == "solid"
+    chromium.press("\ue007")
+    chromium.wait(
+        "return location.hash === '#topic-timeline' && document.documentElement.dataset.ready === 'yes'"
+    )
+    chromium.tab_to("#temporal_breakdown details.rows > summary")
+    chromium.press("\ue007")
+    chromium.wait("return document.querySelector('#temporal_breakdown details.rows').open")
+    chromium.tab_to("#temporal_breakdown th[data-name=idle_ns] button")
+    assert chromium.ask(outline) == "solid"
+    chromium.press("\ue007")
+    sort = "return document.querySelector('#temporal_breakdown th[data-name=idle_ns]').ariaSort"
+    assert chromium.ask(sort) == "descending"
+    chromium.go("#step_time_stats")
+    assert chromium.complaints() == []
+
+
+@pytest.mark.slow
+def test_names_and_sql_are_copied_whole(page: Path, chromium: Browser) -> None:
+    """The button copies a call; a long name that is folded away in its cell is copied with its middle."""
+    chromium.complaints()
+    chromium.open(page, 1400)
+    chromium.allow_clipboard()
+    chromium.go("#kernel_table")
+    sql = "#kernel_table > details:not(.rows)"
+    chromium.ask(f"document.querySelector('{sql}').open = true")
+    chromium.tab_to(f"{sql} button.copy")
+    chromium.press("\ue007")
+    chromium.wait(f"return document.querySelector('{sql} button.copy').textContent === 'Copied'")
+    assert chromium.pasted() == chromium.ask(
+        f"return document.querySelector('{sql} pre').textContent"
+    )
+    chromium.ask("document.querySelector('#kernel_table details.rows').open = true")
+    chromium.wait("return document.querySelector('#kernel_table .columns')")
+    chromium.ask("document.querySelector('#kernel_table .columns').click()")
+    folded = "const cell = [...document.querySelectorAll('#kernel_table td s')].map(s => s.parentElement).find(c => c.offsetWidth);"
+    chromium.ask(f"{folded} getSelection().selectAllChildren(cell)")
+    chromium.press("c", control=True)
+    name = chromium.ask(f"{folded} return cell.textContent")
+    assert chromium.pasted() == name
+    assert len(name) > 84
+    assert "…" not in name
+    chromium.ask(f"{folded} cell.dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))")
+    assert chromium.ask(f"{folded} return cell.title") == name
     assert chromium.complaints() == []

@@ -61,7 +61,7 @@ def test_who_is_late_stands_in_a_sentence(
 def test_what_ran_stands_in_a_line(answered: Callable[..., Mapping[str, Result]]) -> None:
     """What no trace says is left out; nothing is zero for want of knowing."""
     told = job_text(answered("alone"), ["alone"])
-    assert told == "1 rank on 1 × devices · no profiler steps · 6 events, none lost"  # noqa: RUF001
+    assert told == "1 rank on 1 device · no profiler steps · 6 events, none lost"
 
 
 def test_runs_stand_side_by_side(answered: Callable[..., Mapping[str, Result]]) -> None:

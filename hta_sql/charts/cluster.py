@@ -13,6 +13,7 @@ from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
     NORMAL_COLOUR,
+    ON_COLOUR,
     OUTLIER_COLOUR,
     WIDTH,
     by_run,
@@ -167,7 +168,7 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         panels.append(matrix(cells[named], x, colour, tooltip, run=run))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"{CELLS} of {ranks:,} ranks, evenly spread.")
-    how = "Share of the time in which a kernel, copy or memset runs. White: not captured."
+    how = "Share of the time in which a kernel, copy or memset runs. Empty: not captured."
     return alt.vconcat(*panels, title=headed("How busy the devices are over time", how, *notes))
 
 
@@ -273,7 +274,9 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
                 alt.Tooltip("about:N", title="Why"),
             ],
         )
-        texts = base.mark_text(fontSize=11).encode(text=alt.Text("op_count:Q", format=".3~s"))
+        texts = base.mark_text(fontSize=11, color=ON_COLOUR).encode(
+            text=alt.Text("op_count:Q", format=".3~s")
+        )
         panel = alt.layer(boxes, texts)
         panels.append(panel.properties(title=subtitled(f"Run {run}")) if run else panel)
         if len(kept["rank"].unique()) < rows["rank"].nunique():

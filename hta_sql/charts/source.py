@@ -10,8 +10,8 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.style import (
-    LETTER,
     NEUTRAL_COLOUR,
+    ON_COLOUR,
     RUNS,
     bars_by_name,
     by_name,
@@ -69,6 +69,9 @@ _KIND_OF = (
 
 RECTANGLES = 600
 """In one chart: the widest. A page of 200 kB holds some 900."""
+
+SMALLEST_NAMED = 0.015
+"""A narrower rectangle has no room for a name on any page."""
 
 WIDE, ROW = 840, 14
 """Pixels of a flame graph, and of one of its levels."""
@@ -177,7 +180,6 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         rows[column] = rows["ns"] / ns
     rows["x"], rows["x2"] = rows["at"] / top.ns, (rows["at"] + rows["ns"]) / top.ns
     rows["part"], rows["y2"] = rows["name"].map(_kind), rows["level"] + 1
-    rows["label"] = list(map(_label, rows["name"], rows["share"]))
     depth = int(rows["level"].max()) + 1
     x = alt.X(
         "x:Q", title=None, axis=alt.Axis(format="%", grid=False), scale=alt.Scale(domain=[0, 1])
@@ -188,7 +190,7 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
         alt.Tooltip("share:Q", title=f"of the {side} time", format=".2%"),
     ]
-    columns = ["name", "label", "part", "time", "share", "x", "x2", "level", "y2"]
+    columns = ["name", "part", "time", "share", "x", "x2", "level", "y2"]
     base = alt.Chart(data(rows[columns]))
     boxes = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
         x=x,
@@ -198,10 +200,20 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         color=colours(present(KINDS, rows["part"]), "Call of"),
         tooltip=tooltip,
     )
+    # As much of a name as its rectangle has room for, at whatever size it is drawn.
+    width = "item.mark.group.width * datum.share"
     words = (
-        base.transform_filter("datum.label != ''")
-        .mark_text(align="left", baseline="top", dx=2, dy=2, fontSize=10)
-        .encode(x=x, y=y, text="label:N")
+        base.transform_filter(f"datum.share > {SMALLEST_NAMED}")
+        .mark_text(
+            align="left",
+            baseline="top",
+            dx=2,
+            dy=2,
+            color=ON_COLOUR,
+            fontSize=alt.expr(f"{width} < 24 ? 0 : 10"),
+            limit=alt.expr(f"max(1, {width} - 3)"),
+        )
+        .encode(x=x, y=y, text="name:N")
     )
     title = subtitled(f"{side} time" + (f", run {run}" if run else ""))
     return alt.layer(boxes, words).properties(title=title, width=WIDE, height=depth * ROW)
@@ -241,9 +253,3 @@ def _cells(top: _Call) -> Iterator[dict[str, Any]]:
 
 def _kind(name: str) -> str:
     return next(kind for kind, pattern in _KIND_OF if pattern.match(name))
-
-
-def _label(name: str, share: float) -> str:
-    """Write what of a name a rectangle has room for."""
-    letters = int(share * WIDE) // LETTER
-    return name[:letters] if letters >= 4 else ""

@@ -36,6 +36,9 @@ NEUTRAL_COLOUR = "#7A8793"
 """What has no class: annotations, operations of several classes."""
 CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
 """Two sides of a comparison; neither is the colour of a class."""
+ON_COLOUR = "#111111"
+"""Ink on coloured marks: a page in the dark leaves it as it is."""
+
 DARK = frozenset({"#0072B2", "#D55E00", "#009E73", "#000000", OUTLIER_COLOUR})
 """Colours on which text is white."""
 
@@ -90,6 +93,7 @@ CONFIG: dict[str, Any] = {
         "titleFontWeight": "normal",
         "titleColor": "#333333",
         "tickCount": 6,
+        "labelSeparation": 5,
     },
     "legend": {"titleFontWeight": "normal", "labelFontSize": 12, "labelLimit": 260},
     "view": {"stroke": None},

@@ -57,6 +57,8 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> 
         own = table[table["category"] == cause]
         sums = own.groupby(["run", *keys], dropna=False)["idle_ns"].sum().rename(cause)
         wide = wide.merge(sums.reset_index(), on=["run", *keys], how="left")
+    # A stream of one operation is never idle between two.
+    wide = wide[wide[list(CAUSE_COLOURS)].sum(axis=1) > 0]
     wide = wide.assign(lane=lane_names(wide, *keys), place=wide["rank"])
     what = "the streams of each rank are" if lane_count > MANY else "each stream is"
     stack = Stack(

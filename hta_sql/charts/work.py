@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -42,6 +43,10 @@ POINTS = 300
 """So many operators and shapes are drawn at most: those that took longest."""
 SMALLEST = 0.001
 """Those with less of the time that is known are left out: nobody gains by them."""
+
+_HEIGHT = 380
+_LINE = 14
+"""Height of the roofline's plot, and of the name of a roof [px]."""
 
 PHASES = {
     "forward": CLASS_COLOURS["computation"],
@@ -121,8 +126,9 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     )
     y = alt.Y("tflops:Q", title="Achieved [TFLOP/s]", scale=alt.Scale(type="log"))
     lines = alt.Chart(data(roofs)).mark_line(color="#555555", strokeWidth=1.2)
-    ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
-    names = alt.Chart(data(ends)).mark_text(align="right", dy=-6, fontSize=11)
+    names = alt.Chart(data(_named(roofs, points["tflops"].min()))).encode(
+        x=x, y=alt.Y("label:Q"), text="roof:N"
+    )
     marks = alt.Chart(data(points[_SHOWN])).mark_circle(opacity=0.65, stroke="white")
     area = alt.Size(
         "time:Q",
@@ -139,14 +145,16 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
             color=colours(present(CATEGORIES, points["part"]), "Category"),
             tooltip=_tooltip(unit),
         ).add_params(zoom("roofline", "x", "y")),
-        names.encode(x=x, y=y, text="roof:N"),
+        names.mark_text(align="right", fontSize=11, stroke="white", strokeWidth=3),
+        names.mark_text(align="right", fontSize=11),
     )
+    memory = ", ".join(f"{tbps:,.4g} TB/s" for tbps in sorted(points["peak_tbps"].unique()))
     notes = [
-        "The higher below its roof, the faster; left of the bend memory bounds, right of it arithmetic.",
+        f"The higher below its roof, the faster; left of the bend memory bounds ({memory}), right of it arithmetic.",
         f"It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
     ]
     chart: alt.TopLevelMixin = layers.properties(
-        width=WIDTH, height=380, title=headed(title, *notes)
+        width=WIDTH, height=_HEIGHT, title=headed(title, *notes)
     )
     return chart
 
@@ -182,6 +190,19 @@ def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, 
     peaks = points[["math_type", "peak_tflops", "peak_tbps"]].drop_duplicates()
     for math_type, tflops, tbps in peaks.itertuples(index=False, name=None):
         bend = min(max(tflops / tbps, low), high)
-        name = f"{math_type}: {tflops:,.4g} TFLOP/s, {tbps:,.4g} TB/s"
+        name = f"{math_type}: {tflops:,.4g} TFLOP/s"
         for intensity in (low, bend, high):
             yield {"roof": name, "intensity": intensity, "tflops": min(tflops, intensity * tbps)}
+
+
+def _named(roofs: pd.DataFrame, lowest: float) -> pd.DataFrame:
+    """Put the name of each roof above its end, and below the name before it where roofs are near."""
+    ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
+    ends = ends.sort_values("tflops", ascending=False)
+    decades = math.ceil(math.log10(ends["tflops"].max())) - math.floor(math.log10(lowest))
+    line = _LINE / _HEIGHT * decades
+    places: list[float] = []
+    for tflops in ends["tflops"]:
+        above = math.log10(tflops) + 0.6 * line
+        places.append(min(above, places[-1] - line) if places else above)
+    return ends.assign(label=[10**place for place in places])

@@ -65,9 +65,10 @@ def _paragraph(row: dict[str, Any], store: str) -> str:
 
     saves = "saves what cannot be told"
     if row["ceiling_ns"] is not None:
-        saves = (
-            f"saves {time_text(row['step_saved_ns'])} a step at most ({row['ceiling_pct']:.1f} %)"
-        )
+        saved, of_what = row["step_saved_ns"], "a step"
+        if saved is None:
+            saved, of_what = row["ceiling_ns"], "of the capture"
+        saves = f"saves {time_text(saved)} {of_what} at most ({row['ceiling_pct']:.1f} %)"
     where = f"rank {row['rank']}"
     if row["rank_count"] > 1:
         where = f"{row['rank_count']} ranks, most on {where}"

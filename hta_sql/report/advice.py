@@ -74,16 +74,16 @@ def advice_markup(answers: Answers, scope: Mapping[str, Any], sections: set[str]
 
 
 def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> str:
-    saved = row["step_saved_ns"]
     look = row["next_analysis"]
     identity = f"advice-{html.escape(row['finding_id'])}"
     link = f'<a href="#{html.escape(look)}">Look closer</a>' if look in sections else ""
     ceiling = ""
-    if saved is not None:
-        rest = "" if first else f" a step, {row['ceiling_pct']:.1f} %"
-        ceiling = (
-            f'<span class="ceiling" title="a step, at most">≤ {duration_text(saved)}{rest}</span>'
-        )
+    if row["ceiling_ns"] is not None:
+        saved, of_what = row["step_saved_ns"], "a step"
+        if saved is None:
+            saved, of_what = row["ceiling_ns"], "of the capture"
+        rest = "" if first else f" {of_what}, {row['ceiling_pct']:.1f} %"
+        ceiling = f'<span class="ceiling" title="{of_what}, at most">≤ {duration_text(saved)}{rest}</span>'
     head = f"{ceiling}<b>{html.escape(row['title'])}</b><p>{linked(row['message'], sections)}"
     if first:
         return (

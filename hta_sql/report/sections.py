@@ -6,7 +6,7 @@ import html
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,20 @@ TOLD_COLUMNS = 6
 """So much of a result stands in the words for those who cannot see its chart."""
 
 _NOTHING = "Nothing to show for these traces. "
+_COUNTS = {
+    "GPU activity": "gpu_op_count",
+    "runtime calls": "linked_pct",
+    "operators": "cpu_op_count",
+    "host operators": "cpu_op_count",
+    "memory events (profile_memory=True)": "memory_event_count",
+}
+"""What an analysis may need ─▶ the column of ``rank_health`` that says whether it is there."""
+
+_ABOUT = {
+    "operator_unique_args": ("input_shapes", "No shape is known; record with record_shapes=True."),
+}
+"""Analysis ─▶ the column without which its section says nothing, and what to say then."""
+
 _NAMED = re.compile(
     r"\b(?P<before>look at )?(?P<name>(?(before)\w+|(?:[a-z0-9]+(?:_[a-z0-9]+)+|stragglers)))\b"
 )
@@ -86,7 +100,9 @@ def written(
     except HtaSqlError as error:
         return Written(section, "", f"Not available: {error}")
     if not len(result):
-        return Written(section, "", no_rows(analysis))
+        return Written(section, "", no_rows(analysis, answers["rank_health"].records()))
+    if lacks := _lacking(result):
+        return Written(section, "", lacks)
     spec = _spec(result) if section.has_chart else ""
     if not isinstance(spec, str) and (sentence := _one_point(spec)) is not None:
         if sentence:
@@ -209,12 +225,27 @@ def _in_words(result: Result) -> str:
     return f"{summary} First of {counted(len(result), 'row')}: {'; '.join(rows)}."
 
 
-def no_rows(analysis: SqlObject) -> str:
-    """Say why a result is empty."""
+def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Say why a result is empty: nothing was found, or the traces lack what it needs.
+
+    Args:
+        analysis: What was asked.
+        health: Rows of ``rank_health``, which count what there is.
+    """
     needs = analysis.facts.get("Needs", "nothing")
     if needs == "nothing":
         return "Nothing to report."
+    first = needs.partition(";")[0]
+    counts = [_COUNTS.get(part) for part in re.split(", | and ", first)]
+    if all(count and any(row[count] for row in health) for count in counts):
+        return f"None found, though there are {first}."
     return f"{_NOTHING}Needs: {needs}."
+
+
+def _lacking(result: Result) -> str:
+    """Say what is not known of any row, where a section is about nothing else."""
+    column, sentence = _ABOUT.get(result.analysis.base_name if result.analysis else "", ("", ""))
+    return sentence if column and result.arrow().column(column).null_count == len(result) else ""
 
 
 def shortly(reason: str) -> str:

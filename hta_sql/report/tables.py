@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.report.headings import column_texts, column_words
-from hta_sql.results.display import is_number
+from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
 from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ def table_markup(result: Rows, rows: int) -> str:
         return _upright(table, result.analysis, docs, label)
     table, said = _without_equal(table, result.analysis)
     head, columns = [], []
+    place = _places(table)
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, result.analysis)
         number = is_number(field.type)
-        head.append(_heading(field.name, words, docs.get(field.name, ""), number=number))
-        write = _number if number else _text
+        about = f"{field.name}: {docs.get(field.name, '')}"
+        head.append(_heading(field.name, words, about, place[field.name], number=number))
+        write = _number if number else _sentence if field.name in SENTENCES else _text
         columns.append([write(text, value) for text, value in zip(texts, exact, strict=True)])
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
     markup = (
@@ -130,11 +132,17 @@ def _largest(table: pa.Table, rows: int) -> tuple[pa.Table, str]:
     return table.take(pa.array(sorted(places.to_pylist()), pa.int64())), column
 
 
-def _heading(name: str, words: str, doc: str, *, number: bool) -> str:
+def _places(table: pa.Table) -> dict[str, int]:
+    """Number the columns by what they tell, as on a terminal: a narrow page shows those that fit."""
+    columns = [TextColumn(f.name, [], is_number(f.type)) for f in table.schema]
+    return {column.name: place for place, column in enumerate(telling_first(columns))}
+
+
+def _heading(name: str, words: str, about: str, place: int, *, number: bool) -> str:
     kind = ' class="number"' if number else ""
     return (
-        f'<th scope="col"{kind} data-name="{html.escape(name)}" title="{html.escape(f"{name}: {doc}")}">'
-        f'<button type="button">{html.escape(words)}</button></th>'
+        f'<th scope="col"{kind} data-name="{html.escape(name)}" data-place="{place}" '
+        f'title="{html.escape(about)}"><button type="button">{html.escape(words)}</button></th>'
     )
 
 
@@ -142,6 +150,10 @@ def _number(text: str, value: Any) -> str:
     exact = "" if value is None else str(value)
     sorted_by = "" if exact == text else f' data-v="{exact}"'
     return f'<td class="number"{sorted_by}>{html.escape(text)}</td>'
+
+
+def _sentence(text: str, _: Any) -> str:
+    return f'<td class="long">{html.escape(cut_middle(text, CELL_CHARACTERS))}</td>'
 
 
 def _text(text: str, _: Any) -> str:

@@ -38,8 +38,9 @@ def job_text(answers: Answers, runs: Sequence[str]) -> str:
 
 
 def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
-    names = job["device_names"] or ("devices" if job["device_count"] else "")
-    devices = f" on {job['device_count']:,} × {names}" if names else ""  # noqa: RUF001 - a product
+    devices = f" on {counted(job['device_count'], 'device')}" if job["device_count"] else ""
+    if job["device_names"]:
+        devices = f" on {job['device_count']:,} × {job['device_names']}"  # noqa: RUF001 - a product
     ranks = counted(job["rank_count"], "rank")
     if (job["world_size"] or 0) > job["rank_count"]:
         ranks += f" of {job['world_size']:,}"

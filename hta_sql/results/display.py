@@ -230,20 +230,34 @@ def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[i
 
 
 def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
-    """Choose what fits: the first column and answers, a few others, sentences, then the rest.
+    """Choose what fits, in the order of what tells most.
 
     Beside answers, names that do not fit make room for numbers: what it costs tells more.
     """
+    first, *others = telling_first(columns)
+    has_answers = any(column.name in ANSWERS for column in others)
+    kept = [first]
+    for column in others:
+        if _line_width([c.least_width for c in (*kept, column)]) <= room:
+            kept.append(column)
+        elif not column.is_sentence and (column.is_number or not has_answers):
+            break
+    return [column for column in columns if column in kept]
+
+
+def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
+    """Order columns by what they tell: the first and answers, a few others, sentences, then the rest.
+
+    A whole name comes last where its telling part is there.
+    """
+    if "short_name" in (names := [c.name for c in columns]) and "name" in names[1:]:
+        whole = columns[names.index("name", 1)]
+        return [*telling_first([c for c in columns if c is not whole]), whole]
     others = [c for c in columns[1:] if not c.is_sentence]
     answers = [c for c in columns[1:] if c.name in ANSWERS]
     sentences = [c for c in columns[1:] if c.is_sentence and c.name not in ANSWERS]
-    kept = columns[:1]
-    for column in (*answers, *others[:BESIDE_SENTENCES], *sentences, *others[BESIDE_SENTENCES:]):
-        if _line_width([c.least_width for c in (*kept, column)]) <= room:
-            kept.append(column)
-        elif not column.is_sentence and (column.is_number or not answers):
-            break
-    return [column for column in columns if column in kept]
+    few, rest = others[:BESIDE_SENTENCES], others[BESIDE_SENTENCES:]
+    return [*columns[:1], *answers, *few, *sentences, *rest]
 
 
 def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
 --   step_count   BIGINT [count]  Steps; 1 for a trace without.
+--   has_steps    BOOLEAN         Whether the trace has any.
 --   step_ns      BIGINT [ns]     All of their time.
 --   compute_ns   BIGINT [ns]     A computation kernel runs.
 --   transfer_ns  BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
@@ -23,7 +24,7 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   memory_ns    BIGINT [ns]     None of these, but a copy or memset.
 --   idle_ns      BIGINT [ns]     Nothing.
 SELECT
-    p.run, p.rank, count(*) AS step_count,
+    p.run, p.rank, count(*) AS step_count, bool_or(p.step IS NOT NULL) AS has_steps,
     sum(p.step_ns)::BIGINT AS step_ns,
     sum(p.compute_ns)::BIGINT AS compute_ns,
     sum(p.exposed_transfer_ns)::BIGINT AS transfer_ns,

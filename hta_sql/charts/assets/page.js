@@ -83,12 +83,12 @@
     if (narrow && view.hconcat) stacked(view);
     const parts = ["hconcat", "vconcat", "layer"].flatMap((key) => view[key] || []);
     for (const part of parts) fitted(part, room);
-    if (!narrow) return view;
     const encodings = [view, ...parts].map((part) => part.encoding || {});
     const labels = Math.max(50, ...encodings.map((e) => narrowLabels(e.y && e.y.axis, room)));
-    for (const { color } of encodings) {
-      if (color && color.legend !== null) {
-        color.legend = { ...color.legend, orient: "bottom", direction: "vertical", columns: 1, titleOrient: "top" };
+    if (!narrow) return view;
+    for (const channel of encodings.flatMap(({ color, size }) => [color, size])) {
+      if (channel && channel.legend !== null) {
+        channel.legend = { ...channel.legend, orient: "bottom", direction: "vertical", columns: 1, titleOrient: "top" };
       }
     }
     if (typeof view.width === "number") view.width = Math.min(view.width, room - labels - 50);
@@ -209,6 +209,7 @@
       if (mine !== turn) return;
     }
     for (const section of all("section", place)) tellScope(section);
+    for (const box of all(".table", place)) fitColumns(box);
     root.dataset.ready = "yes";
   };
 
@@ -237,10 +238,10 @@
 
   // Rows of a table: those with the words sought, of the rank and step chosen.
   const columnOf = (table, name) => [...(table.tHead ? table.tHead.rows[0].cells : [])].findIndex((cell) => cell.dataset.name === name);
+  const barAbove = (box) => box.previousElementSibling?.matches(".find") ? box.previousElementSibling : null;
   const filterTable = (box) => {
     const table = box.querySelector("table");
-    const find = box.previousElementSibling;
-    const sought = find && find.matches(".find") ? find.querySelector("input").value.toLowerCase() : "";
+    const sought = (barAbove(box)?.querySelector("input")?.value || "").toLowerCase();
     const wanted = ["rank", "step"].map((name) => [columnOf(table, name), choice[name]]).filter(([at, value]) => at >= 0 && value !== null);
     const rows = [...table.tBodies[0].rows];
     let left = 0;
@@ -249,15 +250,61 @@
       row.hidden = !(wanted.every(([at, value]) => fits(at, value)) && (!sought || row.textContent.toLowerCase().includes(sought)));
       left += row.hidden ? 0 : 1;
     }
-    const said = find && find.querySelector("output");
+    const said = barAbove(box)?.querySelector("output");
     if (said) said.value = left < rows.length ? `${left} of these ${rows.length} rows` : "";
+  };
+  const barOf = (box) => {
+    if (barAbove(box)) return barAbove(box);
+    const bar = document.createElement("div");
+    bar.className = "find";
+    box.before(bar);
+    return bar;
   };
   const searchable = (box) => {
     if (box.querySelector("tbody").rows.length < 8 || box.querySelector(".runs")) return;
-    const find = document.createElement("div");
-    find.className = "find";
-    find.innerHTML = '<input type="search" placeholder="Search these rows" aria-label="Search the rows of this table"><output></output>';
-    box.before(find);
+    barOf(box).innerHTML = '<input type="search" placeholder="Search these rows" aria-label="Search the rows of this table"><output></output>';
+  };
+
+  // Of a table wider than the page those columns stay that tell most and fit; a button shows all.
+  const fitColumns = (box) => {
+    if (!box.clientWidth) return;
+    const table = box.querySelector("table");
+    const heads = [...table.tHead.rows[0].cells];
+    const known = box.dataset.room;
+    if (known === String(box.clientWidth)) return;
+    box.dataset.room = box.clientWidth;
+    const few = box.classList.contains("few") || !known;
+    box.classList.remove("few");
+    const kept = new Set();
+    let left = box.clientWidth;
+    if (box.scrollWidth <= left + 1) left = Infinity;
+    for (const head of [...heads].sort((a, b) => a.dataset.place - b.dataset.place)) {
+      const isNumber = head.classList.contains("number");
+      // A text behind the first two columns leaves room for a number behind it.
+      if (head.offsetWidth + (isNumber || kept.size < 2 ? 0 : 90) <= left || kept.size < 2) {
+        kept.add(head);
+        left -= head.offsetWidth;
+      } else if (isNumber) break;
+    }
+    const over = heads.map((head) => !kept.has(head));
+    for (const row of table.rows) over.forEach((is, at) => row.cells[at].classList.toggle("over", is));
+    let button = barAbove(box)?.querySelector(".columns");
+    if (kept.size < heads.length && !button) {
+      button = document.createElement("button");
+      button.type = "button";
+      button.className = "columns";
+      barOf(box).append(button);
+    }
+    if (button) button.hidden = kept.size === heads.length;
+    box.classList.toggle("few", few);
+    nameColumns(box);
+  };
+  const nameColumns = (box) => {
+    const button = barAbove(box)?.querySelector(".columns");
+    if (!button) return;
+    const heads = [...box.querySelectorAll("th")];
+    const shown = heads.filter((head) => !head.classList.contains("over")).length;
+    button.textContent = box.classList.contains("few") ? `All ${heads.length} columns` : `Only ${shown} columns`;
   };
   const tellScope = (section) => {
     let line = section.querySelector(":scope > .scope");
@@ -285,6 +332,16 @@
     const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([size]) => Math.abs(ns) >= size) || [1, "ns"];
     return `${Number((ns / size).toPrecision(3))} ${unit}`;
   };
+  // A number that does not fit its part of a bar is left to the key below.
+  const lettered = (piece, text) => {
+    piece.textContent = text;
+    const range = document.createRange();
+    range.selectNodeContents(piece);
+    if (range.getBoundingClientRect().width + 8 > piece.clientWidth) piece.textContent = "";
+  };
+  const fitLetters = () => {
+    for (const piece of all("[data-run] .step span")) lettered(piece, piece.title.replace(":", ""));
+  };
   const stepBar = (box) => {
     const { columns, rows } = figures.steps;
     const at = Object.fromEntries(columns.map((name, place) => [name, place]));
@@ -306,7 +363,7 @@
       const text = `${words} ${time(parts[place])}`;
       piece.style.width = `${tenths[place] / 10}%`;
       piece.title = `${words}: ${time(parts[place])}`;
-      piece.textContent = piece.clientWidth > 7.5 * text.length ? text : "";
+      lettered(piece, text);
       const entry = box.querySelector(`.key [data-part="${piece.dataset.part}"]`);
       entry.hidden = !rounded[place];
       entry.querySelector("span").textContent = `${time(parts[place])}, ${(rounded[place] / 10).toFixed(1)} %`;
@@ -349,11 +406,6 @@
     form.hidden = false;
   };
 
-  // A number that does not fit its part of a bar is left to the key below.
-  const fitLetters = () => {
-    for (const piece of all(".step span")) if (piece.scrollWidth > piece.clientWidth + 1) piece.textContent = "";
-  };
-
   const setTheme = (name) => { root.dataset.theme = name; };
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches && panels.length ? "dark" : "light");
 
@@ -362,6 +414,7 @@
     const panel = (target && target.closest(".panel")) || panels[0];
     for (const one of panels) one.classList.toggle("open", one === panel);
     const key = panel.querySelector("[id]").id;
+    if (key === "overview") fitLetters();
     for (const link of all("nav a")) {
       if (link.hash === `#${key}`) link.setAttribute("aria-current", "page");
       else if (target && link.hash === `#${target.id}`) link.setAttribute("aria-current", "location");
@@ -380,11 +433,22 @@
   document.addEventListener("click", (event) => {
     const target = event.target;
     if (target.matches("th button")) sortBy(target);
+    if (target.matches("button.columns")) {
+      const box = target.parentElement.nextElementSibling;
+      box.classList.toggle("few");
+      nameColumns(box);
+    }
     if (target.matches("button.copy")) {
-      const text = target.parentElement.querySelector("pre").textContent;
-      navigator.clipboard?.writeText(text).then(() => { target.textContent = "Copied"; }, () => {});
+      const source = target.parentElement.querySelector("pre");
+      // Where a page may not write to the clipboard, the text is chosen for the keys that may.
+      const chosen = () => { getSelection().selectAllChildren(source); target.textContent = "Press Ctrl + C"; };
+      const written = navigator.clipboard?.writeText(source.textContent);
+      written ? written.then(() => { target.textContent = "Copied"; }, chosen) : chosen();
     }
   });
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open) for (const box of all(".table", event.target)) fitColumns(box);
+  }, true);
   document.addEventListener("input", (event) => {
     if (event.target.matches(".find input")) filterTable(event.target.parentElement.nextElementSibling);
   });
@@ -415,7 +479,6 @@
     root.classList.add("js");
     for (const box of all(".table")) searchable(box);
     if (figures) picker(document.querySelector(".pick"));
-    fitLetters();
     addEventListener("hashchange", show);
     show();
   } else {
@@ -424,6 +487,9 @@
   let resized;
   addEventListener("resize", () => {
     clearTimeout(resized);
-    resized = setTimeout(() => drawIn(document.querySelector(".panel.open") || document), 200);
+    resized = setTimeout(() => {
+      fitLetters();
+      drawIn(document.querySelector(".panel.open") || document);
+    }, 200);
   });
 })();

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO advice_v1(
 --   severity       VARCHAR         high from 10 % of the steps on, medium from 3 % on, else low; medium without a ceiling.
 --   ceiling_ns     BIGINT [ns]     What can be saved at most, in all steps; NULL if that cannot be told.
 --   ceiling_pct    DOUBLE [%]      The same as a share of the steps.
---   step_saved_ns  DOUBLE [ns]     The same a step.
+--   step_saved_ns  DOUBLE [ns]     The same a step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
 --   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
 --   event_count    BIGINT [count]  Events or gaps behind it.
@@ -120,7 +120,7 @@ WITH
     ),
     measured AS (
         SELECT
-            f.* REPLACE (coalesce(n.short_name, f.subject) AS subject), s.step_count, s.step_ns,
+            f.* REPLACE (coalesce(n.short_name, f.subject) AS subject), s.step_count, s.step_ns, coalesce(s.has_steps, false) AS has_steps,
             100 * (f.ceiling_ns / nullif(s.step_ns, 0)) AS ceiling_pct
         FROM found AS f
         LEFT JOIN spans AS s ON s.run = f.run AND s.rank = f.rank
@@ -147,12 +147,12 @@ SELECT
     CASE WHEN r.ceiling_pct >= 10 THEN 'high' WHEN r.ceiling_pct >= 3 OR r.ceiling_pct IS NULL THEN 'medium' ELSE 'low' END AS severity,
     r.ceiling_ns::BIGINT AS ceiling_ns,
     r.ceiling_pct,
-    r.ceiling_ns / r.step_count AS step_saved_ns,
+    CASE WHEN r.has_steps THEN r.ceiling_ns / r.step_count END AS step_saved_ns,
     r.confidence,
     r.subject,
     r.event_count,
     r.own_ns,
-    r.finding AS message,
+    CASE WHEN r.has_steps THEN r.finding ELSE replace(r.finding, 'of the steps', 'of the capture') END AS message,
     r.remedy,
     r.next_analysis,
     r.evidence_sql,

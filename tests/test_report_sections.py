@@ -1,0 +1,111 @@
+"""Sections of the report: what they say where there is nothing, and which columns of a table tell most."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import hta_sql
+from hta_sql.charts.files import spec_of
+from hta_sql.charts.work import roofline
+from hta_sql.library.objects import load_library
+from hta_sql.report.advice import advice_markup
+from hta_sql.report.contents import topics
+from hta_sql.report.sections import first_answers, no_rows, written
+from hta_sql.report.tables import table_markup
+from hta_sql.results.display import TableRows
+from tests.shared_stores import ingest_only
+
+TRACES = Path(__file__).parent / "traces"
+NOTHING: dict[str, float | None] = {
+    "gpu_op_count": 0,
+    "linked_pct": None,
+    "cpu_op_count": 7,
+    "memory_event_count": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
+    """Two ranks without steps, one of them late; and operators whose shapes are not recorded."""
+    folder = tmp_path_factory.mktemp("sections") / "store"
+    traces = {rank: str(TRACES / f"late_{rank}.json") for rank in (0, 1)}
+    ingest_only(traces, folder, run="late")
+    ingest_only({0: str(TRACES / "host_only.json")}, folder, run="host")
+    with hta_sql.open(folder) as opened:
+        yield opened
+
+
+def test_nothing_found_is_told_from_nothing_recorded() -> None:
+    """A trace with GPU activity and runtime calls, none of which waits, lacks nothing."""
+    analysis = load_library().find("synchronisations")
+    lacks = no_rows(analysis, [NOTHING])
+    assert "Needs: GPU activity and runtime calls; source lines" in lacks
+    assert no_rows(analysis, [NOTHING | {"gpu_op_count": 3}]) == lacks
+    there = [NOTHING, NOTHING | {"gpu_op_count": 3, "linked_pct": 100.0}]
+    assert (
+        no_rows(analysis, there) == "None found, though there are GPU activity and runtime calls."
+    )
+
+
+def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceStore) -> None:
+    """The question about shapes says what is lacking, and leads to no table without them."""
+    found = (s for topic in topics(store.library) for s in topic.sections)
+    section = next(section for section in found if section.name == "operator_unique_args")
+    scope = {"runs": ["host"]}
+    left = written(store, section, scope, 10, first_answers(store, scope))
+    assert (left.markup, left.reason) == (
+        "",
+        "No shape is known; record with record_shapes=True.",
+    )
+
+
+def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
+    store: hta_sql.TraceStore,
+) -> None:
+    """There is no step of which it could be a share, or that could become shorter."""
+    scope = {"runs": ["late"]}
+    cards = advice_markup(first_answers(store, scope), scope, set(), 10).partition("<details>")[0]
+    assert "≤ 100 µs of the capture, 20.4 %" in cards
+    assert "No computation hides 20.4 % of the capture" in cards
+    assert "of the steps, " not in cards
+    assert " a step" not in cards
+
+
+def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
+    """The first and what says what it means, then numbers; a whole name comes last behind its telling part."""
+    names = ["rank", "short_name", "name", "sum_ns", "message"]
+    table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
+    markup = table_markup(TableRows(table), 10)
+    places = re.findall(r'data-name="(\w+)" data-place="(\d)"', markup)
+    assert [name for name, _ in sorted(places, key=lambda place: place[1])] == [
+        *("rank", "message", "short_name", "sum_ns", "name")
+    ]
+
+
+def test_names_of_roofs_do_not_touch() -> None:
+    """Peaks that are a factor of two apart are nearer than a line on a scale of eight decades."""
+    kinds = {"fp8": 1979.0, "bf16": 989.0, "tf32": 495.0}
+    shared = {"run": "a", "rank": 0, "name": "aten::mm", "input_shapes": None, "kernels": None}
+    rows = [
+        shared
+        | {"category": "gemm", "math_type": kind, "peak_tflops": peak, "peak_tbps": 3.35}
+        | {"call_count": 1, "device_ns": 1000, "flops": 100 * (at + 1), "moved_bytes": 1}
+        | {"roofline_ns": 1.0, "intensity": 100.0 * (at + 1), "covered_pct": 50.0, "reason": None}
+        for at, (kind, peak) in enumerate(kinds.items())
+    ]
+    spec = spec_of(roofline(pd.DataFrame(rows)))
+    labels = [r["label"] for rows in spec["datasets"].values() for r in rows if "label" in r]
+    assert len(labels) == 3
+    decades = 8  # from 0.0001, where the lowest point is, to 10,000
+    apart = [
+        math.log10(a / b) * spec["height"] / decades for a, b in pairwise(sorted(labels)[::-1])
+    ]
+    assert min(apart) > 13.9
