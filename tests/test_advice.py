@@ -35,6 +35,7 @@ from tests.advice_steps import (
     synchronised,
     transfer,
 )
+from tests.pinned.answers import ADVICE, changes, digests_of, pinned
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 GEMM = "cutlass_80_tensorop_s16816gemm_f16_64x64_64x6_tn_align"
@@ -97,13 +98,21 @@ CASES: dict[str, tuple[Step, Step]] = {
 """Rule ─▶ a step in which it speaks, and one in which it does not; with -cpu of a job without a device."""
 
 
-def store_of(rules: Iterable[str], folder: Path) -> Path:
-    """Make a store with two runs for each rule."""
+def write_steps(folder: Path, rules: Iterable[str] = CASES) -> dict[str, dict[int, str]]:
+    """Write two runs for each rule."""
+    runs = {}
     for rule in rules:
         for run, step in zip((rule, f"{rule}-silent"), CASES[rule], strict=True):
             trace = folder / f"{run}.json"
             trace.write_text(json.dumps(step.trace()), encoding="utf-8")
-            hta_sql.ingest_shard({0: str(trace)}, folder / "s", run=run, jobs=1, shard=(1, 1))
+            runs[run] = {0: str(trace)}
+    return runs
+
+
+def store_of(rules: Iterable[str], folder: Path) -> Path:
+    """Make a store with two runs for each rule."""
+    for run, traces in write_steps(folder, rules).items():
+        hta_sql.ingest_shard(traces, folder / "s", run=run, jobs=1, shard=(1, 1))
     hta_sql.publish(folder / "s").close()
     return folder / "s"
 
@@ -115,14 +124,27 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def rows(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Run ─▶ rule ─▶ row."""
+def answer(path: Path) -> list[dict[str, Any]]:
+    """All that is said of all runs."""
     # Safe: to keep the derived tables of each run takes six times what this one question takes.
     with hta_sql.open(path, safe=True) as store:
-        found: dict[str, dict[str, dict[str, Any]]] = {run: {} for run in store.runs()}
-        for row in store.run("advice").records():
-            found[row["run"]][row["rule"]] = row
+        return store.run("advice").records()
+
+
+@pytest.fixture(scope="module")
+def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Run ─▶ rule ─▶ row."""
+    runs = [run for rule in CASES for run in (rule, f"{rule}-silent")]
+    found: dict[str, dict[str, dict[str, Any]]] = {run: {} for run in runs}
+    for row in answer:
+        found[row["run"]][row["rule"]] = row
     return found
+
+
+def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:
+    """Where one is meant to: python -m tests.pinned.answers, and say which and why."""
+    found = digests_of([*answer[0]], [tuple(row.values()) for row in answer])
+    assert changes(found, pinned(ADVICE)["FROM advice_v1()"]) == []
 
 
 @pytest.fixture

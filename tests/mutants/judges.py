@@ -20,9 +20,10 @@ from hta_sql.library.objects import load_library
 from tests import test_intervals, test_lib_operations, test_lib_values, test_operator_work
 from tests.golden_cases import TESTS, all_cases
 from tests.mutants.places import AllPlaces, MutatedStore, Place
-from tests.mutants.rows import JOB, place_digest
+from tests.mutants.rows import JOB, PINNED, place_digest
 from tests.mutants.uses import digest_of, digest_of_parts, parts_in, parts_of, texts_of, users_of
 from tests.mutants.verdicts import Verdict
+from tests.pinned import answers
 from tests.properties import test_orders, test_recomputed, test_scopes
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ NEAREST = 40
 OTHERS = 12
 """Golden cases of all other users that are asked at most. A mutant that these do not find lives, though one
 of two hundred others might find it: its file lacks a test of its own, or one of what uses it."""
+
+PINNED_USERS = 8
+"""Users whose pinned answers are compared at most, the nearest and smallest first."""
 
 OTHER_PROPERTIES = 4
 """Properties of users that are asked at most; each asks several times."""
@@ -164,6 +168,7 @@ class Court:
         users = sorted(users_of(name), key=lambda user: (users_of(name)[user], _size(user), user))
         yield from map(_golden_judge, _cases().get(name, ()))
         yield from _properties(name)
+        yield from _pinned_judges(users)
         golden = {user: _golden_judges(user, name) for user in users[1:]}
         asked = [users_of(name)[user] for user in users[1:] if golden[user]]
         near = [user for user in golden if users_of(name)[user] == min(asked, default=0)]
@@ -202,6 +207,21 @@ def _golden_judges(user: str, name: str) -> list[Judge]:
 def _golden_judge(case: Case) -> Judge:
     check = partial(_golden, case)
     return Judge(case.id, case.traces, case.call, check, "\n".join(case.expected))
+
+
+def _pinned_judges(users: list[str]) -> Iterator[Judge]:
+    for place in (answers.ADVICE, answers.JOBS):
+        asked = [user for user in users if user in answers.queries_of(place)]
+        for user in asked[:PINNED_USERS]:
+            for call in answers.queries_of(place)[user]:
+                wanted = answers.pinned(place)[call]
+                what = f"pinned {place}: {call}"
+                yield Judge(what, PINNED + place, call, partial(_pinned, call, wanted), str(wanted))
+
+
+def _pinned(call: str, wanted: answers.Digests, place: Place) -> None:
+    if found := answers.changes(answers.digests_of(*place.ask(call)), wanted):
+        raise AssertionError("; ".join(found))
 
 
 def undocumented(name: str, text: str) -> str:

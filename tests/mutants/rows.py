@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 import hta_sql
+from hta_sql import synthetic
 from hta_sql.authoring.golden import read_traces
 from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
@@ -31,7 +32,10 @@ from hta_sql.store.template import connected, template
 from hta_sql.traces.writing import replacing
 from tests.golden_cases import TESTS, traces_of
 from tests.mutants.uses import digest_of
+from tests.pinned.answers import JOBS
+from tests.pinned.jobs import SECOND_NS, TRACES_READ, write_jobs
 from tests.properties.traces import random_job, write_job
+from tests.test_advice import write_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +48,8 @@ KEPT = TESTS.parent / ".hta_sql" / "mutants"
 JOB = "job "
 """Begins the name of a made-up job; all other names are ``traces`` lines of golden cases."""
 
-SECOND_NS = 1_000_000_000
+PINNED = "pinned "
+"""Begins the name of a place whose answers are in tests/pinned."""
 
 PLACE = "place"
 """Column and variable: the number of a place."""
@@ -109,15 +114,16 @@ def _rows_of(
     """Read the traces of a place; its tables, with those of a catalog as ``con`` has it."""
     if traces.startswith(JOB):
         runs = write_job(random_job(int(traces.removeprefix(JOB))), folder)
+    elif traces.startswith(PINNED):
+        runs = write_jobs(folder / "traces") if traces.endswith(JOBS) else write_steps(folder)
     else:
         runs = traces_of(traces)
     read_traces(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
     # Golden cases are asked without a time of reading; of a job, one run is read after the other.
-    read_at = {
-        run: SECOND_NS * at if traces.startswith(JOB) else None for at, run in enumerate(runs)
-    }
+    is_asked_when = traces.startswith((PINNED, JOB))
+    read_at = {run: SECOND_NS * at if is_asked_when else None for at, run in enumerate(runs)}
     entries = [replace(one, ingested_ns=read_at[one.run]) for one in entries]
     con.execute("BEGIN")
     files = stored_files(Manifest().with_entries(entries), store)
@@ -147,6 +153,15 @@ def place_digest(traces: str) -> str:
     texts = [traces, _reader_digest()]
     if traces.startswith(JOB):
         texts.append("one run after the other")
+    elif traces.startswith(PINNED):
+        makers = [
+            *TESTS.glob("pinned/jobs.py"),
+            *TESTS.glob("jobs/*.py"),
+            *TESTS.glob("*advice*.py"),
+        ]
+        makers += Path(synthetic.__file__).parent.glob("*.py")
+        texts += [path.read_text(encoding="utf-8") for path in sorted(makers)]
+        texts += [path.read_text(encoding="latin-1") for path in TRACES_READ]
     else:
         for ranks in traces_of(traces).values():
             for trace in map(Path, ranks.values()):

@@ -25,8 +25,9 @@ from hta_sql.machine import cpu_count
 from tests.golden_cases import all_cases
 from tests.mutants.memory import Memory
 from tests.mutants.mutations import Mutant, mutants_of
-from tests.mutants.rows import JOB, keep_rows
+from tests.mutants.rows import JOB, PINNED, keep_rows
 from tests.mutants.workers import judge_all
+from tests.pinned.answers import ADVICE, JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,7 +92,8 @@ def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
     """Judge the mutants of some files, or a sample of them; returns the exit code."""
     began = time.monotonic()
     jobs = {f"{JOB}{number}" for number in range(2)}
-    keep_rows(sorted({case.traces for case in all_cases()} | jobs))
+    pinned = {f"{PINNED}{place}" for place in (ADVICE, JOBS)}
+    keep_rows(sorted({case.traces for case in all_cases()} | jobs | pinned))
     paths = chosen_files(wanted)
     mutants = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]
     log.info("%d mutants of %d files", len(mutants), len(paths))

@@ -1,0 +1,169 @@
+"""What each analysis says of the pinned jobs, as digests: one of each column and one of each run.
+
+``python -m tests.pinned.answers`` writes them anew: after a change that means to change numbers,
+whose message then says which and why.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import tempfile
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from hta_sql.library.objects import load_library
+from hta_sql.library.sqltext import call
+from hta_sql.store.template import CONFIG
+from tests.pinned.jobs import CATALOG, make_catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hta_sql.library.declared import Parameter
+    from hta_sql.library.objects import SqlObject
+
+JOBS, ADVICE = "jobs", "advice"
+"""What is asked: the jobs of tests/pinned/jobs.py; the steps of tests/test_advice.py."""
+
+OTHER_VALUES: Mapping[str, str] = {
+    "ranks": "[0, 1, 3]",
+    "num_kernels": "3",
+    "link_gbps": "400",
+    "own_peak_tflops": "100",
+    "own_peak_tbps": "2",
+    "max_points": "20",
+    "bucket_count": "7",
+    "event_ids": "[0, 5, 40, 41, 42]",
+    "level": "'module'",
+    "only_side": "'device'",
+    "annotation": "'ProfilerStep'",
+    "last_instance": "1",
+}
+"""What the other call gives for a parameter; else not what it is, about half as much, or nothing."""
+
+COMPUTED_HERE = ("source", "path", "store")
+"""Columns with the name of a folder."""
+
+Digests = dict[str, str]
+"""``rows`` ─▶ how many; ``column NAME`` and ``run NAME`` ─▶ what stands there."""
+
+
+def calls_of(analysis: SqlObject) -> list[str]:
+    """What is asked of an analysis: as it is by default, and all the other way round."""
+    others = {p.name: value for p in analysis.parameters if (value := _other(p))}
+    return [call(analysis.name, given) for given in ({}, *([others] if others else []))]
+
+
+def _other(parameter: Parameter) -> str:
+    default = parameter.default or "NULL"
+    flags = {"true": "false", "false": "true"}
+    if parameter.name in OTHER_VALUES or default in flags:
+        return OTHER_VALUES.get(parameter.name) or flags[default]
+    if parameter.type == "BIGINT" and default.isdigit():
+        return str(int(default) // 2 + 1)
+    if parameter.type == "DOUBLE" and default != "NULL":
+        return str(float(default) / 2 or 1.0)
+    return ""
+
+
+def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
+    """Reduce an answer; the order of its rows counts."""
+    kept = [at for at, name in enumerate(columns) if name not in COMPUTED_HERE]
+    lines = [[_plain(row[at]) for at in kept] for row in rows]
+    found = {"rows": str(len(rows))}
+    for place, at in enumerate(kept):
+        found[f"column {columns[at]}"] = _digest([line[place] for line in lines])
+    if "run" in columns:
+        runs = [row[columns.index("run")] for row in rows]
+        for run in sorted(set(runs) - {None}):
+            of_run = [line for name, line in zip(runs, lines, strict=True) if name == run]
+            found[f"run {run}"] = _digest(of_run)
+    return found
+
+
+def _plain(value: Any) -> str:
+    """Write a value, fractions to six digits: threads add them up in any order."""
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) > 1e-9 else "0"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_plain(part)}' for key, part in value.items())}}}"
+    return repr(value)
+
+
+def _digest(values: object) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:5]
+
+
+def changes(found: Digests, wanted: Digests) -> list[str]:
+    """Name what of an answer is not what was pinned."""
+    return [
+        f"{name}: {wanted.get(name, 'not there')} -> {found.get(name, 'not there')}"
+        for name in {**wanted, **found}
+        if found.get(name) != wanted.get(name)
+    ]
+
+
+@cache
+def queries_of(place: str) -> dict[str, list[str]]:
+    """What is asked of a place, by analysis."""
+    if place == ADVICE:
+        return {"advice_v1": ["FROM advice_v1()"]}
+    return {analysis.name: calls_of(analysis) for analysis in load_library().newest()}
+
+
+def file_of(place: str) -> Path:
+    """Where the answers of a place are pinned."""
+    return Path(__file__).with_name(f"{place}.csv")
+
+
+@cache
+def pinned(place: str = JOBS) -> dict[str, Digests]:
+    """Read what is pinned of a place, by call."""
+    with file_of(place).open(encoding="utf-8", newline="") as file:
+        return {line["call"]: _parsed(line["answer"]) for line in csv.DictReader(file)}
+
+
+def _parsed(answer: str) -> Digests:
+    parts = (part.rpartition("=") for part in answer.split("; "))
+    return {name: digest for name, _, digest in parts}
+
+
+def opened(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open the catalog of a folder, for reading."""
+    return duckdb.connect(str(folder / CATALOG), read_only=True, config=CONFIG)
+
+
+def answer(con: duckdb.DuckDBPyConnection, query: str) -> Digests:
+    """Ask and reduce."""
+    result = con.execute(query)
+    columns = [column[0] for column in result.description or ()]
+    return digests_of(columns, result.fetchall())
+
+
+def main() -> None:
+    """Pin what is said today."""
+    from tests.test_advice import write_steps  # noqa: PLC0415 - a module that pins its answers here
+
+    for place in (JOBS, ADVICE):
+        with tempfile.TemporaryDirectory() as top:
+            folder = Path(top)
+            make_catalog(folder, write_steps(folder) if place == ADVICE else None)
+            with opened(folder) as con:
+                queries = chain.from_iterable(queries_of(place).values())
+                answers = {query: answer(con, query) for query in queries}
+        with file_of(place).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("call", "answer"))
+            for query, found in answers.items():
+                writer.writerow((query, "; ".join(map("=".join, found.items()))))
+
+
+if __name__ == "__main__":
+    main()

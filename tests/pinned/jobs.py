@@ -1,0 +1,136 @@
+"""The jobs whose answers are pinned: each shows something else, and all of them lie in one catalog."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from hta_sql.authoring.golden import read_traces
+from hta_sql.authoring.golden_engine import keep_derived
+from hta_sql.library import sqltext
+from hta_sql.library.files import stored_columns
+from hta_sql.library.objects import load_library
+from hta_sql.store.catalog import put_tables
+from hta_sql.store.columns import stored_files
+from hta_sql.store.files import store_folder
+from hta_sql.store.manifest import Manifest
+from hta_sql.store.shard_files import read_shards
+from hta_sql.store.template import CONFIG, template
+from hta_sql.synthetic import JobSpec
+from hta_sql.synthetic import write_job as write_synthetic
+from tests.golden_cases import TRACES
+from tests.jobs.spec import MS, US, Clock, PlantedJob
+from tests.jobs.traces import write_job as write_planted
+from tests.properties.traces import random_job
+from tests.properties.traces import write_job as write_random
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CATALOG = "pinned.duckdb"
+
+Runs = dict[str, dict[int, str]]
+"""Traces by run and rank."""
+
+SECOND_NS = 1_000_000_000
+"""How much later each run was read."""
+
+EVERYTHING = JobSpec(
+    ranks=2,
+    steps=3,
+    layers=2,
+    ops_per_layer=4,
+    comm_streams=2,
+    memory_events=True,
+    python_stacks=True,
+    sync_events=True,
+    graph_launches=True,
+    early_kernels=3,
+    lost_launch_every=7,
+    clock_offsets_ns={1: 4_000_001},
+    slow_kernels={1: 1.5},
+)
+"""All that the simulator of traces can write."""
+
+PLANTED: Mapping[str, PlantedJob] = {
+    "late": PlantedJob(
+        ranks=4,
+        steps=6,
+        layers=1,
+        tp=2,
+        hosts=2,
+        slower_clock={3: 1.3},
+        clocks={2: Clock(3 * MS, 5e-5), 3: Clock(3 * MS, 5e-5)},
+        starts_late={1: 1 * MS},
+        overlap=True,
+    ),
+    "loading": PlantedJob(
+        ranks=2, steps=7, layers=1, loading={1: 1 * MS}, waits_in_calls=True, metadata="without seq"
+    ),
+    "experts": PlantedJob(
+        ranks=4, steps=4, layers=1, experts=4, host_bound={2: 60 * US}, lost={1: (5,)}
+    ),
+    "pipeline": PlantedJob(
+        ranks=4, steps=4, layers=1, stages=2, micro_batches=2, bigger_batch={2: 1.4}
+    ),
+    "out of step": PlantedJob(
+        ranks=3, steps=5, layers=1, extra_collective={1: 3}, other_type={2: 1}, throttled={0: 1.5}
+    ),
+}
+
+TINY = (
+    *("every_table", "gap_causes", "memory_of_training", "module_with_backward", "graph_replays"),
+    *("operator_kinds", "matrix_types", "path_stream_waits", "value_read_by_host", "call_stacks"),
+    "recorded_with_everything",
+)
+
+RECORDED = TRACES / "recorded"
+
+COMMITTED: Mapping[str, list[Path]] = {
+    "training": [RECORDED / "mlp_cpu_torch_2_13.json.gz"],
+    "gloo": [RECORDED / "gloo" / f"rank{rank}.json.gz" for rank in (0, 1)],
+    "tiny": [TRACES / f"{name}.json" for name in TINY],
+}
+"""Files of tests/traces by run, a rank each."""
+
+TRACES_READ = [path for paths in COMMITTED.values() for path in paths]
+
+
+def write_jobs(folder: Path) -> Runs:
+    """Write the traces of all jobs."""
+    folder.mkdir(parents=True)
+    runs: Runs = {}
+    files = write_synthetic(folder / "everything", EVERYTHING).files
+    runs["everything"] = {rank: str(path) for rank, path in enumerate(files)}
+    for name, job in PLANTED.items():
+        runs[name.replace(" ", "_")] = write_planted(folder / name, replace(job, noise=0.02))[0]
+    for name, paths in COMMITTED.items():
+        runs[name] = {rank: str(path) for rank, path in enumerate(paths)}
+    for name, ranks in write_random(random_job(2), folder).items():
+        runs[f"random_{name}"] = ranks
+    return runs
+
+
+def make_catalog(folder: Path, runs: Runs | None = None) -> None:
+    """Read all jobs, or other runs, into one catalog, with what is derived of them."""
+    runs = runs or write_jobs(folder / "traces")
+    read_traces(runs, folder / "job.store")
+    store = store_folder(folder / "job.store")
+    entries = [entry for shard in read_shards(store) for entry in shard.entries]
+    # One run was read after the other.
+    read_at = {run: SECOND_NS * at for at, run in enumerate(runs)}
+    entries = [replace(entry, ingested_ns=read_at[entry.run]) for entry in entries]
+    library = load_library()
+    shutil.copyfile(template(library), folder / CATALOG)
+    with duckdb.connect(str(folder / CATALOG), config=CONFIG) as con:
+        put_tables(con, store, stored_files(Manifest().with_entries(entries), store), library)
+        for name in stored_columns():
+            # To open thirty files costs more than to ask what so few events are.
+            view = f"stored.{sqltext.identifier(name)}"
+            con.execute(sqltext.create_table(f"read_{name}", f"FROM {view}"))
+            con.execute(sqltext.view_of(view, f"read_{name}"))
+        keep_derived(con, library)

@@ -1,0 +1,69 @@
+"""No number of an analysis changes unseen: each is asked of jobs of every kind, all columns of it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.pinned.answers import JOBS, answer, changes, digests_of, opened, pinned, queries_of
+from tests.pinned.jobs import make_catalog
+from tests.shared_stores import made_once
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+
+CALLS = queries_of(JOBS)
+
+DEAR = {
+    *("advice_v1", "comparability_v1", "comparison_v1", "kpi_trends_v1", "kpis_v1", "mfu_v1"),
+    *("blocking_communication_v1", "critical_path_edges_v1", "event_arguments_v1"),
+    *("roofline_v1", "step_contents_v1"),
+}
+"""Made of much of the others, or of many rows: a third of the time of all."""
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """All pinned jobs in one catalog, read once for all processes."""
+    store = made_once(tmp_path_factory, "pinned_jobs", lambda store: make_catalog(store.parent))
+    with closing(opened(store.parent)) as con:
+        yield con
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(query, marks=[pytest.mark.slow] if name in DEAR or other else [], id=query)
+        for name, queries in CALLS.items()
+        for other, query in enumerate(queries)
+    ],
+)
+def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
+    """Where numbers are meant to change: python -m tests.pinned.answers, and say which and why."""
+    assert changes(answer(jobs, query), pinned()[query]) == []
+
+
+def test_each_call_is_pinned_and_nothing_else() -> None:
+    """Also of a new analysis."""
+    assert list(pinned()) == [query for queries in CALLS.values() for query in queries]
+
+
+def test_a_change_is_named_by_column_and_run() -> None:
+    """A number, the order of two rows; a fraction that differs in its last digits is the same."""
+    columns = ["run", "rank", "busy_ns", "share"]
+    rows = [("a", 0, 5, 0.1), ("a", 1, 5, 0.2), ("b", 0, 7, 1e-17)]
+    wanted = digests_of(columns, rows)
+    assert wanted["rows"] == "3"
+    same = [("a", 0, 5, 0.1 + 1e-17), ("a", 1, 5, 0.2), ("b", 0, 7, 0.0)]
+    assert changes(digests_of(columns, same), wanted) == []
+
+    def changed(other: Sequence[tuple[object, ...]]) -> list[str]:
+        return [line.partition(":")[0] for line in changes(digests_of(columns, other), wanted)]
+
+    assert changed([*rows[:2], ("b", 0, 8, 0.0)]) == ["column busy_ns", "run b"]
+    assert changed([rows[1], rows[0], rows[2]]) == ["column rank", "column share", "run a"]
+    assert changed(rows[:2]) == ["rows", *(f"column {name}" for name in columns), "run b"]
