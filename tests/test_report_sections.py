@@ -80,13 +80,13 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 
 
 def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
-    """The first and what says what it means, then numbers; a whole name comes last behind its telling part."""
-    names = ["rank", "short_name", "name", "sum_ns", "message"]
+    """The first and what says what it means, then numbers; a whole name comes behind its telling part."""
+    names = ["rank", "short_name", "name", "sum_ns", "message", "look_at"]
     table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
     markup = table_markup(TableRows(table), 10)
     places = re.findall(r'data-name="(\w+)" data-place="(\d)"', markup)
     assert [name for name, _ in sorted(places, key=lambda place: place[1])] == [
-        *("rank", "message", "short_name", "sum_ns", "name")
+        *("rank", "message", "short_name", "sum_ns", "name", "look_at")
     ]
 
 

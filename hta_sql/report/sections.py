@@ -291,7 +291,7 @@ def sql_markup(analysis: SqlObject, values: Mapping[str, Any]) -> str:
         f"<p>{html.escape(part)}</p>" for part in analysis.description.split("\n\n") if part
     )
     return (
-        f"<details><summary>SQL and definitions: {analysis.name}</summary>{words}"
+        f'<details class="sql"><summary>SQL and definitions: {analysis.name}</summary>{words}'
         f'<div><pre>{call}</pre><button type="button" class="copy">Copy</button></div>'
         f"<details><summary>Source</summary><pre>{html.escape(analysis.text)}</pre></details>"
         "</details>"

@@ -95,9 +95,10 @@ def _without_equal(table: pa.Table, analysis: SqlObject | None) -> tuple[pa.Tabl
     if table.num_rows < 2 or table.num_columns < MANY:
         return table, ""
     said, unknown = [], []
-    for name in [n for n in table.column_names if n not in _KEYS]:
+    for name in table.column_names:
         values = table.column(name)
-        if len(values.unique()) > 1 or (values[0].is_valid and not is_number(values.type)):
+        is_kept = name in _KEYS or not is_number(values.type)
+        if len(values.unique()) > 1 or (values[0].is_valid and is_kept):
             continue
         words, texts = column_texts(name, values.slice(0, 1).to_pylist(), analysis)
         table = table.drop_columns([name])
@@ -135,7 +136,10 @@ def _largest(table: pa.Table, rows: int) -> tuple[pa.Table, str]:
 def _places(table: pa.Table) -> dict[str, int]:
     """Number the columns by what they tell, as on a terminal: a narrow page shows those that fit."""
     columns = [TextColumn(f.name, [], is_number(f.type)) for f in table.schema]
-    return {column.name: place for place, column in enumerate(telling_first(columns))}
+    names = [column.name for column in telling_first(columns)]
+    # On a page the sentence before it leads there.
+    names.sort(key=lambda name: name == "look_at")
+    return {name: place for place, name in enumerate(names)}
 
 
 def _heading(name: str, words: str, about: str, place: int, *, number: bool) -> str:

@@ -29,16 +29,24 @@
     return { ...dark, background: null, config };
   };
 
-  // On a narrow page, panels stand below each other and labels, titles and legends take less room.
+  // On a narrow page, panels stand below each other and labels, titles and legends take less room. Of a name
+  // that is too long its two ends stay.
   const narrowLabels = (axis, room) => {
+    const most = Math.round(room * (room < 700 ? 0.4 : 0.5));
     for (const key of ["labelLimit", "minExtent"]) {
-      if (axis && axis[key]) axis[key] = Math.min(axis[key], Math.round(room * 0.4));
+      if (axis && axis[key]) axis[key] = Math.min(axis[key], most);
+    }
+    const letters = Math.floor(most / 6.4);
+    if (room < 700 && axis && axis.labelLimit >= most && !axis.labelExpr) {
+      const end = letters >> 1;
+      axis.labelExpr = `length(datum.label) > ${letters} ? slice(datum.label, 0, ${letters - end - 1}) + '…' + slice(datum.label, -${end}) : datum.label`;
     }
     return (axis && axis.labelLimit) || 50;
   };
   const wrapped = (lines, characters) => {
     const broken = [""];
-    for (const word of lines.join(" ").split(" ")) {
+    const words = lines.join(" ").split(" ").flatMap((word) => word.match(new RegExp(`.{1,${characters}}`, "gu")) || []);
+    for (const word of words) {
       const last = broken[broken.length - 1];
       if (last && last.length + word.length >= characters) broken.push(word);
       else broken[broken.length - 1] = last ? last + " " + word : word;
@@ -88,7 +96,7 @@
     if (!narrow) return view;
     for (const channel of encodings.flatMap(({ color, size }) => [color, size])) {
       if (channel && channel.legend !== null) {
-        channel.legend = { ...channel.legend, orient: "bottom", direction: "vertical", columns: 1, titleOrient: "top" };
+        channel.legend = { ...channel.legend, orient: "bottom", direction: "vertical", columns: 1, titleOrient: "top", labelLimit: room - 40 };
       }
     }
     if (typeof view.width === "number") view.width = Math.min(view.width, room - labels - 50);
@@ -281,7 +289,7 @@
     for (const head of [...heads].sort((a, b) => a.dataset.place - b.dataset.place)) {
       const isNumber = head.classList.contains("number");
       // A text behind the first two columns leaves room for a number behind it.
-      if (head.offsetWidth + (isNumber || kept.size < 2 ? 0 : 90) <= left || kept.size < 2) {
+      if (head.offsetWidth + (isNumber || kept.size < 2 ? 0 : 75) <= left || kept.size < 2) {
         kept.add(head);
         left -= head.offsetWidth;
       } else if (isNumber) break;
@@ -466,6 +474,7 @@
     root.classList.add("printing");
     for (const rows of all(`${ON_PAPER} details.rows:not([open])`)) { rows.open = true; rows.dataset.closed = "yes"; }
     turn++;
+    for (const box of all(`${ON_PAPER} .table`)) fitColumns(box);
     for (const place of all(`${ON_PAPER} .chart`)) draw(place);
   });
   addEventListener("afterprint", () => {
