@@ -143,12 +143,20 @@ class Faults:
                 if path.name not in names:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
             for name, inode in names.items():
-                path, kept = Path(place, name), self._shadow / str(inode)
-                if kept.exists() and not (path.exists() and path.stat().st_ino == inode):
-                    path.unlink(missing_ok=True)
-                    os.link(kept, path)
-                    if inode not in self.flushed:
-                        path.write_bytes(b"")
+                self._bring_back(Path(place, name), inode)
+
+    def _bring_back(self, path: Path, inode: int) -> None:
+        """Make a name what it is on the disk: another file, perhaps, and nothing in it."""
+        assert self._shadow
+        kept = self._shadow / str(inode)
+        if str(path) in self.names:
+            path.mkdir(exist_ok=True)
+        elif kept.exists():
+            if not (path.exists() and path.stat().st_ino == inode):
+                path.unlink(missing_ok=True)
+                os.link(kept, path)
+            if inode not in self.flushed:
+                path.write_bytes(b"")
 
 
 def without_chance(name: str) -> str:

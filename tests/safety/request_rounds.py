@@ -49,6 +49,13 @@ class Made:
     store: str
     traces: Path
     content: dict[str, bytes]
+    cache: Path
+    """Folder of catalogs."""
+
+    def forget(self) -> None:
+        """Empty the cache."""
+        shutil.rmtree(self.cache)
+        self.cache.mkdir()
 
     def put_back(self, writer: str = "") -> None:
         """Make the store what it was, or what a writer is to find."""
@@ -76,7 +83,7 @@ def _is_other(fs: Any, about: dict[str, Any], content: bytes) -> bool:
     return bool(fs.cat_file(about["name"]) != content)
 
 
-def make(bucket: str, folder: Path) -> Made:
+def make(bucket: str, folder: Path, cache: Path) -> Made:
     """Make two runs, kept answers, a shard that waits for its publish."""
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir()
@@ -90,11 +97,11 @@ def make(bucket: str, folder: Path) -> Made:
     hta_sql.ingest_shard(folder / "third", store, shard=(1, 1), jobs=1)
     fs, top = fsspec.url_to_fs(store)
     fs.invalidate_cache()
-    return Made(store, folder, {name: fs.cat_file(name) for name in fs.find(top)})
+    return Made(store, folder, {name: fs.cat_file(name) for name in fs.find(top)}, cache)
 
 
 @contextmanager
-def hasty(cache: Path) -> Iterator[None]:
+def hasty(cache: Path) -> Iterator[Path]:
     """Keep catalogs in a folder of its own; take a lock that nobody renews over after a blink."""
     cache.mkdir()
     with pytest.MonkeyPatch.context() as patch:
@@ -102,14 +109,7 @@ def hasty(cache: Path) -> Iterator[None]:
         for name, seconds in {"STALE_S": 0.05, "SETTLE_S": 0.01, "POLL_S": 0.01}.items():
             patch.setattr(remote_lock, name, seconds)
         patch.setattr(unfinished, "SAVE_S", 0)
-        yield
-
-
-def forget() -> None:
-    """Empty the cache of catalogs."""
-    place = catalog.cache_folder("catalogs")
-    shutil.rmtree(place)
-    place.mkdir()
+        yield cache
 
 
 def _ingest(made: Made, run: str, **options: Any) -> None:
@@ -127,7 +127,7 @@ def _publish(made: Made) -> None:
 
 
 def _ask(made: Made) -> None:
-    forget()
+    made.forget()
     answers(made.store)
 
 
@@ -190,7 +190,7 @@ def ask_survived(made: Made, at: int, how: str, truth: Answers) -> str:
     Raises:
         AssertionError: They were not those of the store, or it gets others later.
     """
-    forget()
+    made.forget()
     seen: Answers | None = None
     with suppress(OSError, HtaSqlError), requests(made.store, at, how):
         seen = answers(made.store)
@@ -259,18 +259,18 @@ def main(
     logging.disable(logging.ERROR)
     folder.mkdir()
     writers = writers or tuple(WRITERS)
-    with hasty(folder / "cache"), s3_bucket() as bucket:
+    with hasty(folder / "cache") as cache, s3_bucket() as bucket:
         if is_list:
             lines: list[str] = []
             for kind, url in {"memory": "memory://faults", "s3": bucket}.items():
                 place = folder / kind
                 place.mkdir()
-                made = make(url, place)
+                made = make(url, place, cache)
                 lines += [line for writer in WRITERS for line in listed(kind, made, writer)]
             REQUESTS.write_text("".join(f"{line}\n" for line in sorted(lines)), "utf-8")
             return
         kind = "memory" if memory else "s3"
-        made = make("memory://faults" if memory else bucket, folder)
+        made = make("memory://faults" if memory else bucket, folder, cache)
         rounds = [
             told(round_of(made, writer, way, most))
             for writer in writers

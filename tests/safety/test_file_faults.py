@@ -7,9 +7,12 @@ operations is written anew by ``python -m tests.safety.fault_rounds FOLDER --lis
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from hta_sql.traces.writing import sync
 from tests.safety.fault_rounds import (
     HOW,
     OPERATIONS,
@@ -20,9 +23,37 @@ from tests.safety.fault_rounds import (
     survived,
     truth_of,
 )
+from tests.safety.file_faults import StoppedError, faults
 
 QUICK = ("ingest", "materialize")
 """Those that are looked at in every run of the tests."""
+
+
+def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
+    """Contents that were not, and names of which the folder was not."""
+    folder = tmp_path / "store"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "old").write_text("old")
+    with suppress(StoppedError), faults(folder, 7, "power"):
+        (folder / "whole").write_text("new")
+        sync(folder / "whole")
+        (folder / "empty").write_text("new")
+        sync(folder)
+        (folder / "nameless").write_text("new")
+        (folder / "below" / "old").unlink()
+        (folder / "below").rmdir()
+        (folder / "never").write_text("new")
+    found = {path.name: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert found == {"old": "old", "whole": "new", "empty": ""}
+
+
+def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
+    """And nothing that follows is."""
+    with suppress(StoppedError), faults(tmp_path, 0, "torn"):
+        (tmp_path / "half").write_text("1234")
+        (tmp_path / "never").write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["half"]
+    assert (tmp_path / "half").read_text() == "12"
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,6 @@ from tests.safety.request_rounds import (
     WRITERS,
     Made,
     ask_survived,
-    forget,
     hasty,
     listed,
     make,
@@ -55,16 +54,16 @@ QUICK = ("ingest", "remove")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """A store in memory."""
     folder = tmp_path_factory.mktemp("memory")
-    with hasty(folder / "cache"):
-        yield make("memory://faults", folder)
+    with hasty(folder / "cache") as cache:
+        yield make("memory://faults", folder, cache)
     fsspec.filesystem("memory").rm("/faults", recursive=True)
 
 
 @pytest.fixture
 def at_s3(tmp_path: Path, s3: str) -> Iterator[Made]:
     """A store on an S3 server in this process."""
-    with hasty(tmp_path / "cache"):
-        yield make(s3, tmp_path)
+    with hasty(tmp_path / "cache") as cache:
+        yield make(s3, tmp_path, cache)
     fsspec.filesystem("s3").rm(f"{s3}/job.store", recursive=True)
 
 
@@ -187,7 +186,7 @@ def test_a_reader_whose_request_fails(how: str, memory: Made) -> None:
     memory.put_back()
     whole = answers(memory.store)
     with requests(memory.store) as layer:
-        forget()
+        memory.forget()
         assert answers(memory.store) == whole
     for at in range(0, len(layer.seen), 1 + len(layer.seen) // 4):
         ask_survived(memory, at, how, whole)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hta_sql.errors import HtaSqlError, ParameterError, TraceError
+from hta_sql.errors import HtaSqlError, ParameterError, StoreError, TraceError
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.room import is_disk_full
 from hta_sql.ingestion.running.batches import in_batches
@@ -165,7 +165,11 @@ class _Done:
         self._progress = progress
 
     def collect(self, executor: Executor, batches: list[list[RankJob]]) -> None:
-        """Run batches at once; the jobs of those whose worker died become lost."""
+        """Run batches at once; the jobs of those whose worker died become lost.
+
+        Raises:
+            StoreError: The executor has given all of them up, as where Dask's scheduler is gone.
+        """
         futures: dict[Future[Any], list[RankJob]] = {}
         for batch in batches:
             try:
@@ -178,6 +182,11 @@ class _Done:
                 self.lost += batch
         try:
             for future in as_completed(futures):
+                if future.cancelled():
+                    raise StoreError(
+                        "The executor has cancelled what it was given: its scheduler is gone, or "
+                        "somebody stopped it. The same ingest again goes on from there."
+                    )
                 batch, error = futures[future], future.exception()
                 if error is None:
                     result = future.result()

@@ -1,0 +1,244 @@
+"""A worker is lost at each stage of what it does: no rank is, no reader sees a half, nothing stays.
+
+What is read is a second run; readers see the first one alone, or both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.ingestion import ingest as ingesting
+from hta_sql.store import materialize, parts
+from hta_sql.store.manifest import read_manifest
+from hta_sql.store.shard_files import read_shards
+from tests.safety.damages import trace
+from tests.safety.lost_tasks import ASKING, READING, Dying, Losing
+from tests.shared_stores import ingest_only
+
+BOTH = {("first", 0), ("first", 1), ("second", 0), ("second", 1)}
+FIRST = {("first", 0), ("first", 1)}
+
+pytestmark = [
+    # Dask's own threads and sockets end after the test that used them.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Port 8787 is already in use"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Traces of three runs, and a store of the first."""
+    for number, run in enumerate(("first", "second", "third")):
+        (tmp_path / run).mkdir()
+        for rank in range(2):
+            text = json.dumps(trace(rank, 100.0 + 10 * number + rank))
+            (tmp_path / run / f"rank{rank}.json").write_text(text)
+    ingest_only(tmp_path / "first", tmp_path / "job.store", jobs=1)
+    return tmp_path
+
+
+def there(store: Path) -> set[tuple[str, int]]:
+    """Ask which ranks there are, by what they hold."""
+    with hta_sql.open(store, threads=1) as opened:
+        rows = opened.sql("SELECT run, rank, count(*) FROM gpu_ops GROUP BY ALL").rows()
+    assert all(count == 2 for *_, count in rows)
+    return {(run, rank) for run, rank, _ in rows}
+
+
+def check_the_next(folder: Path) -> None:
+    """An ingest of the same has both runs; the one after it leaves nothing that is not named."""
+    store = folder / "job.store"
+    ingest_only(folder / "second", store, jobs=1)
+    assert there(store) == BOTH
+    ingest_only(folder / "third", store, jobs=1)
+    named = read_manifest(store).named_files()
+    assert {p.relative_to(store).as_posix() for p in store.glob("tables/**/*.*")} == named
+    assert not list(store.rglob(".*.partial"))
+    assert not (store / "unfinished").exists()
+
+
+def lose(folder: Path, at: int) -> Losing:
+    """Lose a rank once: it is read again; then whenever it is tried: the other is there."""
+    store = folder / "job.store"
+    once = Losing(store, at)
+    hta_sql.ingest(folder / "second", store, executor=once).close()
+    assert there(store) == BOTH
+    hta_sql.remove_runs(store, "second")
+    with pytest.raises(hta_sql.TraceError, match=r"rank1\.json: KilledWorker") as caught:
+        hta_sql.ingest(folder / "second", store, executor=Losing(store, at, 2))
+    assert "The other 1 are in the store." in str(caught.value)
+    assert there(store) == BOTH - {("second", 1)}
+    check_the_next(folder)
+    hta_sql.remove_runs(store, ["second", "third"])
+    return once
+
+
+def test_a_task_whose_result_is_lost(folder: Path) -> None:
+    """Its files are whole, and nobody knows of them: they go with the next ingest."""
+    assert "rename tables/*/run=*/rank=*/*.parquet" in lose(folder, 1000).operations
+
+
+@pytest.mark.slow
+def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
+    """One after the other."""
+    for at in range(len(lose(folder, 1000).operations)):
+        lose(folder, at)
+
+
+def test_an_executor_that_gives_up(folder: Path) -> None:
+    """As Dask's, when its scheduler is gone: what was read is kept, and the error says what to do."""
+
+    class GivesUp(Executor):
+        """Reads one rank."""
+
+        def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
+            """Run the first."""
+            future: Future[Any] = Future()
+            if given[0].rank:
+                future.cancel()
+                future.set_running_or_notify_cancel()
+            else:
+                future.set_result(task(*given, **named))
+            return future
+
+    store = folder / "job.store"
+    with pytest.raises(hta_sql.StoreError, match="scheduler is gone"):
+        hta_sql.ingest(folder / "second", store, executor=GivesUp())
+    assert there(store) == FIRST
+    check_the_next(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes of a thread each; new ones follow those that die."""
+    distributed = pytest.importorskip("distributed")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as running:
+            yield running
+
+
+@pytest.fixture(params=[0, 1], ids=["no retry", "retry"])
+def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Executor, bool]]:
+    """Dask as the executor, and whether it tries again what was on a worker that died."""
+    from distributed import Client  # noqa: PLC0415 - an extra
+
+    cluster.scheduler.allowed_failures = request.param
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client.get_executor(pure=False), bool(request.param)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("always", [False, True], ids=["once", "always"])
+@pytest.mark.parametrize("stage", READING)
+def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
+    stage: str, always: bool, folder: Path, executor: tuple[Executor, bool]
+) -> None:
+    """Once costs nothing; what kills whoever reads it is named, and the other rank is there."""
+    store, mark = folder / "job.store", None if always else folder / "mark"
+    dying = Dying(executor[0], stage, mark, 1)
+    if always:
+        with pytest.raises(hta_sql.TraceError, match=r"rank1\.json: KilledWorker"):
+            hta_sql.ingest(folder / "second", store, executor=dying)
+    else:
+        hta_sql.ingest(folder / "second", store, executor=dying).close()
+    assert there(store) == (BOTH - {("second", 1)} if always else BOTH)
+    check_the_next(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", READING)
+def test_a_dask_worker_dies_at_a_stage_of_a_shard(
+    stage: str, folder: Path, executor: tuple[Executor, bool]
+) -> None:
+    """Nobody sees a shard before it is published; what the dead one wrote goes after that."""
+    store = folder / "job.store"
+    with pytest.raises(hta_sql.TraceError, match=r"rank1\.json: KilledWorker"):
+        hta_sql.ingest_shard(
+            folder / "second", store, shard=(1, 1), executor=Dying(executor[0], stage, None, 1)
+        )
+    assert there(store) == FIRST
+    dying = Dying(executor[0], stage, folder / "mark", 1)
+    hta_sql.ingest_shard(folder / "second", store, shard=(1, 1), executor=dying)
+    hta_sql.publish(store).close()
+    assert there(store) == BOTH
+    assert not read_shards(hta_sql.store.files.store_folder(store))
+    check_the_next(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["a result", "publish"])
+def test_all_dask_workers_die_when_results_are_there(
+    when: str, folder: Path, executor: tuple[Executor, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the manifest is replaced, and while it is: the caller has all that it needs."""
+    store = folder / "job.store"
+    kill = killer(executor[0])
+
+    def publish(*given: Any) -> None:
+        kill()
+        real(*given)
+
+    real = materialize.publish
+    if when == "publish":
+        monkeypatch.setattr(ingesting, "publish", publish)
+    hta_sql.ingest(
+        folder / "second",
+        store,
+        executor=executor[0],
+        progress=lambda _r, done, _t: kill() if when == "a result" and done == 1 else None,
+    ).close()
+    assert there(store) == BOTH
+    check_the_next(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("always", [False, True], ids=["once", "always"])
+@pytest.mark.parametrize("stage", ASKING)
+def test_a_dask_worker_dies_at_a_stage_of_a_question(
+    stage: str,
+    always: bool,
+    folder: Path,
+    executor: tuple[Executor, bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rows are those of this machine, or the error says that a worker failed."""
+    monkeypatch.setattr(parts, "LEAST_EVENTS", 1)
+    store = folder / "job.store"
+    ingest_only(folder / "second", store, jobs=1)
+    dying = Dying(executor[0], stage, None if always else folder / "mark", None)
+    with hta_sql.open(store) as opened:
+        whole = opened.run("temporal_breakdown").rows()
+        if always or not executor[1]:
+            with pytest.raises(hta_sql.QueryError, match="A worker failed: KilledWorker"):
+                opened.run("temporal_breakdown", executor=dying)
+        else:
+            assert opened.run("temporal_breakdown", executor=dying).rows() == whole
+        assert opened.run("temporal_breakdown", executor=executor[0]).rows() == whole
+    assert there(store) == BOTH
+    check_the_next(folder)
+
+
+def killer(executor: Executor) -> Callable[[], None]:
+    """Make what ends all workers at once."""
+
+    def kill() -> None:
+        client = executor._client  # type: ignore[attr-defined]
+        client.run(os._exit, 1, on_error="ignore")
+
+    return kill
