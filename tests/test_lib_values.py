@@ -272,6 +272,7 @@ def test_operators_of_the_backward_pass() -> None:
     names = (
         *("AddmmBackward0", "CompiledFunctionBackward", "torch::autograd::AccumulateGrad"),
         "autograd::engine::evaluate_function: NllLossBackward0",
+        "autograd::engine::evaluate_function: torch::autograd::CopySlices",
     )
     assert all(value("lib.is_backward_op(?, NULL)", name) for name in names)
     assert value("lib.is_backward_op('aten::mm', 7)")

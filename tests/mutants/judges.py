@@ -25,6 +25,7 @@ from tests.mutants.uses import digest_of, digest_of_parts, parts_in, parts_of, t
 from tests.mutants.verdicts import Verdict
 from tests.pinned import answers
 from tests.properties import test_orders, test_recomputed, test_scopes
+from tests.signatures import test_operator_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -88,7 +89,10 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__} {error}".split("\n", 1)[0][:120]
 
 
-MODULES = (test_intervals, test_lib_operations, test_lib_values, test_operator_work)
+MODULES = (
+    *(test_intervals, test_lib_operations, test_lib_values, test_operator_models),
+    test_operator_work,
+)
 """Tests of macros by themselves."""
 
 
@@ -195,8 +199,12 @@ def _size(name: str) -> int:
 def _cases() -> dict[str, list[Case]]:
     """The golden cases of each object."""
     found: dict[str, list[Case]] = {}
+    asked = set()
     for case in all_cases():
-        found.setdefault(case.path.stem, []).append(case)
+        what = case.path.stem, case.traces, answers.whole_answer(case) or case.call
+        if what not in asked:
+            asked.add(what)
+            found.setdefault(case.path.stem, []).append(case)
     return found
 
 
@@ -205,6 +213,11 @@ def _golden_judges(user: str, name: str) -> list[Judge]:
 
 
 def _golden_judge(case: Case) -> Judge:
+    if call := answers.whole_answer(case):
+        # It has all that the case has, and is pinned.
+        wanted = answers.pinned(answers.GOLDEN)[answers.key_of(case.traces, call)]
+        whole = partial(_pinned, call, wanted, answers.whole_of)
+        return Judge(f"{case.id}, all of it", case.traces, call, whole, str(wanted))
     check = partial(_golden, case)
     return Judge(case.id, case.traces, case.call, check, "\n".join(case.expected))
 
@@ -216,11 +229,14 @@ def _pinned_judges(users: list[str]) -> Iterator[Judge]:
             for call in answers.queries_of(place)[user]:
                 wanted = answers.pinned(place)[call]
                 what = f"pinned {place}: {call}"
-                yield Judge(what, PINNED + place, call, partial(_pinned, call, wanted), str(wanted))
+                check = partial(_pinned, call, wanted, answers.digests_of)
+                yield Judge(what, PINNED + place, call, check, str(wanted))
 
 
-def _pinned(call: str, wanted: answers.Digests, place: Place) -> None:
-    if found := answers.changes(answers.digests_of(*place.ask(call)), wanted):
+def _pinned(
+    call: str, wanted: answers.Digests, reduce: Callable[..., answers.Digests], place: Place
+) -> None:
+    if found := answers.changes(reduce(*place.ask(call)), wanted):
         raise AssertionError("; ".join(found))
 
 

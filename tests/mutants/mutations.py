@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.mutants.regexes import with_less
@@ -40,6 +41,7 @@ FUNCTIONS = dict(pair.split(">") for pair in _FUNCTIONS.split())
 
 FIRST_ARGUMENT = ("coalesce", "ifnull", "nullif")
 JOINS = {"JOIN": "LEFT JOIN", "LEFT JOIN": "JOIN", "FULL JOIN": "LEFT JOIN"}
+OTHER_JOINS = ("SEMI", "ANTI", "CROSS", "RIGHT", "POSITIONAL")
 JOIN_WORDS = {"SEMI": "ANTI", "ANTI": "SEMI"}
 BRANCHES = ("WHERE", "ON", "HAVING", "QUALIFY", "WHEN")
 _REGEX_CALLS = re.compile(r"REGEXP_\w+")
@@ -167,13 +169,16 @@ def _only_counts_rows(sql: Statement, at: int) -> bool:
 
 
 def _is_a_set(sql: Statement, distinct: int) -> bool:
-    """Whether rows are what IN or EXISTS looks into: once or twice there is there."""
+    """Whether rows are what IN, EXISTS or SEMI JOIN looks into: once or twice there is there."""
     if sql.up(distinct - 1) != "SELECT" or sql.up(distinct + 1) == "ON":
         return False
     bracket = distinct - 2
     inside = range(bracket, sql.closing.get(bracket, bracket))
     counts = any(sql.up(at) in ("LIMIT", "OFFSET", "QUALIFY") for at in inside)
-    return sql.up(bracket - 1) in ("IN", "EXISTS") and sql.up(bracket) == "(" and not counts
+    is_looked_into = sql.up(bracket - 1) in ("IN", "EXISTS") or (
+        sql.up(bracket - 1) == "JOIN" and sql.up(bracket - 2) in JOIN_WORDS
+    )
+    return is_looked_into and sql.up(bracket) == "(" and not counts
 
 
 def _patterns(sql: Statement) -> Iterator[tuple[int, bool]]:
@@ -196,13 +201,13 @@ def _other_numbers(text: str) -> list[str]:
 
 
 def joins(sql: Statement) -> Iterator[Change]:
-    """Rows without a partner, and rows that are there twice."""
+    """Rows without a partner, and those of two sides."""
     for at, token in enumerate(sql.tokens):
         before = sql.up(at - 1)
         if token.up == "JOIN":
             if before in ("LEFT", "FULL"):
                 yield *sql.span(at - 1, at), JOINS[f"{before} JOIN"]
-            elif before not in ("SEMI", "ANTI", "CROSS", "RIGHT", "POSITIONAL"):
+            elif before not in OTHER_JOINS and not _falls_away(sql, at):
                 yield token.start, token.end, JOINS["JOIN"]
         elif token.up in JOIN_WORDS and sql.up(at + 1) == "JOIN":
             yield token.start, token.end, JOIN_WORDS[token.up]
@@ -212,11 +217,64 @@ def joins(sql: Statement) -> Iterator[Change]:
                 yield token.start, token.end, "EXCEPT"
             else:
                 yield token.start, token.end, "UNION ALL"
-        elif token.up == "DISTINCT" and before not in ("IS", "NOT") and not _is_a_set(sql, at):
+
+
+def distinct(sql: Statement) -> Iterator[Change]:
+    """Rows that are there twice."""
+    for at, token in enumerate(sql.tokens):
+        is_tried = token.up == "DISTINCT" and sql.up(at - 1) not in ("IS", "NOT")
+        if is_tried and not _is_a_set(sql, at):
             if sql.up(at + 1) == "ON":
                 yield *sql.span(at, sql.closing[at + 2]), ""
             else:
                 yield token.start, token.end, ""
+
+
+_ENDS = frozenset(
+    ("UNION", "EXCEPT", "INTERSECT", "GROUP", "ORDER", "HAVING", "QUALIFY", "WINDOW", "LIMIT")
+)
+
+
+def _falls_away(sql: Statement, join: int) -> bool:
+    """Whether a row without a partner would not get far: what is compared with NULL is not true.
+
+    A later JOIN, or WHERE, compares a column of the partner, as one of conditions that must all be true.
+    """
+    at, partner, keeps = join + 1, "", False
+    while at < len(sql.tokens) and sql.up(at) not in (*_ENDS, ")"):
+        word = sql.up(at)
+        if word == "JOIN":
+            keeps = sql.up(at - 1) in ("LEFT", "ANTI", "FULL", "RIGHT")
+            if sql.up(at - 1) in ("FULL", "RIGHT"):
+                return False
+        elif word == "AS" and not partner:
+            partner = sql.tokens[at + 1].text
+        elif word in ("ON", "WHERE"):
+            is_own = word == "ON" and not any(
+                sql.up(other) == "JOIN" for other in range(join + 1, at)
+            )
+            if not is_own and not (word == "ON" and keeps) and _compares(sql, at, partner):
+                return True
+        at = sql.closing.get(at, at) + 1
+    return False
+
+
+def _compares(sql: Statement, at: int, name: str) -> bool:
+    """Whether one of the conditions behind ON or WHERE is a plain comparison with a column of a name."""
+    operands = [(at + 1, sql.operand_after(at))]
+    while sql.up(operands[-1][1] + 1) == "AND":
+        behind = operands[-1][1] + 1
+        operands.append((behind + 1, sql.operand_after(behind)))
+    if sql.up(operands[-1][1] + 1) == "OR":
+        return False
+    for begin, end in operands:
+        tokens = sql.tokens[begin : end + 1]
+        is_plain = sum(token.text in COMPARISONS for token in tokens) == 1 and not any(
+            token.text in "([{" or token.up in ("NOT", "IS", "CASE", "IN") for token in tokens
+        )
+        if is_plain and any(a.text == name and b.text == "." for a, b in pairwise(tokens)):
+            return True
+    return False
 
 
 def arithmetic(sql: Statement) -> Iterator[Change]:
@@ -293,6 +351,7 @@ RULES: tuple[Callable[[Statement], Iterator[Change]], ...] = (
     conditions,
     constants,
     joins,
+    distinct,
     arithmetic,
     orders,
     partitions,

@@ -33,7 +33,7 @@ from hta_sql.traces.writing import replacing
 from tests.golden_cases import TESTS, traces_of
 from tests.mutants.uses import digest_of
 from tests.pinned.answers import JOBS
-from tests.pinned.jobs import SECOND_NS, TRACES_READ, write_jobs
+from tests.pinned.jobs import SECOND_NS, TRACES_READ, read_jobs, write_jobs
 from tests.properties.traces import random_job, write_job
 from tests.test_advice import write_steps
 
@@ -118,7 +118,7 @@ def _rows_of(
         runs = write_jobs(folder / "traces") if traces.endswith(JOBS) else write_steps(folder)
     else:
         runs = traces_of(traces)
-    read_traces(runs, folder / "job.store")
+    (read_jobs if traces.startswith(PINNED) else read_traces)(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
     # Golden cases are asked without a time of reading; of a job, one run is read after the other.

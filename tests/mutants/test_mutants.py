@@ -57,6 +57,7 @@ def changes(sql: str) -> set[str]:
         # Of no consequence: what EXISTS selects, and how often something is in what IN looks into.
         ("SELECT EXISTS (SELECT 1 FROM t)", set()),
         ("SELECT a IN (SELECT DISTINCT b FROM t)", set()),
+        ("FROM t SEMI JOIN (SELECT DISTINCT b FROM u)", {"FROM t ANTI JOIN (SELECT DISTINCT b FROM u)"}),
         (
             "SELECT a IN (SELECT DISTINCT b FROM t LIMIT 1)",
             {
@@ -178,6 +179,31 @@ def test_a_judge_that_finds_whatever_it_is_shown_is_no_judge(
     monkeypatch.setattr(Judge, "verdict", lambda *_: "the clock is wrong")
     with pytest.raises(RuntimeError, match="the clock is wrong, without any change"):
         court.judge(Mutant(DEVICE, 1, "", text.replace("AS amd", "AS other")))
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_tried"),
+    [
+        ("", True),
+        ("JOIN v AS b ON b.k = a.k", False),
+        ("SEMI JOIN v AS b ON b.k = a.k AND b.l", False),
+        ("WHERE t.k AND a.k < 5", False),
+        ("LEFT JOIN v AS b ON b.k = a.k", True),
+        ("ANTI JOIN v AS b ON b.k = a.k", True),
+        ("LEFT JOIN v AS b ON b.k = a.k WHERE a.k < 5", False),
+        ("WHERE a.k < 5 OR t.k", True),
+        ("WHERE t.k OR a.k < 5", True),
+        ("WHERE coalesce(a.k, 1) < 5", True),
+        ("WHERE NOT a.k < 5", True),
+        ("WHERE a.k IS NULL", True),
+        ("WHERE t.k < 5", True),
+        ("GROUP BY a.k HAVING a.k < 5", True),
+    ],
+)
+def test_a_row_without_a_partner_may_fall_away_later(behind: str, is_tried: bool) -> None:
+    """Where a comparison with the partner must be true, the join may as well keep rows without one."""
+    sql = f"FROM t JOIN u AS a ON a.k = t.k {behind}"
+    assert (sql.replace("JOIN", "LEFT JOIN", 1) in changes(sql)) is is_tried
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:

@@ -1,6 +1,6 @@
 """What each analysis says of the pinned jobs, as digests: one of each column and one of each run.
 
-``python -m tests.pinned.answers`` writes them anew: after a change that means to change numbers,
+``python -m tests.pinned.answers [PLACE ...]`` writes them anew: after a change that means to change numbers,
 whose message then says which and why.
 """
 
@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
+import sys
 import tempfile
+from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -16,19 +20,22 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from hta_sql.authoring.golden_engine import GoldenEngine
 from hta_sql.library.objects import load_library
 from hta_sql.library.sqltext import call
 from hta_sql.store.template import CONFIG
+from tests.golden_cases import TRACES, all_cases
 from tests.pinned.jobs import CATALOG, make_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hta_sql.authoring.golden import Case
     from hta_sql.library.declared import Parameter
     from hta_sql.library.objects import SqlObject
 
-JOBS, ADVICE = "jobs", "advice"
-"""What is asked: the jobs of tests/pinned/jobs.py; the steps of tests/test_advice.py."""
+JOBS, ADVICE, GOLDEN = "jobs", "advice", "golden"
+"""What is asked: the jobs of tests/pinned/jobs.py; the steps of tests/test_advice.py; tiny traces."""
 
 OTHER_VALUES: Mapping[str, str] = {
     "ranks": "[0, 1, 3]",
@@ -69,6 +76,16 @@ def _other(parameter: Parameter) -> str:
     if parameter.type == "DOUBLE" and default != "NULL":
         return str(float(default) / 2 or 1.0)
     return ""
+
+
+def whole_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
+    """Reduce an answer about few traces to one digest of all columns."""
+    return _as_one(digests_of(columns, rows))
+
+
+def _as_one(found: Digests) -> Digests:
+    parts = [f"{what}={digest}" for what, digest in found.items() if not what.startswith("run ")]
+    return {"rows": found["rows"], "all columns": _digest(parts)}
 
 
 def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
@@ -123,6 +140,38 @@ def file_of(place: str) -> Path:
     return Path(__file__).with_name(f"{place}.csv")
 
 
+def whole_answer(case: Case) -> str:
+    """Ask for all columns and rows of what a golden case shows in part; empty where it asks several times."""
+    name = f"{case.path.stem}("
+    if _ANALYSIS.findall(case.call) != [name]:
+        return ""
+    begin = case.call.index(name)
+    end, depth, in_text = begin + len(name), 1, False
+    while depth:
+        sign = case.call[end]
+        in_text ^= sign == "'"
+        depth += 0 if in_text else (sign == "(") - (sign == ")")
+        end += 1
+    return f"FROM {case.call[begin:end]}"
+
+
+_ANALYSIS = re.compile(r"\w+_v\d+\(")
+
+
+def whole_answers() -> dict[str, Case]:
+    """A case for each that is asked of tiny traces, by its key; those of one ``traces`` line in a row."""
+    found: dict[str, Case] = {}
+    for case in sorted(all_cases(), key=lambda case: case.traces):
+        if call := whole_answer(case):
+            found.setdefault(key_of(case.traces, call), replace(case, call=call))
+    return found
+
+
+def key_of(traces: str, call: str) -> str:
+    """What the answer about tiny traces is called."""
+    return f"{call} OF {traces}"
+
+
 @cache
 def pinned(place: str = JOBS) -> dict[str, Digests]:
     """Read what is pinned of a place, by call."""
@@ -147,23 +196,33 @@ def answer(con: duckdb.DuckDBPyConnection, query: str) -> Digests:
     return digests_of(columns, result.fetchall())
 
 
-def main() -> None:
-    """Pin what is said today."""
+def main(places: Sequence[str]) -> None:
+    """Pin what is said today of some places."""
     from tests.test_advice import write_steps  # noqa: PLC0415 - a module that pins its answers here
 
-    for place in (JOBS, ADVICE):
+    for place in {JOBS, ADVICE} & set(places):
         with tempfile.TemporaryDirectory() as top:
             folder = Path(top)
             make_catalog(folder, write_steps(folder) if place == ADVICE else None)
             with opened(folder) as con:
                 queries = chain.from_iterable(queries_of(place).values())
-                answers = {query: answer(con, query) for query in queries}
-        with file_of(place).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("call", "answer"))
-            for query, found in answers.items():
-                writer.writerow((query, "; ".join(map("=".join, found.items()))))
+                _write(place, {query: answer(con, query) for query in queries})
+    if GOLDEN in places:
+        cases = whole_answers()
+        with (
+            tempfile.TemporaryDirectory() as top,
+            closing(GoldenEngine(Path(top), load_library(), cases.values(), TRACES)) as engine,
+        ):
+            _write(GOLDEN, {key: whole_of(*engine.ask(case)) for key, case in cases.items()})
+
+
+def _write(place: str, answers: dict[str, Digests]) -> None:
+    with file_of(place).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("call", "answer"))
+        for query, found in answers.items():
+            writer.writerow((query, "; ".join(map("=".join, found.items()))))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or (JOBS, ADVICE, GOLDEN))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from hta_sql.authoring.golden import read_traces
+from hta_sql.api import ingest_shard
 from hta_sql.authoring.golden_engine import keep_derived
 from hta_sql.library import sqltext
 from hta_sql.library.files import stored_columns
@@ -27,6 +27,7 @@ from tests.jobs.spec import MS, US, Clock, PlantedJob
 from tests.jobs.traces import write_job as write_planted
 from tests.properties.traces import random_job
 from tests.properties.traces import write_job as write_random
+from tests.spans.two_spans import write_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 CATALOG = "pinned.duckdb"
 
 Runs = dict[str, dict[int, str]]
-"""Traces by run and rank."""
+"""Traces by run and rank; ranks below 0 are to be found out."""
+
+SPANS = "spans"
+"""Ranks that were recorded twice each."""
 
 SECOND_NS = 1_000_000_000
 """How much later each run was read."""
@@ -83,16 +87,19 @@ PLANTED: Mapping[str, PlantedJob] = {
 }
 
 TINY = (
-    *("every_table", "gap_causes", "memory_of_training", "module_with_backward", "graph_replays"),
-    *("operator_kinds", "matrix_types", "path_stream_waits", "value_read_by_host", "call_stacks"),
+    *("call_stacks", "gap_causes", "memory_of_training", "module_with_backward", "graph_replays"),
+    *("operator_kinds", "matrix_types", "path_stream_waits", "value_read_by_host", "every_table"),
     "recorded_with_everything",
 )
 
 RECORDED = TRACES / "recorded"
 
+FAULTS = ("row_loop", "slow_loader", "unfused_optimizer")
+
 COMMITTED: Mapping[str, list[Path]] = {
     "training": [RECORDED / "mlp_cpu_torch_2_13.json.gz"],
     "gloo": [RECORDED / "gloo" / f"rank{rank}.json.gz" for rank in (0, 1)],
+    "faults": [RECORDED / "faults" / name / "rank0.json.gz" for name in FAULTS],
     "tiny": [TRACES / f"{name}.json" for name in TINY],
 }
 """Files of tests/traces by run, a rank each."""
@@ -112,13 +119,22 @@ def write_jobs(folder: Path) -> Runs:
         runs[name] = {rank: str(path) for rank, path in enumerate(paths)}
     for name, ranks in write_random(random_job(2), folder).items():
         runs[f"random_{name}"] = ranks
+    files = sorted(write_spans(folder / SPANS).iterdir())
+    runs[SPANS] = {-1 - place: str(path) for place, path in enumerate(files)}
     return runs
+
+
+def read_jobs(runs: Runs, store: Path) -> None:
+    """Read each run, without a catalog for them; the recordings of a rank are spans of one run."""
+    for run, ranks in runs.items():
+        traces = list(ranks.values()) if min(ranks) < 0 else ranks
+        ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1), join_spans=run == SPANS)
 
 
 def make_catalog(folder: Path, runs: Runs | None = None) -> None:
     """Read all jobs, or other runs, into one catalog, with what is derived of them."""
     runs = runs or write_jobs(folder / "traces")
-    read_traces(runs, folder / "job.store")
+    read_jobs(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
     # One run was read after the other.

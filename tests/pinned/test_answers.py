@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.pinned.answers import JOBS, answer, changes, digests_of, opened, pinned, queries_of
+from hta_sql.authoring.golden import Case
+from hta_sql.authoring.golden_engine import GoldenEngine
+from hta_sql.library.objects import load_library
+from tests.golden_cases import TRACES
+from tests.pinned.answers import (
+    GOLDEN,
+    JOBS,
+    answer,
+    changes,
+    digests_of,
+    opened,
+    pinned,
+    queries_of,
+    whole_answer,
+    whole_answers,
+    whole_of,
+)
 from tests.pinned.jobs import make_catalog
 from tests.shared_stores import made_once
 
@@ -17,6 +35,7 @@ if TYPE_CHECKING:
     import duckdb
 
 CALLS = queries_of(JOBS)
+WHOLE = whole_answers()
 
 DEAR = {
     *("advice_v1", "comparability_v1", "comparison_v1", "kpi_trends_v1", "kpis_v1", "mfu_v1"),
@@ -47,9 +66,34 @@ def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnectio
     assert changes(answer(jobs, query), pinned()[query]) == []
 
 
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
+    """The engine of the golden cases."""
+    folder = tmp_path_factory.mktemp("golden")
+    with closing(GoldenEngine(folder, load_library(), WHOLE.values(), TRACES)) as engine:
+        yield engine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", WHOLE)
+def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine) -> None:
+    """And its rows that are not shown."""
+    found = whole_of(*engine.ask(WHOLE[key]))
+    assert changes(found, pinned(GOLDEN)[key]) == []
+
+
 def test_each_call_is_pinned_and_nothing_else() -> None:
-    """Also of a new analysis."""
-    assert list(pinned()) == [query for queries in CALLS.values() for query in queries]
+    """Also of a new analysis, and of a new golden case."""
+    assert list(pinned(JOBS)) == [query for queries in CALLS.values() for query in queries]
+    assert list(pinned(GOLDEN)) == list(WHOLE)
+
+
+def test_of_a_golden_case_its_call_is_asked() -> None:
+    """With its parameters, whatever is in their texts, and without what the case makes of it."""
+    asked = "SELECT a FROM x_v1(b := 'c)', d := [lower('E')]) WHERE a > 1"
+    case = Case(Path("x_v1.test"), 1, "", "t.json", asked, [])
+    assert whole_answer(case) == "FROM x_v1(b := 'c)', d := [lower('E')])"
+    assert whole_answer(replace(case, call=f"{asked} UNION ALL FROM x_v1()")) == ""
 
 
 def test_a_change_is_named_by_column_and_run() -> None:

@@ -1,0 +1,44 @@
+"""Records signatures.csv: ``python record.py PATTERNS > signatures.csv``, with torch 2.13 for the CPU.
+
+PATTERNS is a file with a regular expression a line. Of the forms of an operator, the one is written
+that is called with tensors, and over dimensions where it can be.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FORMS = ("self", "", "dim", "dim_IntList", "ScalarOpt_dim", "Tensor", "Tensor_Tensor", "Scalar")
+
+
+def worth(schema: Any) -> tuple[int, int]:
+    """Rank a form: over dimensions, then as FORMS has it."""
+    names = [argument.name for argument in schema.arguments]
+    return "dim" not in names, FORMS.index(schema.overload_name)
+
+
+def main(patterns: Path) -> None:
+    """Write name, number of tensors that stand first, and names of all arguments."""
+    wanted = re.compile("|".join(patterns.read_text(encoding="utf-8").split()))
+    forms: dict[str, list[Any]] = {}
+    for schema in torch._C._jit_get_all_schemas():
+        is_called = bool(schema.arguments) and str(schema.arguments[0].type) == "Tensor"
+        if wanted.fullmatch(schema.name) and schema.overload_name in FORMS and is_called:
+            forms.setdefault(schema.name, []).append(schema)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(("operator", "tensor_count", "arguments"))
+    for name in sorted(forms):
+        arguments = min(forms[name], key=worth).arguments
+        kinds = [str(argument.type) == "Tensor" for argument in arguments]
+        names = " ".join(argument.name for argument in arguments)
+        writer.writerow((name, (*kinds, False).index(False), names))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
