@@ -199,14 +199,19 @@ class RemoteFolder(StoreFolder):
         (S3, Google, Azure, memory); elsewhere the moment between looking and writing is open.
         """
         path = f"{self._top}/{name}"
-        try:
-            self._ask(self._fs.pipe_file, path, content, mode="create")
-        except FileExistsError:
-            pass  # written by us, perhaps, by a request whose answer was lost and that was repeated
-        except (OSError, TypeError, ValueError, NotImplementedError):
-            self._fs.invalidate_cache()
-            if not self._ask(self._fs.exists, path):
-                self._ask(self._fs.pipe_file, path, content)
+        for is_last in (False, True):
+            try:
+                self._ask(self._fs.pipe_file, path, content, mode="create")
+            except FileExistsError:
+                break  # by us, perhaps: by a request whose answer was lost, so that it was repeated
+            except (OSError, TypeError, ValueError, NotImplementedError):
+                self._fs.invalidate_cache()
+                if self._ask(self._fs.exists, path):
+                    break
+                if is_last:  # it cannot; else it may have failed for once
+                    self._ask(self._fs.pipe_file, path, content)
+            else:
+                break
         try:
             return self.read(name) == content
         except FileNotFoundError:

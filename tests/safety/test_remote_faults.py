@@ -164,6 +164,30 @@ def test_a_lock_whose_answer_is_lost(
     assert LOCK not in folder.files("")
 
 
+def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for again; what another one has created meanwhile is not written over."""
+    memory.put_back()
+    folder = store_folder(memory.store)
+    assert isinstance(folder, RemoteFolder)
+    fs = type(fsspec.filesystem("memory"))
+    pipe_file, exists, failed = fs.pipe_file, fs.exists, iter([True])
+
+    def once(self: Any, path: str, content: bytes, **named: Any) -> None:
+        if next(failed, False):
+            raise OSError(errno.ETIMEDOUT, "the storage does not answer")
+        pipe_file(self, path, content, **named)
+
+    def then(self: Any, path: str, **named: Any) -> bool:
+        found = bool(exists(self, path, **named))
+        pipe_file(self, path, b"another one's")
+        return found
+
+    monkeypatch.setattr(fs, "pipe_file", once)
+    monkeypatch.setattr(fs, "exists", then)
+    assert not folder.create("x", b"ours")
+    assert folder.read("x") == b"another one's"
+
+
 def test_what_a_client_raises_of_its_own(
     memory: Made, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
