@@ -26,7 +26,7 @@ help:
 	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
 	@echo 'make fuzz      broken traces at random for FUZZ_SECONDS (60)'
 	@echo 'make soak      four writers, eight readers, kills and repairs on one store for SOAK_SECONDS (1800)'
-	@echo 'make faults    each file operation of each writer goes wrong, in four ways (hours; WRITERS="tag publish")'
+	@echo 'make faults    each file operation and request of each writer goes wrong, in four ways (hours; WRITERS="tag publish")'
 	@echo 'make mutants   changes the SQL in every small way: a test must find each (FILES=... SAMPLE=0.02 SEED=1)'
 	@echo 'make deep      the properties, each with fifty times as many examples'
 	@echo 'make clean     remove the environment and what was generated'
@@ -131,8 +131,9 @@ WRITERS ?=
 
 faults: $(READY)
 	@echo '== faults of file operations'
-	@rm -rf .hta_sql/faults
+	@rm -rf .hta_sql/faults .hta_sql/requests
 	$(BIN)/python -m tests.safety.fault_rounds .hta_sql/faults $(WRITERS)
+	$(BIN)/python -m tests.safety.request_rounds .hta_sql/requests $(WRITERS)
 
 FILES ?=
 # A share of the mutants, drawn by SEED: SAMPLE=0.02 SEED=1
