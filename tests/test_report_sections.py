@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import mul
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,9 @@ import pytest
 
 import hta_sql
 from hta_sql.charts.files import spec_of
+from hta_sql.charts.source import KINDS, folded_stacks
+from hta_sql.charts.style import CAUSE_COLOURS, CLASS_COLOURS, DARK, ON_COLOUR, PART_COLOURS
+from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.charts.work import roofline
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
@@ -109,3 +113,39 @@ def test_names_of_roofs_do_not_touch() -> None:
         math.log10(a / b) * spec["height"] / decades for a, b in pairwise(sorted(labels)[::-1])
     ]
     assert min(apart) > 13.9
+
+
+def _light(colour: str) -> float:
+    """Relative luminance as WCAG defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(map(mul, (0.2126, 0.7152, 0.0722), linear))
+
+
+def test_what_stands_on_a_colour_is_read() -> None:
+    """White or nearly black, with a contrast of at least 4.5 as small letters need."""
+    palettes = [PART_COLOURS, CAUSE_COLOURS, CLASS_COLOURS, KINDS]
+    colours = {colour for _, colour in STEP_PARTS.values()}
+    for colour in colours.union(*(palette.values() for palette in palettes)):
+        ink, ground = _light("#ffffff" if colour in DARK else ON_COLOUR), _light(colour)
+        assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5, colour
+
+
+def test_sentences_are_whole_and_names_are_folded() -> None:
+    """What it means is read without a pointer; of a long name the middle is folded away."""
+    words = "The host waits " * 9
+    table = pa.table({"name": ["k" * 99], "message": [words], "rank": [0]})
+    markup = table_markup(TableRows(table), 10)
+    assert f'<td class="long">{words}</td>' in markup
+    assert markup.count("<s>") == 1
+
+
+def test_names_in_a_flame_graph_fit_at_any_width() -> None:
+    """Their room is that of the rectangle as it is drawn, not as it was planned."""
+    rows = {"run": "a", "rank": 0, "stack": "main;step", "device_ns": 0, "host_ns": 5}
+    spec = spec_of(folded_stacks(pd.DataFrame([rows])))
+    text = next(
+        layer["mark"] for layer in spec["vconcat"][0]["layer"] if layer["mark"]["type"] == "text"
+    )
+    assert "item.mark.group.width * datum.share" in text["limit"]["expr"]
+    assert text["color"] == ON_COLOUR

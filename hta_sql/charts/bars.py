@@ -13,6 +13,7 @@ import altair as alt
 from hta_sql.charts.style import (
     DARK,
     MANY,
+    ON_COLOUR,
     WIDTH,
     by_run,
     data,
@@ -179,7 +180,7 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
                 color=alt.condition(
                     alt.FieldOneOfPredicate("place", _dark_places(stack)),
                     alt.value("white"),
-                    alt.value("black"),
+                    alt.value(ON_COLOUR),
                 ),
             )
         )

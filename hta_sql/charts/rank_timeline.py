@@ -11,6 +11,7 @@ from hta_sql.charts.gaps import by_event
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     DARK,
+    ON_COLOUR,
     WIDTH,
     by_run,
     colours,
@@ -164,7 +165,7 @@ def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
             y=y,
             text="label:N",
             color=alt.condition(
-                alt.FieldOneOfPredicate("part", dark), alt.value("white"), alt.value("#1b1b1b")
+                alt.FieldOneOfPredicate("part", dark), alt.value("white"), alt.value(ON_COLOUR)
             ),
         )
     )

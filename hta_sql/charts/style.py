@@ -39,8 +39,8 @@ CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
 ON_COLOUR = "#111111"
 """Ink on coloured marks: a page in the dark leaves it as it is."""
 
-DARK = frozenset({"#0072B2", "#D55E00", "#009E73", "#000000", OUTLIER_COLOUR})
-"""Colours on which text is white."""
+DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOUR})
+"""Colours on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
 
 WIDTH = 640
 RUNS = 6

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.charts.style import DARK, duration_text
+from hta_sql.charts.style import DARK, ON_COLOUR, duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import first_cards
@@ -138,7 +138,7 @@ def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> str:
     for name, (words, colour) in STEP_PARTS.items():
         part = means[name] / longest if longest else 0
         text = f"{words} {duration_text(means[name])}"
-        ink = "#fff" if colour in DARK else "#1b1b1b"
+        ink = "#fff" if colour in DARK else ON_COLOUR
         pieces.append(
             f'<span data-part="{name}" style="width:{100 * part:.3f}%;background:{colour};color:{ink}" '
             f'title="{words}: {duration_text(means[name])}">{text if len(text) < part * room else ""}</span>'
