@@ -7,7 +7,8 @@ are put below the template's views in a transaction, and rolled back for those o
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,9 @@ class GoldenEngine:
         self._library = library
         self._traces = traces
         self._shown: str | None = None
-        self._derived = {case.traces for case in cases if self._reads_derived(case)}
+        self._derived: defaultdict[str, set[Path]] = defaultdict(set)
+        for case in cases:
+            self._derived[case.traces] |= self._read_by(case)
         catalog = folder / "golden.duckdb"
         shutil.copyfile(template(self._library), catalog)
         self._con = duckdb.connect(str(catalog), config=CONFIG)
@@ -84,8 +87,7 @@ class GoldenEngine:
         self._con.execute("BEGIN")
         self._shown = case.traces
         put_tables(self._con, folder, stored_files(manifest, folder), self._library)
-        if case.traces in self._derived:
-            keep_derived(self._con, self._library)
+        keep_derived(self._con, self._library, self._derived[case.traces])
 
     def _read(self, run: str, ranks: dict[int, str]) -> list[RankEntry]:
         """Read traces that belong together, into a folder below; those that were read before are there."""
@@ -106,15 +108,24 @@ class GoldenEngine:
             for entry in shard.entries
         ]
 
-    def _reads_derived(self, case: Case) -> bool:
+    def _read_by(self, case: Case) -> set[Path]:
+        """Find the derived tables that a case reads, itself or through what it calls."""
         macros = {macro.name: macro for macro in self._library.macros}
         about = macros.get(case.path.stem) or self._library.find(case.path.stem)
-        return self._library.reads_derived(about)
+        return {one.path for one in self._library.stands_on(about) if one in self._library.derived}
 
 
-def keep_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Compute derived tables once in a catalog that may be written: many questions read them."""
+def keep_derived(con: duckdb.DuckDBPyConnection, library: Library, wanted: Container[Path]) -> None:
+    """Compute derived tables once in a catalog that may be written: many questions read them.
+
+    Args:
+        con: The catalog.
+        library: Its tables.
+        wanted: Files of those to compute; the others are computed by each question.
+    """
     for about in library.derived:
+        if about.path not in wanted:
+            continue
         name, kept = sqltext.identifier(about.base_name), f"kept_{about.base_name}"
         con.execute(sqltext.create_table(kept, sqltext.of_scope(f"derived.{name}", ())))
         con.execute(sqltext.view_of(f"derived.{name}", kept))

@@ -26,7 +26,7 @@ __all__ = ["job"]
 def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[Any]]:
     """All rows of all derived tables and of some analyses; leaves the derived ones in the catalog."""
     library = load_library()
-    keep_derived(con, library)
+    keep_derived(con, library, {about.path for about in library.derived})
     found = {}
     for about in library.derived:
         found[about.base_name] = con.table(f"derived.{about.base_name}").order("ALL").fetchall()
