@@ -11,7 +11,7 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all test-clients check check-ruff check-mypy check-sql docs site freeze bench fuzz soak faults mutants deep clean
+.PHONY: help environment native demo test test-all test-clients check check-ruff check-mypy check-sql docs pinned site freeze bench fuzz soak faults mutants deep clean
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
@@ -21,6 +21,7 @@ help:
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
+	@echo 'make pinned    write what each analysis answers on jobs of every kind, which make test compares'
 	@echo 'make site      the documentation as a site, with pictures, for a browser without a network'
 	@echo 'make freeze    lock the analyses of the release that CHANGELOG.md dates'
 	@echo 'make bench     against the commit before, HolisticTraceAnalysis and parsers; fails where slower'
@@ -92,6 +93,10 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate.notebooks docs/notebooks
 	$(BIN)/python -m docs.generate.superset docs/superset/hta_sql_dashboard.zip
 	$(BIN)/python -m docs.generate.screenshots docs/pictures
+
+# After a change that means to change numbers: its message says which and why.
+pinned: $(READY)
+	$(BIN)/python -m tests.pinned.answers
 
 SITE ?= .hta_sql/site
 

@@ -62,7 +62,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
     ],
 )
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
-    """Where numbers are meant to change: python -m tests.pinned.answers, and say which and why."""
+    """Where numbers are meant to change: ``make pinned``, and say which and why."""
     assert changes(answer(jobs, query), pinned()[query]) == []
 
 
