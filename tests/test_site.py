@@ -9,6 +9,7 @@ import pytest
 
 from docs.generate.site import BESIDE, DOCS, NAV, main, pages_of_docs, write_pages
 from hta_sql.charts import FIGURES
+from tests.report_pages import Browser
 
 NOT_OF_A_SMALL_JOB = 0.5
 """So many of the figures need what the synthetic job has: memory, stacks and vendors are not in it."""
@@ -46,8 +47,8 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
-    """Nothing on it comes from the network."""
+def test_the_site_is_built_without_a_broken_link(tmp_path: Path, chromium: Browser) -> None:
+    """Nothing on it comes from the network, and it is searched without one."""
     main(tmp_path / "site")
     pages = list((tmp_path / "site").glob("**/*.html"))
     texts = "".join(page.read_text(encoding="utf-8") for page in pages)
@@ -55,6 +56,13 @@ def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
         r"<(?:script|link|img)[^>]+(?:src|href)=\"?https?://(?!www\.sitemaps)[^\" >]+\.(?:js|css|png|svg|woff)",
         texts,
     )
+    assert not re.findall(r"<script[^>]+src=\"?https?:", texts)
+    chromium.complaints()
+    chromium.visit((tmp_path / "site" / "index.html").as_uri())
+    chromium.ask("document.querySelector('.md-search__input').focus()")
+    chromium.press("straggler")
+    chromium.wait("return document.querySelectorAll('.md-search-result__item').length > 2")
+    assert chromium.complaints() == []
     pictures = {path.stem for path in (tmp_path / "site" / "pictures").glob("*.svg")}
     assert pictures <= set(FIGURES)
     assert len(pictures) > NOT_OF_A_SMALL_JOB * len(FIGURES)

@@ -88,10 +88,15 @@ def pages_of_docs() -> list[Path]:
     return sorted(path for path in DOCS.glob("**/*.md") if "pages" not in path.parts)
 
 
+WORKER = "iframe-worker.js"
+"""With it the search works in pages that no server hands out."""
+
+
 def write_pages(folder: Path) -> None:
     """Copy the pages, with links to what is no page as words."""
     pages = {path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in pages_of_docs()}
     shutil.copytree(DOCS / "pictures", folder / "pictures")
+    shutil.copy(Path(__file__).with_name(WORKER), folder / WORKER)
     targets = {name: page.as_posix() for name, page in pages.items()} | BESIDE
     for notebook in (DOCS / "notebooks").glob("*.ipynb"):
         targets[f"docs/notebooks/{notebook.name}"] = f"notebooks/{notebook.stem}.md"
@@ -182,6 +187,8 @@ def configuration(pages: Path, site: Path) -> dict[str, Any]:
             ],
         },
         "plugins": ["search", "offline"],
+        # Without it, every page would ask a server for one.
+        "extra": {"polyfills": [WORKER]},
         "markdown_extensions": [
             "tables",
             "admonition",
