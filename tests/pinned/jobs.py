@@ -149,4 +149,4 @@ def make_catalog(folder: Path, runs: Runs | None = None) -> None:
             view = f"stored.{sqltext.identifier(name)}"
             con.execute(sqltext.create_table(f"read_{name}", f"FROM {view}"))
             con.execute(sqltext.view_of(view, f"read_{name}"))
-        keep_derived(con, library)
+        keep_derived(con, library, {about.path for about in library.derived})
