@@ -119,7 +119,7 @@ def _light(colour: str) -> float:
     """Relative luminance as WCAG defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return sum(map(mul, (0.2126, 0.7152, 0.0722), linear))
+    return float(sum(map(mul, (0.2126, 0.7152, 0.0722), linear)))
 
 
 def test_what_stands_on_a_colour_is_read() -> None:
