@@ -42,7 +42,7 @@ def shown(store: Path, names: list[str]) -> Shown:
 @pytest.mark.parametrize(
     ("names", "runs"),
     [
-        (ALL[::18], ["b.run-2", "a"]),
+        (ALL[::36], ["b.run-2", "a"]),
         pytest.param(ALL, ["b.run-2", "a"], marks=pytest.mark.slow),
         pytest.param(ALL, ["a"], marks=pytest.mark.slow),
     ],

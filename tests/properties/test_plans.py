@@ -40,7 +40,7 @@ def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[
 @pytest.mark.parametrize("job", [3, *range(examples(1) - 1)], indirect=True)
 @pytest.mark.parametrize(
     "names",
-    [ANALYSES[::18], pytest.param(ANALYSES, marks=pytest.mark.slow)],
+    [ANALYSES[::36], pytest.param(ANALYSES, marks=pytest.mark.slow)],
     ids=["some", "all"],
 )
 def test_another_plan_gives_the_same_rows(

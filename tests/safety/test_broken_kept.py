@@ -71,8 +71,11 @@ def damage(path: Path, how: str) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        *("cut off", "gone"),
-        *(pytest.param(how, marks=pytest.mark.slow) for how in ("empty", "footer", "pages")),
+        "cut off",
+        *(
+            pytest.param(how, marks=pytest.mark.slow)
+            for how in ("gone", "empty", "footer", "pages")
+        ),
     ],
 )
 def test_it_is_computed_again(

@@ -123,6 +123,7 @@ def test_a_question_is_answered_by_the_cluster(
             assert found.arrow().equals(expected)
 
 
+@pytest.mark.slow
 def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
     """They say which path they were given, and what they need; so do those that see another one."""
     with distributed.Client(cluster) as client, hta_sql.open(asked) as store:

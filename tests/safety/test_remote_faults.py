@@ -204,7 +204,7 @@ def test_what_a_client_raises_of_its_own(
     cli("runs", memory.store).fails(1, "does not answer: Could not connect to the endpoint.")
 
 
-@pytest.mark.parametrize("how", ["fail", "stop"])
+@pytest.mark.parametrize("how", ["fail", pytest.param("stop", marks=pytest.mark.slow)])
 def test_a_reader_whose_request_fails(how: str, memory: Made) -> None:
     """It gets the right rows or an error, never a store that lacks something."""
     memory.put_back()

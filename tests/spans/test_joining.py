@@ -67,6 +67,7 @@ def test_what_cannot_be_joined_is_two_runs(tmp_path: Path) -> None:
         assert store.runs() == ["job", "job-capture2"]
 
 
+@pytest.mark.slow
 def test_shards_join_them_as_well(tmp_path: Path) -> None:
     """Spans of a rank may be read by two jobs of an array."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
