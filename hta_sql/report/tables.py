@@ -23,6 +23,8 @@ LONG = 36
 FEW = 3
 MANY = 9
 """Up to so many rows of at least so many columns stand upright; wider tables lose columns that are the same in all rows."""
+BESIDE_NAMES = 2
+"""Columns before that of the first time, where a page is narrow."""
 _KEYS = ("run", "rank", "step")
 FOLDED = 84
 """So many characters of a longer text are seen."""
@@ -78,10 +80,10 @@ def _upright(
     """Write few rows of many columns as columns: they fit the page."""
     lines = []
     for field, values in zip(table.schema, table.columns, strict=True):
-        words, texts = column_texts(field.name, values.to_pylist(), analysis)
-        cells = "".join(
-            f"<td>{html.escape(cut_middle(text, CELL_CHARACTERS))}</td>" for text in texts
-        )
+        exact = values.to_pylist()
+        words, texts = column_texts(field.name, exact, analysis)
+        write = _number if is_number(field.type) else _sentence
+        cells = "".join(write(text, value) for text, value in zip(texts, exact, strict=True))
         about = html.escape(f"{field.name}: {docs.get(field.name, '')}")
         lines.append(f'<tr><th scope="row" title="{about}">{html.escape(words)}</th>{cells}</tr>')
     return (
@@ -139,6 +141,12 @@ def _places(table: pa.Table) -> dict[str, int]:
     names = [column.name for column in telling_first(columns)]
     # On a page the sentence before it leads there.
     names.sort(key=lambda name: name == "look_at")
+    # A phone shows little more than what took how long.
+    times = next((name for name in names[BESIDE_NAMES:] if name.endswith("_ns")), "")
+    before = names[:BESIDE_NAMES]
+    if times and not any(name in SENTENCES or name.endswith("_ns") for name in before):
+        names.remove(times)
+        names.insert(BESIDE_NAMES, times)
     return {name: place for place, name in enumerate(names)}
 
 
