@@ -132,7 +132,13 @@ def truth_of(made: Made, writer: str) -> Truth:
 
 
 def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
-    """Say whether an ingest has published the ranks that it could read: it ends in an error then."""
+    """Say whether a writer has done a part that is right.
+
+    An ingest, which then ends in an error, has published the ranks that it could read; a repair has
+    set the damaged run aside, and has not read it again yet.
+    """
+    if writer == "repair":
+        return all(truth.after.get(run) == rows for run, rows in seen.items())
 
     def rows(found: Answers) -> set[tuple[object, ...]]:
         return {row for run in found.values() for row in run}
