@@ -82,7 +82,7 @@ def _upright(
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, analysis)
-        write = _number if is_number(field.type) else _sentence
+        write = _number if is_number(field.type) else _plain
         cells = "".join(write(text, value) for text, value in zip(texts, exact, strict=True))
         about = html.escape(f"{field.name}: {docs.get(field.name, '')}")
         lines.append(f'<tr><th scope="row" title="{about}">{html.escape(words)}</th>{cells}</tr>')
@@ -162,6 +162,10 @@ def _number(text: str, value: Any) -> str:
     exact = "" if value is None else str(value)
     sorted_by = "" if exact == text else f' data-v="{exact}"'
     return f'<td class="number"{sorted_by}>{html.escape(text)}</td>'
+
+
+def _plain(text: str, _: Any) -> str:
+    return f"<td>{html.escape(cut_middle(text, CELL_CHARACTERS))}</td>"
 
 
 def _sentence(text: str, _: Any) -> str:
