@@ -20,7 +20,6 @@ from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import Manifest
 from hta_sql.store.shard_files import read_shards
 from hta_sql.store.template import CONFIG, template
-from hta_sql.synthetic import JobSpec
 from hta_sql.synthetic import write_job as write_synthetic
 from tests.golden_cases import TRACES
 from tests.jobs.spec import MS, US, Clock, PlantedJob
@@ -28,6 +27,7 @@ from tests.jobs.traces import write_job as write_planted
 from tests.properties.traces import random_job
 from tests.properties.traces import write_job as write_random
 from tests.spans.two_spans import write_spans
+from tests.synthetic import simulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,21 +43,7 @@ SPANS = "spans"
 SECOND_NS = 1_000_000_000
 """How much later each run was read."""
 
-EVERYTHING = JobSpec(
-    ranks=2,
-    steps=3,
-    layers=2,
-    ops_per_layer=4,
-    comm_streams=2,
-    memory_events=True,
-    python_stacks=True,
-    sync_events=True,
-    graph_launches=True,
-    early_kernels=3,
-    lost_launch_every=7,
-    clock_offsets_ns={1: 4_000_001},
-    slow_kernels={1: 1.5},
-)
+EVERYTHING = replace(simulated.EVERYTHING, ops_per_layer=4, base_shifts_ns={})
 """All that the simulator of traces can write."""
 
 PLANTED: Mapping[str, PlantedJob] = {

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -44,6 +45,10 @@ WHOLE_LOOK = 8
 """Of so many cases one has its catalog compared, too; of each the files are."""
 
 
+DAMAGED = "first"
+"""The run that a repair finds damaged."""
+
+
 def _ingest(store: Path) -> None:
     hta_sql.ingest(store.parent / "second", store, run="other", jobs=1).close()
 
@@ -62,7 +67,7 @@ def _publish(store: Path) -> None:
 
 
 def _cut_off(store: Path) -> None:
-    (entry,) = (e for e in read_manifest(store).entries if (e.run, e.rank) == ("first", 0))
+    (entry,) = (e for e in read_manifest(store).entries if (e.run, e.rank) == (DAMAGED, 0))
     path = store / entry.files["gpu_ops"]["path"]
     content = path.read_bytes()
     path.unlink()
@@ -138,7 +143,7 @@ def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
     set the damaged run aside, and has not read it again yet.
     """
     if writer == "repair":
-        return all(truth.after.get(run) == rows for run, rows in seen.items())
+        return seen == {run: rows for run, rows in truth.after.items() if run != DAMAGED}
 
     def rows(found: Answers) -> set[tuple[object, ...]]:
         return {row for run in found.values() for row in run}
@@ -265,9 +270,7 @@ def main(
         for writer in writers or WRITERS
         for way in how or HOW
     ]
-    tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
-    click.echo(f"{tried} operations went wrong, {failed} stores with them.")
-    sys.exit(bool(failed))
+    conclude(rounds, "operations")
 
 
 def told(found: Round) -> Round:
@@ -275,6 +278,13 @@ def told(found: Round) -> Round:
     click.echo(f"{time.strftime('%T')} {found} ({time.process_time():.0f} CPU s so far)")
     sys.stdout.flush()
     return found
+
+
+def conclude(rounds: list[Round], what: str) -> NoReturn:
+    """Print the sums, and end the program: with 1 where a store went wrong."""
+    tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
+    click.echo(f"{tried} {what} went wrong, {failed} stores with them.")
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import json
 import logging
 import os
 import shutil
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ from hta_sql.store.edits import remove_runs, rename_run, tag_runs
 from hta_sql.store.manifest import read_manifest
 from hta_sql.store.materialize import keep_answers
 from tests.safety.damages import QUESTIONS, Answers, answers, trace
-from tests.safety.fault_rounds import Round, Truth, chosen, is_partial
+from tests.safety.fault_rounds import DAMAGED, Round, Truth, chosen, conclude, is_partial, told
 from tests.safety.request_faults import WRITING, requests
 
 REQUESTS = Path(__file__).with_name("remote_requests.txt")
@@ -69,7 +67,7 @@ class Made:
                 fs.pipe_file(name, content)
         if writer == "repair":
             (entry,) = (
-                e for e in read_manifest(self.store).entries if (e.run, e.rank) == ("first", 0)
+                e for e in read_manifest(self.store).entries if (e.run, e.rank) == (DAMAGED, 0)
             )
             path = f"{top}/{entry.files['gpu_ops']['path']}"
             fs.pipe_file(path, fs.cat_file(path)[:100])
@@ -276,16 +274,7 @@ def main(
             for writer in writers
             for way in how or HOW[kind]
         ]
-    tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
-    click.echo(f"{tried} requests went wrong, {failed} stores with them.")
-    sys.exit(bool(failed))
-
-
-def told(found: Round) -> Round:
-    """Print what came of a way, and how long it has taken so far."""
-    click.echo(f"{time.strftime('%T')} {found} ({time.process_time():.0f} CPU s so far)")
-    sys.stdout.flush()
-    return found
+    conclude(rounds, "requests")
 
 
 if __name__ == "__main__":

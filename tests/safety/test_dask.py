@@ -20,6 +20,7 @@ import hta_sql
 from hta_sql.ingestion.running.executors import executor_for
 from hta_sql.store import parts
 from tests.safety.conftest import trace_of
+from tests.safety.dask_noise import NOISE
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -28,14 +29,7 @@ if TYPE_CHECKING:
 distributed = pytest.importorskip("distributed")
 dask_config = pytest.importorskip("dask.config")
 
-pytestmark = [
-    # Dask's own threads and sockets end after the test that used them.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:Port 8787 is already in use"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = NOISE
 
 DEADLY = Path(__file__).parent / "deadly"
 DURATIONS = {rank: 100.0 + rank for rank in range(6)}

@@ -21,20 +21,14 @@ from hta_sql.store import materialize, parts
 from hta_sql.store.manifest import read_manifest
 from hta_sql.store.shard_files import read_shards
 from tests.safety.damages import trace
+from tests.safety.dask_noise import NOISE
 from tests.safety.lost_tasks import ASKING, READING, Dying, Losing
 from tests.shared_stores import ingest_only
 
 BOTH = {("first", 0), ("first", 1), ("second", 0), ("second", 1)}
 FIRST = {("first", 0), ("first", 1)}
 
-pytestmark = [
-    # Dask's own threads and sockets end after the test that used them.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:Port 8787 is already in use"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = NOISE
 
 
 @pytest.fixture

@@ -1,0 +1,14 @@
+"""What a Dask cluster says that no test is about."""
+
+from __future__ import annotations
+
+import pytest
+
+NOISE = [
+    # Dask's own threads and sockets end after the test that used them.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Port 8787 is already in use"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
