@@ -78,6 +78,7 @@ def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: Tr
     shares = [float(share) for share in re.findall(r'class="share">([\d.]+) %', costs)]
     rows = job_store.run("top_costs").df()
     assert shares == [round(share, 1) for share in rows["cost_pct"] if share >= 0.1]
+    assert [float(width) for width in re.findall(r'style="width:([\d.]+)%', costs)] == shares
     assert "most on rank" in costs
 
 

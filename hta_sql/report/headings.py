@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.charts.style import duration_unit, size_unit
 from hta_sql.results.cells import NULL, cell_text, column_unit
-from hta_sql.words import plain_number
+from hta_sql.words import plain_number, printable
 
 if TYPE_CHECKING:
     from hta_sql.library.objects import SqlObject
@@ -34,6 +36,12 @@ _UNITS = {"%": "%", "GB/s": "GB/s", "us": "µs"}
 _SMALL = 0.001
 _TOO_LONG_NS = 30 * 86_400 * 10**9
 """Beyond a month a number of nanoseconds is a point in time, and stays one."""
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|kB|MB|GB|TB)(?!\w))")
+
+
+def sentence(text: str) -> str:
+    """Write a sentence with names out of traces as markup; no line ends between a number and its unit."""
+    return _BEFORE_UNIT.sub("&nbsp;", html.escape(printable(text)))
 
 
 def column_words(name: str, unit: str | None) -> str:

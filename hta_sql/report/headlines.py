@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.charts.style import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
+from hta_sql.report.headings import sentence
 from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
 from hta_sql.words import cut_middle, printable, rank_spans, time_text
@@ -78,14 +79,13 @@ def _several(result: Result) -> bool:
 def _costs_of_run(run: str, costs: list[dict[str, Any]], *, several: bool) -> str:
     heading = f"<h3>Run {html.escape(printable(run))}</h3>" if several else ""
     stated = [row for row in costs if row["cost_pct"] is None or row["cost_pct"] >= SMALL_PCT]
-    longest = max((row["cost_pct"] or 0 for row in stated), default=0)
-    items = "".join(_statement(row, longest) for row in stated)
+    items = "".join(map(_statement, stated))
     left = len(costs) - len(stated)
     rest = f'<p class="quiet">{left} below {SMALL_PCT} % of the time.</p>' if left else ""
     return f'{heading}<ol class="costs">{items}</ol>{rest}'
 
 
-def _statement(row: dict[str, Any], longest: float) -> str:
+def _statement(row: dict[str, Any]) -> str:
     share = row["cost_pct"]
     shown = f"{share:.1f} %" if share is not None else "–"  # noqa: RUF001 - as in tables
     name = html.escape(_NAMES.get(row["cost"], row["cost"]))
@@ -101,12 +101,11 @@ def _statement(row: dict[str, Any], longest: float) -> str:
         number += f"; {where} {row['worst_rank']}: {time_text(row['worst_rank_ns'])}"
         if row["worst_rank_pct"] is not None:
             number += f", {row['worst_rank_pct']:.1f} % of its time"
-    width = 100 * (share or 0) / longest if longest else 0
-    message = "" if row["cost"] == "kernel" else f"{html.escape(row['message'])} "
+    message = "" if row["cost"] == "kernel" else f"{row['message']} "
     return (
-        f'<li><span class="share">{shown}</span><div><b>{name}</b><br>{message}{html.escape(number)}. '
+        f'<li><span class="share">{shown}</span><div><b>{name}</b><br>{sentence(f"{message}{number}")}. '
         f'<a href="#{html.escape(row["look_at"])}">Look closer</a></div>'
-        f'<span class="bar"><span style="width:{width:.1f}%;background:{_COLOURS[row["cost"]]}">'
+        f'<span class="bar"><span style="width:{share or 0:.1f}%;background:{_COLOURS[row["cost"]]}">'
         "</span></span></li>"
     )
 
@@ -147,6 +146,6 @@ def _grouped(found: list[dict[str, Any]]) -> str:
         if others:
             ranks = rank_spans(row["rank"] for row in others)
             text += f" Likewise rank{'s' if len(others) > 1 else ''} {ranks}."
-        text = printable(f"{text} {first['limits']} {first['remedy']}")
-        items.append(f'<li><span class="tag {severity}">{severity}</span>{html.escape(text)}</li>')
+        text = sentence(f"{text} {first['limits']} {first['remedy']}")
+        items.append(f'<li><span class="tag {severity}">{severity}</span>{text}</li>')
     return f'<ul class="findings">{"".join(items)}</ul>' if items else ""

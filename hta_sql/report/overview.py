@@ -12,6 +12,7 @@ from hta_sql.charts.style import DARK, ON_COLOUR, duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import first_cards
+from hta_sql.report.headings import sentence
 from hta_sql.report.sections import linked, missing, no_rows
 from hta_sql.report.tiles import job_text, tiles_markup
 from hta_sql.words import cut_middle, printable
@@ -46,8 +47,8 @@ def overview_markup(answers: Answers, sections: set[str], questions: str = "") -
         parts.append(missing(no_rows(load_library().find("step_accounting"))))
     told = answers["stragglers"].records()
     shown = dict(list(runs.items())[:RUNS])
-    parts.append(f'<h2 class="lead">{html.escape(printable(_lead(shown)))}</h2>' if shown else "")
-    parts.append(f'<p class="quiet job">{html.escape(printable(job_text(answers, [*shown])))}</p>')
+    parts.append(f'<h2 class="lead">{sentence(_lead(shown))}</h2>' if shown else "")
+    parts.append(f'<p class="quiet job">{sentence(job_text(answers, [*shown]))}</p>')
     parts.append(tiles_markup(answers, shown))
     longest = max((_mean(rows)["step_ns"] for rows in shown.values()), default=0)
     sides = [
@@ -179,7 +180,7 @@ def _sentences(told: Sequence[Row], sections: set[str]) -> Iterator[str]:
         most = max(judged, key=lambda row: (row["reason"] is not None, row["excess_ns"]))
         if most["reason"] is not None:
             text += f" Rank {most['rank']} cost most: {most['reason']}."
-        yield f'<p class="say">{html.escape(printable(text))} {look}</p>'
+        yield f'<p class="say">{sentence(text)} {look}</p>'
     elif told and not late:
         reason = html.escape(printable(told[0]["reason"] or "no collective is matched"))
         yield f'<p class="quiet">Whether a rank is late cannot be said: {reason}.</p>'

@@ -18,9 +18,9 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.report.contents import title_of
-from hta_sql.report.headings import column_texts
+from hta_sql.report.headings import column_texts, sentence
 from hta_sql.report.tables import table_markup
-from hta_sql.words import counted, cut_middle, printable
+from hta_sql.words import counted, cut_middle
 
 if TYPE_CHECKING:
     from hta_sql.library.objects import SqlObject
@@ -270,7 +270,7 @@ def linked(text: str, sections: set[str]) -> str:
         link = f'<a href="#{name}">{words}</a>' if name in sections else words
         return f"{found['before'] or ''}{link}"
 
-    return _NAMED.sub(named, html.escape(printable(text)))
+    return _NAMED.sub(named, sentence(text))
 
 
 def missing(sentence: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.charts.page import script_json
 from hta_sql.charts.style import duration_text
 from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.report.headings import sentence
 from hta_sql.words import counted, printable, size_text
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def tiles_markup(answers: Answers, runs: Mapping[str, list[Row]]) -> str:
     if len(told) > 1:
         return _compared(told)
     tiles = "".join(
-        f"<div><b>{html.escape(value)}</b> <span>{html.escape(words)}</span></div>"
+        f"<div><b>{html.escape(value)}</b> <span>{sentence(words)}</span></div>"
         for words, value in list(next(iter(told.values())).items())[:TILES]
     )
     return f'<div class="tiles">{tiles}</div>'
