@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from hta_sql.library.objects import SqlObject
     from hta_sql.results.display import Rows
 
-CELL_CHARACTERS = 300
+CELL_CHARACTERS = 6_000
+"""Names of real kernels have up to 5,200; they are whole on hover and when they are copied."""
 LONG = 36
 """A longer text may take several lines."""
 FEW = 3
