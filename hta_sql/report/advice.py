@@ -31,7 +31,8 @@ def first_cards(answers: Answers, run: str, sections: set[str]) -> str:
     worst = [row for row in answers["advice"].records() if row["is_worst"] and row["run"] == run]
     if not worst:
         return ""
-    cards = "".join(_card(row, sections, first=True) for row in worst[:FIRST])
+    alone = sum(row["run"] == run for row in answers["rank_health"].records()) == 1
+    cards = "".join(_card(row, sections, "" if alone else _ranks(row)) for row in worst[:FIRST])
     left = len(worst) - FIRST
     more = f' <a href="#advice">{left} more</a>' if left > 0 else ""
     return f'<h3>What to do{more}</h3><div class="advice">{cards}</div>'
@@ -73,7 +74,8 @@ def advice_markup(answers: Answers, scope: Mapping[str, Any], sections: set[str]
     return "\n".join(parts)
 
 
-def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> str:
+def _card(row: dict[str, Any], sections: set[str], first: str | None = None) -> str:
+    """Write a card; one of the first screen is short, and `first` says of which ranks it speaks."""
     look = row["next_analysis"]
     identity = f"advice-{html.escape(row['finding_id'])}"
     link = f'<a href="#{html.escape(look)}">Look closer</a>' if look in sections else ""
@@ -82,20 +84,19 @@ def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> st
         saved, of_what = row["step_saved_ns"], "a step"
         if saved is None:
             saved, of_what = row["ceiling_ns"], "of the capture"
-        rest = "" if first else f" {of_what}, {row['ceiling_pct']:.1f} %"
+        rest = f" {of_what}, {row['ceiling_pct']:.1f} %" if first is None else ""
         ceiling = f'<span class="ceiling" title="{of_what}, at most">≤ {duration_text(saved)}{rest}</span>'
     head = f"{ceiling}<b>{html.escape(row['title'])}</b><p>{linked(row['message'], sections)}"
-    if first:
+    if first is not None:
         return (
             f'<div class="{row["severity"]}">{head}</p>'
-            f'<p><a href="#{identity}">Evidence</a> {link}</p></div>'
+            f'<p><a href="#{identity}">Evidence</a> {link} <span class="quiet">{first}</span></p></div>'
         )
     subject = ""
     if row["subject"]:
         name = printable(cut_middle(row["subject"], SUBJECT_CHARACTERS))
         subject = f" Most: <code>{html.escape(name)}</code>."
-    ranks = f"{row['rank_count']} ranks, most on rank" if row["rank_count"] > 1 else "Rank"
-    where = f"{ranks} {row['rank']}; confidence {row['confidence']}."
+    where = f"{_ranks(row)}; confidence {row['confidence']}."
     evidence = html.escape(printable(row["evidence_sql"] or ""))
     return (
         f'<div class="{row["severity"]}" id="{identity}">{head}{subject}</p>'
@@ -103,3 +104,9 @@ def _card(row: dict[str, Any], sections: set[str], *, first: bool = False) -> st
         f"<details><summary>Evidence</summary><div><pre>{evidence}</pre>"
         '<button type="button" class="copy">Copy</button></div></details></div>'
     )
+
+
+def _ranks(row: dict[str, Any]) -> str:
+    if row["rank_count"] == 1:
+        return f"Only rank {row['rank']}"
+    return f"{row['rank_count']} ranks, most on rank {row['rank']}"

@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.summed_idle(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   subject       VARCHAR         What the host was in longest, in synchronisations first; NULL if nothing was open.
---   event_count   BIGINT [count]  Gaps.
+--   event_count   BIGINT [count]  Gaps, each once, however many causes it has; one over the bound of two steps is two.
 --   own_ns        BIGINT [ns]     Idle time.
 --   own_pct       DOUBLE [%]      The same as a share of the steps.
 --   event_id      BIGINT          What to look at in the longest gap; NULL if unknown.
@@ -23,7 +23,7 @@ WITH
         SELECT
             i.run, i.rank,
             arg_max(coalesce(i.name, i.call), (i.cause = 'synchronisation', i.idle_ns, i.name)) AS subject,
-            sum(i.gap_count)::BIGINT AS event_count,
+            len(list_distinct(flatten(list(i.parts)))) AS event_count,
             sum(i.idle_ns)::BIGINT AS own_ns,
             arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
         FROM query_table(chosen) AS i
