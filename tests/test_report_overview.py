@@ -47,8 +47,14 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., Mapping[str, Result]]:
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ("late", "Rank 1 is late: it makes the others wait 18 % of the time; all its kernels take"),
-        ("seldom", "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: it"),
+        (
+            "late",
+            "Rank 1 is late and costs the others up to 18 % of the time: all its kernels take",
+        ),
+        (
+            "seldom",
+            "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: the others",
+        ),
         ("alone", "Whether a rank is late cannot be said: the rank does not communicate"),
     ],
 )

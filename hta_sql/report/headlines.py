@@ -27,7 +27,7 @@ SMALL_PCT = 0.1
 
 _NAMES = {
     "idle_before": "Idle at the start of steps",
-    "idle_host": "Waiting for the host",
+    "idle_host": "Waiting for the next launch",
     "idle_queued": "Idle with work in the queue",
     "idle_unknown": "Idle, cause not in the trace",
     "idle_after": "Idle at the end of steps",
@@ -145,7 +145,9 @@ def _grouped(found: list[dict[str, Any]]) -> str:
         text = f"{place[:1].upper()}{place[1:]}: {first['message']}" if place else first["message"]
         if others:
             ranks = rank_spans(row["rank"] for row in others)
-            text += f" Likewise rank{'s' if len(others) > 1 else ''} {ranks}."
+            text += (
+                f" The same on rank{'s' if len(others) > 1 else ''} {ranks}, with other numbers."
+            )
         text = sentence(f"{text} {first['limits']} {first['remedy']}")
         items.append(f'<li><span class="tag {severity}">{severity}</span>{text}</li>')
     return f'<ul class="findings">{"".join(items)}</ul>' if items else ""

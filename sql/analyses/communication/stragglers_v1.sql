@@ -97,14 +97,14 @@ WITH
                 WHEN 'throttling' THEN
                     printf('its kernels take longer and longer (same calls, %.2f x at first, %.2f x at last), most in ', t.first_third, t.last_third)
                     || t.subject
-                WHEN 'more compute' THEN printf('it computes %.1f ms more, most in ', t.cause_ns / 1e6) || t.subject
-                WHEN 'data loading' THEN printf('it loads data %.1f ms longer, in ', t.subject_ns / 1e6) || t.subject
+                WHEN 'more compute' THEN printf('it computes %.1f ms more (of %.1f ms), most in ', t.cause_ns / 1e6, t.window_ns / 1e6) || t.subject
+                WHEN 'data loading' THEN printf('it loads data %.1f ms longer (of %.1f ms), in ', t.subject_ns / 1e6, t.window_ns / 1e6) || t.subject
                 WHEN 'host-bound' THEN
                     CASE
-                        WHEN t.on_host THEN printf('its host takes %.1f ms longer, most in ', t.cause_ns / 1e6)
-                        ELSE printf('its device has %.1f ms more without work, as its host takes longer, most in ', t.cause_ns / 1e6)
+                        WHEN t.on_host THEN printf('its host takes %.1f ms longer (of %.1f ms), most in ', t.cause_ns / 1e6, t.window_ns / 1e6)
+                        ELSE printf('its device has %.1f ms more without work (of %.1f ms), as its host takes longer, most in ', t.cause_ns / 1e6, t.window_ns / 1e6)
                     END || t.subject
-                WHEN 'copies' THEN printf('it copies %.1f ms longer, most in ', t.cause_ns / 1e6) || t.subject
+                WHEN 'copies' THEN printf('it copies %.1f ms longer (of %.1f ms), most in ', t.cause_ns / 1e6, t.window_ns / 1e6) || t.subject
                 WHEN 'unknown' THEN 'nothing in the trace shows why'
             END AS why,
             CASE
@@ -121,7 +121,7 @@ SELECT
     CASE WHEN e.is_trusted THEN e.is_late END AS is_straggler,
     CASE
         WHEN e.is_late THEN
-            printf('Rank %d is late: it makes the others wait %.*f %% of the time; ', e.rank, CASE WHEN e.cost_share >= 0.1 THEN 0 ELSE 1 END, 100 * e.cost_share)
+            printf('Rank %d is late and costs the others up to %.*f %% of the time: ', e.rank, CASE WHEN e.cost_share >= 0.1 THEN 0 ELSE 1 END, 100 * e.cost_share)
             || e.why || '; look at ' || e.next_look
     END AS message,
     e.cause,
@@ -146,7 +146,7 @@ SELECT
     e.next_look AS look_at,
     CASE
         WHEN e.is_trusted AND NOT e.is_late AND e.excess_ns >= e.run_ns * min_pct / 100 THEN
-            printf('it made the others wait %.1f %% of the capture, so seldom that it may be chance', 100 * e.excess_ns / e.run_ns)
+            printf('the others waited %.1f %% of the capture longer than it, which may be chance', 100 * e.excess_ns / e.run_ns)
         WHEN e.is_trusted THEN NULL
         WHEN e.is_late IS NOT NULL THEN 'the ends of too many of its collectives do not agree to tell who was late'
         WHEN e.is_matched THEN 'nobody else was met often enough'
