@@ -133,8 +133,8 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     x, width = lanes(rows)
     notes = [
-        "Time for which others wait because this rank comes last, of the time of those others; hidden "
-        "waits too, so that they would gain less (Cost)."
+        "Time for which others wait because this rank comes last, of the time of those others.",
+        "Hidden waits too, so that they would gain less (Cost).",
     ]
     if len(kept) < len(table):
         notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
