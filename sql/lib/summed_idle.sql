@@ -23,7 +23,7 @@ WITH
         SELECT
             i.run, i.rank,
             arg_max(coalesce(i.name, i.call), (i.cause = 'synchronisation', i.idle_ns, i.name)) AS subject,
-            len(list_distinct(flatten(list(i.parts)))) AS event_count,
+            len(list_distinct(flatten(list(i.gap_parts)))) AS event_count,
             sum(i.idle_ns)::BIGINT AS own_ns,
             arg_max(i.event_id, (i.longest_ns, -i.event_id)) AS event_id
         FROM query_table(chosen) AS i
