@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,17 @@ def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
     for row in answer:
         found[row["run"]][row["rule"]] = row
     return found
+
+
+def test_a_gap_is_counted_once(path: Path, answer: list[dict[str, Any]]) -> None:
+    """However many operators the host went through in it."""
+    with hta_sql.open(path, safe=True) as store:
+        parts = store.sql("FROM lib.idle_parts(NULL, NULL, NULL, false)").records()
+    about = ("launch_bound", "synchronisation", "host_work", "driver_memory", "module_loading")
+    counted = {row["run"]: row["event_count"] for row in answer if row["rule"] in about}
+    waits = Counter(part["run"] for part in parts if part["waits_for"] == "host")
+    assert counted
+    assert {run: count for run, count in counted.items() if count > waits[run]} == {}
 
 
 def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:

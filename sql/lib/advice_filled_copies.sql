@@ -17,7 +17,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'filled_copies' AS rule, 'Make tensors where they are used' AS title, f.subject, f.event_count, f.own_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('Tensors are filled on the host and then copied to the GPU, %d times, for %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
+    printf('Tensors are filled on the host and then copied to the GPU, %,d times, for %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
     'torch.zeros(…, device="cuda") and the like make the tensor on the GPU; what never changes is made once, before the steps.' AS remedy,
     f.evidence_sql, 'synchronisations' AS next_analysis
 FROM _found AS f

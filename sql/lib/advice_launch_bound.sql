@@ -20,7 +20,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'launch_bound' AS rule, 'Launch fewer, larger pieces of work' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The GPU waits for the next launch in %d short gaps, %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
+    printf('The GPU waits for the next launch in %,d short gaps, %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
     CASE
         WHEN regexp_matches(coalesce(f.subject, ''), '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN 'CUDA graphs for the compiled code: torch.compile(mode="reduce-overhead"); larger batches; static shapes, so that nothing is compiled again.'
         ELSE 'CUDA graphs (torch.compile(mode="reduce-overhead") or torch.cuda.graph), larger batches, fused operators.'

@@ -19,7 +19,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'misaligned_products' AS rule, 'Align the operands of matrix products' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d matrix products on operands that are not aligned take %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
+    printf('%,d matrix products on operands that are not aligned take %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
     'Pad channels, heads and vocabulary to multiples of 8 (16 bit) or 16 (8 bit), and keep views contiguous.' AS remedy,
     f.evidence_sql,
     'operator_unique_args' AS next_analysis

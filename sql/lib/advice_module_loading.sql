@@ -19,7 +19,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'module_loading' AS rule, 'Warm up before what counts' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The driver loads code for %.1f %% of the steps, in %d gaps.', f.own_pct, f.event_count) AS finding,
+    printf('The driver loads code for %.1f %% of the steps, in %,d gaps.', f.own_pct, f.event_count) AS finding,
     'Warm up before what counts (schedule(wait=1, warmup=3, active=…)), or CUDA_MODULE_LOADING=EAGER.' AS remedy,
     f.evidence_sql || ' WHERE cause = ''runtime call''' AS evidence_sql,
     'idle_causes' AS next_analysis

@@ -25,7 +25,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'single_precision' AS rule, 'Use the tensor cores' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) - least(f.own_ns, f.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, f.own_pct) AS finding,
+    printf('%,d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, f.own_pct) AS finding,
     CASE
         WHEN v.major >= 8 THEN 'torch.set_float32_matmul_precision("high") for TF32, or torch.autocast in bfloat16.'
         ELSE 'torch.autocast in float16 with a gradient scaler.'

@@ -25,7 +25,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'small_kernels' AS rule, 'Fuse small kernels' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%d elementwise kernels shorter than 10 us, of %d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, f.own_pct) AS finding,
+    printf('%,d elementwise kernels shorter than 10 us, of %,d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, f.own_pct) AS finding,
     'torch.compile fuses them; or fused layers (fused optimizers, fused norm and activation).' AS remedy,
     f.evidence_sql,
     'launching_operators' AS next_analysis

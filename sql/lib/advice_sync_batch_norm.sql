@@ -39,7 +39,7 @@ WITH
 SELECT
     f.run, f.rank, 'sync_batch_norm' AS rule, 'Synchronise fewer batch norms' AS title, 'SyncBatchNorm' AS subject, f.event_count, f.own_ns,
     least(f.own_ns, s.transfer_ns + s.wait_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('SyncBatchNorm has %d collectives of %.0f us on the mean, %.1f %% of the steps.', f.event_count, f.own_ns / f.event_count / 1000, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
+    printf('SyncBatchNorm has %,d collectives of %.0f us on the mean, %.1f %% of the steps.', f.event_count, f.own_ns / f.event_count / 1000, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'Plain BatchNorm where a batch on one GPU is large enough; GroupNorm or LayerNorm, which send nothing; statistics frozen when fine-tuning.' AS remedy,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur', lib.sql_literal(f.run), f.rank, lib.sql_literal(f.kernel)) AS evidence_sql,
     'process_group_costs' AS next_analysis

@@ -40,7 +40,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'unfused_optimizer' AS rule, 'Fuse the optimizer' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns + s.idle_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The optimizer launches %d kernels a step, %.1f %% of the steps from its first to its last.', f.event_count // f.call_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
+    printf('The optimizer launches %,d kernels a step, %.1f %% of the steps from its first to its last.', f.event_count // f.call_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
     'fused=True or foreach=True in the optimizer: one kernel for many tensors.' AS remedy,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND annotation_id = {} ORDER BY ts', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
     'user_annotation_breakdown' AS next_analysis
@@ -50,7 +50,7 @@ WHERE f.own_ns >= 0.02 * s.step_ns
 UNION ALL
 SELECT
     h.run, h.rank, 'unfused_optimizer', 'Fuse the optimizer', h.subject, h.event_count, h.own_ns, h.exposed_ns, 'high', h.event_id,
-    printf('The optimizer takes %.1f %% of the steps for %d operators, tensor by tensor; there is no GPU in the trace.', h.own_pct, h.event_count),
+    printf('The optimizer takes %.1f %% of the steps for %,d operators, tensor by tensor; there is no GPU in the trace.', h.own_pct, h.event_count),
     'fused=True in the optimizer, which Adam, AdamW, SGD and Adagrad have on the CPU too: one operator for many tensors.',
     h.evidence_sql, 'user_annotation_breakdown'
 FROM query_table(host) AS h

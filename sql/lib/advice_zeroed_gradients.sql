@@ -19,7 +19,7 @@ WITH
     )
 SELECT
     f.run, f.rank, 'zeroed_gradients' AS rule, 'Give gradients up instead of zeroing them' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns + f.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('zero_grad launches %d operations that take %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
+    printf('zero_grad launches %,d operations that take %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
     'optimizer.zero_grad(set_to_none=True), the default since PyTorch 2.0.' AS remedy,
     f.evidence_sql,
     'user_annotation_breakdown' AS next_analysis
@@ -28,7 +28,7 @@ WHERE f.own_ns >= 0.005 * f.step_ns
 UNION ALL
 SELECT
     h.run, h.rank, 'zeroed_gradients', 'Give gradients up instead of zeroing them', h.subject, h.event_count, h.own_ns, h.exposed_ns, 'high', h.event_id,
-    printf('zero_grad fills %d gradients with zeros, %.1f %% of the steps; there is no GPU in the trace.', h.event_count, h.own_pct),
+    printf('zero_grad fills %,d gradients with zeros, %.1f %% of the steps; there is no GPU in the trace.', h.event_count, h.own_pct),
     'optimizer.zero_grad(set_to_none=True), the default since PyTorch 2.0.',
     h.evidence_sql, 'user_annotation_breakdown'
 FROM query_table(host) AS h

@@ -61,21 +61,21 @@ WITH
     ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
-            format('{} spans could not be read; the first at byte {}: {}.', h.lost_count, h.first_loss_offset, h.first_loss) AS message,
+            format('{:,} spans could not be read; the first at byte {:,}: {}.', h.lost_count, h.first_loss_offset, h.first_loss) AS message,
             'These events are in no table.' AS limits,
             'FROM quarantine; export the trace again if the file was cut off.' AS remedy
         FROM health AS h
         WHERE h.lost_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'repaired_events', h.repaired_count,
-            format('{} events were repaired; the first: {}.', h.repaired_count, regexp_replace(h.first_repair, '^repaired: ', '')),
+            format('{:,} events were repaired; the first: {}.', h.repaired_count, regexp_replace(h.first_repair, '^repaired: ', '')),
             'Their names may differ from what was meant.',
             'FROM quarantine WHERE NOT is_lost'
         FROM health AS h
         WHERE h.repaired_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'error', 'suspect_durations', h.suspect_count,
-            format('{} durations cannot be true, {} ns in total.', h.suspect_count, h.suspect_ns),
+            format('{:,} durations cannot be true, {:,} ns in total.', h.suspect_count, h.suspect_ns),
             'They are left out of all analyses.',
             'FROM gpu_ops WHERE is_suspect'
         FROM health AS h
@@ -100,14 +100,14 @@ WITH
         WHERE h.gpu_op_count = 0 AND h.event_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'unlinked_gpu_ops', 100 * h.unlinked_gpu_op_count / h.gpu_op_count,
-            format('{} of {} device operations have no launch in the trace.', h.unlinked_gpu_op_count, h.gpu_op_count),
+            format('{:,} of {:,} device operations have no launch in the trace.', h.unlinked_gpu_op_count, h.gpu_op_count),
             'They have no operator, annotation or module, and can never be host_wait.',
             'Use schedule(warmup=1 or more): operations launched before the recording started lose their launch.'
         FROM health AS h
         WHERE h.gpu_op_count > 0 AND 100 * h.unlinked_gpu_op_count / h.gpu_op_count > unlinked_above_pct
         UNION ALL
         SELECT h.run, h.rank, 'error', 'unknown_communication', h.suspected_communication_count,
-            format('{} kernels were launched by communication calls, but no rule knows their name, {} for instance.', h.suspected_communication_count, h.suspected_communication_example),
+            format('{:,} kernels were launched by communication calls, but no rule knows their name, {} for instance.', h.suspected_communication_count, h.suspected_communication_example),
             'They count as computation: overlap and exposed communication are wrong by their time.',
             'Add a rule: hta-sql ingest --kernel-classes FILE.'
         FROM health AS h
@@ -228,14 +228,14 @@ WITH
         WHERE r.most_steps <> r.least_steps
         UNION ALL
         SELECT m.run, NULL, 'error', 'collectives_differ', m.collective_count,
-            format('Ranks of one group run different collectives, {} times; the first: rank {} {}, others {}.', m.collective_count, m.first.rank, m.first.value, m.first.usual_value),
+            format('Ranks of one group run different collectives, {:,} times; the first: rank {} {}, others {}.', m.collective_count, m.first.rank, m.first.value, m.first.usual_value),
             'Results of the job may be wrong, or it hangs; waits in these collectives mean nothing.',
             'FROM collective_mismatches; look for code that depends on the rank before the first one.'
         FROM mismatches AS m
         WHERE NOT m.is_missing
         UNION ALL
         SELECT m.run, NULL, 'warning', 'collectives_missing', m.collective_count,
-            format('{} collectives are not in the traces of all their ranks, though these were captured; the first: rank {} lacks {}.', m.collective_count, m.first.rank, m.first.usual_value),
+            format('{:,} collectives are not in the traces of all their ranks, though these were captured; the first: rank {} lacks {}.', m.collective_count, m.first.rank, m.first.usual_value),
             'Their waits are left out.',
             'FROM collective_mismatches; events were lost, or a rank did not take part.'
         FROM mismatches AS m
