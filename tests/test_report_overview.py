@@ -90,6 +90,16 @@ def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
     assert all(abs(told[name] - 100 * whole[name] / whole["step_ns"]) <= 0.1 for name in told)
 
 
+def test_a_part_too_small_for_a_tenth_is_none() -> None:
+    """It is not lifted to 0.1 %, which is twice of what it is at least."""
+    parts = dict.fromkeys(STEP_PARTS, 1) | {"compute_ns": 50_004, "exposed_wait_ns": 49_990}
+    told = shares({"step_ns": sum(parts.values()), **parts})
+    assert {name: share for name, share in told.items() if share} == {
+        "compute_ns": 50.0,
+        "exposed_wait_ns": 50.0,
+    }
+
+
 def test_a_program_can_read_the_figures(answered: Callable[..., Mapping[str, Result]]) -> None:
     """The JSON of the first screen holds the exact rows that its marks are made of."""
     text = figures_markup(answered("late"))

@@ -118,14 +118,15 @@ def _mean(rows: Iterable[Row]) -> dict[str, float]:
 
 
 def shares(means: Mapping[str, float]) -> dict[str, float]:
-    """Round the parts of a step to tenths of a percent that add up to 100."""
+    """Round the parts of a step to tenths of a percent that add up to 100; what is below half of one is none."""
     step = means["step_ns"]
     if not step:
         return {}
     tenths = {name: 1000 * means[name] / step for name in STEP_PARTS}
     rounded = {name: math.floor(value) for name, value in tenths.items()}
     left = 1000 - sum(rounded.values())
-    for name in sorted(tenths, key=lambda name: rounded[name] - tenths[name])[:left]:
+    large = (name for name in tenths if tenths[name] >= 0.5)
+    for name in sorted(large, key=lambda name: rounded[name] - tenths[name])[:left]:
         rounded[name] += 1
     return {name: value / 10 for name, value in rounded.items()}
 
@@ -152,12 +153,16 @@ def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> str:
     return f'<div class="step" role="img" aria-label="{html.escape(told)}">{"".join(pieces)}</div>'
 
 
+def _share_text(share: float | None) -> str:
+    return f"{share:.1f} %" if share else "below 0.1 %"
+
+
 def _key(means: Mapping[str, float]) -> str:
     rounded = shares(means)
     items = "".join(
-        f'<li data-part="{name}"{"" if rounded.get(name) else " hidden"}>'
+        f'<li data-part="{name}"{"" if means[name] else " hidden"}>'
         f'<i style="background:{colour}"></i>{words} '
-        f"<span>{duration_text(means[name])}, {rounded.get(name, 0):.1f} %</span></li>"
+        f"<span>{duration_text(means[name])}, {_share_text(rounded.get(name))}</span></li>"
         for name, (words, colour) in STEP_PARTS.items()
     )
     return (

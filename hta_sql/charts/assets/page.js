@@ -360,11 +360,11 @@
     const told = [];
     const pieces = all(".step [data-part]", box);
     const parts = pieces.map((piece) => (of.length && step ? mean(piece.dataset.part) : 0));
-    // Tenths of a percent that add up to 100.
+    // Tenths of a percent that add up to 100; what is below half of one is none.
     const tenths = parts.map((part) => (step ? (1000 * part) / step : 0));
     const rounded = tenths.map(Math.floor);
     const rest = Math.round(tenths.reduce((a, b) => a + b, 0)) - rounded.reduce((a, b) => a + b, 0);
-    const order = tenths.map((_, place) => place).sort((a, b) => rounded[a] - tenths[a] - (rounded[b] - tenths[b]));
+    const order = tenths.map((_, place) => place).filter((place) => tenths[place] >= 0.5).sort((a, b) => rounded[a] - tenths[a] - (rounded[b] - tenths[b]));
     for (const place of order.slice(0, rest)) rounded[place]++;
     pieces.forEach((piece, place) => {
       const words = piece.title.split(":")[0];
@@ -373,8 +373,9 @@
       piece.title = `${words}: ${time(parts[place])}`;
       lettered(piece, text);
       const entry = box.querySelector(`.key [data-part="${piece.dataset.part}"]`);
-      entry.hidden = !rounded[place];
-      entry.querySelector("span").textContent = `${time(parts[place])}, ${(rounded[place] / 10).toFixed(1)} %`;
+      entry.hidden = !parts[place];
+      const share = rounded[place] ? `${(rounded[place] / 10).toFixed(1)} %` : "below 0.1 %";
+      entry.querySelector("span").textContent = `${time(parts[place])}, ${share}`;
       if (parts[place]) told.push(text);
     });
     box.querySelector(".step").setAttribute("aria-label", told.join("; "));
