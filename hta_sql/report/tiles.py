@@ -113,10 +113,10 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield "computing", _percent(kpi["compute_pct"])
     if kpi["mfu_pct"] is not None:
         covered = kpi["mfu_covered_pct"]
-        part = f", known of {_percent(covered)} of kernel time" if covered is not None else ""
+        part = f", work known for {_percent(covered)} of kernel time" if covered is not None else ""
         yield f"MFU{part}", _percent(kpi["mfu_pct"])
     if kpi["wait_pct"]:
-        whom = f", mostly rank {late['rank']}" if late else ""
+        whom = f", mostly for rank {late['rank']}" if late else ""
         yield f"waiting for other ranks{whom}", duration_text(kpi["wait_pct"] * step / 100)
     if kpi["peak_memory_bytes"] is not None:
         share = kpi["peak_memory_pct"]
