@@ -303,3 +303,12 @@ def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
     assert f"{name}: transfer" not in json.dumps(drawn["datasets"])
     picture = ET.fromstring(vl_convert.vegalite_to_svg(drawn))  # noqa: S314 - our own
     assert {"75%", "25%"} <= {mark.text for mark in picture.iter()}
+
+
+def test_times_have_three_digits_of_which_zeros_are_some() -> None:
+    """So that they can be compared one below the other; what rounds to a thousand is one of the next unit."""
+    times = [1_900_000, 1_910_000, 10_000_000, 10_100_000, 1_125_000, 999_600, 37, 0, -2_500, 2e12]
+    assert [style.duration_text(ns) for ns in times] == [
+        *("1.90 ms", "1.91 ms", "10.0 ms", "10.1 ms", "1.13 ms", "1.00 ms", "37 ns", "0 ns"),
+        *("-2.50 µs", "2,000 s"),
+    ]

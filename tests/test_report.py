@@ -160,11 +160,11 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """Those with the highest times stay, in their order."""
+    """Those with the highest times stay, in their order; both are said."""
     section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
     rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
-    left = len(rows) - 3
-    assert f"The 3 of {len(rows):,} rows with the highest idle; {left:,} are left out." in section
+    said = f"Of {len(rows):,} rows the 3 with the largest values of “Idle” are here; "
+    assert f"{said}they are in the order of “Rank”, then “Device”." in section
     kept = [int(value) for value in re.findall(r'data-v="(\d{5,})"', section)]
     highest = rows.sort_values("idle_ns", ascending=False, kind="stable").head(3)
     assert kept == list(highest.sort_index()["idle_ns"])

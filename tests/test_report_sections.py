@@ -149,3 +149,16 @@ def test_names_in_a_flame_graph_fit_at_any_width() -> None:
     )
     assert "item.mark.group.width * datum.share" in text["limit"]["expr"]
     assert text["color"] == ON_COLOUR
+
+
+def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
+    """Not by the first column of times that comes; their order stays, and both are said in words."""
+    analysis = load_library().find("operator_unique_args")
+    rows = {"run": "a", "rank": [0, 0, 1, 1], "name": ["w", "x", "y", "z"], "kernel_count": 1}
+    times = {"host_total_ns": [9_000, 1_000, 8_000, 2_000], "device_self_ns": [70, 60, 90, 80]}
+    table = pa.Table.from_pandas(pd.DataFrame(rows | times), preserve_index=False)
+    markup = table_markup(TableRows(table, analysis), 2)
+    assert re.findall(r"<td>(\w)</td>", markup) == ["y", "z"]
+    said = "Of 4 rows the 2 with the largest values of “Device self” are here; they are in the order of "
+    assert f"{said}“Rank”, then “Device self”, largest first." in markup
+    assert "are here" not in table_markup(TableRows(table, analysis), 4)

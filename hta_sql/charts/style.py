@@ -71,6 +71,11 @@ CHAINS = frozenset({"stack"})
 """Columns that hold many names each."""
 
 _DIGITS = 6
+_DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
+"""Digits behind the point, and below which number there are so many: three in all."""
+_NEXT_UNIT = 999.5
+_LONGEST_NS = 30 * 86_400 * 10**9
+"""Beyond a month a number of nanoseconds is a point in time."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 CONFIG: dict[str, Any] = {
     "font": _FONT,
@@ -376,6 +381,13 @@ def size_unit(most: float) -> tuple[float, str]:
 
 
 def duration_text(ns: float) -> str:
-    """Write a time for a title: three digits say enough there."""
-    size, unit = duration_unit(abs(ns))
-    return f"{ns / size:.3g} {unit}" if abs(ns) < 1e12 else time_text(ns)
+    """Write a time for a title: three digits say enough there, and a zero is one; ``page.js`` does the same."""
+    if abs(ns) >= _LONGEST_NS:
+        return time_text(ns)
+    units = ((1, "ns"), (1e3, "µs"), (1e6, "ms"))
+    size, unit = next((each for each in units if abs(ns) / each[0] < _NEXT_UNIT), (1e9, "s"))
+    number = abs(ns) / size
+    is_whole = size == 1 and ns == int(ns)
+    digits = 0 if is_whole else next(digits for digits, end in _DIGITS_TO if number < end)
+    rounded = math.floor(number * 10**digits + 0.5) / 10**digits
+    return f"{'-' * (ns < 0)}{rounded:,.{digits}f} {unit}"

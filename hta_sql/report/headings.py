@@ -13,6 +13,8 @@ from hta_sql.results.cells import NULL, cell_text, column_unit
 from hta_sql.words import plain_number, printable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hta_sql.library.objects import SqlObject
 
 _ACRONYMS = {
@@ -22,7 +24,25 @@ _ACRONYMS = {
         *("SM", "SMs", "SQL", "TFLOPS", "URL"),
     )
 }
-_WORDS = {"dur": "duration", "ts": "start", "op": "operation", "ops": "operations", "std": "std."}
+_WORDS = {
+    "dur": "duration",
+    "ts": "start",
+    "op": "operation",
+    "ops": "operations",
+    "std": "std.",
+    "pg": "process group",
+    "algbw": "algorithm bandwidth",
+    "busbw": "bus bandwidth",
+    "tbps": "TB/s",
+    "z": "z-score",
+    "1us": "1 µs",
+    "10us": "10 µs",
+    "100us": "100 µs",
+    "1ms": "1 ms",
+    "10ms": "10 ms",
+}
+_ROLES = {"ns": "time", "bytes": "memory"}
+"""What a column is about whose values, and with them their unit, are not known."""
 _STATES = frozenset(
     {
         *("backward", "found", "full", "held", "judged", "known", "last", "late", "launching"),
@@ -33,7 +53,13 @@ _STATES = frozenset(
 """What comes before ``_count`` and has no plural."""
 _SUFFIXES = ("_ns", "_us", "_pct", "_bytes", "_gbps", "_count")
 _UNITS = {"%": "%", "GB/s": "GB/s", "us": "µs"}
-_SMALL = 0.001
+_SMALL = 0.0005
+_READ = 0.001
+"""Of three digits behind the point, one says something from here on."""
+_MOST = 0.75
+"""A unit is chosen for so many of the values of a column that are not zero."""
+_WIDEST = 100_000
+"""A number may have so many units of its column, at most."""
 _TOO_LONG_NS = 30 * 86_400 * 10**9
 """Beyond a month a number of nanoseconds is a point in time, and stays one."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|kB|MB|GB|TB)(?!\w))")
@@ -50,7 +76,10 @@ def column_words(name: str, unit: str | None) -> str:
     words = [_WORDS.get(word, word) for word in name.removesuffix(suffix).split("_")]
     if suffix == "_count" and unit in {"count", None}:
         last = words[-1]
-        words[-1:] = [last, "count"] if last in _STATES else [_plural(last)]
+        is_plural = "per" not in words and last not in _STATES
+        words[-1:] = (
+            [_plural(last)] if is_plural else [last, *([] if "per" in words else ["count"])]
+        )
     text = " ".join(_ACRONYMS.get(word, word) for word in words if word)
     return text[:1].upper() + text[1:]
 
@@ -63,12 +92,40 @@ def _plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
+def headings(table: pa.Table, analysis: SqlObject | None) -> dict[str, str]:
+    """Write the names of the columns of a table in words that tell them apart, each without its unit."""
+    units = {name: column_unit(name, analysis) for name in table.column_names}
+    words = {name: column_words(name, unit) for name, unit in units.items()}
+    alike: dict[str, list[str]] = {}
+    for name, text in words.items():
+        alike.setdefault(text.lower().removesuffix("s"), []).append(name)
+    for names in alike.values():
+        plain = [name for name in names if not _UNITS.get(units[name] or "")]
+        for name in names if len(names) > 1 else ():
+            unit = units[name] or ""
+            is_known = table.column(name).null_count < table.num_rows
+            if unit in _ROLES and not is_known and _ROLES[unit] not in words[name].lower():
+                words[name] += f" ({_ROLES[unit]})"
+            elif unit == "count" and any(
+                _ROLES.get(units[o] or "") is None for o in plain if o != name
+            ):
+                words[name] = column_words(name.removesuffix("_count"), None) + " count"
+    return words
+
+
 def column_texts(
-    name: str, values: Sequence[Any], analysis: SqlObject | None
+    name: str, values: Sequence[Any], analysis: SqlObject | None, words: str = ""
 ) -> tuple[str, list[str]]:
-    """Write a column: its heading, with one unit for all of it, and its cells."""
+    """Write a column: its heading, with one unit for all of it, and its cells.
+
+    Args:
+        name: Its name.
+        values: Its values.
+        analysis: Where it comes from; it knows its unit.
+        words: What it is called beside the other columns of its table; default: as it is by itself.
+    """
     unit = column_unit(name, analysis)
-    words = column_words(name, unit)
+    words = words or column_words(name, unit)
     numbers = [abs(v) for v in values if isinstance(v, (int, float)) and math.isfinite(v)]
     most = max(numbers, default=0)
     scales: dict[str, Callable[[float], tuple[float, str]]] = {
@@ -77,11 +134,34 @@ def column_texts(
     }
     scale = scales.get(unit or "")
     if scale and numbers and not (unit == "ns" and most >= _TOO_LONG_NS):
-        size, shown = scale(most)
-        return f"{words} ({shown})", [_scaled(value, size) for value in values]
+        size, shown = _fitting(numbers, scale)
+        return _with_unit(words, shown), [_scaled(value, size) for value in values]
     cells = [cell_text(value, unit if unit != "ns" else "id") for value in values]
-    shown = "ns" if unit == "ns" and numbers else _UNITS.get(unit or "", "")
-    return f"{words} ({shown})" if shown else words, cells
+    return _with_unit(
+        words, "ns" if unit == "ns" and numbers else _UNITS.get(unit or "", "")
+    ), cells
+
+
+def _with_unit(words: str, unit: str) -> str:
+    """Write the unit behind the words, where they do not end with it."""
+    return f"{words} ({unit})" if unit and words.lower().split()[-1:] != [unit.lower()] else words
+
+
+def _fitting(
+    numbers: Sequence[float], scale: Callable[[float], tuple[float, str]]
+) -> tuple[float, str]:
+    """Choose the unit that fits most of the numbers: neither a digit of theirs is lost nor a line filled by the largest."""
+    there = sorted(number for number in numbers if number)
+    if not there:
+        return scale(0)
+    low = there[int((1 - _MOST) * len(there))]
+    sizes = [scale(there[-1])]
+    while low < _READ * sizes[-1][0] and sizes[-1][0] > 1:
+        smaller = scale(sizes[-1][0] / 1000)
+        if there[-1] > _WIDEST * smaller[0]:
+            break
+        sizes.append(smaller)
+    return sizes[-1]
 
 
 def _scaled(value: Any, size: float) -> str:
@@ -92,4 +172,6 @@ def _scaled(value: Any, size: float) -> str:
     if not value:
         return "0"
     number = value / size
-    return f"{number:,.3f}" if abs(number) >= _SMALL else f"{number:.2g}"
+    if abs(number) >= _SMALL:
+        return f"{number:,.3f}"
+    return "<0.001" if number > 0 else ">-0.001"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.report.headings import column_texts, column_words
+from hta_sql.report.headings import column_texts, headings
+from hta_sql.report.kept import kept_markup, largest, order_of
 from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
 from hta_sql.words import cut_middle
 
@@ -36,21 +37,23 @@ def table_markup(result: Rows, rows: int) -> str:
 
     Args:
         result: What to write.
-        rows: Rows at most. Of more, those with the largest value in the first column of times
-            are kept, in the order of the result, and a line says so.
+        rows: Rows at most; of more, some are left out, and a line says so.
     """
     total = len(result)
-    table, column = _largest(_told_apart(result.arrow()), rows)
+    table = _told_apart(result.arrow())
+    order = order_of(result.analysis, table)
+    table, column = largest(table, rows, order)
+    named = headings(table, result.analysis)
     docs = {c.name: c.doc for c in result.analysis.columns} if result.analysis else {}
     label = f"Rows of {result.analysis.base_name}" if result.analysis else "Rows"
     if total <= FEW and table.num_columns >= MANY:
-        return _upright(table, result.analysis, docs, label)
-    table, said = _without_equal(table, result.analysis)
+        return _upright(table, result.analysis, docs, named, label)
+    table, said = _without_equal(table, result.analysis, named)
     head, columns = [], []
     place = _places(table)
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
-        words, texts = column_texts(field.name, exact, result.analysis)
+        words, texts = column_texts(field.name, exact, result.analysis, named[field.name])
         number = is_number(field.type)
         about = f"{field.name}: {docs.get(field.name, '')}"
         head.append(_heading(field.name, words, about, place[field.name], number=number))
@@ -61,56 +64,57 @@ def table_markup(result: Rows, rows: int) -> str:
         f'<div class="table" tabindex="0" role="region" aria-label="{label}">'
         f"<table><thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-    shown = table.num_rows
-    if shown < total:
-        which = (
-            f" with the highest {html.escape(column_words(column, None).lower())}"
-            if column
-            else " that come first"
-        )
-        markup += (
-            f'<p class="quiet">The {shown:,} of {total:,} rows{which}; '
-            f"{total - shown:,} are left out. The SQL below gives all of them.</p>"
-        )
+    markup += kept_markup(table.num_rows, total, column, order, named)
     return markup + said
 
 
 def _upright(
-    table: pa.Table, analysis: SqlObject | None, docs: Mapping[str, str], label: str
+    table: pa.Table,
+    analysis: SqlObject | None,
+    docs: Mapping[str, str],
+    named: Mapping[str, str],
+    label: str,
 ) -> str:
     """Write few rows of many columns as columns: they fit the page."""
     lines = []
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
-        words, texts = column_texts(field.name, exact, analysis)
+        words, texts = column_texts(field.name, exact, analysis, named[field.name])
         write = _number if is_number(field.type) else _plain
         cells = "".join(write(text, value) for text, value in zip(texts, exact, strict=True))
         about = html.escape(f"{field.name}: {docs.get(field.name, '')}")
-        lines.append(f'<tr><th scope="row" title="{about}">{html.escape(words)}</th>{cells}</tr>')
+        lines.append(
+            f'<tr><th scope="row" data-name="{html.escape(field.name)}" title="{about}">{html.escape(words)}</th>{cells}</tr>'
+        )
     return (
         f'<div class="upright" tabindex="0" role="region" aria-label="{label}">'
         f"<table><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
-def _without_equal(table: pa.Table, analysis: SqlObject | None) -> tuple[pa.Table, str]:
+def _without_equal(
+    table: pa.Table, analysis: SqlObject | None, named: Mapping[str, str]
+) -> tuple[pa.Table, str]:
     """Take off a wide table numbers that are the same in all rows, and what is not known in any; say what is in them."""
     if table.num_rows < 2 or table.num_columns < MANY:
         return table, ""
-    said, unknown = [], []
-    for name in table.column_names:
+    said, unknown, names = [], [], table.column_names
+    for name in names:
         values = table.column(name)
         is_kept = name in _KEYS or not is_number(values.type)
         if len(values.unique()) > 1 or (values[0].is_valid and is_kept):
             continue
-        words, texts = column_texts(name, values.slice(0, 1).to_pylist(), analysis)
+        words, texts = column_texts(name, values.slice(0, 1).to_pylist(), analysis, named[name])
         table = table.drop_columns([name])
-        if values[0].is_valid:
-            said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
-        else:
+        if not values[0].is_valid:
             unknown.append(words)
+        elif not (name.removesuffix("_count") in set(names) - {name} and texts == ["1"]):
+            # That a row about a step is about one step needs no words.
+            said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
     lines = [f"The same in these rows: {'; '.join(said)}."] if said else []
-    lines += [f"Not known or not recorded: {', '.join(unknown)}."] if unknown else []
+    lines += (
+        [f"No values (not recorded or not asked for): {', '.join(unknown)}."] if unknown else []
+    )
     return table, f'<p class="quiet">{html.escape(" ".join(lines))}</p>' if lines else ""
 
 
@@ -120,20 +124,6 @@ def _told_apart(table: pa.Table) -> pa.Table:
         return table
     runs = table.column("run").unique()
     return table.drop_columns(["run"]) if len(runs) == 1 else table
-
-
-def _largest(table: pa.Table, rows: int) -> tuple[pa.Table, str]:
-    """Keep the rows with the highest times, in the order in which they stand."""
-    if table.num_rows <= rows:
-        return table, ""
-    column = next((name for name in table.column_names if name.endswith("_ns")), "")
-    if not column:
-        return table.slice(0, rows), ""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    places = pc.sort_indices(table, sort_keys=[(column, "descending")]).slice(0, rows)
-    return table.take(pa.array(sorted(places.to_pylist()), pa.int64())), column
 
 
 def _places(table: pa.Table) -> dict[str, int]:

@@ -228,6 +228,13 @@
     if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
     return cell.classList.contains("number") ? Number(cell.textContent) : cell.textContent;
   };
+  const exactly = (cell) => {
+    const row = cell.parentElement;
+    const table = cell.closest("table");
+    const name = (row.querySelector("th") || table.tHead.rows[0].cells[cell.cellIndex]).dataset.name || "";
+    const unit = { _ns: " ns", tes: " bytes", pct: " %" }[name.slice(-3)] || "";
+    return cell.dataset.v.replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ",")) + unit;
+  };
   const compare = (a, b) =>
     typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true });
   const sortBy = (button) => {
@@ -336,9 +343,13 @@
   // The first screen for a choice of rank and step, from the exact figures.
   const held = document.getElementById("figures");
   const figures = held && JSON.parse(held.textContent);
+  // Three digits, of which zeros are some, as style.py writes them.
   const time = (ns) => {
-    const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([size]) => Math.abs(ns) >= size) || [1, "ns"];
-    return `${Number((ns / size).toPrecision(3))} ${unit}`;
+    const [size, unit] = [[1, "ns"], [1e3, "µs"], [1e6, "ms"]].find(([size]) => Math.abs(ns) / size < 999.5) || [1e9, "s"];
+    const number = Math.abs(ns) / size;
+    const digits = (size === 1 && Number.isInteger(ns)) || number >= 99.95 ? 0 : number < 9.995 ? 2 : 1;
+    const rounded = Math.floor(number * 10 ** digits + 0.5) / 10 ** digits;
+    return `${ns < 0 ? "-" : ""}${rounded.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${unit}`;
   };
   // A number that does not fit its part of a bar is left to the key below.
   const lettered = (piece, text) => {
@@ -462,8 +473,10 @@
     if (event.target.matches(".find input")) filterTable(event.target.parentElement.nextElementSibling);
   });
   document.addEventListener("mouseover", (event) => {
-    const cell = event.target.closest?.("td.long");
-    if (cell) cell.title = cell.textContent;
+    const cell = event.target.closest?.("td");
+    if (!cell || cell.title) return;
+    if (cell.classList.contains("long")) cell.title = cell.textContent;
+    if (cell.dataset.v) cell.title = exactly(cell);
   });
 
   // Paper is white and shows the first section of each topic. What charts wait for is done when this returns: they

@@ -1,0 +1,81 @@
+"""Which rows of a large result a page keeps, and the sentence that says so."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hta_sql.results.display import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from hta_sql.library.objects import SqlObject
+
+_COMMENT = re.compile(r"--.*")
+_TERM = re.compile(r"(?:\w+\.)?(\w+)( DESC)?(?: NULLS (?:FIRST|LAST))?$")
+_POINTS = ("start_ns", "end_ns")
+"""When, not how long: the highest are only the latest."""
+_TOLD = 2
+"""So many columns of the order are named."""
+
+
+class Term(NamedTuple):
+    """A column by which rows are ordered."""
+
+    name: str
+    falls: bool
+
+
+def order_of(analysis: SqlObject | None, table: pa.Table) -> list[Term]:
+    """Read by which columns the rows of an analysis are ordered; what is the same in all rows orders none."""
+    if not analysis:
+        return []
+    known = {column.name for column in analysis.columns}
+    last = re.split(r"\bORDER BY\s+", _COMMENT.sub("", analysis.text))[-1].rstrip().rstrip(";")
+    terms = []
+    for text in last.split(","):
+        match = _TERM.match(text.strip())
+        if not match or match[1] not in known:
+            break
+        terms.append(Term(match[1], falls=bool(match[2])))
+    there = set(table.column_names)
+    return [t for t in terms if t.name in there and len(table.column(t.name).unique()) > 1]
+
+
+def largest(table: pa.Table, rows: int, order: list[Term]) -> tuple[pa.Table, str]:
+    """Keep rows with the largest values, in the order in which they stand.
+
+    Returns:
+        The rows; and the column: of those that the rows are ordered by, the first that falls, else the first of
+        times. Empty where no row is left out, or the first ones are kept.
+    """
+    if table.num_rows <= rows:
+        return table, ""
+    times = (n for n in table.column_names if n.endswith("_ns") and not n.endswith(_POINTS))
+    falling = (t.name for t in order if t.falls and is_number(table.schema.field(t.name).type))
+    column = next(falling, "") or next(times, "")
+    if not column:
+        return table.slice(0, rows), ""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    places = pc.sort_indices(table, sort_keys=[(column, "descending")]).slice(0, rows)
+    return table.take(pa.array(sorted(places.to_pylist()), pa.int64())), column
+
+
+def kept_markup(
+    shown: int, total: int, column: str, order: list[Term], words: Mapping[str, str]
+) -> str:
+    """Say which rows are on the page, in which order, and where the others are."""
+    if shown == total:
+        return ""
+    which = f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
+    if not column:
+        which = f"Of {total:,} rows the first {shown:,} are here"
+    told = [f"“{words[t.name]}”{', largest first' * t.falls}" for t in order[:_TOLD]]
+    ordered = f"; they are in the order of {', then '.join(told)}" if told else ""
+    return f'<p class="quiet">{html.escape(which + ordered)}. The SQL below gives all of them.</p>'
