@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -170,12 +171,26 @@ def test_rows_are_searched(page: Path, chromium: Browser) -> None:
     assert len(chromium.ask(find, "")[0]) == total
 
 
+def _light(colour: str) -> float:
+    """Mean of red, green and blue, of 1."""
+    return sum(map(int, re.findall(r"\d+", colour))) / 3 / 255
+
+
 def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None:
-    """A button, reached by keys; light again by a second press."""
+    """A button, reached by keys; light again by a second press. What is much stands out from either paper."""
     chromium.open(page)
     chromium.go("#stragglers")
     ground = "return getComputedStyle(document.body).backgroundColor"
     light = chromium.ask(ground)
+    chromium.go("#utilisation_over_time")
+    ends = (
+        "const stops = [...document.querySelectorAll('#utilisation_over_time linearGradient stop')];"
+        "return [stops[0], stops.at(-1)].map(stop => stop.getAttribute('stop-color'))"
+    )
+    least, most = map(_light, chromium.ask(ends))
+    assert least > 0.8
+    assert most < 0.25
+    chromium.go("#stragglers")
     press = (
         "document.documentElement.dataset.ready = 'no';"
         "const b = document.querySelector('button.theme'); b.focus(); b.click();"
@@ -188,6 +203,10 @@ def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None
         "return document.querySelector('#stragglers .role-axis-label text').getAttribute('fill')"
     )
     assert chromium.ask(label) == "#e8ecf0"
+    chromium.go("#utilisation_over_time")
+    least, most = map(_light, chromium.ask(ends))
+    assert least < 0.2
+    assert most > 0.6
     chromium.ask(press)
     chromium.wait()
     assert chromium.ask(ground) == light

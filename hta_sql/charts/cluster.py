@@ -13,7 +13,6 @@ from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
     NORMAL_COLOUR,
-    ON_COLOUR,
     OUTLIER_COLOUR,
     WIDTH,
     by_run,
@@ -24,6 +23,7 @@ from hta_sql.charts.style import (
     label_angle,
     labels,
     present,
+    ramp,
     subtitled,
     zoom,
 )
@@ -136,7 +136,6 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
                 seen=("observed_ns", "sum"),
             )
         )
-        # What was not captured is left white.
         cells = cells[cells["seen"] > 0]
         cells = cells.assign(
             busy=(cells["busy"] / cells["seen"]).astype(float),
@@ -146,7 +145,7 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         colour = alt.Color(
             "busy:Q",
             title="Busy",
-            scale=alt.Scale(domain=[0, 1], range=["#F1F5F8", "#56B4E9", "#003A66"]),
+            scale=alt.Scale(domain=[0, 1], range=ramp("#56B4E9")),
             legend=alt.Legend(format=".0%", gradientLength=90),
         )
         axis = alt.Axis(grid=False)
@@ -168,7 +167,7 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         panels.append(matrix(cells[named], x, colour, tooltip, run=run))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"{CELLS} of {ranks:,} ranks, evenly spread.")
-    how = "Share of the time in which a kernel, copy or memset runs. Empty: not captured."
+    how = "Share of the time in which a kernel, copy or memset runs. Grey: not captured."
     return alt.vconcat(*panels, title=headed("How busy the devices are over time", how, *notes))
 
 
@@ -274,7 +273,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
                 alt.Tooltip("about:N", title="Why"),
             ],
         )
-        texts = base.mark_text(fontSize=11, color=ON_COLOUR).encode(
+        texts = base.mark_text(fontSize=11, color="black").encode(
             text=alt.Text("op_count:Q", format=".3~s")
         )
         panel = alt.layer(boxes, texts)

@@ -22,6 +22,7 @@ from hta_sql.charts.style import (
     labels,
     lane_names,
     present,
+    ramp,
     subtitled,
     zoom,
 )
@@ -262,7 +263,7 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
             color=alt.Color(
                 "part:Q",
                 title="Of the launches",
-                scale=alt.Scale(domain=[0, 1], range=["#F4F4F4", CLASS_COLOURS["computation"]]),
+                scale=alt.Scale(domain=[0, 1], range=ramp(CLASS_COLOURS["computation"])),
                 legend=alt.Legend(format="%", gradientLength=90, orient="bottom"),
             ),
             tooltip=[

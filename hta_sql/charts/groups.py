@@ -11,6 +11,7 @@ from hta_sql.charts.bars import Stack, stacked_bars, stacked_parts
 from hta_sql.charts.style import (
     CLASS_COLOURS,
     MANY,
+    MISSING_COLOUR,
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
     bars,
@@ -22,6 +23,7 @@ from hta_sql.charts.style import (
     lanes,
     nothing,
     present,
+    ramp,
     size_unit,
     subtitled,
 )
@@ -155,7 +157,9 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
     pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
     sums = pairs.agg(known_bytes=("known_bytes", "sum"))
     unit, name = size_unit(float(sums["known_bytes"].max()))
-    notes = ["Dark: much is sent. A dark row and column: that rank has the popular experts."]
+    notes = [
+        "What stands out: much is sent. A whole row and column: that rank has the popular experts. Grey: nothing known."
+    ]
     if (lost := int((table["known_count"] < table["collective_count"]).sum())) > 0:
         notes.append(f"Of {lost:,} pairs not all sizes are known: {_reasons(table)}.")
     return _matrices(sums, title, Cells("known_bytes", f"Sent [{name}]", unit, "sum", (*notes,)))
@@ -173,7 +177,9 @@ def links(table: pd.DataFrame) -> alt.TopLevelMixin:
         return nothing(title, f"Nothing can be said: {_reasons(table)}.")
     slow = known[known["is_slow"].eq(other=True)]
     named = [f"{row.src_rank} to {row.dst_rank}" for row in slow.head(8).itertuples()]
-    notes = ["Median of the transfers. An all-to-all shows the least that the link does."]
+    notes = [
+        "Median of the transfers. An all-to-all shows the least that the link does. Grey: no bandwidth known."
+    ]
     if named:
         notes.append(f"Slower than their peers: {', '.join(named)}{' …' * (len(slow) > 8)}.")
     pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
@@ -266,6 +272,7 @@ def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
     axis = alt.Axis(labelOverlap=True, ticks=False, labelAngle=0)
     chart: alt.Chart = (
         alt.Chart(data(shown), width=size, height=size)
+        .properties(view=alt.ViewBackground(fill=MISSING_COLOUR))
         .mark_rect()
         .encode(
             x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
@@ -273,7 +280,7 @@ def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
             color=alt.Color(
                 "cell:Q",
                 title=cells.title,
-                scale=alt.Scale(domainMin=0, range=["#EEF4F8", "#56B4E9", "#0B3C5D"]),
+                scale=alt.Scale(domainMin=0, range=ramp("#56B4E9")),
                 legend=alt.Legend(gradientLength=90),
             ),
             tooltip=[

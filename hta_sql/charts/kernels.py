@@ -24,6 +24,7 @@ from hta_sql.charts.style import (
     of_ranks,
     order,
     present,
+    ramp,
     subtitled,
 )
 
@@ -211,7 +212,7 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
         panels.append(_cells(own, name, lanes, unit) if few else _bars(own, name, len(lanes), unit))
     note = of_ranks(len(lanes)) if len(lanes) > 1 else TOTALS
     if few:
-        note = "One column a rank; the darker, the longer. Ranks of equal work have equal shades."
+        note = "One column a rank; the longer, the more it stands out. Ranks of equal work have equal shades."
     chart = alt.vconcat(*panels, title=headed("The longest kernels of each rank", note))
     resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
     return resolved
@@ -248,7 +249,7 @@ def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.
             color=alt.Color(
                 "time:Q",
                 title=f"Time [{unit}]",
-                scale=alt.Scale(domainMin=0, range=["#F4F4F4", CLASS_COLOURS[class_]]),
+                scale=alt.Scale(domainMin=0, range=ramp(CLASS_COLOURS[class_])),
                 legend=alt.Legend(gradientLength=90),
             ),
             tooltip=[

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from hta_sql.charts.style import WIDTH, data, subtitled
+from hta_sql.charts.style import MISSING_COLOUR, WIDTH, data, subtitled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def matrix(
     Args:
         cells: A column ``rank``, and those that the encodings name.
         x: The encodings of a cell along x.
-        colour: What is dark and what is light.
+        colour: What stands out, and what does not; where there is no cell, the ground is seen.
         tooltip: What a cell says beside its rank.
         run: Heads the panel, where there are several.
     """
@@ -36,6 +36,7 @@ def matrix(
     axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
     chart: alt.Chart = (
         alt.Chart(data(cells), width=WIDTH, height=alt.Step(max(5, min(18, 480 // rows))))
+        .properties(view=alt.ViewBackground(fill=MISSING_COLOUR))
         .mark_rect()
         .encode(
             **x,

@@ -39,6 +39,9 @@ CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
 ON_COLOUR = "#111111"
 """Ink on coloured marks: a page in the dark leaves it as it is."""
 
+MISSING_COLOUR = "#C4CACF"
+"""Ground of a map: where it is seen, there is no cell."""
+
 DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOUR})
 """Colours on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
 
@@ -76,6 +79,8 @@ _DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
 _NEXT_UNIT = 999.5
 _LONGEST_NS = 30 * 86_400 * 10**9
 """Beyond a month a number of nanoseconds is a point in time."""
+_AWAY, _TOWARDS = 0.15, 0.7
+"""Shares of a colour that the pale end of a ramp has, and that its deep end lacks."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 CONFIG: dict[str, Any] = {
     "font": _FONT,
@@ -130,6 +135,14 @@ def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
     return alt.selection_interval(
         name=name, bind="scales", encodings=list(encodings or ("x",)), zoom=ZOOM
     )
+
+
+def ramp(colour: str) -> list[str]:
+    """Go from little to much by a colour: from nearly paper to nearly ink. A page in the dark turns it round."""
+    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    pale = "".join(f"{round(255 - _AWAY * (255 - part)):02X}" for part in parts)
+    deep = "".join(f"{round((1 - _TOWARDS) * part):02X}" for part in parts)
+    return [f"#{pale}", colour, f"#{deep}"]
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from hta_sql.charts.style import (
     lanes,
     nothing,
     present,
+    ramp,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
         _matrix(known[known["run"] == run], size, unit, run if len(runs) > 1 else "")
         for run in runs[:RUNS]
     ]
-    notes = ["Dark: the rank waits for others. A light row: that rank comes last."]
+    notes = [
+        "What stands out: the rank waits for others. A row where nothing does: that rank comes last."
+    ]
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"The {CELLS} of {ranks:,} ranks that wait least.")
     if len(runs) > RUNS:
@@ -95,7 +98,7 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
     colour = alt.Color(
         "wait:Q",
         title=f"Wait [{unit}]",
-        scale=alt.Scale(domainMin=0, range=["#FFF6E5", "#E69F00", "#7A3E00"]),
+        scale=alt.Scale(domainMin=0, range=ramp("#E69F00")),
         legend=alt.Legend(gradientLength=90),
     )
     tooltip = [

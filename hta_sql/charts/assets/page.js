@@ -9,11 +9,17 @@
   const NIGHT = {
     white: "#11151a", black: "#e8ecf0", "#000000": "#f4f6f8", "#333333": "#c8d0d8", "#555555": "#a3adb8",
     "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a",
+    "#c4cacf": "#4a545e", "#f3f5f7": "#1f2831", "#e7c8d3": "#7a2f55",
   };
   const recoloured = (value) => {
     if (typeof value === "string") return NIGHT[value.toLowerCase()] || value;
     if (Array.isArray(value)) return value.map(recoloured);
     if (!value || typeof value !== "object") return value;
+    const range = value.type === "quantitative" && value.scale && value.scale.range;
+    // What is much stands out: a ramp begins at the paper. One with a middle has it there.
+    if (Array.isArray(range) && range.length === 3 && (value.scale.domain || []).length !== 3) {
+      return { ...value, scale: { ...value.scale, range: [...range].reverse() } };
+    }
     if (value.condition && value.condition.value === "white") return value; // what is written on a bar
     return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : recoloured(v)]));
   };
