@@ -12,6 +12,7 @@ import pytest
 
 import hta_sql
 from hta_sql import charts
+from hta_sql.charts.style import OUTLIER_COLOUR
 from hta_sql.synthetic import JobSpec, write_job
 from tests.conftest import TRACES
 from tests.drawn_marks import drawn_rows, visible_marks
@@ -174,6 +175,17 @@ def test_a_figure_shows_what_its_result_holds(
     counted = Counter(dict.fromkeys(marks, 0)) + visible_marks(chart)
     assert {kind: counted[kind] for kind in marks} == marks
     assert not set(counted) - set(marks) - {"text"}
+
+
+@pytest.mark.parametrize("figure", ["potential_stragglers", "straggler_metric"])
+def test_what_is_no_verdict_is_not_drawn_as_one(
+    figure: str, stores: Callable[[str], TraceStore]
+) -> None:
+    """Some ranks are always the last; who is late, another analysis judges."""
+    drawn = json.dumps(stores("job").run(figure).chart().to_dict())
+    assert "no verdict" in drawn
+    assert OUTLIER_COLOUR not in drawn
+    assert '"yes"' not in drawn
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from hta_sql.charts.style import (
     headed,
     labels,
     lane_names,
+    nothing,
     present,
     ramp,
     subtitled,
@@ -52,6 +53,16 @@ MEASURES = {
     "peak_pct": ("Peak memory", CLASS_COLOURS["memory"]),
 }
 """Column of ``gpu_summary`` ─▶ what people call it, and its colour."""
+
+MEANINGS = {
+    "utilisation_pct": "Utilisation: share of the steps in which kernels run",
+    "sm_efficiency_pct": "SM efficiency: multiprocessors that they fill meanwhile",
+    "occupancy_pct": "Occupancy: warps of those that fit",
+    "tensor_core_pct": "Tensor cores: kernel time on them (pale: the name does not tell)",
+    "peak_pct": "Peak memory: highest share of it in use",
+}
+
+Measures = dict[str, tuple[str, str]]
 
 MODELS = 3
 """So many models of GPUs are named."""
@@ -87,6 +98,10 @@ def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A panel per measure, with a bar per GPU; what is not known is said."""
     keys = ["rank", "device"] if _has_several_devices(table) else ["rank"]
     lanes = lane_names(table, *keys)
+    measures = {name: about for name, about in MEASURES.items() if table[name].notna().any()}
+    heading = "What each GPU is used for"
+    if not measures:
+        return nothing(heading, "Nothing of it is known of any GPU.")
     tall = pd.concat(
         [
             pd.DataFrame(
@@ -98,21 +113,22 @@ def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
                     "unknown": _unknown(table, name),
                 }
             )
-            for name, (words, _) in MEASURES.items()
+            for name, (words, _) in measures.items()
         ]
     )
     tall["top"] = (tall["share"].fillna(0) + tall["unknown"].fillna(0)).clip(upper=1)
     models = [str(model) for model in dict.fromkeys(table["device_name"].dropna())]
+    unknown = [words.lower() for name, (words, _) in MEASURES.items() if name not in measures]
     notes = [
-        "Share of the steps in which kernels run, and of the multiprocessors that they fill meanwhile; warps of",
-        "kernels; kernel time on tensor cores (pale: the name does not tell); highest share of the memory.",
+        "; ".join(MEANINGS[name] for name in measures) + ".",
+        *([f"Not known of any GPU: {', '.join(unknown)}."] if unknown else []),
         *([", ".join(models[:MODELS])] if models else []),
     ]
     draw = _measures_of_few if len(table) <= MANY else _measures_of_many
     title = " / ".join(key.capitalize() for key in keys)
     if len(set(table["run"])) > 1:
         title = f"Run / {title}"
-    return draw(tall, lanes, title).properties(title=headed("What each GPU is used for", *notes))
+    return draw(tall, lanes, title, measures).properties(title=headed(heading, *notes))
 
 
 def _has_several_devices(table: pd.DataFrame) -> bool:
@@ -123,9 +139,11 @@ def _unknown(table: pd.DataFrame, name: str) -> Any:
     return table["tensor_core_unknown_pct"] / 100 if name == "tensor_core_pct" else 0.0
 
 
-def _measures_of_few(tall: pd.DataFrame, lanes: list[str], title: str) -> alt.HConcatChart:
+def _measures_of_few(
+    tall: pd.DataFrame, lanes: list[str], title: str, measures: Measures
+) -> alt.HConcatChart:
     panels = []
-    for number, (words, colour) in enumerate(MEASURES.values()):
+    for number, (words, colour) in enumerate(measures.values()):
         rows = tall[tall["measure"] == words]
         axis = alt.Axis(labelLimit=220, minExtent=20) if number == 0 else None
         base = alt.Chart(data(followed(rows, ["lane", "share", "unknown", "top"]))).encode(
@@ -152,13 +170,13 @@ def _measures_of_few(tall: pd.DataFrame, lanes: list[str], title: str) -> alt.HC
     return alt.hconcat(*panels, spacing=26)
 
 
-def _measures_of_many(tall: pd.DataFrame, lanes: list[str], title: str) -> alt.VConcatChart:
+def _measures_of_many(
+    tall: pd.DataFrame, lanes: list[str], title: str, measures: Measures
+) -> alt.VConcatChart:
     panels = []
     names = dict(enumerate(lanes))
-    for number, (words, colour) in enumerate(MEASURES.values()):
+    for number, (words, colour) in enumerate(measures.values()):
         rows = tall[(tall["measure"] == words) & tall["share"].notna()]
-        if rows.empty:
-            continue
         rows = rows.assign(lane=rows["at"].map(names))
         panels.append(
             alt.Chart(data(rows[["lane", "at", "share", "unknown"]]), title=subtitled(words))

@@ -36,6 +36,8 @@ __all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "graph_kernels", "kernels_
 TOTALS = "Total duration of all launches with that name."
 RANKS_AS_CELLS = 64
 _LABELLED_SHARE = 0.02
+_LEAST_SHARE = 0.001
+"""Smaller ones are said to be smaller."""
 
 
 def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -48,6 +50,15 @@ def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
     return resolved
 
 
+def _share_text(share: float) -> str:
+    """Write a share; what is there is never 0 %."""
+    return (
+        f"{100 * share:.1f} %"
+        if share >= _LEAST_SHARE or not share
+        else f"< {100 * _LEAST_SHARE:.1f} %"
+    )
+
+
 def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     totals = table.groupby("classes", as_index=False)[["busy_ns"]].sum()
     totals["part"] = totals["classes"]
@@ -57,7 +68,8 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     totals["time"] = totals["busy_ns"] / size
     totals["share"] = totals["busy_ns"] / max(busy, 1)
     totals["label"] = [
-        f"{part}: {share:.1%}" for part, share in zip(totals["part"], totals["share"], strict=True)
+        f"{_share_text(share)} {part}"
+        for part, share in zip(totals["part"], totals["share"], strict=True)
     ]
     totals = totals.sort_values("place")
     ranks = len(table["rank"].drop_duplicates())
@@ -76,7 +88,9 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
         for label, part in zip(totals["label"], totals["part"], strict=True)
     }
     ring = base.mark_arc(innerRadius=70, outerRadius=120, stroke="white").encode(
-        color=colours(palette, "Running at once", "label", legend=alt.Legend(orient="right"))
+        color=colours(
+            palette, "Running at once", "label", legend=alt.Legend(orient="right", labelLimit=0)
+        )
     )
     shares = (
         base.transform_filter(f"datum.share >= {_LABELLED_SHARE}")

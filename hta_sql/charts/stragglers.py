@@ -8,8 +8,7 @@ import altair as alt
 
 from hta_sql.charts.style import (
     NEUTRAL_COLOUR,
-    NORMAL_COLOUR,
-    OUTLIER_COLOUR,
+    PALE_COLOUR,
     WIDTH,
     bars,
     colours,
@@ -32,6 +31,10 @@ __all__ = [
     "profiler_steps",
     "straggler_metric",
 ]
+
+NO_VERDICT = "Some ranks are always the last, by HTA's rule: no verdict. Who is late is judged by “Who holds up the others” (stragglers)."
+AMONG_LAST, BEFORE = "among the last", "before them"
+STARTS = {AMONG_LAST: NEUTRAL_COLOUR, BEFORE: PALE_COLOUR}
 
 STEPS_SHOWN = 6
 RANKS_SHOWN = 32
@@ -81,14 +84,10 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     size, unit = duration_unit(float(table["max_late_ns"].max()))
     rows = table.assign(
         lane=lane_names(table, "rank"),
-        is_candidate=table["is_candidate"].astype(object).map({True: "yes", False: "no"}),
         late=table["total_late_ns"] / size / table["step_count"],
     )
     x, width = lanes(rows)
-    title = headed(
-        heading,
-        "In how many steps a rank is among the last to start the collective that ranks wait for most.",
-    )
+    how = "In how many steps a rank is among the last to start the collective that ranks wait for most."
     axis = _counting_axis(int(rows["late_count"].fillna(0).max()))
     tooltip = {
         "lane": "Rank",
@@ -99,8 +98,8 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         "reason": "Not measured, because",
     }
     y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
-    chart = bars(rows, tooltip, _late(rows, "is_candidate", "Potential straggler"), x=x, y=y)
-    return chart.properties(title=title, width=width)
+    chart = bars(rows, tooltip, NEUTRAL_COLOUR, x=x, y=y)
+    return chart.properties(title=headed(heading, how, NO_VERDICT), width=width)
 
 
 def _counting_axis(most: int) -> alt.Axis:
@@ -118,7 +117,9 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
             latest in total are shown.
     """
     named = table.assign(
-        lane=lane_names(table, "rank"), step_name=_step_names(table), late=_yes_or_no(table)
+        lane=lane_names(table, "rank"),
+        step_name=_step_names(table),
+        begins=table["is_late"].map({True: AMONG_LAST, False: BEFORE}),
     )
     lateness = named.groupby("lane", sort=False)["late_ns"].sum()
     ranks = list(lateness.sort_values(ascending=False, kind="stable").index[:RANKS_SHOWN])
@@ -130,7 +131,8 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         end=(shown["late_ns"] + shown["dur"]) / size,
         length=shown["dur"] / size,
     )
-    columns = ["lane", "step_name", "start", "end", "length", "late", "name", "normalized_start"]
+    columns = ["lane", "step_name", "start", "end", "length", "begins", "name"]
+    columns += ["normalized_start"]
     chart = (
         alt.Chart(data(followed(rows, columns)), width=WIDTH, height=alt.Step(14))
         .mark_bar(stroke="white", strokeWidth=0.5)
@@ -140,7 +142,7 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
             y=alt.Y(
                 "lane:N", title="Rank", sort=[name for name in _in_order(named) if name in ranks]
             ),
-            color=_late(rows, "late", "Among the last"),
+            color=colours(present(STARTS, rows["begins"]), "Starts", "begins"),
             tooltip=[
                 alt.Tooltip("lane:N", title="Rank"),
                 alt.Tooltip("step_name:N", title="Step"),
@@ -167,9 +169,9 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         if len(part) < whole
     ]
-    subtitle = "; ".join(["Who starts late ends with the others and kept them waiting", *left_out])
+    how = "; ".join(["Who starts late ends with the others and kept them waiting", *left_out])
     faceted: alt.TopLevelMixin = chart.properties(
-        title=alt.Title("The collective that ranks wait for most differently", subtitle=subtitle)
+        title=headed("The collective that ranks wait for most differently", f"{how}.", NO_VERDICT)
     )
     return faceted
 
@@ -192,15 +194,6 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     x = alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s"))
     y = alt.Y("operator:N", title=None, sort=list(shown["operator"]))
     return bars(shown, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=WIDTH)
-
-
-def _late(rows: pd.DataFrame, field: str, title: str) -> alt.Color:
-    palette = {"yes": OUTLIER_COLOUR, "no": NORMAL_COLOUR}
-    return colours(present(palette, rows[field]), title, field)
-
-
-def _yes_or_no(table: pd.DataFrame) -> pd.Series:
-    return table["is_late"].map({True: "yes", False: "no"})
 
 
 def _step_names(table: pd.DataFrame) -> list[str]:

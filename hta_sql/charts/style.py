@@ -34,6 +34,8 @@ OUTLIER_COLOUR = "#882255"
 """What stands out, of any class: Tol's wine, which no class has."""
 NEUTRAL_COLOUR = "#7A8793"
 """What has no class: annotations, operations of several classes."""
+PALE_COLOUR = "#D5DADF"
+"""What stands beside what is pointed out in the neutral colour, where neither is good or bad."""
 CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
 """Two sides of a comparison; neither is the colour of a class."""
 ON_COLOUR = "#111111"

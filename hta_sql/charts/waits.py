@@ -24,11 +24,15 @@ from hta_sql.charts.style import (
     present,
     ramp,
 )
+from hta_sql.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["collective_waits", "step_accounting", "stragglers"]
+
+KINDS = 4
+"""So many kinds of collectives are named."""
 
 STEP_PARTS = {
     "compute_ns": ("compute", CLASS_COLOURS["computation"]),
@@ -72,8 +76,13 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
         for run in runs[:RUNS]
     ]
     notes = [
-        "What stands out: the rank waits for others. A row where nothing does: that rank comes last."
+        f"{_counted(known)}; what cannot be judged is left out.",
+        "What stands out: the rank waits for others. A row where nothing does: that rank comes last.",
+        "Grey: not part of it.",
     ]
+    wide = _cell_width(known)
+    if wide > 1:
+        notes.append(f"Each cell: the mean of {wide} collectives, one behind the other.")
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"The {CELLS} of {ranks:,} ranks that wait least.")
     if len(runs) > RUNS:
@@ -81,14 +90,29 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
     return alt.vconcat(*panels, title=headed("How long ranks wait in collectives", *notes))
 
 
+def _counted(known: pd.DataFrame) -> str:
+    """Say which collectives these are: how many of each kind."""
+    kinds = known.drop_duplicates(["run", "collective_id"])["collective"].fillna("others")
+    counts = kinds.value_counts()
+    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.head(KINDS).items())
+    more = f", {counts[KINDS:].sum():,} others" if len(counts) > KINDS else ""
+    return f"The {counted(len(kinds), 'collective')} that ranks meet in: {told}{more}"
+
+
+def _cell_width(table: pd.DataFrame) -> int:
+    """Count the collectives that share a cell, in the run with most of them."""
+    most = table.groupby("run")["collective_id"].nunique().max() if len(table) else 1
+    return max(1, -(-int(most) // CELLS))
+
+
 def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
     totals = table.groupby("rank")["wait_ns"].sum().sort_values(kind="stable")
     shown = table[table["rank"].isin(totals.index[:CELLS])]
     begins = table.groupby("collective_id")["start_ns"].min().sort_values(kind="stable")
     place = {identity: at for at, identity in enumerate(begins.index)}
-    wide = -(-len(place) // CELLS)
+    wide = _cell_width(table)
     cells = shown.assign(
-        x=shown["collective_id"].map(place) // max(1, wide),
+        x=shown["collective_id"].map(place) // wide,
         wait=shown["wait_ns"].astype(float) / size,
     )
     cells = cells.groupby(["rank", "x"], as_index=False).agg(
@@ -106,7 +130,9 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
         alt.Tooltip("name:N", title="Collective"),
         alt.Tooltip("wait:Q", title=f"Wait [{unit}]", format=",.4~g"),
     ]
-    return matrix(cells, {"x": alt.X("x:O", axis=None)}, colour, tooltip, run=run)
+    axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
+    x = alt.X("at:O", title="Collective, in the order in which they start", axis=axis)
+    return matrix(cells, {"x": x}, colour, tooltip, run=run)
 
 
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:

@@ -287,10 +287,11 @@ def step_breakdown(rows: Rows) -> Expected:
 
 
 def gpu_summary(rows: Rows) -> Expected:
-    """A bar and its number a GPU and measure; a pale one for what names do not tell."""
+    """A bar and its number a GPU and measure that is known of one; a pale one for what names do not tell."""
+    known = [name for name in MEASURES if any(row[name] is not None for row in rows)]
     shares = sorted(row[name] / 100 for row in rows for name in MEASURES if row[name] is not None)
     pale = seen(row["tensor_core_unknown_pct"] for row in rows)
-    return {"share": shares}, {"rect": seen(shares) + pale, "text": len(rows) * len(MEASURES)}
+    return {"share": shares}, {"rect": seen(shares) + pale, "text": len(rows) * len(known)}
 
 
 def kernel_table(rows: Rows) -> Expected:

@@ -9,7 +9,7 @@
   const NIGHT = {
     white: "#11151a", black: "#e8ecf0", "#000000": "#f4f6f8", "#333333": "#c8d0d8", "#555555": "#a3adb8",
     "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a",
-    "#c4cacf": "#4a545e", "#f3f5f7": "#1f2831", "#e7c8d3": "#7a2f55",
+    "#c4cacf": "#4a545e", "#d5dadf": "#39434d", "#f3f5f7": "#1f2831", "#e7c8d3": "#7a2f55",
   };
   const recoloured = (value) => {
     if (typeof value === "string") return NIGHT[value.toLowerCase()] || value;
