@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from hta_sql import charts
-from hta_sql.charts import style
+from hta_sql.charts import palette, style
 from hta_sql.charts.gpu_views import MEASURES
 from hta_sql.charts.pipeline import STAGE_PARTS
 from hta_sql.charts.shown import themed
@@ -41,7 +41,7 @@ def idle(ranks: int, streams: int) -> pd.DataFrame:
         ("job", rank, 0, stream, cause, 1_234_567 + rank * stream)
         for rank in range(ranks)
         for stream in range(streams)
-        for cause in style.CAUSE_COLOURS
+        for cause in palette.CAUSE_COLOURS
     ]
     return pd.DataFrame(rows, columns=["run", "rank", "device", "stream", "category", "idle_ns"])
 

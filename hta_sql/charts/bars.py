@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from hta_sql.charts.palette import DARK, ON_COLOUR
 from hta_sql.charts.style import (
-    DARK,
     MANY,
-    ON_COLOUR,
     WIDTH,
     by_run,
     data,

@@ -8,12 +8,15 @@ import altair as alt
 
 from hta_sql.charts.gaps import by_bucket
 from hta_sql.charts.matrix import CELLS, filled, matrix, spread
-from hta_sql.charts.style import (
+from hta_sql.charts.palette import (
     CHANGE_COLOURS,
     CLASS_COLOURS,
-    MANY,
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
+    ramp,
+)
+from hta_sql.charts.style import (
+    MANY,
     WIDTH,
     by_run,
     colours,
@@ -23,7 +26,6 @@ from hta_sql.charts.style import (
     label_angle,
     labels,
     present,
-    ramp,
     subtitled,
     zoom,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hta_sql.charts.bars import Stack, stacked_bars
-from hta_sql.charts.style import CLASS_COLOURS, lane_names
+from hta_sql.charts.palette import CLASS_COLOURS
+from hta_sql.charts.style import lane_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,7 +37,9 @@ def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> al
     stack = Stack(
         palette=_PALETTE,
         title="Communication hidden behind computation",
-        notes=("Hidden: the rank computes meanwhile. Exposed: it waits for the data.",),
+        notes=(
+            "All communication of each rank. Hidden: the rank computes meanwhile. Exposed: it waits for the data.",
+        ),
         legend="Communication",
         whole="communication",
     )

@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.palette import CHANGE_COLOURS, STEP_COLOUR
 from hta_sql.charts.style import (
-    CHANGE_COLOURS,
     WIDTH,
     bars_by_name,
     by_name,
@@ -24,15 +24,12 @@ from hta_sql.charts.style import (
 
 __all__ = ["comparison", "trace_diff"]
 
-SIDE_COLOURS = ("#0072B2", "#E69F00", "#BBBBBB")
+SIDE_COLOURS = ("#0072B2", "#56B4E9", "#BBBBBB")
 """Control, test, difference."""
 
 _GROUP = 30
 """Height of the three bars of an operation."""
 
-
-STEP_COLOUR = "#8C96A0"
-"""A whole step, of either side."""
 SIDES = {**CHANGE_COLOURS, "step": STEP_COLOUR}
 
 

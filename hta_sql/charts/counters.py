@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from hta_sql.charts.gaps import by_steps
+from hta_sql.charts.palette import CLASS_COLOURS, NEUTRAL_COLOUR
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
     MANY,
-    NEUTRAL_COLOUR,
     WIDTH,
     bars,
     data,

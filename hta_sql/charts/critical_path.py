@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.palette import CLASS_COLOURS, DATA_LOADING_COLOUR, HOST_COLOURS
 from hta_sql.charts.shown import themed
-from hta_sql.charts.style import CLASS_COLOURS, lane_names
+from hta_sql.charts.style import lane_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,9 +19,9 @@ _PARTS = {
     "gpu_compute_bound": ("kernels and copies", CLASS_COLOURS["computation"]),
     "gpu_communication_bound": ("communication", CLASS_COLOURS["communication"]),
     "gpu_kernel_kernel_overhead": ("gaps between kernels", CLASS_COLOURS["computation+memory"]),
-    "gpu_kernel_launch_overhead": ("launch delays", CLASS_COLOURS["communication+memory"]),
-    "cpu_bound": ("host", "#BBBBBB"),
-    "data_loading": ("data loading", CLASS_COLOURS["computation+communication"]),
+    "gpu_kernel_launch_overhead": ("launch delays", HOST_COLOURS["runtime call"]),
+    "cpu_bound": ("host", HOST_COLOURS["operator"]),
+    "data_loading": ("data loading", DATA_LOADING_COLOUR),
 }
 """What bounds an edge ─▶ its name in a legend, its colour."""
 

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import (
-    NORMAL_COLOUR,
-    WIDTH,
-    colours,
-    data,
-    duration_unit,
-    headed,
-    readable,
-    zoom,
-)
+from hta_sql.charts.palette import NORMAL_COLOUR
+from hta_sql.charts.style import WIDTH, colours, data, duration_unit, headed, readable, zoom
 
 if TYPE_CHECKING:
     import pandas as pd

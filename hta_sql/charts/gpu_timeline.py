@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from hta_sql.charts.gaps import by_event
+from hta_sql.charts.palette import CLASS_COLOURS
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
     WIDTH,
     colours,
     data,

@@ -8,8 +8,16 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
-from hta_sql.charts.style import (
+from hta_sql.charts.palette import (
     CLASS_COLOURS,
+    DATA_LOADING_COLOUR,
+    HOST_COLOURS,
+    NEUTRAL_COLOUR,
+    PALE_COLOUR,
+    TENSOR_COLOUR,
+    ramp,
+)
+from hta_sql.charts.style import (
     MANY,
     WIDTH,
     bars_by_name,
@@ -23,7 +31,6 @@ from hta_sql.charts.style import (
     lane_names,
     nothing,
     present,
-    ramp,
     subtitled,
     zoom,
 )
@@ -36,10 +43,10 @@ if TYPE_CHECKING:
 STEP_ROLES = {
     "kernel_ns": ("kernel", CLASS_COLOURS["computation"]),
     "memcpy_ns": ("memcpy", CLASS_COLOURS["memory"]),
-    "memset_ns": ("memset", "#56B4E9"),
+    "memset_ns": ("memset", "#7FCDB4"),
     "communication_ns": ("communication", CLASS_COLOURS["communication"]),
-    "runtime_ns": ("runtime", "#E69F00"),
-    "data_loader_ns": ("data loader", "#CC79A7"),
+    "runtime_ns": ("runtime", HOST_COLOURS["runtime call"]),
+    "data_loader_ns": ("data loader", DATA_LOADING_COLOUR),
     "cpu_exec_ns": ("CPU exec", "#8C96A0"),
     "other_ns": ("other", "#DDE2E6"),
 }
@@ -49,7 +56,7 @@ MEASURES = {
     "utilisation_pct": ("Utilisation", CLASS_COLOURS["computation"]),
     "sm_efficiency_pct": ("SM efficiency", "#56B4E9"),
     "occupancy_pct": ("Occupancy", "#CC79A7"),
-    "tensor_core_pct": ("Tensor cores", "#E69F00"),
+    "tensor_core_pct": ("Tensor cores", TENSOR_COLOUR),
     "peak_pct": ("Peak memory", CLASS_COLOURS["memory"]),
 }
 """Column of ``gpu_summary`` ─▶ what people call it, and its colour."""
@@ -67,7 +74,7 @@ Measures = dict[str, tuple[str, str]]
 MODELS = 3
 """So many models of GPUs are named."""
 
-TENSOR_COLOURS = {"yes": "#E69F00", "no": "#7A8793", "not told": "#DDE2E6"}
+TENSOR_COLOURS = {"yes": TENSOR_COLOUR, "no": NEUTRAL_COLOUR, "not told": PALE_COLOUR}
 
 BINS = {
     "under_1us_count": "< 1 µs",
@@ -85,8 +92,9 @@ def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.T
     stack = Stack(
         title="What a step is spent on",
         notes=(
-            "Mean of the steps of each rank. A moment counts for the first of these that fits: what is",
-            "right of communication is not hidden by the device.",
+            "Mean of the steps of each rank as its device sees them: such a step ends when what was launched in it has",
+            "ended, so that they overlap and last longer than the host's. A moment counts for the first of these that",
+            "fits: what is right of communication is not hidden by the device.",
         ),
         legend="Role",
         whole="the step",

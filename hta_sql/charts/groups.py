@@ -8,12 +8,16 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.bars import Stack, stacked_bars, stacked_parts
-from hta_sql.charts.style import (
+from hta_sql.charts.palette import (
     CLASS_COLOURS,
-    MANY,
     MISSING_COLOUR,
     NORMAL_COLOUR,
     OUTLIER_COLOUR,
+    WAIT_COLOUR,
+    ramp,
+)
+from hta_sql.charts.style import (
+    MANY,
     bars,
     by_run,
     colours,
@@ -23,7 +27,6 @@ from hta_sql.charts.style import (
     lanes,
     nothing,
     present,
-    ramp,
     size_unit,
     subtitled,
 )
@@ -52,22 +55,22 @@ BLOCKING_PARTS = {
 
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLOURS["communication"]),
-    "wait_ns": ("wait", "#E69F00"),
+    "wait_ns": ("wait", WAIT_COLOUR),
     "unmatched_ns": ("not matched", "#B8C0C8"),
 }
 """Column of ``communication_by_rank`` ─▶ what people call it, and its colour."""
 
 GROUP_COLOURS = (
-    ("#D55E00", "#F4C19F"),
-    ("#0072B2", "#9FCDE8"),
-    ("#009E73", "#9FDCC9"),
-    ("#CC79A7", "#EBCBDC"),
-    ("#7A8793", "#C6CDD3"),
+    ("#D55E00", WAIT_COLOUR),
+    ("#0072B2", "#F2CF80"),
+    ("#009E73", "#C98B00"),
+    ("#CC79A7", "#F9E7C0"),
+    ("#7A8793", "#DDB75A"),
 )
-"""Transfer and wait of a group; where there are more, the last one is that of all others."""
+"""Transfer and wait of a group, each wait a shade of the colour of waiting; where there are more, the last one is that of all others."""
 
 SEVERAL, OTHERS = "several groups", "other groups"
-SEVERAL_COLOURS = {"transfer": "#000000", "wait": "#555555"}
+SEVERAL_COLOURS = ("#000000", "#B07C00")
 
 
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
@@ -94,7 +97,10 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
         f"{name}: {part}": colour
         for name, pair in zip([*named, OTHERS], (*GROUP_COLOURS, *GROUP_COLOURS[-1:]), strict=False)
         for part, colour in zip(("transfer", "wait"), pair, strict=True)
-    } | {f"{SEVERAL}: {part}": colour for part, colour in SEVERAL_COLOURS.items()}
+    } | {
+        f"{SEVERAL}: {part}": colour
+        for part, colour in zip(("transfer", "wait"), SEVERAL_COLOURS, strict=True)
+    }
     costs[["transfer", "wait"]] = costs[["transfer", "wait"]].astype(float).fillna(0)
     tall = costs.melt(["run", "rank", "label"], ["transfer", "wait"], "part", "ns")
     tall["part"] = tall["label"] + ": " + tall["part"]
@@ -108,7 +114,7 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
         palette=shown,
         title=title,
         notes=(
-            "Sum of the steps, while nothing computes; several groups: more than one at once.",
+            "Sum over the host's steps of each rank, while nothing computes; several groups: more than one at once.",
             "Wait: for other ranks. Transfer: all have come, or waiting is not known.",
         ),
         legend="Group",
@@ -219,7 +225,9 @@ def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -
     """One stacked bar per rank or host: moving data, and waiting for others."""
     stack = Stack(
         title="Communication and waiting",
-        notes=("Sum over collectives. A rank that hardly waits makes the others wait.",),
+        notes=(
+            "Sum over the collectives of each rank. A rank that hardly waits makes the others wait.",
+        ),
         legend="Part",
         whole="communication",
     )
@@ -239,8 +247,8 @@ def blocking_communication(
     stack = Stack(
         title="Exposed communication: does it block?",
         notes=(
-            "Blocking: on the rank's critical path. Coincident: the rank was held up elsewhere",
-            "meanwhile, so that a faster network gains nothing.",
+            "Sum over the host's steps of each rank. Blocking: on the rank's critical path. Coincident: the rank was",
+            "held up elsewhere meanwhile, so that a faster network gains nothing.",
         ),
         legend="Part",
         whole="exposed communication",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.palette import DATA_LOADING_COLOUR, HOST_COLOURS, NEUTRAL_COLOUR, WAIT_COLOUR
 from hta_sql.charts.style import (
-    NEUTRAL_COLOUR,
     bars_by_name,
     by_run,
     colours,
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["idle_causes"]
 
 COLOURS = {
-    "data loading": "#D55E00",
-    "synchronisation": "#CC79A7",
-    "runtime call": "#56B4E9",
-    "host operator": "#E69F00",
-    "module": "#F0E442",
-    "python": "#009E73",
-    "annotation": "#0072B2",
+    "data loading": DATA_LOADING_COLOUR,
+    "synchronisation": WAIT_COLOUR,
+    "runtime call": HOST_COLOURS["runtime call"],
+    "host operator": HOST_COLOURS["operator"],
+    "module": HOST_COLOURS["module"],
+    "python": HOST_COLOURS["Python"],
+    "annotation": HOST_COLOURS["annotation"],
     "device queue": NEUTRAL_COLOUR,
     "no event": "#BBBBBB",
     "unknown": "#DDDDDD",
@@ -61,7 +61,7 @@ def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     runs, more = by_run(rows)
     panels = [_bars(own, unit, run) for run, own in runs]
     notes = (
-        "Idle time of the GPUs in steps, on all ranks, by what the host does on the thread that launches next.",
+        "Sum over all ranks and the host's steps: time for which GPUs idle, by what the host does on the thread that launches next.",
         f"The {top} longest. After a wait: the queue had run dry in a synchronisation before.",
         *more,
     )

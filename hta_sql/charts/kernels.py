@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.palette import CLASS_COLOURS, ramp
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
     WIDTH,
     by_name,
     by_run,
@@ -24,7 +24,6 @@ from hta_sql.charts.style import (
     of_ranks,
     order,
     present,
-    ramp,
     subtitled,
 )
 
@@ -43,7 +42,10 @@ _LEAST_SHARE = 0.001
 def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A donut per run: busy time of its ranks by the classes that run at once."""
     runs, more = by_run(table)
-    notes = ["Classes joined by + run at the same moment on different streams.", *more]
+    notes = [
+        "Sum over all ranks. Classes joined by + run at the same moment on different streams.",
+        *more,
+    ]
     title = headed("What the GPUs do while they are busy", *notes)
     chart = alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title)
     resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
@@ -128,7 +130,7 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     )
     columns = ["lane", "short", "class", "time", "share", "run_count"]
     palette = present(CLASS_COLOURS, rows["class"])
-    note = "By the line that launched it during capture; by name where that is not known."
+    note = "Sum over all ranks, by the line that launched it during capture; by name where that is not known."
     chart: alt.TopLevelMixin = (
         alt.Chart(data(rows[columns]))
         .mark_bar()

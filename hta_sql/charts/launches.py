@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from hta_sql.charts.style import (
-    CAUSE_COLOURS,
-    NORMAL_COLOUR,
-    by_run,
-    colours,
-    data,
-    duration_text,
-    headed,
-    subtitled,
-    zoom,
-)
+from hta_sql.charts.palette import CAUSE_COLOURS, NORMAL_COLOUR
+from hta_sql.charts.style import by_run, colours, data, duration_text, headed, subtitled, zoom
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +47,7 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
         rows.append(row.properties(title=subtitled(f"Run {run}")) if run else row)
     count = int(table.loc[table["measure"] == _PANELS[0][0], "launch_count"].sum())
     notes = [
-        "What the host calls, and what runs on the GPU for it.",
+        "What the host calls on all ranks, and what runs on the GPU for it.",
         "Kernels shorter than their call keep the GPU waiting for the host.",
         *more,
     ]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from hta_sql.charts.style import MISSING_COLOUR, WIDTH, data, subtitled
+from hta_sql.charts.palette import MISSING_COLOUR
+from hta_sql.charts.style import WIDTH, data, subtitled
 
 if TYPE_CHECKING:
     import pandas as pd

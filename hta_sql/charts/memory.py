@@ -9,10 +9,8 @@ import altair as alt
 
 from hta_sql.charts.gaps import by_event
 from hta_sql.charts.memory_file import CATEGORIES
+from hta_sql.charts.palette import CLASS_COLOURS, NEUTRAL_COLOUR, OUTLIER_COLOUR
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
-    NEUTRAL_COLOUR,
-    OUTLIER_COLOUR,
     WIDTH,
     bars_by_name,
     colours,
@@ -259,6 +257,6 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
         bars = bars_by_name(rows, x, tooltip, CLASS_COLOURS["memory"])
         zoomed = bars.add_params(zoom(f"allocating_{len(panels)}"))
         panels.append(zoomed.properties(title=subtitled(of_kind)))
-    note = "Of themselves: without what they call. Memory that is used again counts each time."
+    note = "Sum over all ranks. Of themselves: without what they call. Memory that is used again counts each time."
     chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
     return chart

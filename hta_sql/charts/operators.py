@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.palette import HOST_COLOURS, NEUTRAL_COLOUR
 from hta_sql.charts.style import (
-    NEUTRAL_COLOUR,
     WIDTH,
     bars_by_name,
     by_name,
@@ -34,10 +34,10 @@ __all__ = [
     "user_annotation_breakdown",
 ]
 
-SIDE_COLOURS = {"host": "#E69F00", "device": NEUTRAL_COLOUR}
+SIDE_COLOURS = {"host": HOST_COLOURS["operator"], "device": NEUTRAL_COLOUR}
 DELAYS = {
-    "launch_delay_ns": ("Operator to launch", "#E69F00"),
-    "queue_delay_ns": ("Launch to kernel", "#56B4E9"),
+    "launch_delay_ns": ("Operator to launch", HOST_COLOURS["operator"]),
+    "queue_delay_ns": ("Launch to kernel", NEUTRAL_COLOUR),
 }
 
 
@@ -70,11 +70,14 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
     base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltip)
     x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
-    note = "Nested annotations count each for itself."
+    note = "Sum over each rank; nested annotations count each for itself."
     if ranks > 1:
         note += f" {of_ranks(ranks)}"
-    title = headed("The longest user annotations", note)
-    chart = mean_and_span(base, x, NEUTRAL_COLOUR, ranks).properties(width=WIDTH, title=title)
+    of_device = "On the device one lasts until what was launched in it has ended: ProfilerSteps overlap there."
+    title = headed("The longest user annotations", note, of_device)
+    chart = mean_and_span(base, x, HOST_COLOURS["annotation"], ranks).properties(
+        width=WIDTH, title=title
+    )
     return chart.add_params(zoom("annotations"))
 
 
@@ -94,7 +97,7 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         *panels,
         title=headed(
             "Operators and the delay before their first kernel",
-            "Left: from the start of the operator to its first launch. Right: from there to the "
+            "Mean of the calls. Left: from the start of the operator to its first launch. Right: from there to the "
             "start of the kernel.",
         ),
     )
@@ -177,7 +180,8 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     chart: alt.TopLevelMixin = alt.vconcat(
         *panels,
         title=headed(
-            "The longest operations", "On the host a call contains what was called inside."
+            "The longest operations",
+            "Sum over all ranks. On the host a call contains what was called inside.",
         ),
     )
     return chart
@@ -211,7 +215,7 @@ def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     title = "The operators that cost most"
     if not panels:
         return nothing(title, "No operator took any time.")
-    note = "Of themselves: without what they call. Device: what they launch."
+    note = "Sum over all ranks. Of themselves: without what they call. Device: what they launch."
     chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
     return chart
 

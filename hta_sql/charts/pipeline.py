@@ -7,8 +7,14 @@ import pandas as pd
 
 from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.matrix import CELLS, spread
-from hta_sql.charts.style import (
+from hta_sql.charts.palette import (
     CLASS_COLOURS,
+    IDLE_COLOUR,
+    NEUTRAL_COLOUR,
+    PHASE_COLOURS,
+    WAIT_COLOUR,
+)
+from hta_sql.charts.style import (
     MANY,
     WIDTH,
     by_run,
@@ -23,21 +29,19 @@ from hta_sql.charts.style import (
 
 __all__ = ["cluster_step_trace", "collective_arrivals", "p2p_pairs", "pipeline_stages"]
 
-WAIT_COLOUR = "#E69F00"
-
 STAGE_PARTS = {
     "warm_up_ns": ("warm-up", "#8C96A0"),
     "compute_ns": ("compute", CLASS_COLOURS["computation"]),
     "exposed_other_ns": ("collectives, copies", CLASS_COLOURS["memory"]),
     "send_alone_ns": ("sends", CLASS_COLOURS["communication"]),
     "receive_alone_ns": ("receives", WAIT_COLOUR),
-    "idle_ns": ("idle", "#B8C0C8"),
+    "idle_ns": ("idle", IDLE_COLOUR),
     "cool_down_ns": ("cool-down", "#DDE2E6"),
 }
 """Column of ``pipeline_stages`` ─▶ what people call it, and its colour; in the order of the bar."""
 
 STEP_PARTS = {
-    "iteration_interval_ns": ("iteration interval", WAIT_COLOUR),
+    "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOUR),
     "forward_backward_ns": ("forward and backward", CLASS_COLOURS["computation"]),
     "tail_ns": ("tail", CLASS_COLOURS["communication"]),
     "rest_ns": ("not told apart", "#BBBBBB"),
@@ -45,9 +49,9 @@ STEP_PARTS = {
 """The same of ``cluster_step_trace``."""
 
 PASSES = {
-    "forward": CLASS_COLOURS["computation"],
-    "backward": CLASS_COLOURS["communication"],
-    "between neighbours": "#56B4E9",
+    "forward": PHASE_COLOURS["forward"],
+    "backward": PHASE_COLOURS["backward"],
+    "between neighbours": NEUTRAL_COLOUR,
     "wait": WAIT_COLOUR,
 }
 """Bars of ``p2p_pairs``."""
@@ -63,7 +67,7 @@ def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
     stack = Stack(
         title="What the stages of a pipeline do",
         notes=(
-            "Mean of the steps, from the first computation of the pipeline to the last. Sends, receives:",
+            "Mean of the steps of each rank, from the first computation of the pipeline to the last. Sends, receives:",
             "and nothing else. The bubble is receives and idle; warm-up and cool-down lie around it.",
         ),
         legend="Part",
@@ -83,8 +87,9 @@ def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> a
     stack = Stack(
         title="Iteration interval, forward and backward, tail",
         notes=(
-            "Mean of the steps of each rank. A long interval: data come late; forward and backward:",
-            "slow computing; tail: optimizer and communication of parameters.",
+            "Mean of the steps of each rank as its device sees them: one follows the other there, so that they are not",
+            "the host's. A long interval: data come late; forward and backward: slow computing; tail: optimizer and",
+            "communication of parameters.",
         ),
         legend="Part",
         whole="the step",

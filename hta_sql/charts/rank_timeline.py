@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 import altair as alt
 
 from hta_sql.charts.gaps import by_event
-from hta_sql.charts.style import (
+from hta_sql.charts.palette import (
     CLASS_COLOURS,
     DARK,
+    HOST_COLOURS,
+    IDLE_COLOUR,
     ON_COLOUR,
+    STEP_COLOUR,
+)
+from hta_sql.charts.style import (
     WIDTH,
     by_run,
     colours,
@@ -41,11 +46,9 @@ _LABELLED = 40
 
 PARTS = {
     **{name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")},
-    "step": "#C9D1D8",
-    "annotation": "#B8A1D9",
-    "operator": "#E69F00",
-    "runtime call": "#F0E442",
-    "GPU idle": "#BBBBBB",
+    "step": STEP_COLOUR,
+    **{name: HOST_COLOURS[name] for name in ("annotation", "operator", "runtime call")},
+    "GPU idle": IDLE_COLOUR,
 }
 """What a bar is ─▶ its colour. Idle time has one; its name says what the host did."""
 

@@ -9,9 +9,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.palette import HOST_COLOURS, NEUTRAL_COLOUR, ON_COLOUR, PHASE_COLOURS
 from hta_sql.charts.style import (
-    NEUTRAL_COLOUR,
-    ON_COLOUR,
     RUNS,
     bars_by_name,
     by_name,
@@ -42,20 +41,15 @@ PASSES = {
 }
 """Side ─▶ what of the time of a module is shown ─▶ its column."""
 
-BACKWARD_COLOUR = "#E69F00"
 PARTS = {
-    **dict.fromkeys(("of itself", "forward"), NEUTRAL_COLOUR),
-    **dict.fromkeys(("its backward pass", "backward"), BACKWARD_COLOUR),
+    "of itself": NEUTRAL_COLOUR,
+    "its backward pass": PHASE_COLOURS["backward"],
+    "forward": PHASE_COLOURS["forward"],
+    "backward": PHASE_COLOURS["backward"],
 }
 
-KINDS = {
-    "Python": "#E69F00",
-    "built in": "#F0E442",
-    "module": "#CC79A7",
-    "operator": "#56B4E9",
-    "runtime call": "#009E73",
-    "annotation": "#BBBBBB",
-}
+_IN_ORDER = ("Python", "built in", "module", "operator", "runtime call", "annotation")
+KINDS = {name: HOST_COLOURS[name] for name in _IN_ORDER}
 """What a name of a flame graph is of ─▶ its colour."""
 
 _KIND_OF = (
@@ -89,7 +83,7 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     if not panels:
         return nothing(title, "No Python frame is known: record with with_stack=True.")
     notes = (
-        "Time in a line and in no other line that it calls; what is built in counts for its caller.",
+        "Sum over all ranks: time in a line and in no other line that it calls; what is built in counts for its caller.",
         "Device: what is launched there, and by the backward pass of its operators.",
     )
     chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
@@ -108,7 +102,7 @@ def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     if not panels:
         return nothing(title, "No module took any time.")
     notes = (
-        "Time in a module and in no module inside of it.",
+        "Sum over all ranks: time in a module and in no module inside of it.",
         "Backward: of its own operators, and what is computed once more.",
     )
     chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))

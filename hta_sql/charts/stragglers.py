@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.palette import NEUTRAL_COLOUR, PALE_COLOUR
 from hta_sql.charts.style import (
-    NEUTRAL_COLOUR,
-    PALE_COLOUR,
     WIDTH,
     bars,
     colours,

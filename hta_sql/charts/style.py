@@ -12,41 +12,6 @@ import pandas as pd
 
 from hta_sql.words import CUT, cut_column, cut_middle, printable, time_text
 
-# Okabe and Ito's palette: told apart with every kind of colour blindness, and in grey.
-CLASS_COLOURS = {
-    "computation": "#0072B2",
-    "communication": "#D55E00",
-    "memory": "#009E73",
-    "computation+communication": "#CC79A7",
-    "computation+memory": "#56B4E9",
-    "communication+memory": "#E69F00",
-    "computation+communication+memory": "#000000",
-}
-PART_COLOURS = {
-    "computation": CLASS_COLOURS["computation"],
-    "exposed communication": CLASS_COLOURS["communication"],
-    "exposed memory": CLASS_COLOURS["memory"],
-    "idle": "#BBBBBB",
-}
-CAUSE_COLOURS = {"host_wait": "#E69F00", "kernel_wait": "#56B4E9", "other": "#BBBBBB"}
-NORMAL_COLOUR = "#BBBBBB"
-OUTLIER_COLOUR = "#882255"
-"""What stands out, of any class: Tol's wine, which no class has."""
-NEUTRAL_COLOUR = "#7A8793"
-"""What has no class: annotations, operations of several classes."""
-PALE_COLOUR = "#D5DADF"
-"""What stands beside what is pointed out in the neutral colour, where neither is good or bad."""
-CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
-"""Two sides of a comparison; neither is the colour of a class."""
-ON_COLOUR = "#111111"
-"""Ink on coloured marks: a page in the dark leaves it as it is."""
-
-MISSING_COLOUR = "#C4CACF"
-"""Ground of a map: where it is seen, there is no cell."""
-
-DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOUR})
-"""Colours on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
-
 WIDTH = 640
 RUNS = 6
 """So many runs get panels of their own; a note says how many there are."""
@@ -81,8 +46,6 @@ _DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
 _NEXT_UNIT = 999.5
 _LONGEST_NS = 30 * 86_400 * 10**9
 """Beyond a month a number of nanoseconds is a point in time."""
-_AWAY, _TOWARDS = 0.15, 0.7
-"""Shares of a colour that the pale end of a ramp has, and that its deep end lacks."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 CONFIG: dict[str, Any] = {
     "font": _FONT,
@@ -137,14 +100,6 @@ def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
     return alt.selection_interval(
         name=name, bind="scales", encodings=list(encodings or ("x",)), zoom=ZOOM
     )
-
-
-def ramp(colour: str) -> list[str]:
-    """Go from little to much by a colour: from nearly paper to nearly ink. A page in the dark turns it round."""
-    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-    pale = "".join(f"{round(255 - _AWAY * (255 - part)):02X}" for part in parts)
-    deep = "".join(f"{round((1 - _TOWARDS) * part):02X}" for part in parts)
-    return [f"#{pale}", colour, f"#{deep}"]
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:

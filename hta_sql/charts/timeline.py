@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from hta_sql.charts.bars import Stack, stacked_bars
 from hta_sql.charts.gpu_timeline import gpu_timeline
+from hta_sql.charts.palette import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.charts.rank_timeline import timeline
-from hta_sql.charts.style import CAUSE_COLOURS, MANY, PART_COLOURS, lane_names
+from hta_sql.charts.style import MANY, lane_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -65,8 +66,8 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> 
         palette=CAUSE_COLOURS,
         title=f"Why {what} idle",
         notes=(
-            "host_wait: the host had not launched the next operation yet. kernel_wait: a short",
-            "gap in the queue. other: a longer one, for instance a wait for another stream.",
+            f"Sum over {'the streams of a rank' if lane_count > MANY else 'each stream'}, between its operations. host_wait: the host had not launched the next",
+            "operation yet. kernel_wait: a short gap in the queue. other: a longer one, for instance a wait for another stream.",
         ),
         legend="Cause",
         whole="the idle time",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from hta_sql.charts.palette import OUTLIER_COLOUR
 from hta_sql.charts.style import data, duration_unit, headed, nothing, size_unit, subtitled
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kpi_trends"]
 
-WORSE, USUAL, UNKNOWN = "#D55E00", "#0072B2", "#999999"
+WORSE, USUAL, UNKNOWN = OUTLIER_COLOUR, "#0072B2", "#999999"
 VERDICTS = ("worse", "as before, or better", "too few runs before")
 TITLE = "Figures of runs, beside those before"
 
@@ -36,7 +37,7 @@ def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
         for (kpi, job), rows in known.groupby(["kpi", "job"], sort=False)
     ]
     notes = (
-        "Points: runs in the order of their captures; red where one is worse than what the runs before vary by.",
+        "Points: runs in the order of their captures; in the colour of what stands out where one is worse than what the runs before vary by.",
         "Line and band: their median, and how far from it is noise.",
     )
     return alt.concat(*panels, columns=2, title=headed(TITLE, *notes))

@@ -8,11 +8,9 @@ import altair as alt
 
 from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.matrix import CELLS, matrix
+from hta_sql.charts.palette import CLASS_COLOURS, NORMAL_COLOUR, OUTLIER_COLOUR, WAIT_COLOUR, ramp
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
     MANY,
-    NORMAL_COLOUR,
-    OUTLIER_COLOUR,
     RUNS,
     bars,
     colours,
@@ -22,7 +20,6 @@ from hta_sql.charts.style import (
     lanes,
     nothing,
     present,
-    ramp,
 )
 from hta_sql.words import counted
 
@@ -37,7 +34,7 @@ KINDS = 4
 STEP_PARTS = {
     "compute_ns": ("compute", CLASS_COLOURS["computation"]),
     "exposed_transfer_ns": ("transfer", CLASS_COLOURS["communication"]),
-    "exposed_wait_ns": ("wait", "#E69F00"),
+    "exposed_wait_ns": ("wait", WAIT_COLOUR),
     "exposed_memory_ns": ("copies", CLASS_COLOURS["memory"]),
     "idle_before_ns": ("idle before", "#8C96A0"),
     "idle_between_ns": ("idle between", "#B8C0C8"),
@@ -51,7 +48,7 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
     stack = Stack(
         title="Where a step goes",
         notes=(
-            "Mean of the steps of each rank. Transfer, wait for other ranks and copies: while nothing",
+            "Mean of the host's steps of each rank. Transfer, wait for other ranks and copies: while nothing",
             "computes. Idle: before the first operation of the GPU, between operations, after the last.",
         ),
         legend="Part",
@@ -122,7 +119,7 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
     colour = alt.Color(
         "wait:Q",
         title=f"Wait [{unit}]",
-        scale=alt.Scale(domainMin=0, range=ramp("#E69F00")),
+        scale=alt.Scale(domainMin=0, range=ramp(WAIT_COLOUR)),
         legend=alt.Legend(gradientLength=90),
     )
     tooltip = [

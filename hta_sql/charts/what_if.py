@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from hta_sql.charts.palette import CLASS_COLOURS, NORMAL_COLOUR
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
-    NORMAL_COLOUR,
     WIDTH,
     by_run,
     colours,

@@ -9,9 +9,8 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.palette import CLASS_COLOURS, NORMAL_COLOUR, PHASE_COLOURS
 from hta_sql.charts.style import (
-    CLASS_COLOURS,
-    NORMAL_COLOUR,
     WIDTH,
     colours,
     data,
@@ -30,11 +29,11 @@ __all__ = ["operator_categories", "roofline"]
 
 CATEGORIES = {
     "gemm": CLASS_COLOURS["computation"],
-    "attention": CLASS_COLOURS["communication"],
-    "convolution": "#CC79A7",
-    "norm": CLASS_COLOURS["memory"],
-    "elementwise": "#56B4E9",
-    "reduce": "#E69F00",
+    "attention": "#AA4499",
+    "convolution": "#CC6677",
+    "norm": "#66A61E",
+    "elementwise": "#5BC8AF",
+    "reduce": "#A6761D",
     "other": "#7A8793",
 }
 """Category ─▶ colour of its points; all else is other."""
@@ -48,12 +47,7 @@ _HEIGHT = 380
 _LINE = 14
 """Height of the roofline's plot, and of the name of a roof [px]."""
 
-PHASES = {
-    "forward": CLASS_COLOURS["computation"],
-    "backward": "#56B4E9",
-    "optimizer": "#E69F00",
-    "not known": NORMAL_COLOUR,
-}
+PHASES = {**PHASE_COLOURS, "not known": NORMAL_COLOUR}
 
 
 def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -151,7 +145,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     memory = ", ".join(f"{tbps:,.4g} TB/s" for tbps in sorted(points["peak_tbps"].unique()))
     notes = [
         f"The higher below its roof, the faster; left of the bend memory bounds ({memory}), right of it arithmetic.",
-        f"It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
+        f"Sum over all ranks. It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
     ]
     chart: alt.TopLevelMixin = layers.properties(
         width=WIDTH, height=_HEIGHT, title=headed(title, *notes)

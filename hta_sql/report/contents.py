@@ -78,7 +78,7 @@ _TITLES = {
     "source_lines": "Source lines that cost most",
     "special_operators": "Calls that matter, rank by rank",
     "step_accounting": "Where a step goes",
-    "step_breakdown": "A step in eight roles",
+    "step_breakdown": "What a step is spent on",
     "step_time_stats": "How long steps last",
     "straggler_metric": "The collective that is waited for most",
     "stragglers": "Who holds up the others",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.charts.style import CAUSE_COLOURS, PART_COLOURS
+from hta_sql.charts.palette import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.headings import sentence

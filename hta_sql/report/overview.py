@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hta_sql.charts.style import DARK, ON_COLOUR, duration_text
+from hta_sql.charts.palette import DARK, ON_COLOUR
+from hta_sql.charts.style import duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import first_cards

@@ -19,6 +19,7 @@ from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.report.contents import title_of
 from hta_sql.report.headings import column_texts, sentence
+from hta_sql.report.scope import scope_of
 from hta_sql.report.tables import table_markup
 from hta_sql.words import counted, cut_middle
 
@@ -109,6 +110,9 @@ def written(
             return Written(section, "", sentence)
         spec = ""
     notes = _notes_of(spec)
+    notes = " ".join(
+        filter(None, (notes, scope_of(analysis, values, answers["rank_health"].records())))
+    )
     chart = chart_markup(result, spec, f"chart-{analysis.base_name}") if spec else ""
     table = table_markup(result, rows) if section.has_table else ""
     if chart.startswith('<div class="chart"') and table:
@@ -118,7 +122,7 @@ def written(
     parts = [
         f'<section id="{analysis.base_name}">',
         f'<h3 title="{said}">{html.escape(section.title)}{_about(analysis, values, answers)}</h3>',
-        f'<p class="quiet notes">{html.escape(notes)}</p>' if notes and spec else "",
+        f'<p class="quiet notes">{html.escape(notes)}</p>' if notes else "",
         chart,
         table,
         sql_markup(analysis, values),

@@ -1,0 +1,34 @@
+"""Which part of a capture the numbers of a section are about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hta_sql.library.objects import SqlObject
+
+_ENOUGH = 2
+"""Of so many steps the last one is left out: profilers stop in the middle of it."""
+
+
+def scope_of(
+    analysis: SqlObject, values: Mapping[str, Any], health: Sequence[Mapping[str, Any]]
+) -> str:
+    """Say whether an analysis counts steps or the whole capture, and whether the last step.
+
+    Args:
+        analysis: What is asked.
+        values: Its parameters.
+        health: Rows of ``rank_health``, which count the steps.
+    """
+    about = {parameter.name: parameter.doc for parameter in analysis.parameters}
+    most = max((row["step_count"] or 0 for row in health), default=0)
+    if "steps" not in about or values.get("steps") or not most:
+        return ""
+    leaves_out = most >= _ENOUGH and "include_last_profiler_step" in about
+    leaves_out &= "the last one too" not in about["steps"]
+    if "outside of steps" in about["steps"]:
+        return f"Of the whole capture{' but its last step' * leaves_out}."
+    return f"Of all steps{' but the last' * leaves_out}."
