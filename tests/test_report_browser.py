@@ -44,6 +44,26 @@ def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, w
     ]
 
 
+ALIKE = """
+return [...document.querySelectorAll('.panel.open .chart .role-axis-label')].filter((axis) => {
+  const cut = [...axis.querySelectorAll('text')].map((t) => t.textContent).filter((t) => t.includes('…'));
+  return new Set(cut).size < cut.length;
+}).map((axis) => axis.textContent);
+"""
+
+
+def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browser) -> None:
+    """Where the two ends of names are equal their parts between are shown; captions say what is above."""
+    chromium.open(page, 390)
+    chromium.go("#topic-kernels")
+    assert "…" in chromium.ask("return document.querySelector('#kernel_table .chart').textContent")
+    assert chromium.ask(ALIKE) == []
+    notes = chromium.ask("return document.querySelector('#kernel_table .notes').textContent")
+    assert notes.startswith("Above: ")
+    strip = "const n = document.querySelector('nav'), t = n.querySelector('[aria-current=page]').getBoundingClientRect();"
+    assert chromium.ask(f"{strip} return t.left >= 0 && t.right <= innerWidth && scrollY === 0")
+
+
 def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> None:
     """At 1400 x 900 all of it is seen, down to what to do."""
     chromium.open(page, 1400)

@@ -20,6 +20,7 @@ from hta_sql.charts.work import roofline
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
 from hta_sql.report.contents import topics
+from hta_sql.report.places import places
 from hta_sql.report.scope import scope_of
 from hta_sql.report.sections import first_answers, no_rows, written
 from hta_sql.report.tables import table_markup
@@ -165,3 +166,24 @@ def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
     said = "Of 4 rows the 2 with the largest values of “Device self” are here; they are in the order of "
     assert f"{said}“Rank”, then “Device self”, largest first." in markup
     assert "are here" not in table_markup(TableRows(table, analysis), 4)
+
+
+def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> None:
+    """Not what is the same in all rows, an id, or when it began; shapes where names are the same."""
+
+    def first(analysis: str, **rows: object) -> list[str]:
+        table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
+        order = places(table, load_library().find(analysis))
+        return sorted(order, key=lambda column: order[column])
+
+    steps = {"rank": [0, 0, 1], "step": [1, 2, 1], "event_id": [5, 6, 7], "ts": [1, 2, 3]}
+    assert first("profiler_steps", **steps, dur=[9, 8, 7]) == [
+        *("rank", "step", "dur", "ts", "event_id")
+    ]
+    calls = {"rank": [0, 0, 0], "name": ["mm", "mm", "bmm"], "input_shapes": ["a", "b", "c"]}
+    calls |= {"host_total_ns": [1, 2, 3], "device_self_ns": [6, 5, 4]}
+    assert first("operator_unique_args", **calls) == [
+        *("name", "input_shapes", "device_self_ns", "host_total_ns", "rank")
+    ]
+    flops = {"rank": [0, 1], "step_ns": [9, 8], "mfu_pct": [1.0, 2.0], "reason": ["why", "why"]}
+    assert first("mfu", **flops) == ["rank", "step_ns", "mfu_pct", "reason"]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql.report.headings import column_texts, headings
 from hta_sql.report.kept import kept_markup, largest, order_of
-from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
+from hta_sql.report.places import places
+from hta_sql.results.display import SENTENCES, is_number
 from hta_sql.words import cut_middle
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ CELL_CHARACTERS = 6_000
 """Names of real kernels have up to 5,200; they are whole on hover and when they are copied."""
 LONG = 36
 """A longer text may take several lines."""
+WORD = 18
+"""A longer text may be broken where a page is narrow."""
 FEW = 3
 MANY = 9
 """Up to so many rows of at least so many columns stand upright; wider tables lose columns that are the same in all rows."""
-BESIDE_NAMES = 2
-"""Columns before that of the first time, where a page is narrow."""
 _KEYS = ("run", "rank", "step")
 FOLDED = 84
 """So many characters of a longer text are seen."""
@@ -50,7 +51,7 @@ def table_markup(result: Rows, rows: int) -> str:
         return _upright(table, result.analysis, docs, named, label)
     table, said = _without_equal(table, result.analysis, named)
     head, columns = [], []
-    place = _places(table)
+    place = places(table, result.analysis)
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, result.analysis, named[field.name])
@@ -126,21 +127,6 @@ def _told_apart(table: pa.Table) -> pa.Table:
     return table.drop_columns(["run"]) if len(runs) == 1 else table
 
 
-def _places(table: pa.Table) -> dict[str, int]:
-    """Number the columns by what they tell, as on a terminal: a narrow page shows those that fit."""
-    columns = [TextColumn(f.name, [], is_number(f.type)) for f in table.schema]
-    names = [column.name for column in telling_first(columns)]
-    # On a page the sentence before it leads there.
-    names.sort(key=lambda name: name == "look_at")
-    # A phone shows little more than what took how long.
-    times = next((name for name in names[BESIDE_NAMES:] if name.endswith("_ns")), "")
-    before = names[:BESIDE_NAMES]
-    if times and not any(name in SENTENCES or name.endswith("_ns") for name in before):
-        names.remove(times)
-        names.insert(BESIDE_NAMES, times)
-    return {name: place for place, name in enumerate(names)}
-
-
 def _heading(name: str, words: str, about: str, place: int, *, number: bool) -> str:
     kind = ' class="number"' if number else ""
     return (
@@ -167,7 +153,8 @@ def _text(text: str, _: Any) -> str:
     """Write a text; of a long one the middle is folded away, but copied and found with the rest."""
     held = cut_middle(text, CELL_CHARACTERS)
     if len(held) <= FOLDED:
-        kind = ' class="long"' if len(held) > LONG else ""
+        size = "long" if len(held) > LONG else "name" if len(held) > WORD else ""
+        kind = f' class="{size}"' if size else ""
         return f"<td{kind}>{html.escape(held)}</td>"
     # What tells kernels apart stands in front of their arguments, and what tells frames at the end.
     tail = FOLDED // 3 if "<" in held else 2 * FOLDED // 3

@@ -35,19 +35,55 @@
     return { ...dark, background: null, config };
   };
 
-  // On a narrow page, panels stand below each other and labels, titles and legends take less room. Of a name
-  // that is too long its two ends stay.
-  const narrowLabels = (axis, room) => {
-    const most = Math.round(room * (room < 700 ? 0.4 : 0.5));
+  // Names that are cut to some letters: their two ends stay, or as much of one end as tells them apart; of those
+  // that are the same up to there, what is behind it.
+  const cutNames = (texts, letters) => {
+    const short = new Map();
+    const taken = new Set();
+    const take = (text, name) => { short.set(text, name); taken.add(name); };
+    const cut = (text, share) => {
+      const tail = Math.floor((letters - 1) * share);
+      return text.length <= letters ? text : text.slice(0, letters - 1 - tail) + "…" + text.slice(text.length - tail);
+    };
+    for (const share of [0.5, 0.3, 0.15, 0, 0.7, 0.85]) {
+      const alike = new Map();
+      for (const text of texts) if (!short.has(text)) alike.set(cut(text, share), [...(alike.get(cut(text, share)) || []), text]);
+      for (const [name, same] of alike) if (same.length === 1 && !taken.has(name)) take(same[0], name);
+    }
+    const left = texts.filter((text) => !short.has(text)).sort();
+    const shared = (a, b = "") => { let at = 0; while (at < a.length && a[at] === b[at]) at++; return at; };
+    left.forEach((text, at) => {
+      const head = Math.floor(letters / 3);
+      const rest = letters - head - 1;
+      const same = Math.max(shared(text, left[at - 1]), shared(text, left[at + 1]));
+      const from = Math.max(head, Math.min(same - (rest >> 1), text.length - rest));
+      const name = `${text.slice(0, head)}…${text.slice(from, from + rest)}`;
+      take(text, taken.has(name) ? `${name.slice(0, letters - 4)}… ${at + 1}` : name);
+    });
+    return short;
+  };
+  // On a narrow page, panels stand below each other and labels, titles and legends take less room.
+  const narrowLabels = (axis, room, names = [], spec = {}) => {
+    const most = Math.round(room * (room < 700 ? 0.45 : 0.5));
+    const is = axis && axis.labelLimit > most;
     for (const key of ["labelLimit", "minExtent"]) {
       if (axis && axis[key]) axis[key] = Math.min(axis[key], most);
     }
-    const letters = Math.floor(most / 6.4);
-    if (room < 700 && axis && axis.labelLimit >= most && !axis.labelExpr) {
-      const end = letters >> 1;
-      axis.labelExpr = `length(datum.label) > ${letters} ? slice(datum.label, 0, ${letters - end - 1}) + '…' + slice(datum.label, -${end}) : datum.label`;
+    const short = is && !axis.labelExpr && cutNames(names, Math.floor(most / 6.4));
+    const cut = short ? names.filter((name) => short.get(name) !== name) : [];
+    if (cut.length) {
+      // Names are values of the chart, never words of its expressions.
+      spec.params = spec.params || [];
+      const known = spec.params.find(({ value }) => JSON.stringify(value) === JSON.stringify(cut));
+      const key = known ? known.name : `names${spec.params.length}`;
+      if (!known) spec.params.push({ name: key, value: cut }, { name: `${key}_cut`, value: cut.map((name) => short.get(name)) });
+      axis.labelExpr = `indexof(${key}, datum.label) < 0 ? datum.label : ${key}_cut[indexof(${key}, datum.label)]`;
     }
     return (axis && axis.labelLimit) || 50;
+  };
+  const valuesOf = (spec, field) => {
+    const values = Object.values(spec.datasets).flat().map((row) => row[field]);
+    return [...new Set(values)].filter((value) => typeof value === "string");
   };
   const wrapped = (lines, characters) => {
     const broken = [""];
@@ -78,10 +114,10 @@
     const found = /(?:^|, )run ([^:]+)/i.exec([title].flat().join(" "));
     return found && found[1];
   };
-  const relabelled = (part, room) => {
+  const relabelled = (part, room, spec) => {
     const y = part.encoding && part.encoding.y;
-    if (y && y.axis) narrowLabels(y.axis, room);
-    for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabelled(inner, room);
+    if (y && y.axis) narrowLabels(y.axis, room, valuesOf(spec, y.field), spec);
+    for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabelled(inner, room, spec);
   };
   const beside = (view, room) => {
     const panels = view.vconcat || [];
@@ -89,16 +125,16 @@
     if (room < 900 || runs.length !== 2 || runs.includes(null)) return view;
     view.hconcat = runs.map((run) => ({ vconcat: panels.filter((part) => runOf(part) === run), resolve: view.resolve || {} }));
     delete view.vconcat;
-    for (const half of view.hconcat) relabelled(half, room / 2);
+    for (const half of view.hconcat) relabelled(half, room / 2, view);
     return view;
   };
-  const fitted = (view, room) => {
+  const fitted = (view, room, told, spec = view) => {
     const narrow = room < 700;
-    if (narrow && view.hconcat) stacked(view);
+    if (narrow && view.hconcat) { stacked(view); told.stacked = true; }
     const parts = ["hconcat", "vconcat", "layer"].flatMap((key) => view[key] || []);
-    for (const part of parts) fitted(part, room);
+    for (const part of parts) fitted(part, room, told, spec);
     const encodings = [view, ...parts].map((part) => part.encoding || {});
-    const labels = Math.max(50, ...encodings.map((e) => narrowLabels(e.y && e.y.axis, room)));
+    const labels = Math.max(50, ...encodings.map(({ y }) => narrowLabels(y && y.axis, room, y && y.axis ? valuesOf(spec, y.field) : [], spec)));
     if (!narrow) return view;
     for (const channel of encodings.flatMap(({ color, size }) => [color, size])) {
       if (channel && channel.legend !== null) {
@@ -167,7 +203,7 @@
   const read = (place) => {
     const source = document.getElementById(place.dataset.chart).textContent;
     const told = {};
-    const spec = fitted(beside(unpacked(JSON.parse(source), told), room()), room());
+    const spec = fitted(beside(unpacked(JSON.parse(source), told), room()), room(), told);
     place.told = told;
     return [isDark() ? inTheDark(spec) : spec, source.length];
   };
@@ -222,8 +258,9 @@
       await new Promise((next) => setTimeout(next));
       if (mine !== turn) return;
     }
-    for (const section of all("section", place)) tellScope(section);
+    for (const section of all("section", place)) { tellScope(section); tellPlaces(section); }
     for (const box of all(".table", place)) fitColumns(box);
+    for (const box of all(SCROLLED, place)) tellEdges(box);
     root.dataset.ready = "yes";
   };
 
@@ -326,6 +363,21 @@
     const heads = [...box.querySelectorAll("th")];
     const shown = heads.filter((head) => !head.classList.contains("over")).length;
     button.textContent = box.classList.contains("few") ? `All ${heads.length} columns` : `Only ${shown} columns`;
+  };
+  // What stands side by side on a wide page stands one above the other on a narrow one.
+  const tellPlaces = (section) => {
+    const notes = section.querySelector(":scope > .notes");
+    if (!notes) return;
+    notes.dataset.beside = notes.dataset.beside || notes.textContent;
+    const isStacked = all(":scope > .chart", section).some((chart) => chart.told && chart.told.stacked);
+    const beside = notes.dataset.beside;
+    notes.textContent = isStacked ? beside.replace(/\bLeft:/g, "Above:").replace(/\bRight:/g, "Below:") : beside;
+  };
+  // What can be scrolled shows it at its edges.
+  const SCROLLED = ".table, .upright";
+  const tellEdges = (box) => {
+    box.classList.toggle("below", box.scrollTop + box.clientHeight < box.scrollHeight - 2);
+    box.classList.toggle("beyond", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
   };
   const tellScope = (section) => {
     let line = section.querySelector(":scope > .scope");
@@ -445,6 +497,11 @@
       if (link.hash === `#${key}`) link.setAttribute("aria-current", "page");
       else if (target && link.hash === `#${target.id}`) link.setAttribute("aria-current", "location");
       else link.removeAttribute("aria-current");
+      // The strip of a narrow page moves, and the page does not.
+      if (link.hash === `#${key}`) {
+        const [strip, tab] = [link.closest("nav"), link.getBoundingClientRect()];
+        strip.scrollLeft += tab.left - strip.getBoundingClientRect().left - (strip.clientWidth - tab.width) / 2;
+      }
     }
     const bring = () => {
       if (target && target.closest(".panel") && target.id !== key) target.scrollIntoView();
@@ -463,6 +520,7 @@
       const box = target.parentElement.nextElementSibling;
       box.classList.toggle("few");
       nameColumns(box);
+      tellEdges(box);
     }
     if (target.matches("button.copy")) {
       const source = target.parentElement.querySelector("pre");
@@ -473,10 +531,18 @@
     }
   });
   document.addEventListener("toggle", (event) => {
-    if (event.target.open) for (const box of all(".table", event.target)) fitColumns(box);
+    if (!event.target.open) return;
+    for (const box of all(".table", event.target)) fitColumns(box);
+    for (const box of all(SCROLLED, event.target)) tellEdges(box);
+  }, true);
+  document.addEventListener("scroll", (event) => {
+    if (event.target.matches?.(SCROLLED)) tellEdges(event.target);
   }, true);
   document.addEventListener("input", (event) => {
-    if (event.target.matches(".find input")) filterTable(event.target.parentElement.nextElementSibling);
+    if (!event.target.matches(".find input")) return;
+    const box = event.target.parentElement.nextElementSibling;
+    filterTable(box);
+    tellEdges(box);
   });
   document.addEventListener("mouseover", (event) => {
     const cell = event.target.closest?.("td");
