@@ -98,13 +98,6 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
     assert section_of(text, "temporal_breakdown").count('class="chart"') == 1
 
 
-def test_a_heading_says_what_its_sums_are_about(page: Path) -> None:
-    """Steps alone, or the capture with what lies outside of them: such sums differ."""
-    text = page.read_text(encoding="utf-8")
-    for name, about in (("step_breakdown", "in the steps"), ("comm_comp_overlap", "whole capture")):
-        assert f"<small>{about}</small></h3>" in section_of(text, name)
-
-
 def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
     """In its order, each answered by the section of its command, or with what is needed."""
     text = (Path(__file__).parents[1] / "docs" / "questions.md").read_text(encoding="utf-8")

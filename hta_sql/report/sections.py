@@ -121,7 +121,7 @@ def written(
     said = html.escape(f"{analysis.summary} ({analysis.base_name})")
     parts = [
         f'<section id="{analysis.base_name}">',
-        f'<h3 title="{said}">{html.escape(section.title)}{_about(analysis, values, answers)}</h3>',
+        f'<h3 title="{said}">{html.escape(section.title)}</h3>',
         f'<p class="quiet notes">{html.escape(notes)}</p>' if notes else "",
         chart,
         table,
@@ -129,17 +129,6 @@ def written(
         "</section>",
     ]
     return Written(section, "\n".join(parts))
-
-
-def _about(analysis: SqlObject, values: Mapping[str, Any], answers: Answers) -> str:
-    """Say whether a section is about the steps or also about what lies outside of them: its sums differ."""
-    if values.get("steps") is not None:
-        return ""
-    if not any(row["step_count"] for row in answers["rank_health"].records()):
-        return ""
-    scopes = [parameter.doc for parameter in analysis.parameters if parameter.name == "steps"]
-    is_whole = not scopes or "outside of steps" in scopes[0]
-    return f" <small>{'whole capture' if is_whole else 'in the steps'}</small>"
 
 
 def _notes_of(spec: dict[str, Any] | str) -> str:
