@@ -177,8 +177,8 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
     """No empty chart: what is needed is said."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
-    left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[2]
-    assert '<li id="temporal_breakdown"' in left.partition("</ul>")[0]
+    left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[0]
+    assert '<li id="temporal_breakdown"' in left.rpartition("<ul>")[2]
     sentence = "Nothing to show for these traces. Needs: GPU activity."
     assert sentence in section_of(text, "costs")
     assert "No kernels, copies or memsets." in section_of(text, "findings")
@@ -304,8 +304,8 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
         section = section_of(text, name)
         assert 'class="chart"' in section
         assert "are left out" in section
-    left = section_of(text, "not-shown").partition("4,096 ranks are too many")[2]
-    assert '<li id="gpu_kernels_by_name"' in left
+    left = section_of(text, "not-shown").partition("4,096 ranks are too many")[0]
+    assert '<li id="gpu_kernels_by_name"' in left.rpartition("<ul>")[2]
     assert "The 8 of 4,096 ranks that are late" in section_of(text, "overview")
 
 

@@ -248,6 +248,10 @@ def test_paper_shows_what_matters_of_each_topic(page: Path, chromium: Browser) -
     names = chromium.ask(f"return {hidden}.map(s => s.querySelector('h3').textContent)")
     left = chromium.ask("return document.querySelector('#topic-timeline ~ .left').innerText")
     assert left == f"Not on paper: {', '.join(names)}."
+    notes = "[...document.querySelectorAll('#findings > details:not(.sql)')]"
+    assert chromium.ask(f"return {notes}.every(d => d.open)")
+    chromium.ask("dispatchEvent(new Event('afterprint'))")
+    assert not chromium.ask(f"return {notes}.some(d => d.open)")
 
 
 def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:

@@ -79,6 +79,15 @@ def test_sections_say_of_which_steps_they_are(
     assert scope_of(analysis, values, [{"step_count": steps}, {"step_count": None}]) == said
 
 
+def test_what_asks_for_a_value_says_how_to_give_one() -> None:
+    """What was asked for, and the command."""
+    said = no_rows(load_library().find("frequent_kernel_sequences"), [NOTHING])
+    assert "named like aten::, each of which launches 3 or more kernels and copies" in said
+    assert said.endswith(
+        "For another: hta-sql run STORE frequent_kernel_sequences --operator-name … --min-pattern-len …"
+    )
+
+
 def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceStore) -> None:
     """The question about shapes says what is lacking, and leads to no table without them."""
     found = (s for topic in topics(store.library) for s in topic.sections)

@@ -84,6 +84,7 @@ def write_report(
     panels = _panels(contents, sections, answers, given, rows)
     page.add(_navigation(heading, panels))
     page.add("<main>")
+    page.add(f'<p class="job-name" aria-hidden="true">{_broken(heading)}</p>')
     page.add('<form class="pick" hidden></form>')
     for panel in panels:
         page.add(f'<div class="panel">{panel.markup}</div>')
@@ -152,9 +153,12 @@ def _navigation(heading: str, panels: list[Panel]) -> str:
         if len(one.parts) > 1:
             inside = (f'<a href="#{key}">{html.escape(name)}</a>' for key, name in one.parts)
             items.append(f"<div>{''.join(inside)}</div>")
-    # Names of runs may be cut into lines behind what joins their words.
-    name = html.escape(printable(heading)).replace("_", "_<wbr>")
-    return f'<nav aria-label="Topics"><h1>{name}</h1>{"".join(items)}</nav>'
+    return f'<nav aria-label="Topics"><h1>{_broken(heading)}</h1>{"".join(items)}</nav>'
+
+
+def _broken(name: str) -> str:
+    """Write names of runs, which may be cut into lines behind what joins their words."""
+    return html.escape(printable(name)).replace("_", "_<wbr>")
 
 
 def _written(text: str, path: Path) -> Path:

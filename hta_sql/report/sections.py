@@ -18,7 +18,7 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.report.contents import title_of
-from hta_sql.report.headings import column_texts, sentence
+from hta_sql.report.headings import column_texts, column_words, sentence
 from hta_sql.report.scope import scope_of
 from hta_sql.report.tables import table_markup
 from hta_sql.words import counted, cut_middle
@@ -54,6 +54,9 @@ _COUNTS = {
     "memory events (profile_memory=True)": "memory_event_count",
 }
 """What an analysis may need ─▶ the column of ``rank_health`` that says whether it is there."""
+
+_DEFAULT = re.compile(r"\b([a-z]+(?:_[a-z]+)+)((?: [\w ]+)?) \(([^()]+) by default\)")
+"""A parameter where it stands in what an analysis needs, what it counts, and its default."""
 
 _ABOUT = {
     "operator_unique_args": ("input_shapes", "No shape is known; record with record_shapes=True."),
@@ -146,13 +149,25 @@ def _not_asked(store: TraceStore, section: Section, values: Mapping[str, Any]) -
         return f"Left out: {ranks:,} ranks are too many for a page."
     lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
     if lacking:
-        return f"Left out: it needs to be told {', '.join(lacking)}."
+        return f"Asks for {_names_of(lacking)}: {_asked_by(analysis, lacking)}"
     one_run = len(values.get("runs") or store.runs()) == 1
     if one_run and analysis.facts.get("Needs", "").startswith("two runs"):
         return no_rows(analysis)
     if (section.compares == "runs" and one_run) or (section.compares == "ranks" and ranks == 1):
-        return f"It compares {section.compares}, and there is one."
+        return f"Compares {section.compares}; there is only one {section.compares[:-1]} here."
     return ""
+
+
+def _names_of(parameters: list[str]) -> str:
+    """Write what an analysis must be told in words: a pattern, an operator name."""
+    words = [column_words(name, None).lower() for name in parameters]
+    return " and ".join(f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in words)
+
+
+def _asked_by(analysis: SqlObject, parameters: list[str]) -> str:
+    """Write the command that asks for it with values of one's own."""
+    options = " ".join(f"--{name.replace('_', '-')} …" for name in parameters)
+    return f"hta-sql run STORE {analysis.base_name} {options}"
 
 
 def not_on_paper(left: list[Written]) -> str:
@@ -175,10 +190,10 @@ def not_shown(left: list[Written]) -> str:
             f"{html.escape(s.title)}</li>"
             for s in sections
         )
-        groups.append(f"<p>{html.escape(shortly(reason))}</p><ul>{items}</ul>")
+        groups.append(f"<ul>{items}</ul><p>{html.escape(shortly(reason))}</p>")
     return (
         '<section id="not-shown"><h2>Not shown</h2>'
-        f'<div class="lacking">{"".join(groups)}</div></section>'
+        f'<div class="lacking"><b>Analysis</b><b>Why it is not shown</b>{"".join(groups)}</div></section>'
     )
 
 
@@ -243,7 +258,10 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
     counts = [_COUNTS.get(part) for part in re.split(", | and ", first)]
     if all(count and any(row[count] for row in health) for count in counts):
         return f"None found, though there are {first}."
-    return f"{_NOTHING}Needs: {needs}."
+    asked = [name for name, *_ in _DEFAULT.findall(needs)]
+    needs = _DEFAULT.sub(r"\3\2", needs)
+    other = f" For another: {_asked_by(analysis, asked)}" if asked else ""
+    return f"{_NOTHING}Needs: {needs}.{other}"
 
 
 def _lacking(result: Result) -> str:

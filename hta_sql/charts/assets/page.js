@@ -158,7 +158,7 @@
     if (part.hconcat) return part.hconcat.reduce((sum, inner) => sum + wide(inner), 0);
     if (part.concat) return wide(part.concat[0]) * (part.columns || part.concat.length);
     const inner = part.spec || (part.layer || part.vconcat || [])[0];
-    return inner ? wide(inner) : 0;
+    return inner ? wide(inner) * (part.spec && part.columns ? part.columns : 1) : 0;
   };
   const widened = (part, by) => {
     const mark = part.mark && (part.mark.type || part.mark);
@@ -171,7 +171,8 @@
     } else if (typeof part.width === "number") {
       part.width = Math.max(110, part.width + by);
     } else {
-      for (const inner of [part.spec || [], part.layer || [], part.vconcat || []].flat()) widened(inner, by);
+      const share = by / ((part.spec && part.columns) || 1);
+      for (const inner of [part.spec || [], part.layer || [], part.vconcat || []].flat()) widened(inner, share);
     }
   };
   const stepped = (part, factor) => {
@@ -200,10 +201,16 @@
   const room = () => (document.querySelector(".panel.open") || document.querySelector("main")).clientWidth;
   const isDark = () => root.dataset.theme === "dark";
   const state = () => [isDark(), choice.rank, choice.step, Math.round(room() / 40)].join();
+  // A sheet of paper is wider than high: of many panels two stand side by side.
+  const onPaper = (spec) => {
+    const { facet, ...rest } = spec;
+    const panels = (facet && facet.row && valuesOf(spec, facet.row.field).length) || 0;
+    return root.classList.contains("printing") && panels > 5 ? { ...rest, facet: facet.row, columns: 2 } : spec;
+  };
   const read = (place) => {
     const source = document.getElementById(place.dataset.chart).textContent;
     const told = {};
-    const spec = fitted(beside(unpacked(JSON.parse(source), told), room()), room(), told);
+    const spec = onPaper(fitted(beside(unpacked(JSON.parse(source), told), room()), room(), told));
     place.told = told;
     return [isDark() ? inTheDark(spec) : spec, source.length];
   };
@@ -558,7 +565,7 @@
     root.dataset.screen = root.dataset.theme;
     setTheme("light");
     root.classList.add("printing");
-    for (const rows of all(`${ON_PAPER} details.rows:not([open])`)) { rows.open = true; rows.dataset.closed = "yes"; }
+    for (const rows of all(`${ON_PAPER} details.rows:not([open]), #findings > details:not(.sql, [open])`)) { rows.open = true; rows.dataset.closed = "yes"; }
     turn++;
     for (const box of all(`${ON_PAPER} .table`)) fitColumns(box);
     for (const place of all(`${ON_PAPER} .chart`)) draw(place);
