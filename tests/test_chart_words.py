@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import altair as alt
 import pandas as pd
+import pytest
 
-from hta_sql.charts.files import spec_of
+from hta_sql.charts.counters import queue_length_series
+from hta_sql.charts.files import page_of, spec_of
 from hta_sql.charts.gpu_views import gpu_summary
 from hta_sql.charts.kernels import gpu_kernel_types
+from hta_sql.charts.launches import launch_histograms
+from hta_sql.charts.palette import NEUTRAL_COLOUR
+from hta_sql.charts.shown import themed
+from hta_sql.charts.style import bars_by_name, labels
 from hta_sql.charts.waits import collective_waits
 from hta_sql.charts.what_if import what_if
+from tests.report_pages import Browser
 
 SCENARIOS = {"as recorded": 100.0, "no late rank": None, "balanced": 80.0}
 
@@ -63,6 +72,64 @@ def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
     assert "Balanced: between two collectives" in said
     assert "Left out: no late rank (no rank is late)." in said
     assert '"as recorded", "at best"' in json.dumps(spec["vconcat"][0]["layer"][0]["encoding"])
+
+
+def test_launches_are_called_what_they_are() -> None:
+    """None of them is an outlier; what takes no time has a place of its own, beside the shortest time."""
+    kinds = {"kernel_duration": None, "call_duration": 50_000, "launch_delay": 100_000}
+    rows = [
+        {"run": "a", "measure": kind, "low_ns": low, "high_ns": high, "launch_count": 9000}
+        | {"outlier_count": 8000, "cutoff_ns": cutoff}
+        for kind, cutoff in kinds.items()
+        for low, high in ((0, 1), (100_000, 150_000), (150_000, 200_000))
+    ]
+    spec = spec_of(launch_histograms(pd.DataFrame(rows)))
+    panels = spec["vconcat"][0]["hconcat"]
+    assert [panel["encoding"]["color"]["scale"]["domain"] for panel in panels] == [
+        *(["shorter than their call", "others"], ["longer than 50 µs", "up to 50 µs"]),
+        ["later than 100 µs", "up to 100 µs"],
+    ]
+    assert "0: the kernel starts before its call has ended" in notes(spec)
+    lows = {row["low"] for rows in spec["datasets"].values() for row in rows}
+    assert min(lows) > 20_000
+    assert panels[0]["encoding"]["y"]["axis"]["format"] == ",d"
+
+
+def test_counters_say_what_is_what() -> None:
+    """Ranks in their order, whatever is highest; what is 0 all the time has no panel."""
+    peaks = {(1, 7): 5, (0, 7): 3, (0, 9): 0}
+    rows = [
+        {"run": "a", "rank": rank, "device": 2, "stream": stream, "ts": ts, "dur": 5}
+        | {"queue_length": peak * (ts == 0)}
+        for (rank, stream), peak in sorted(peaks.items())
+        for ts in (0, 5)
+    ]
+    spec = spec_of(queue_length_series(pd.DataFrame(rows)))
+    assert spec["facet"]["row"]["sort"] == [f"rank {rank}, device 2, stream 7" for rank in (0, 1)]
+    assert "0 all the time: rank 0, device 2, stream 9." in notes(spec)
+    assert "a scale of its own" in notes(spec)
+    still = spec_of(queue_length_series(pd.DataFrame(rows).assign(queue_length=0)))
+    assert "It is 0 all the time." in json.dumps(still)
+
+
+@pytest.mark.parametrize("width", [1280, 1000, 390])
+def test_names_that_are_folded_stay_different(
+    width: int, tmp_path: Path, chromium: Browser
+) -> None:
+    """Wide letters have more than the room of their bars; names differ at an end or in the middle."""
+    names = [f"{'WMW' * 19}{n}" for n in range(9)] + [f"{n}{'WMW' * 19}" for n in range(9)]
+    names += [f"{'WMW' * 9}{n}{'WMW' * 9}" for n in range(9)]
+    rows = pd.DataFrame({"lane": names, "short": labels(names), "time": range(len(names))})
+    chart = bars_by_name(rows, alt.X("time:Q"), {"lane": "Name"}, NEUTRAL_COLOUR)
+    page = tmp_path / "page.html"
+    page.write_text(page_of(themed(chart)), encoding="utf-8")
+    chromium.open(page, width)
+    drawn = chromium.ask(
+        "return [...document.querySelectorAll('.role-axis-label text')].map(t => t.textContent)"
+        ".filter(t => t.includes('W'))"
+    )
+    assert len(drawn) == len(set(drawn)) == len(names)
+    assert all("…" in name for name in drawn)
 
 
 def test_waits_say_of_which_collectives() -> None:

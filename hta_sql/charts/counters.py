@@ -38,6 +38,9 @@ SLICES = 400
 LANES_SHOWN = 12
 """Of a series: each has a panel of its own."""
 
+FEW = 4
+"""So many that have no panel are named."""
+
 DISTRIBUTION = {
     "min": "Lowest",
     "p25": "First quartile",
@@ -52,26 +55,26 @@ DISTRIBUTION = {
 
 def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Steps over time, a panel per stream: operations waiting; the longest queues first."""
-    named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
+    named = table.assign(lane=_lanes(table, "stream"))
     return _series(
         named,
         "queue_length",
         "Operations waiting",
-        "Queue length of each rank / device / stream",
+        "Queue length of each stream",
         NEUTRAL_COLOUR,
-        axis=alt.Axis(format=",d", tickMinStep=1),
+        axis=alt.Axis(format=",d", tickMinStep=1, tickCount=3),
     )
 
 
 def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Steps over time, a panel per rank and kind of copy: bandwidth as recorded, else computed."""
-    named = table.assign(lane=lane_names(table, "rank", "device", "name"))
+    named = table.assign(lane=_lanes(table, "name"))
     named["value"] = table["bandwidth_gbps"].astype(float).fillna(table["computed_gbps"])
     return _series(
         named,
         "value",
         "GB/s",
-        "Bandwidth of copies of each rank / device / kind",
+        "Bandwidth of each kind of copies",
         CLASS_COLOURS["memory"],
     )
 
@@ -102,12 +105,12 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Per stream: range, quartiles and median of the queue over its changes, mean over time."""
-    named = table.assign(lane=lane_names(table, "rank", "device", "stream"))
+    named = table.assign(lane=_lanes(table, "stream"))
     return _distribution(
         named,
         "length",
         "Operations waiting",
-        "Queue length of each rank / device / stream",
+        "Queue length of each stream",
         colour=NEUTRAL_COLOUR,
         unknown="No queue has a length: the launches are not in the traces.",
     )
@@ -115,12 +118,12 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Per kind of copy: range, quartiles and median of the recorded bandwidth, mean over time."""
-    named = table.assign(lane=lane_names(table, "rank", "device", "name"))
+    named = table.assign(lane=_lanes(table, "name"))
     return _distribution(
         named,
         "gbps",
         "Recorded bandwidth [GB/s]",
-        "Bandwidth of copies of each rank / device / kind",
+        "Bandwidth of each kind of copies",
         colour=CLASS_COLOURS["memory"],
         unknown="The traces record no bandwidth of these copies.",
     )
@@ -137,7 +140,14 @@ def _series(
 ) -> alt.TopLevelMixin:
     table, notes = by_steps(table)
     peaks = table.groupby("lane", sort=False)[value].max()
-    shown = list(peaks.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN])
+    moving = peaks[peaks > 0]
+    highest = moving.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN]
+    shown = [lane for lane in peaks.index if lane in set(highest)]
+    if not shown:
+        return nothing(heading, "It is 0 all the time." if len(peaks) else "There is none.")
+    notes += _left_out(peaks, len(moving), len(shown))
+    if max(moving[shown]) > min(moving[shown]):
+        notes.append("Each panel has a scale of its own.")
     first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
     size, unit = duration_unit(float(last - first))
     edges = np.linspace(first, max(last, first + 1), SLICES + 1)
@@ -147,16 +157,15 @@ def _series(
     ]
     steps = pd.concat(parts) if parts else pd.DataFrame({"time": [], "value": [], "lane": []})
     steps["time"] = (steps["time"] - first) / size
-    left_out = f"; {len(shown)} of {len(peaks)} shown" if len(shown) < len(peaks) else ""
     zoom = alt.selection_interval(bind="scales", encodings=["x"])
     chart = (
-        alt.Chart(data(steps), width=WIDTH, height=70)
+        alt.Chart(data(steps), width=WIDTH, height=50)
         .mark_area(interpolate="step-after", color=colour, opacity=0.75, line={"color": colour})
         .encode(
-            x=alt.X("time:Q", title=f"Time [{unit}]"),
-            y=alt.Y("value:Q", title=title, axis=axis or alt.Axis()),
+            x=alt.X("time:Q", title=f"Time [{unit}], of all panels", scale=alt.Scale(nice=False)),
+            y=alt.Y("value:Q", title=None, axis=axis or alt.Axis(tickCount=3)),
             tooltip=[
-                alt.Tooltip("lane:N"),
+                alt.Tooltip("lane:N", title="Where"),
                 alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
                 alt.Tooltip("value:Q", title=title, format=",.4~g"),
             ],
@@ -172,9 +181,36 @@ def _series(
         )
         .resolve_scale(y="independent")
     )
-    subtitle = f"Highest value in each of {SLICES} slices of time{left_out}"
-    faceted: alt.TopLevelMixin = chart.properties(title=headed(heading, subtitle, *notes))
+    how = f"Upright: {title}, the highest value in each of {SLICES} slices of time."
+    faceted: alt.TopLevelMixin = chart.properties(title=headed(heading, how, *notes))
     return faceted
+
+
+def _lanes(table: pd.DataFrame, what: str) -> list[str]:
+    """Name what has a counter: rank 0, device 2, stream 7; a kind of copies says itself what it is."""
+    columns = ("rank", "device", what)
+    words = {
+        name: table[name].map(lambda value, name=name: f"{name} {_number(value)}")
+        for name in columns
+        if name != "name"
+    }
+    return [lane.replace(" / ", ", ") for lane in lane_names(table.assign(**words), *columns)]
+
+
+def _number(value: float) -> str:
+    return "none" if pd.isna(value) else f"{value:.0f}"
+
+
+def _left_out(peaks: pd.Series[float], moving: int, shown: int) -> list[str]:
+    """Say which lanes have no panel."""
+    still = [lane for lane, peak in peaks.items() if not peak > 0]
+    told = ", ".join(map(str, still[:FEW])) + (
+        f" and {len(still) - FEW} more" if len(still) > FEW else ""
+    )
+    return [
+        *([f"The {shown} of {moving} with the highest values."] if shown < moving else []),
+        *([f"0 all the time: {told}."] if still else []),
+    ]
 
 
 def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.DataFrame:

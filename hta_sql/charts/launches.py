@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
-from hta_sql.charts.palette import CAUSE_COLOURS, NORMAL_COLOUR
-from hta_sql.charts.style import by_run, colours, data, duration_text, headed, subtitled, zoom
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hta_sql.charts.palette import NEUTRAL_COLOUR, PALE_COLOUR
+from hta_sql.charts.style import (
+    by_run,
+    colours,
+    data,
+    duration_text,
+    headed,
+    order,
+    present,
+    subtitled,
+    zoom,
+)
 
 __all__ = ["launch_histograms"]
 
 _PANELS = (
-    ("kernel_duration", "Kernel duration", "shorter than their call"),
-    ("call_duration", "Duration of the call", "slower than"),
-    ("launch_delay", "Delay from call to kernel", "later than"),
+    ("kernel_duration", "Kernel duration", "shorter than their call", "others"),
+    ("call_duration", "Duration of the call", "longer than", "up to"),
+    ("launch_delay", "Delay from call to kernel", "later than", "up to"),
 )
-_PALETTE = {"normal": NORMAL_COLOUR, "outlier": CAUSE_COLOURS["kernel_wait"]}
-"""No colour of alarm: a long delay is a queue that is never empty."""
+"""Measure, its title, what launches are that its analysis calls outliers, and what the others are."""
+_AT_ONCE = 3
+"""What takes no time stands so many times before the shortest time that is drawn: a logarithmic axis has no 0."""
+_HALF_BIN = 1.25
 # Round numbers in round units, whatever the decade: 10 ns, 1 µs, 100 ms.
 _TIME_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, ',~f') + ' s' : "
@@ -43,39 +51,37 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
             _histogram(own[own["measure"] == key], *names).add_params(zoom(f"{key}_{at}"))
             for key, *names in _PANELS
         ]
-        row = alt.hconcat(*panels, spacing=64, bounds="flush")
+        row = alt.hconcat(*panels, spacing=64, bounds="flush").resolve_scale(color="independent")
         rows.append(row.properties(title=subtitled(f"Run {run}")) if run else row)
     count = int(table.loc[table["measure"] == _PANELS[0][0], "launch_count"].sum())
     notes = [
         "What the host calls on all ranks, and what runs on the GPU for it.",
         "Kernels shorter than their call keep the GPU waiting for the host.",
+        "Delay: where it is long, kernels wait in a queue that is never empty, as they should; 0: the kernel starts",
+        "before its call has ended.",
         *more,
     ]
     return alt.vconcat(*rows, title=headed(f"{count:,} launches", *notes))
 
 
-def _histogram(bins: pd.DataFrame, title: str, outliers: str) -> alt.Chart:
+def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> alt.Chart:
     count, outlying = int(bins["launch_count"].sum()), int(bins["outlier_count"].sum())
     cutoffs = bins["cutoff_ns"].dropna()
-    which = outliers + (f" {duration_text(float(cutoffs.iloc[0]))}" if len(cutoffs) else "")
+    edge = f" {duration_text(float(cutoffs.iloc[0]))}" if len(cutoffs) else ""
+    which = outliers + edge
+    palette = {which: NEUTRAL_COLOUR, others + edge: PALE_COLOUR}
     share = outlying / count if count else 0
-    edges = _round_times(float(bins["low_ns"].min()), float(bins["high_ns"].max())) if count else []
+    shortest = bins.loc[bins["low_ns"] > 0, "low_ns"].min()
+    lowest = 1.0 if pd.isna(shortest) else float(shortest)
+    edges = _round_times(lowest, float(bins["high_ns"].max())) if count else []
+    if (bins["low_ns"] == 0).any():
+        edges = [lowest / _AT_ONCE, *edges]
     top = 1.08 * float(bins["launch_count"].max()) if count else 1
-    tall = bins.assign(
-        # A logarithmic axis has no 0: the first bin, below 1 ns, is drawn as half of one.
-        low=bins["low_ns"].clip(lower=0.5),
-        high=bins["high_ns"],
-        normal=bins["launch_count"] - bins["outlier_count"],
-        outlier=bins["outlier_count"],
-        between=[
-            f"{duration_text(low)} – {duration_text(high)}"  # noqa: RUF001 - a span has a dash
-            for low, high in zip(bins["low_ns"], bins["high_ns"], strict=True)
-        ],
-    ).melt(id_vars=["low", "high", "between"], value_vars=list(_PALETTE), var_name="part")
-    tall = tall[tall["value"] > 0].rename(columns={"value": "count"})
+    tall = _tall(bins, palette, lowest / _AT_ONCE)
+    below = alt.Legend(orient="bottom", columns=1)
     chart: alt.Chart = (
         alt.Chart(
-            data(tall[["low", "high", "between", "part", "count"]]),
+            data(tall[["low", "high", "between", "part", "place", "count"]]),
             title=subtitled(title, f"{outlying:,} ({share:.1%}) {which}"),
             width=230,
             height=180,
@@ -87,18 +93,23 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str) -> alt.Chart:
                 bin="binned",
                 title=None,
                 scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(labelExpr=_TIME_LABEL, values=edges, labelOverlap=True, grid=False),
+                axis=alt.Axis(
+                    labelExpr=f"datum.value < {lowest} ? '0' : {_TIME_LABEL}",
+                    values=edges,
+                    labelOverlap=True,
+                    grid=False,
+                ),
             ),
             x2="high:Q",
             y=alt.Y(
                 "count:Q",
                 stack="zero",
                 title="Launches",
-                axis=alt.Axis(format="~s"),
+                axis=alt.Axis(format=",d", tickMinStep=1),
                 scale=alt.Scale(domain=[0, top], nice=False),
             ),
-            color=colours(_PALETTE, None, legend=alt.Legend(orient="bottom")),
-            order=alt.Order("part:N", sort="descending"),
+            color=colours(present(palette, tall["part"]), None, legend=below),
+            order=alt.Order("place:Q"),
             tooltip=[
                 alt.Tooltip("between:N", title=title),
                 alt.Tooltip("part:N", title="Which"),
@@ -107,6 +118,23 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str) -> alt.Chart:
         )
     )
     return chart
+
+
+def _tall(bins: pd.DataFrame, palette: dict[str, str], at_once: float) -> pd.DataFrame:
+    """Give each part of a bin a row, and what takes no time a place on a logarithmic axis."""
+    takes_time = bins["low_ns"] > 0
+    parts = (bins["outlier_count"], bins["launch_count"] - bins["outlier_count"])
+    tall = bins.assign(
+        low=bins["low_ns"].where(takes_time, at_once / _HALF_BIN),
+        high=bins["high_ns"].where(takes_time, at_once * _HALF_BIN),
+        between=[
+            f"{duration_text(low)} – {duration_text(high)}" if low else "0"  # noqa: RUF001 - a span has a dash
+            for low, high in zip(bins["low_ns"], bins["high_ns"], strict=True)
+        ],
+        **dict(zip(palette, parts, strict=True)),
+    ).melt(id_vars=["low", "high", "between"], value_vars=list(palette), var_name="part")
+    tall = tall[tall["value"] > 0].rename(columns={"value": "count"})
+    return tall.assign(place=order(palette, tall))
 
 
 def _round_times(low: float, high: float) -> list[float]:

@@ -47,6 +47,9 @@ _HEIGHT = 380
 _LINE = 14
 """Height of the roofline's plot, and of the name of a roof [px]."""
 
+MATH_TYPES = {"fp32_vector": "fp32, no tensor cores", "fp64_vector": "fp64, no tensor cores"}
+"""Kind of arithmetic of the table of peaks ─▶ what people call it, where that is something else."""
+
 PHASES = {**PHASE_COLOURS, "not known": NORMAL_COLOUR}
 
 
@@ -106,6 +109,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         lane=lane_names(points, "name"),
         part=points["category"].where(points["category"].isin(CATEGORIES), "other"),
         intensity=points["flops"] / points["moved_bytes"],
+        math_type=points["math_type"].replace(MATH_TYPES),
         tflops=points["flops"] / points["device_ns"] / 1000,
         time=points["device_ns"] / size,
         share=points["roofline_ns"] / points["device_ns"],
@@ -123,28 +127,31 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     names = alt.Chart(data(_named(roofs, points["tflops"].min()))).encode(
         x=x, y=alt.Y("label:Q"), text="roof:N"
     )
-    marks = alt.Chart(data(points[_SHOWN])).mark_circle(opacity=0.65, stroke="white")
+    marks = alt.Chart(data(points[_SHOWN])).mark_circle(opacity=0.8)
     area = alt.Size(
         "time:Q",
         title=f"Device time [{unit}]",
-        scale=alt.Scale(range=[15, 900]),
-        legend=alt.Legend(tickCount=3),
+        scale=alt.Scale(range=[30, 900]),
+        legend=alt.Legend(tickCount=3, orient="bottom"),
     )
+    kinds = present(CATEGORIES, points["part"])
     layers = alt.layer(
         lines.encode(x=x, y=y, detail="roof:N"),
         marks.encode(
             x=x,
             y=y,
             size=area,
-            color=colours(present(CATEGORIES, points["part"]), "Category"),
+            color=colours(kinds, "Category", legend=alt.Legend(orient="bottom")),
             tooltip=_tooltip(unit),
         ).add_params(zoom("roofline", "x", "y")),
-        names.mark_text(align="right", fontSize=11, stroke="white", strokeWidth=3),
-        names.mark_text(align="right", fontSize=11),
+        # Beside the plot: in it they would lie on points near the roof.
+        names.mark_text(align="left", dx=6, fontSize=11, clip=False),
     )
     memory = ", ".join(f"{tbps:,.4g} TB/s" for tbps in sorted(points["peak_tbps"].unique()))
     notes = [
-        f"The higher below its roof, the faster; left of the bend memory bounds ({memory}), right of it arithmetic.",
+        "A point is an operator and its shapes: the nearer to the roof of its arithmetic, the nearer to what the device can",
+        f"do. Left of the bend memory bounds ({memory}), right of it arithmetic. Above a roof: some of the bytes that the",
+        "formula counts came out of caches.",
         f"Sum over all ranks. It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
     ]
     chart: alt.TopLevelMixin = layers.properties(
@@ -184,19 +191,19 @@ def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, 
     peaks = points[["math_type", "peak_tflops", "peak_tbps"]].drop_duplicates()
     for math_type, tflops, tbps in peaks.itertuples(index=False, name=None):
         bend = min(max(tflops / tbps, low), high)
-        name = f"{math_type}: {tflops:,.4g} TFLOP/s"
+        name = f"{MATH_TYPES.get(math_type, math_type)}: {tflops:,.4g}"
         for intensity in (low, bend, high):
             yield {"roof": name, "intensity": intensity, "tflops": min(tflops, intensity * tbps)}
 
 
 def _named(roofs: pd.DataFrame, lowest: float) -> pd.DataFrame:
-    """Put the name of each roof above its end, and below the name before it where roofs are near."""
+    """Put the name of each roof beside its end, and below the name before it where roofs are near."""
     ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
     ends = ends.sort_values("tflops", ascending=False)
     decades = math.ceil(math.log10(ends["tflops"].max())) - math.floor(math.log10(lowest))
     line = _LINE / _HEIGHT * decades
     places: list[float] = []
     for tflops in ends["tflops"]:
-        above = math.log10(tflops) + 0.6 * line
-        places.append(min(above, places[-1] - line) if places else above)
+        beside = math.log10(tflops)
+        places.append(min(beside, places[-1] - line) if places else beside)
     return ends.assign(label=[10**place for place in places])

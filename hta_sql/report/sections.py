@@ -113,6 +113,7 @@ def written(
             return Written(section, "", sentence)
         spec = ""
     notes = _notes_of(spec)
+    notes = notes + "." * (notes[-1:] not in {".", ""})
     notes = " ".join(
         filter(None, (notes, scope_of(analysis, values, answers["rank_health"].records())))
     )

@@ -9,7 +9,7 @@
   const NIGHT = {
     white: "#11151a", black: "#e8ecf0", "#000000": "#f4f6f8", "#333333": "#c8d0d8", "#555555": "#a3adb8",
     "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a",
-    "#c4cacf": "#4a545e", "#d5dadf": "#39434d", "#f3f5f7": "#1f2831", "#e7c8d3": "#7a2f55",
+    "#c4cacf": "#4a545e", "#d5dadf": "#46515d", "#f3f5f7": "#1f2831", "#e7c8d3": "#7a2f55",
   };
   const recoloured = (value) => {
     if (typeof value === "string") return NIGHT[value.toLowerCase()] || value;
@@ -35,32 +35,59 @@
     return { ...dark, background: null, config };
   };
 
-  // Names that are cut to some letters: their two ends stay, or as much of one end as tells them apart; of those
-  // that are the same up to there, what is behind it.
-  const cutNames = (texts, letters) => {
-    const short = new Map();
-    const taken = new Set();
-    const take = (text, name) => { short.set(text, name); taken.add(name); };
-    const cut = (text, share) => {
-      const tail = Math.floor((letters - 1) * share);
-      return text.length <= letters ? text : text.slice(0, letters - 1 - tail) + "…" + text.slice(text.length - tail);
+  // Names of bars are folded to the room that is left, in letters as they are drawn, and stay different: Vega would
+  // cut off their ends, in which they differ.
+  const TAILS = [0.5, 0.3, 0.15, 0, 0.7, 0.85];
+  const folding = (limit, font) => {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = font;
+    const fits = (text) => pen.measureText(text).width < limit;
+    return (text, tail, behind = "") => {
+      if (fits(text + behind)) return text + behind;
+      const letters = [...text];
+      let cut = behind;
+      for (let low = 0, high = letters.length - 1; low <= high; ) {
+        const kept = (low + high) >> 1;
+        const end = Math.floor(kept * tail);
+        const tried = letters.slice(0, kept - end).join("") + "…" + letters.slice(letters.length - end).join("") + behind;
+        if (fits(tried)) [cut, low] = [tried, kept + 1];
+        else high = kept - 1;
+      }
+      return cut;
     };
-    for (const share of [0.5, 0.3, 0.15, 0, 0.7, 0.85]) {
-      const alike = new Map();
-      for (const text of texts) if (!short.has(text)) alike.set(cut(text, share), [...(alike.get(cut(text, share)) || []), text]);
-      for (const [name, same] of alike) if (same.length === 1 && !taken.has(name)) take(same[0], name);
+  };
+  const foldingTo = (limit, { config = {} }) => folding(limit - 4, `${(config.axis || {}).labelFontSize || 11}px ${config.font || "sans-serif"}`);
+  const folded = (names, fold) => {
+    const known = new Map();
+    const taken = new Set();
+    const settle = (name, text) => { known.set(name, text); taken.add(text); };
+    for (const tail of TAILS) {
+      const tried = names.filter((name) => !known.has(name)).map((name) => [name, fold(name, tail)]);
+      const times = new Map();
+      for (const [, text] of tried) times.set(text, (times.get(text) || 0) + 1);
+      for (const [name, text] of tried) if (times.get(text) === 1 && !taken.has(text)) settle(name, text);
     }
-    const left = texts.filter((text) => !short.has(text)).sort();
-    const shared = (a, b = "") => { let at = 0; while (at < a.length && a[at] === b[at]) at++; return at; };
-    left.forEach((text, at) => {
-      const head = Math.floor(letters / 3);
-      const rest = letters - head - 1;
-      const same = Math.max(shared(text, left[at - 1]), shared(text, left[at + 1]));
-      const from = Math.max(head, Math.min(same - (rest >> 1), text.length - rest));
-      const name = `${text.slice(0, head)}…${text.slice(from, from + rest)}`;
-      take(text, taken.has(name) ? `${name.slice(0, letters - 4)}… ${at + 1}` : name);
-    });
-    return short;
+    for (const name of names.filter((name) => !known.has(name))) {
+      let number = 1;
+      while (taken.has(fold(name, 0.5, ` (${number})`))) number++;
+      settle(name, fold(name, 0.5, ` (${number})`));
+    }
+    return known;
+  };
+  const named = (view) => [
+    ...(view.encoding && view.encoding.y && view.encoding.y.field === "short" ? [view.encoding.y] : []),
+    ...["hconcat", "vconcat", "concat", "layer"].flatMap((key) => (view[key] || []).flatMap(named)),
+  ];
+  const withFoldedNames = (spec) => {
+    const axes = named(spec);
+    const limits = axes.map((y) => y.axis && y.axis.labelLimit).filter(Boolean);
+    if (!limits.length) return spec;
+    const fold = foldingTo(Math.min(...limits), spec);
+    const rows = Object.values(spec.datasets).flat().filter((row) => row.short);
+    const known = folded([...new Set(rows.map((row) => row.short))], fold);
+    for (const row of rows) row.short = known.get(row.short);
+    for (const y of axes) if (Array.isArray(y.sort)) y.sort = y.sort.map((name) => known.get(name) || name);
+    return spec;
   };
   // On a narrow page, panels stand below each other and labels, titles and legends take less room.
   const narrowLabels = (axis, room, names = [], spec = {}) => {
@@ -69,7 +96,7 @@
     for (const key of ["labelLimit", "minExtent"]) {
       if (axis && axis[key]) axis[key] = Math.min(axis[key], most);
     }
-    const short = is && !axis.labelExpr && cutNames(names, Math.floor(most / 6.4));
+    const short = is && !axis.labelExpr && folded(names, foldingTo(most, spec));
     const cut = short ? names.filter((name) => short.get(name) !== name) : [];
     if (cut.length) {
       // Names are values of the chart, never words of its expressions.
@@ -85,6 +112,7 @@
     const values = Object.values(spec.datasets).flat().map((row) => row[field]);
     return [...new Set(values)].filter((value) => typeof value === "string");
   };
+  const namesOf = (spec, y) => (y && y.axis && y.field !== "short" ? valuesOf(spec, y.field) : []);
   const wrapped = (lines, characters) => {
     const broken = [""];
     const words = lines.join(" ").split(" ").flatMap((word) => word.match(new RegExp(`.{1,${characters}}`, "gu")) || []);
@@ -106,7 +134,8 @@
       }
     }
     view.vconcat = view.hconcat;
-    delete view.hconcat;
+    // Keys below panels take room now.
+    for (const key of ["hconcat", "bounds", "spacing"]) delete view[key];
   };
   // Panels of two runs stand side by side where the page is wide enough, with less room for labels.
   const runOf = (part) => {
@@ -116,7 +145,7 @@
   };
   const relabelled = (part, room, spec) => {
     const y = part.encoding && part.encoding.y;
-    if (y && y.axis) narrowLabels(y.axis, room, valuesOf(spec, y.field), spec);
+    if (y && y.axis) narrowLabels(y.axis, room, namesOf(spec, y), spec);
     for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabelled(inner, room, spec);
   };
   const beside = (view, room) => {
@@ -134,13 +163,15 @@
     const parts = ["hconcat", "vconcat", "layer"].flatMap((key) => view[key] || []);
     for (const part of parts) fitted(part, room, told, spec);
     const encodings = [view, ...parts].map((part) => part.encoding || {});
-    const labels = Math.max(50, ...encodings.map(({ y }) => narrowLabels(y && y.axis, room, y && y.axis ? valuesOf(spec, y.field) : [], spec)));
+    const labels = Math.max(50, ...encodings.map(({ y }) => narrowLabels(y && y.axis, room, namesOf(spec, y), spec)));
     if (!narrow) return view;
     for (const channel of encodings.flatMap(({ color, size }) => [color, size])) {
       if (channel && channel.legend !== null) {
         channel.legend = { ...channel.legend, orient: "bottom", direction: "vertical", columns: 1, titleOrient: "top", labelLimit: room - 40 };
       }
     }
+    // Names beside a plot would leave it no room.
+    if (view.mark && view.mark.clip === false) Object.assign(view.mark, { align: "right", dx: -2, dy: -8 });
     if (typeof view.width === "number") view.width = Math.min(view.width, room - labels - 50);
     if (view.title && view.title.text) {
       view.title.text = wrapped([view.title.text].flat(), Math.floor(room / 10));
@@ -210,7 +241,7 @@
   const read = (place) => {
     const source = document.getElementById(place.dataset.chart).textContent;
     const told = {};
-    const spec = onPaper(fitted(beside(unpacked(JSON.parse(source), told), room()), room(), told));
+    const spec = onPaper(withFoldedNames(fitted(beside(unpacked(JSON.parse(source), told), room()), room(), told)));
     place.told = told;
     return [isDark() ? inTheDark(spec) : spec, source.length];
   };
