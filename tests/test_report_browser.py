@@ -268,6 +268,12 @@ def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
     assert len(set(as_it_is)) > 1
     assert chromium.ask(read, 1) == sorted(as_it_is, reverse=True)
     assert chromium.ask(read, 1) == sorted(as_it_is)
+    hovered = (
+        "const c = document.querySelector('#temporal_breakdown td[data-v]');"
+        "c.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); return [c.title, c.dataset.v];"
+    )
+    title, exact = chromium.ask(hovered)
+    assert title == f"{int(exact):,} ns"
     classes = (
         "const t = document.querySelector('#gpu_kernel_types table');"
         "const at = [...t.tHead.rows[0].cells].findIndex(c => c.dataset.name === 'classes');"

@@ -89,15 +89,20 @@
     for (const y of axes) if (Array.isArray(y.sort)) y.sort = y.sort.map((name) => known.get(name) || name);
     return spec;
   };
+  const valuesOf = (spec, field) => {
+    const values = Object.values(spec.datasets).flat().map((row) => row[field]);
+    return [...new Set(values)].filter((value) => typeof value === "string");
+  };
   // On a narrow page, panels stand below each other and labels, titles and legends take less room.
-  const narrowLabels = (axis, room, names = [], spec = {}) => {
+  const narrowLabels = ({ axis, field } = {}, room, spec) => {
     const most = Math.round(room * (room < 700 ? 0.45 : 0.5));
     const is = axis && axis.labelLimit > most;
     for (const key of ["labelLimit", "minExtent"]) {
       if (axis && axis[key]) axis[key] = Math.min(axis[key], most);
     }
-    const short = is && !axis.labelExpr && folded(names, foldingTo(most, spec));
-    const cut = short ? names.filter((name) => short.get(name) !== name) : [];
+    const names = is && field && field !== "short" && !axis.labelExpr ? valuesOf(spec, field) : [];
+    const short = folded(names, foldingTo(most, spec));
+    const cut = names.filter((name) => short.get(name) !== name);
     if (cut.length) {
       // Names are values of the chart, never words of its expressions.
       spec.params = spec.params || [];
@@ -108,11 +113,6 @@
     }
     return (axis && axis.labelLimit) || 50;
   };
-  const valuesOf = (spec, field) => {
-    const values = Object.values(spec.datasets).flat().map((row) => row[field]);
-    return [...new Set(values)].filter((value) => typeof value === "string");
-  };
-  const namesOf = (spec, y) => (y && y.axis && y.field !== "short" ? valuesOf(spec, y.field) : []);
   const wrapped = (lines, characters) => {
     const broken = [""];
     const words = lines.join(" ").split(" ").flatMap((word) => word.match(new RegExp(`.{1,${characters}}`, "gu")) || []);
@@ -145,7 +145,7 @@
   };
   const relabelled = (part, room, spec) => {
     const y = part.encoding && part.encoding.y;
-    if (y && y.axis) narrowLabels(y.axis, room, namesOf(spec, y), spec);
+    if (y && y.axis) narrowLabels(y, room, spec);
     for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabelled(inner, room, spec);
   };
   const beside = (view, room) => {
@@ -163,7 +163,7 @@
     const parts = ["hconcat", "vconcat", "layer"].flatMap((key) => view[key] || []);
     for (const part of parts) fitted(part, room, told, spec);
     const encodings = [view, ...parts].map((part) => part.encoding || {});
-    const labels = Math.max(50, ...encodings.map(({ y }) => narrowLabels(y && y.axis, room, namesOf(spec, y), spec)));
+    const labels = Math.max(50, ...encodings.map(({ y }) => narrowLabels(y, room, spec)));
     if (!narrow) return view;
     for (const channel of encodings.flatMap(({ color, size }) => [color, size])) {
       if (channel && channel.legend !== null) {
