@@ -11,6 +11,7 @@ from hta_sql.charts.style import (
     colours,
     data,
     duration_text,
+    duration_unit,
     headed,
     order,
     present,
@@ -64,10 +65,16 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
     return alt.vconcat(*rows, title=headed(f"{count:,} launches", *notes))
 
 
+def _cutoff_text(ns: float) -> str:
+    """Write a bound that someone set: it is exact as it is."""
+    size, unit = duration_unit(ns)
+    return f"{ns / size:g} {unit}"
+
+
 def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> alt.Chart:
     count, outlying = int(bins["launch_count"].sum()), int(bins["outlier_count"].sum())
     cutoffs = bins["cutoff_ns"].dropna()
-    edge = f" {duration_text(float(cutoffs.iloc[0]))}" if len(cutoffs) else ""
+    edge = f" {_cutoff_text(float(cutoffs.iloc[0]))}" if len(cutoffs) else ""
     which = outliers + edge
     palette = {which: NEUTRAL_COLOUR, others + edge: PALE_COLOUR}
     share = outlying / count if count else 0
