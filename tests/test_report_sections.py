@@ -21,6 +21,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
 from hta_sql.report.contents import topics
 from hta_sql.report.places import places
+from hta_sql.report.questions import questions_markup
 from hta_sql.report.scope import scope_of
 from hta_sql.report.sections import first_answers, no_rows, written
 from hta_sql.report.tables import table_markup
@@ -196,3 +197,12 @@ def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> 
     ]
     flops = {"rank": [0, 1], "step_ns": [9, 8], "mfu_pct": [1.0, 2.0], "reason": ["why", "why"]}
     assert first("mfu", **flops) == ["rank", "step_ns", "mfu_pct", "reason"]
+
+
+def test_a_question_about_waits_needs_ranks_that_wait() -> None:
+    """Where a step goes is known of a single rank as well, but says nothing about that."""
+    where = '<a href="#step_accounting">'
+    assert questions_markup({"step_accounting", "collective_waits"}, {}).count(where) == 2
+    alone = questions_markup({"step_accounting"}, {"collective_waits": "There is one rank."})
+    assert alone.count(where) == 1
+    assert "Does it wait or transfer? " in alone.partition("There is one rank.")[0][-60:]

@@ -27,6 +27,9 @@ QUESTIONS = {
 }
 """Question, as on the page of questions in the documentation ─▶ the section that answers it."""
 
+NEEDS = {"Does it wait or transfer?": "collective_waits"}
+"""Question ─▶ the section without which that of its answer has nothing to say about it."""
+
 
 def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> str:
     """List the questions; of one without an answer, say what it needs.
@@ -38,9 +41,10 @@ def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> str:
     items = []
     for question, answer in QUESTIONS.items():
         words = html.escape(question)
-        if answer in sections or answer == "advice":
+        needed = NEEDS.get(question, answer)
+        if {answer, needed} <= sections or answer == "advice":
             items.append(f'<li><a href="#{answer}">{words}</a></li>')
         else:
-            why = html.escape(shortly(reasons.get(answer, "")))
+            why = html.escape(shortly(reasons.get(needed if answer in sections else answer, "")))
             items.append(f'<li>{words} <a class="why" href="#not-shown">{why}</a></li>')
     return f'<h3>Questions</h3><ul class="questions">{"".join(items)}</ul>'
