@@ -217,7 +217,7 @@ def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) 
     with TraceAnalysis(store=store.path) as analysis:
         analysis.get_temporal_breakdown(visualize=True)
         analysis.get_gpu_kernel_breakdown(visualize=True)
-        analysis.get_idle_time_breakdown(visualize=True, visualize_pctg=False)
+        analysis.get_idle_time_breakdown(ranks=[2], visualize=True, visualize_pctg=False)
         analysis.get_comm_comp_overlap(visualize=True)
         analysis.get_cuda_kernel_launch_stats(ranks=[2], visualize=True)
     pages = {path.stem: path.read_text(encoding="utf-8") for path in store.path.glob("charts/*")}
