@@ -233,8 +233,9 @@ def test_what_no_longer_fits_is_left_out(
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
-    text = (store / OWN).read_text(encoding="utf-8")
-    (store / OWN).write_text(text.replace("lib.scoped_gpu_ops", "lib.gone_since"), encoding="utf-8")
+    texts = json.loads((store / OWN).read_bytes())["texts"]
+    older = json.dumps(texts).replace("lib.scoped_gpu_ops", "lib.gone_since")
+    (store / OWN).write_text(older, encoding="utf-8")  # as before there were checksums
     ingest_only(TRACE, store, run="more")
     assert "left out the analyses that were put into it" in caplog.text
     assert "gone_since" in caplog.text
