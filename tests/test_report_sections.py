@@ -176,6 +176,9 @@ def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
     said = "Of 4 rows the 2 with the largest values of “Device self” are here; they are in the order of "
     assert f"{said}“Rank”, then “Device self”, largest first." in markup
     assert "are here" not in table_markup(TableRows(table, analysis), 4)
+    # Where nothing says what is large, the first ones are kept.
+    plain = pa.table({"rank": [0, 1, 2], "name": ["x", "y", "z"]})
+    assert "Of 3 rows the first 2 are here." in table_markup(TableRows(plain, None), 2)
 
 
 def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> None:

@@ -73,8 +73,9 @@ def kept_markup(
     """Say which rows are on the page, in which order, and where the others are."""
     if shown == total:
         return ""
-    which = f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
-    if not column:
+    if column:
+        which = f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
+    else:
         which = f"Of {total:,} rows the first {shown:,} are here"
     told = [f"“{words[t.name]}”{', largest first' * t.falls}" for t in order[:_TOLD]]
     ordered = f"; they are in the order of {', then '.join(told)}" if told else ""
