@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 from unittest.mock import patch
 
@@ -26,11 +27,11 @@ Tables = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 
 
 def read(texts: Iterable[bytes], *, by_native: bool) -> tuple[Tables, dict[int, int]]:
-    """Read texts, each a chunk of one batch; returns the tables, and what was read natively.
+    """Read texts, each a chunk; returns the tables, and what was read natively.
 
-    Of what the engine refuses nothing is rescued.
+    A batch ends where the compiled reader holds enough. Of what the engine refuses nothing is rescued.
     """
-    chunks = [Chunk(n, 0, text, may_be_too_deep(text)) for n, text in enumerate(texts)]
+    chunks = (Chunk(n, 0, text, may_be_too_deep(text)) for n, text in enumerate(texts))
     batches: list[NativeBatch | None] = []
 
     def batch() -> NativeBatch | None:
@@ -39,10 +40,18 @@ def read(texts: Iterable[bytes], *, by_native: bool) -> tuple[Tables, dict[int, 
 
     with duckdb.connect() as con, patch.object(staging, "native_batch", batch):
         prepare(con, "alone")
-        staging._stage_batch(con, chunks, None, 0, is_first=True, threads=1)
+        events = 0
+        while (first := next(chunks, None)) or not batches:
+            following = chain([first] if first else [], chunks)
+            counts = staging._stage_batch(
+                con, following, None, events, is_first=not batches, threads=1
+            )
+            events += counts.total()
         tables = {table: _content(con, f"staged_{table}") for table in EXTRACTED}
         tables["set_aside"] = _content(con, "set_aside")
-    return tables, batches[0].events if batches[0] else {}
+    return tables, {
+        chunk: count for held in batches if held for chunk, count in held.events.items()
+    }
 
 
 def check_readers_agree(texts: list[bytes]) -> dict[int, int]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["job"]
 
-OF_NO_RUN = {"trace_diff"}
-"""Analyses of two runs."""
+OF_NO_RUN = {"trace_diff", "kpi_trends"}
+"""Analyses of several runs: of two, or of one beside those before it."""
 
 OF_SEVERAL_RANKS = {
     "gpu_timeline",
