@@ -11,13 +11,14 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all test-clients check check-ruff check-mypy check-sql docs pinned site freeze bench fuzz soak faults mutants deep clean
+.PHONY: help environment native demo test test-all test-pages test-clients check check-ruff check-mypy check-sql docs pinned site freeze bench fuzz soak faults mutants deep clean
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
 	@echo 'make demo      a simulated training job: ingested, analysed, explained'
 	@echo 'make test      the test suite, without what takes long'
 	@echo 'make test-all  all of it'
+	@echo 'make test-pages    notebooks run again, the site, explorer and open in a browser'
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
@@ -62,6 +63,11 @@ test: native
 test-all: native
 	@echo '== all tests'
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m 'not clients'
+
+# What people see and what takes a minute: it is not part of test, and runs before a change is taken.
+test-pages: native
+	@echo '== notebooks, documentation, explorer'
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m slow tests/test_notebooks.py tests/test_site.py tests/explorer tests/overlay/test_open.py
 
 test-clients: $(READY)
 	@echo '== clients, each in an environment of its own'
