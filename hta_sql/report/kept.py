@@ -74,7 +74,9 @@ def kept_markup(
     if shown == total:
         return ""
     if column:
-        which = f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
+        which = (
+            f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
+        )
     else:
         which = f"Of {total:,} rows the first {shown:,} are here"
     told = [f"“{words[t.name]}”{', largest first' * t.falls}" for t in order[:_TOLD]]
