@@ -100,15 +100,14 @@ def headings(table: pa.Table, analysis: SqlObject | None) -> dict[str, str]:
     for name, text in words.items():
         alike.setdefault(text.lower().removesuffix("s"), []).append(name)
     for names in alike.values():
-        plain = [name for name in names if not _UNITS.get(units[name] or "")]
+        # Beside another column that has no unit in its heading, a count says that it is one.
+        others = [n for n in names if units[n] not in _ROLES and units[n] not in _UNITS]
         for name in names if len(names) > 1 else ():
-            unit = units[name] or ""
+            role = _ROLES.get(units[name] or "")
             is_known = table.column(name).null_count < table.num_rows
-            if unit in _ROLES and not is_known and _ROLES[unit] not in words[name].lower():
-                words[name] += f" ({_ROLES[unit]})"
-            elif unit == "count" and any(
-                _ROLES.get(units[o] or "") is None for o in plain if o != name
-            ):
+            if role and not is_known and role not in words[name].lower():
+                words[name] += f" ({role})"
+            elif units[name] == "count" and others != [name]:
                 words[name] = column_words(name.removesuffix("_count"), None) + " count"
     return words
 

@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
 --   longest_ts    BIGINT [ns]     Start of what counts of that gap, since the run's first event.
 --   event_id      BIGINT          What to look at there; NULL if unknown.
---   gap_parts     BIGINT[]        Parts that it is in; those of several rows are counted once by list_distinct.
+--   gap_parts     BIGINT[]        Parts that it is in, once for each step; list_distinct counts those of several rows once.
 WITH
     _told AS (
         FROM lib.idle_reasons(runs, ranks, parts, level)
@@ -54,7 +54,7 @@ WITH
             i.run, i.rank, i.cause, i.role, i.name, i.call, i.module,
             sum(i.ns)::BIGINT AS idle_ns,
             count(*) AS gap_count,
-            list(DISTINCT i.part) AS gap_parts,
+            list(i.part) AS gap_parts,
             arg_max({'ns': i.ns, 'step': i.step, 'ts': i.ts, 'event_id': i.event_id}, (i.ns, -i.ts, -coalesce(i.step, 0))) AS longest
         FROM _in_steps AS i
         GROUP BY ALL
