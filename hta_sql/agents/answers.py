@@ -8,16 +8,14 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from hta_sql.errors import ParameterError, QueryError
 from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
 from hta_sql.library.objects import SqlObject
-
-if TYPE_CHECKING:
-    from hta_sql.results.result import Result
-    from hta_sql.store.trace_store import TraceStore
+from hta_sql.results.result import Result
+from hta_sql.store.trace_store import TraceStore
 
 Answer = dict[str, Any]
 Asked = TypeVar("Asked")

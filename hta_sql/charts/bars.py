@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import DARK, ON_COLOUR
 from hta_sql.charts.style import (
@@ -24,9 +25,6 @@ from hta_sql.charts.style import (
     subtitled,
     zoom,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _PLAIN = re.compile(r"""[^][.'"\\\x00-\x1f\u2028\u2029]+""")
 

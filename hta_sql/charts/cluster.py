@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.gaps import by_bucket
 from hta_sql.charts.matrix import CELLS, filled, matrix, spread
@@ -29,9 +28,6 @@ from hta_sql.charts.style import (
     subtitled,
     zoom,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "cluster_overview",

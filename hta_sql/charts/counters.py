@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hta_sql.charts.gaps import by_steps
 from hta_sql.charts.palette import CLASS_COLOURS, NEUTRAL_COLOUR
@@ -22,9 +21,6 @@ from hta_sql.charts.style import (
     lanes,
     nothing,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "memory_bandwidth_series",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import altair as alt
+import pandas as pd
 
 from hta_sql.charts.bars import Stack, stacked_bars
 from hta_sql.charts.palette import CLASS_COLOURS, DATA_LOADING_COLOUR, HOST_COLOURS
 from hta_sql.charts.shown import themed
 from hta_sql.charts.style import lane_names
-
-if TYPE_CHECKING:
-    import altair as alt
-    import pandas as pd
 
 __all__ = ["critical_path_summary"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
 import vl_convert
 
 from hta_sql.charts.page import Page, chart_place
 from hta_sql.charts.style import ZOOM
 from hta_sql.errors import ParameterError
 from hta_sql.traces.writing import replacing
-
-if TYPE_CHECKING:
-    import altair as alt
 
 SUFFIXES = (".html", ".png", ".svg", ".json")
 SCALE = 2

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import NORMAL_COLOUR
 from hta_sql.charts.style import WIDTH, colours, data, duration_unit, headed, readable, zoom
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["frame_timeline"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.gaps import by_event
 from hta_sql.charts.palette import CLASS_COLOURS
@@ -20,9 +19,6 @@ from hta_sql.charts.style import (
     present,
     zoom,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["gpu_timeline"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -37,8 +38,6 @@ from hta_sql.charts.style import (
 
 __all__ = ["gpu_summary", "kernel_table", "step_breakdown"]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 STEP_ROLES = {
     "kernel_ns": ("kernel", CLASS_COLOURS["computation"]),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import DATA_LOADING_COLOUR, HOST_COLOURS, NEUTRAL_COLOUR, WAIT_COLOUR
 from hta_sql.charts.style import (
@@ -17,9 +16,6 @@ from hta_sql.charts.style import (
     present,
     subtitled,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["idle_causes"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import CLASS_COLOURS, ramp
 from hta_sql.charts.style import (
@@ -26,9 +25,6 @@ from hta_sql.charts.style import (
     present,
     subtitled,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "graph_kernels", "kernels_across_ranks"]
 

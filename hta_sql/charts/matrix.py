@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import MISSING_COLOUR
 from hta_sql.charts.style import WIDTH, data, subtitled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CELLS = 96
 """A matrix has at most so many columns, and as many rows."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.gaps import by_event
 from hta_sql.charts.memory_file import CATEGORIES
@@ -27,9 +28,6 @@ from hta_sql.charts.style import (
     zoom,
 )
 from hta_sql.words import size_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["live_at_peak", "memory_by_operator", "memory_curve"]
 

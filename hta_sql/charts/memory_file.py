@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.style import WIDTH, colours, data, headed, zoom
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["memory_by_category"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import HOST_COLOURS, NEUTRAL_COLOUR
 from hta_sql.charts.style import (
@@ -22,9 +21,6 @@ from hta_sql.charts.style import (
     subtitled,
     zoom,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "aten_op_kernels_and_delay",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.gaps import by_event
 from hta_sql.charts.palette import (
@@ -30,9 +30,6 @@ from hta_sql.charts.style import (
     subtitled,
     zoom,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["timeline"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import NEUTRAL_COLOUR, PALE_COLOUR
 from hta_sql.charts.style import (
@@ -20,9 +19,6 @@ from hta_sql.charts.style import (
     nothing,
     present,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "cupti_counters_by_operator",

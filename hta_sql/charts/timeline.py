@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import altair as alt
+import pandas as pd
 
 from hta_sql.charts.bars import Stack, stacked_bars
 from hta_sql.charts.gpu_timeline import gpu_timeline
 from hta_sql.charts.palette import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.charts.rank_timeline import timeline
 from hta_sql.charts.style import MANY, lane_names
-
-if TYPE_CHECKING:
-    import altair as alt
-    import pandas as pd
 
 __all__ = ["gpu_timeline", "idle_time_breakdown", "temporal_breakdown", "timeline"]
 

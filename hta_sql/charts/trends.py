@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import OUTLIER_COLOUR
 from hta_sql.charts.style import data, duration_unit, headed, nothing, size_unit, subtitled
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["kpi_trends"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.matrix import CELLS, matrix
@@ -22,9 +21,6 @@ from hta_sql.charts.style import (
     present,
 )
 from hta_sql.words import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["collective_waits", "step_accounting", "stragglers"]
 

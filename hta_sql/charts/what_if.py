@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from hta_sql.charts.palette import CLASS_COLOURS, NORMAL_COLOUR
 from hta_sql.charts.style import (
@@ -18,11 +20,6 @@ from hta_sql.charts.style import (
     nothing,
     subtitled,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
-    import pandas as pd
 
 __all__ = ["what_if"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -21,9 +22,6 @@ from hta_sql.charts.style import (
     present,
     zoom,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["operator_categories", "roofline"]
 

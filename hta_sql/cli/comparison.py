@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
-from hta_sql.exports.changes import signed_time
+from hta_sql.exports.changes import Comparison, signed_time
 from hta_sql.words import CUT, cut_middle, printable, time_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from hta_sql.exports.changes import Comparison
 
 PARTS = {
     "compute": "computation",

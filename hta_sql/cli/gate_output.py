@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from hta_sql.cli.comparison import aligned, in_markdown, piped
+from hta_sql.exports.gate import Judged, Outcome, Verdict
 from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, key_text
 from hta_sql.exports.gate.words import difference_text, number_text
 from hta_sql.words import CUT, counted, cut_middle, printable
-
-if TYPE_CHECKING:
-    from hta_sql.exports.gate import Judged, Outcome, Verdict
 
 VALUES = 5
 """Values of a rule on one screen; JSON has all."""

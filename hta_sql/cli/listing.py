@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hta_sql.cli.options import STORE, Output, analyses_option, output_options
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
+from hta_sql.store.manifest import RankEntry
 from hta_sql.words import printable, rank_spans
-
-if TYPE_CHECKING:
-    from hta_sql.store.manifest import RankEntry
 
 
 @click.command("list", short_help="List the analyses, or what is in a store.")

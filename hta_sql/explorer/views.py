@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from hta_sql.charts import FIGURES, draw
 from hta_sql.errors import HtaSqlError
 from hta_sql.report.contents import TOPICS
 from hta_sql.results.cells import cell_text, column_unit
+from hta_sql.results.result import Result
 from hta_sql.store.trace_store import TraceStore
-
-if TYPE_CHECKING:
-    import altair as alt
-
-    from hta_sql.results.result import Result
 
 STORE = "HTA_SQL_EXPLORER_STORE"
 MEMORY_LIMIT = "HTA_SQL_EXPLORER_MEMORY_LIMIT"

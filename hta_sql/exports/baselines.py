@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.errors import ParameterError, StoreError, nearest
 from hta_sql.store.baselines import BASELINES, Baseline, read_baselines
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import in_order, read_manifest
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.trace_store import TraceStore
 
 FORMAT = "hta_sql baselines"
 LOCK_WITHIN_S = 60

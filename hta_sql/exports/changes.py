@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.errors import ParameterError
+from hta_sql.exports.comparison import Side
 from hta_sql.library.parameters import narrowing
+from hta_sql.results.result import Result
 from hta_sql.words import time_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hta_sql.exports.comparison import Side
-    from hta_sql.results.result import Result
 
 _CHANGES = (
     "SELECT $control AS control_run, $test AS test_run, c.* "

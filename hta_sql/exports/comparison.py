@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.errors import RankError
 from hta_sql.library.parameters import narrowing
-
-if TYPE_CHECKING:
-    from hta_sql.results.result import Result
-    from hta_sql.store.trace_store import TraceStore
+from hta_sql.results.result import Result
+from hta_sql.store.trace_store import TraceStore
 
 _DIFFERENCE_OF = (
     "SELECT $control AS control_run, $test AS test_run, d.* "

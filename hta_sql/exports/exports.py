@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.errors import (
     AnalysisNotFoundError,
@@ -18,10 +18,8 @@ from hta_sql.errors import (
 )
 from hta_sql.exports.speedscope import write_speedscope
 from hta_sql.results.result import Result
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.writing import replacing
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
 
 SHEET_ROWS = 1_048_575
 """Rows of an Excel sheet below its header."""

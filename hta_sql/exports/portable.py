@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import duckdb
 
@@ -14,10 +14,8 @@ from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.files import stored_columns
 from hta_sql.store.template import CONFIG, template
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.writing import replacing
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
 
 
 class Scope(TypedDict):

@@ -6,14 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql._version import __version__
 from hta_sql.errors import StoreError
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.writing import replacing
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
 
 MIN_PCT = 0.001
 """Chains with less of a rank's time count for what called them: a file of megabytes, not of gigabytes."""

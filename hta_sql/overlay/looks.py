@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.errors import ParameterError, RankError, nearest
 from hta_sql.overlay.slices import Slice, Wanted
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.words import cut_middle
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
 
 _EVENT = """
 SELECT name, ts, coalesce(dur, 0) AS dur, pid, tid

@@ -14,18 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from hta_sql.overlay.counters import SERIES, counter_events
 from hta_sql.overlay.critical_path import PathMarking
 from hta_sql.overlay.lanes import Lanes
 from hta_sql.overlay.source import SourceFile, source_of
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.events import Event, Json, microseconds, trace_event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.rewriting import rewrite_trace
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
 
 _WANTED = """
 SELECT event_id

@@ -10,7 +10,7 @@ import html
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hta_sql._version import __version__
 from hta_sql.charts.page import Page
@@ -19,18 +19,23 @@ from hta_sql.report.contents import Topic, topics
 from hta_sql.report.headlines import costs_markup, findings_markup
 from hta_sql.report.overview import overview_markup
 from hta_sql.report.questions import questions_markup
-from hta_sql.report.sections import PAPER, first_answers, not_on_paper, not_shown, written
+from hta_sql.report.sections import (
+    PAPER,
+    Answers,
+    Written,
+    first_answers,
+    not_on_paper,
+    not_shown,
+    written,
+)
 from hta_sql.report.tiles import figures_markup
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.writing import replacing
 from hta_sql.words import printable
 
-if TYPE_CHECKING:
-    from hta_sql.report.sections import Answers, Written
-    from hta_sql.store.trace_store import TraceStore
-
-    Progress = Callable[[str, int, int], None]
-
 __all__ = ["write_report"]
+
+Progress = Callable[[str, int, int], None]
 
 ROWS = 200
 """Rows of a table on the page; what is left out is said below it."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.charts.style import duration_text
 from hta_sql.library.objects import load_library
-from hta_sql.report.sections import linked, missing, no_rows, parameters_of, sql_markup
+from hta_sql.report.sections import Answers, linked, missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
 from hta_sql.words import cut_middle, printable
-
-if TYPE_CHECKING:
-    from hta_sql.report.sections import Answers
 
 CARDS = 6
 """So many rules have a card; the table has all."""

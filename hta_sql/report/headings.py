@@ -6,16 +6,14 @@ import html
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from hta_sql.charts.style import duration_unit, size_unit
+from hta_sql.library.objects import SqlObject
 from hta_sql.results.cells import NULL, cell_text, column_unit
 from hta_sql.words import plain_number, printable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from hta_sql.library.objects import SqlObject
 
 _ACRONYMS = {
     word.lower(): word

@@ -5,19 +5,16 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.charts.palette import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.headings import sentence
-from hta_sql.report.sections import missing, no_rows, parameters_of, sql_markup
+from hta_sql.report.sections import Answers, missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
+from hta_sql.results.result import Result
 from hta_sql.words import cut_middle, printable, rank_spans, time_text
-
-if TYPE_CHECKING:
-    from hta_sql.report.sections import Answers
-    from hta_sql.results.result import Result
 
 RUNS = 6
 """So many runs get statements of their own; the table has all."""

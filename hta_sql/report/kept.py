@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
+import pyarrow as pa
+
+from hta_sql.library.objects import SqlObject
 from hta_sql.results.display import is_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
-
-    from hta_sql.library.objects import SqlObject
 
 _COMMENT = re.compile(r"--.*")
 _TERM = re.compile(r"(?:\w+\.)?(\w+)( DESC)?(?: NULLS (?:FIRST|LAST))?$")

@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.charts.palette import DARK, ON_COLOUR
 from hta_sql.charts.style import duration_text
@@ -14,12 +14,9 @@ from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import first_cards
 from hta_sql.report.headings import sentence
-from hta_sql.report.sections import linked, missing, no_rows
+from hta_sql.report.sections import Answers, linked, missing, no_rows
 from hta_sql.report.tiles import job_text, tiles_markup
 from hta_sql.words import cut_middle, printable
-
-if TYPE_CHECKING:
-    from hta_sql.report.sections import Answers
 
 RUNS = 6
 """So many runs have a bar on the first screen."""

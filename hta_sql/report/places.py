@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
+import pyarrow as pa
+
+from hta_sql.library.objects import SqlObject
 from hta_sql.report.kept import order_of
 from hta_sql.results.cells import column_unit
 from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
-
-    import pyarrow as pa
-
-    from hta_sql.library.objects import SqlObject
 
 _NAMES = 2
 """Columns before that of the first time."""

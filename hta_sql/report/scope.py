@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from hta_sql.library.objects import SqlObject
+from hta_sql.library.objects import SqlObject
 
 _ENOUGH = 2
 """Of so many steps the last one is left out: profilers stop in the middle of it."""

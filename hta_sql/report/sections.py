@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
@@ -16,21 +16,17 @@ from hta_sql.charts.files import spec_of
 from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
-from hta_sql.library.objects import load_library
-from hta_sql.report.contents import title_of
+from hta_sql.library.objects import SqlObject, load_library
+from hta_sql.report.contents import Section, title_of
 from hta_sql.report.headings import column_texts, column_words, sentence
 from hta_sql.report.scope import scope_of
 from hta_sql.report.tables import table_markup
+from hta_sql.results.result import Result
+from hta_sql.store.trace_store import TraceStore
 from hta_sql.words import counted, cut_middle
 
-if TYPE_CHECKING:
-    from hta_sql.library.objects import SqlObject
-    from hta_sql.report.contents import Section
-    from hta_sql.results.result import Result
-    from hta_sql.store.trace_store import TraceStore
-
-    Answers = Mapping[str, Result]
-    """Name of an analysis ─▶ its result in the scope of the report."""
+Answers = Mapping[str, Result]
+"""Name of an analysis ─▶ its result in the scope of the report."""
 
 log = logging.getLogger(__name__)
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+import pyarrow as pa
+
+from hta_sql.library.objects import SqlObject
 from hta_sql.report.headings import column_texts, headings
 from hta_sql.report.kept import kept_markup, largest, order_of
 from hta_sql.report.places import places
-from hta_sql.results.display import SENTENCES, is_number
+from hta_sql.results.display import SENTENCES, Rows, is_number
 from hta_sql.words import cut_middle
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
-
-    from hta_sql.library.objects import SqlObject
-    from hta_sql.results.display import Rows
 
 CELL_CHARACTERS = 6_000
 """Names of real kernels have up to 5,200; they are whole on hover and when they are copied."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hta_sql.charts.page import script_json
 from hta_sql.charts.style import duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.report.headings import sentence
+from hta_sql.report.sections import Answers
 from hta_sql.words import counted, printable, size_text
-
-if TYPE_CHECKING:
-    from hta_sql.report.sections import Answers
 
 TILES = 6
 """So many figures stand in a row."""

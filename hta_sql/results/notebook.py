@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
 
-from hta_sql.results.display import text_columns
+from hta_sql.results.display import Rows, text_columns
 from hta_sql.words import cut_middle
-
-if TYPE_CHECKING:
-    from hta_sql.results.display import Rows
 
 ROWS = 20
 """So many rows are shown; ``.df()`` has all."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hta_sql.synthetic.device import simulate
 from hta_sql.synthetic.files import rank_writer
 from hta_sql.synthetic.spec import JobSpec
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["Job", "JobSpec", "write_job"]
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from hta_sql.synthetic.host import Host
 from hta_sql.synthetic.program import training_step
 from hta_sql.synthetic.records import COMPUTE_STREAM, GpuOp, StepTrace, StreamWait
+from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import OPERATORS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hta_sql.synthetic.spec import JobSpec
 
 _FIRST_EARLY_CORRELATION = 40_000
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, cast
+from pathlib import Path
+from typing import IO, cast
 
+from hta_sql.synthetic.records import StepTrace
 from hta_sql.synthetic.render import StepRenderer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from hta_sql.synthetic.records import StepTrace
-    from hta_sql.synthetic.spec import JobSpec
+from hta_sql.synthetic.spec import JobSpec
 
 _METADATA = (
     '  {\n    "name": "%s", "ph": "M", "ts": %s, "pid": %s, "tid": %d,\n'

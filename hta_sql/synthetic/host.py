@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from hta_sql.synthetic.memory import Allocator
 from hta_sql.synthetic.records import (
@@ -25,12 +25,8 @@ from hta_sql.synthetic.records import (
     StreamWait,
     SyncEvent,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hta_sql.synthetic.spec import JobSpec
-    from hta_sql.synthetic.workload import Kernel
+from hta_sql.synthetic.spec import JobSpec
+from hta_sql.synthetic.workload import Kernel
 
 
 class Host:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from hta_sql.synthetic.host import Host
 from hta_sql.synthetic.records import COMPUTE_STREAM, COPY_STREAM, FIRST_COMM_STREAM, Collective
+from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import (
     ALL_REDUCE,
     BATCH_BYTES,
@@ -18,12 +20,6 @@ from hta_sql.synthetic.workload import (
     all_reduce_ns,
     element_bytes,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from hta_sql.synthetic.host import Host
-    from hta_sql.synthetic.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)

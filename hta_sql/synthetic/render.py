@@ -6,14 +6,11 @@ hundreds of nanoseconds: a `ts` has sixteen digits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hta_sql.synthetic.records import GpuOp, RuntimeCall, StepTrace
-    from hta_sql.synthetic.spec import JobSpec
+from hta_sql.synthetic.records import GpuOp, RuntimeCall, StepTrace
+from hta_sql.synthetic.spec import JobSpec
 
 # One template a kind of event. Formatting is where the time goes, so each is one operation.
 _SPAN = (

@@ -9,10 +9,9 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hta_sql.synthetic.spec import JobSpec
+from hta_sql.synthetic.spec import JobSpec
 
 SMS = 132
 """Streaming multiprocessors of the simulated GPU."""

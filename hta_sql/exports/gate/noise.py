@@ -5,12 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING
 
 from hta_sql.exports.gate.values import Value
-
-if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.trace_store import TraceStore
 
 ENOUGH_RUNS = 3
 """From so many baseline runs on, their spread is the noise; two say only that it is not less."""

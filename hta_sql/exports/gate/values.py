@@ -7,14 +7,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from hta_sql.errors import ParameterError
 from hta_sql.exports.comparison import Side
 from hta_sql.exports.gate.rules import Rule
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MAX_SAMPLED_STEPS = 8
 """Of more steps, so many are asked one by one: noise is known well enough from them."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hta_sql.exports.comparison import Side
 from hta_sql.exports.gate.rules import Rule
 from hta_sql.exports.gate.words import limit_text
 from hta_sql.results.cells import cell_text
 from hta_sql.words import cut_middle
-
-if TYPE_CHECKING:
-    from hta_sql.exports.comparison import Side
 
 PASSED, SKIPPED, INCONCLUSIVE, FAILED = "passed", "skipped", "inconclusive", "failed"
 VERDICTS = (SKIPPED, PASSED, INCONCLUSIVE, FAILED)

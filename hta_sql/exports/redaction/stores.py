@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from hta_sql.errors import StoreError
 from hta_sql.exports.redaction.arguments import redacted_json
@@ -16,9 +18,6 @@ from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
 from hta_sql.store.sealed import file_digest
 from hta_sql.traces.writing import make_folder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAMES = {
     "steps": "annotation",

@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-from typing import TYPE_CHECKING
 
 import pandas as pd
+import pyarrow as pa
 
 from hta_sql.errors import ParameterError
+from hta_sql.hta.common.trace import Trace
 from hta_sql.library.files import reader_sql
 from hta_sql.traces.side_files import execution_trace_nodes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from hta_sql.hta.common.trace import Trace
 
 __all__ = [
     "ExecutionTrace",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType
 from hta_sql.hta.configs.parser_config import ParserConfig
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["add_arguments", "wanted_arguments"]
 

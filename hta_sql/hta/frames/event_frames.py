@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.words import NS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 
 _NUMBERS = {
     "pid": ("pid", -1),
