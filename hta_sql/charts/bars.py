@@ -23,6 +23,7 @@ from hta_sql.charts.style import (
     lane_names,
     nothing,
     subtitled,
+    told,
     zoom,
 )
 
@@ -266,13 +267,15 @@ def _common(stack: Stack, unit: str) -> dict[str, Any]:
     return {
         "color": alt.Color(**_coloured(stack)),
         "order": alt.Order("place:Q"),
-        "tooltip": [
-            alt.Tooltip("lane:N", title=stack.lane),
-            alt.Tooltip("part:N", title=stack.legend),
-            alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-            alt.Tooltip("share:Q", title=f"Share of {stack.whole}", format=".2%"),
-            alt.Tooltip("whole:Q", title=f"{stack.whole} [{unit}]", format=",.3f"),
-        ],
+        "tooltip": told(
+            {
+                "lane": stack.lane,
+                "part": stack.legend,
+                "time:,.3f": f"Time [{unit}]",
+                "share:.2%": f"Share of {stack.whole}",
+                "whole:,.3f": f"{stack.whole} [{unit}]",
+            }
+        ),
     }
 
 

@@ -24,8 +24,11 @@ from hta_sql.charts.style import (
     headed,
     label_angle,
     labels,
+    marks,
     present,
+    shades,
     subtitled,
+    told,
     zoom,
 )
 
@@ -75,24 +78,19 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         columns = spread(list(dict.fromkeys(cells["step"])))
         cells = cells[cells["rank"].isin(_slowest(cells)) & cells["step"].isin(columns)]
-        named = ["rank", "step", "excess", "own", "verdict", "host_name"]
-        scale = [CHANGE_COLOURS["shorter"], "white", CHANGE_COLOURS["longer"]]
-        colour = alt.Color(
-            "excess:Q",
-            title="Beside the median",
-            scale=alt.Scale(domain=[-most, 0, most], range=scale, interpolate="rgb"),
-            legend=alt.Legend(format="+.0%", gradientLength=90),
-        )
-        tooltip = [
-            alt.Tooltip("host_name:N", title="Host"),
-            alt.Tooltip("step:N", title="Step"),
-            alt.Tooltip("own:Q", title="Without waiting [ms]", format=",.3f"),
-            alt.Tooltip("excess:Q", title="Beside the median", format="+.1%"),
-            alt.Tooltip("verdict:N", title="Verdict"),
-        ]
+        change = [CHANGE_COLOURS["shorter"], "white", CHANGE_COLOURS["longer"]]
+        scale = alt.Scale(domain=[-most, 0, most], range=change, interpolate="rgb")
+        colour = shades("excess", "Beside the median", scale, format="+.0%")
+        tooltip = {
+            "host_name": "Host",
+            "step": "Step",
+            "own:,.3f": "Without waiting [ms]",
+            "excess:+.1%": "Beside the median",
+            "verdict": "Verdict",
+        }
         axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
-        x = {"x": alt.X("step:O", title="Step", sort=columns, axis=axis)}
-        base = matrix(cells[named], x, colour, tooltip, run=run)
+        x = alt.X("step:O", title="Step", sort=columns, axis=axis)
+        base = matrix(cells, colour, tooltip, run=run, x=x)
         slow = alt.FieldOneOfPredicate("verdict", ["slow rank", "slow host", "slow stage"])
         dots = base.transform_filter(slow).mark_point(filled=True, size=16, opacity=1)
         panels.append(alt.layer(base, dots.encode(color=alt.value("black"))))
@@ -140,29 +138,20 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
             low=cells["low"] / size,
             high=cells["high"] / size,
         )
-        colour = alt.Color(
-            "busy:Q",
-            title="Busy",
-            scale=alt.Scale(domain=[0, 1], range=ramp("#56B4E9")),
-            legend=alt.Legend(format=".0%", gradientLength=90),
+        scale = alt.Scale(domain=[0, 1], range=ramp("#56B4E9"))
+        colour = shades("busy", "Busy", scale, format=".0%")
+        x = alt.X(
+            "low:Q",
+            title=f"Time since the run began [{unit}]",
+            axis=alt.Axis(grid=False),
+            scale=alt.Scale(zero=False, nice=False),
         )
-        axis = alt.Axis(grid=False)
-        x = {
-            "x": alt.X(
-                "low:Q",
-                title=f"Time since the run began [{unit}]",
-                axis=axis,
-                scale=alt.Scale(zero=False, nice=False),
-            ),
-            "x2": "high:Q",
+        tooltip = {
+            "low:,.3f": f"From [{unit}]",
+            "high:,.3f": f"To [{unit}]",
+            "busy:.1%": "Busy",
         }
-        tooltip = [
-            alt.Tooltip("low:Q", title=f"From [{unit}]", format=",.3f"),
-            alt.Tooltip("high:Q", title=f"To [{unit}]", format=",.3f"),
-            alt.Tooltip("busy:Q", title="Busy", format=".1%"),
-        ]
-        named = ["rank", "low", "high", "busy"]
-        panels.append(matrix(cells[named], x, colour, tooltip, run=run))
+        panels.append(matrix(cells, colour, tooltip, run=run, x=x, x2="high:Q"))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"{CELLS} of {ranks:,} ranks, evenly spread.")
     how = "Share of the time in which a kernel, copy or memset runs. Grey: not captured."
@@ -213,7 +202,6 @@ def operator_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
 def _bands(
     rows: pd.DataFrame, unit: str, palette: dict[str, str]
 ) -> alt.LayerChart | alt.FacetChart:
-    named = ["rank", "place", "low", "high", "time", "verdict"]
     ranks = [int(rows["rank"].min()), int(rows["rank"].max())]
     y = alt.Y(
         "rank:Q",
@@ -222,25 +210,24 @@ def _bands(
         scale=alt.Scale(domain=[ranks[0] - 0.5, ranks[1] + 0.5], reverse=True, nice=False),
     )
     x = alt.X("low:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
-    base = alt.Chart(
-        data(rows[named]), width=WIDTH, height=max(40, min(240, 26 * rows["rank"].nunique()))
+    tooltip = {
+        "rank": "Rank",
+        "place:": "Occurrence",
+        "low:,.4~g": f"Start [{unit}]",
+        "time:,.4~g": f"Time [{unit}]",
+        "verdict": "Verdict",
+    }
+    look = alt.MarkDef("bar", height=5, clip=True, minBandSize=1)
+    colour = colours(palette, None, "verdict")
+    # A page's choice of a step leaves the other occurrences to compare it with.
+    rows = rows.drop(columns="step", errors="ignore")
+    bars = marks(look, rows, tooltip, x=x, x2="high:Q", y=y, color=colour)
+    band = alt.Chart(bars.data).mark_area(
+        orient="horizontal", opacity=0.3, color=NORMAL_COLOUR, clip=True
     )
-    band = base.mark_area(orient="horizontal", opacity=0.3, color=NORMAL_COLOUR, clip=True)
-    bars = base.mark_bar(height=5, clip=True, minBandSize=1)
-    encoded = bars.encode(
-        x=x,
-        x2="high:Q",
-        y=y,
-        color=colours(palette, None, "verdict"),
-        tooltip=[
-            alt.Tooltip("rank:N", title="Rank"),
-            alt.Tooltip("place:Q", title="Occurrence"),
-            alt.Tooltip("low:Q", title=f"Start [{unit}]", format=",.4~g"),
-            alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.4~g"),
-            alt.Tooltip("verdict:N", title="Verdict"),
-        ],
-    )
-    return alt.layer(band.encode(x=x, x2="high:Q", y=y, detail="place:N"), encoded)
+    tall = max(40, min(240, 26 * rows["rank"].nunique()))
+    layers = alt.layer(band.encode(x=x, x2="high:Q", y=y, detail="place:N"), bars)
+    return layers.properties(width=WIDTH, height=tall)
 
 
 def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -265,11 +252,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         boxes = base.mark_rect().encode(
             color=alt.condition("datum.differs", alt.value("#E7C8D3"), alt.value("#F3F5F7")),
-            tooltip=[
-                alt.Tooltip("rank:N", title="Rank"),
-                alt.Tooltip("op_count:Q", title="How often", format=","),
-                alt.Tooltip("about:N", title="Why"),
-            ],
+            tooltip=told({"rank": "Rank", "op_count:,": "How often", "about": "Why"}),
         )
         texts = base.mark_text(fontSize=11, color="black").encode(
             text=alt.Text("op_count:Q", format=".3~s")

@@ -10,6 +10,7 @@ import pandas as pd
 from hta_sql.charts.palette import CHANGE_COLOURS, STEP_COLOUR
 from hta_sql.charts.style import (
     WIDTH,
+    bars,
     bars_by_name,
     by_name,
     colours,
@@ -19,6 +20,7 @@ from hta_sql.charts.style import (
     headed,
     labels,
     nothing,
+    told,
     zoom,
 )
 
@@ -50,27 +52,18 @@ def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     if parts.empty:
         return nothing(title, f"Nothing changed: {note}")
     size, unit = duration_unit(float(max(step["control_ns"], step["test_ns"])))
-    bars = _waterfall(step, parts).assign(
-        start=lambda rows: rows["start"] / size, end=lambda rows: rows["end"] / size
-    )
-    fall = (
-        alt.Chart(data(bars), width=WIDTH)
-        .mark_bar()
-        .encode(
-            y=alt.Y("lane:N", sort=None, title=None),
-            x=alt.X("start:Q", title=f"Time of a step [{unit}]"),
-            x2="end:Q",
-            color=colours(SIDES, "In the test"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Part"),
-                alt.Tooltip("told:N", title="Time"),
-                alt.Tooltip("noise:N", title="Noise"),
-            ],
-        )
-    )
+    rows = _waterfall(step, parts)
+    rows[["start", "end"]] /= size
+    fall = bars(
+        rows,
+        {"lane": "Part", "told": "Time", "noise": "Noise"},
+        colours(SIDES, "In the test"),
+        y=alt.Y("lane:N", sort=None, title=None),
+        x=alt.X("start:Q", title=f"Time of a step [{unit}]"),
+        x2="end:Q",
+    ).properties(width=WIDTH)
     panels = [fall] if changes.empty else [fall, _changed(changes)]
-    drawn: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
-    return drawn
+    return alt.vconcat(*panels, title=headed(title, note))
 
 
 def _waterfall(step: pd.Series[Any], parts: pd.DataFrame) -> pd.DataFrame:
@@ -123,23 +116,25 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     columns = ["lane", "short", "diff", "least", "most", "side", "told", "noise", "verdict"]
     columns += ["control_count", "test_count", "control_kernel", "test_kernel"]
     base = alt.Chart(data(rows[columns])).encode(y=by_name(rows))
-    bars = base.mark_bar().encode(
+    drawn = base.mark_bar().encode(
         x=alt.X("diff:Q", title=f"Test less control, of a step [{unit}]"),
         color=colours(SIDES, "In the test", field="side"),
-        tooltip=[
-            alt.Tooltip("lane:N", title="What"),
-            alt.Tooltip("verdict:N", title="Change"),
-            alt.Tooltip("told:N", title="Difference"),
-            alt.Tooltip("noise:N", title="Noise"),
-            alt.Tooltip("control_count:Q", title="Times in the control", format=",.4~g"),
-            alt.Tooltip("test_count:Q", title="Times in the test", format=",.4~g"),
-            alt.Tooltip("control_kernel:N", title="Kernel in the control"),
-            alt.Tooltip("test_kernel:N", title="Kernel in the test"),
-        ],
+        tooltip=told(
+            {
+                "lane": "What",
+                "verdict": "Change",
+                "told": "Difference",
+                "noise": "Noise",
+                "control_count:,.4~g": "Times in the control",
+                "test_count:,.4~g": "Times in the test",
+                "control_kernel": "Kernel in the control",
+                "test_kernel": "Kernel in the test",
+            }
+        ),
     )
     spans = base.mark_rule(color="#333333").encode(x=alt.X("least:Q"), x2="most:Q")
-    told = headed("What changed beyond noise", "The thin line is by how much chance may be off.")
-    return alt.layer(bars, spans, title=told, width=WIDTH)
+    title = headed("What changed beyond noise", "The thin line is by how much chance may be off.")
+    return alt.layer(drawn, spans, title=title, width=WIDTH)
 
 
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
@@ -178,9 +173,9 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         "change": "By counts",
     }
     x = alt.X("diff:Q", title=f"Test less control [{unit}]")
-    bars = bars_by_name(rows, x, tooltip, colours(CHANGE_COLOURS, "In the test"))
+    drawn = bars_by_name(rows, x, tooltip, colours(CHANGE_COLOURS, "In the test"))
     heading = headed(title, f"{note} Total durations of all wanted ranks.")
-    return bars.properties(title=heading).add_params(zoom("difference"))
+    return drawn.properties(title=heading).add_params(zoom("difference"))
 
 
 def side_by_side(
@@ -206,7 +201,7 @@ def side_by_side(
     colour = colours(dict(zip(sides, SIDE_COLOURS, strict=True)), None)
     tooltip = {"lane": "Operation", "part": "Side", f"size:{format_}": axis}
     beside = alt.YOffset("part:N", sort=sides)
-    bars = bars_by_name(long, alt.X("size:Q", title=axis), tooltip, colour, yOffset=beside)
+    drawn = bars_by_name(long, alt.X("size:Q", title=axis), tooltip, colour, yOffset=beside)
     heading = headed(title, f"{sides[1]} against {sides[0]}.{more}")
-    high = bars.properties(title=heading, height=alt.Step(_GROUP, **{"for": "position"}))
+    high = drawn.properties(title=heading, height=alt.Step(_GROUP, **{"for": "position"}))
     return high.add_params(zoom("sides"))

@@ -19,7 +19,10 @@ from hta_sql.charts.style import (
     headed,
     lane_names,
     lanes,
+    marks,
     nothing,
+    panel_each,
+    told,
 )
 
 __all__ = [
@@ -154,32 +157,21 @@ def _series(
     steps = pd.concat(parts) if parts else pd.DataFrame({"time": [], "value": [], "lane": []})
     steps["time"] = (steps["time"] - first) / size
     zoom = alt.selection_interval(bind="scales", encodings=["x"])
-    chart = (
-        alt.Chart(data(steps), width=WIDTH, height=50)
-        .mark_area(interpolate="step-after", color=colour, opacity=0.75, line={"color": colour})
-        .encode(
-            x=alt.X("time:Q", title=f"Time [{unit}], of all panels", scale=alt.Scale(nice=False)),
-            y=alt.Y("value:Q", title=None, axis=axis or alt.Axis(tickCount=3)),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Where"),
-                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-                alt.Tooltip("value:Q", title=title, format=",.4~g"),
-            ],
-        )
-        .add_params(zoom)
-        .facet(
-            row=alt.Row(
-                "lane:N",
-                title=None,
-                sort=shown,
-                header=alt.Header(labelOrient="top", labelAnchor="start"),
-            )
-        )
-        .resolve_scale(y="independent")
-    )
+    areas = marks(
+        alt.MarkDef(
+            "area", interpolate="step-after", color=colour, opacity=0.75, line={"color": colour}
+        ),
+        steps,
+        {"lane": "Where", "time:,.3f": f"Time [{unit}]", "value:,.4~g": title},
+        x=alt.X("time:Q", title=f"Time [{unit}], of all panels", scale=alt.Scale(nice=False)),
+        y=alt.Y("value:Q", title=None, axis=axis or alt.Axis(tickCount=3)),
+    ).properties(width=WIDTH, height=50)
     how = f"Upright: {title}, the highest value in each of {SLICES} slices of time."
-    faceted: alt.TopLevelMixin = chart.properties(title=headed(heading, how, *notes))
-    return faceted
+    return areas.add_params(zoom).facet(
+        row=panel_each("lane", shown),
+        resolve=alt.Resolve(scale=alt.ScaleResolveMap(y="independent")),
+        title=headed(heading, how, *notes),
+    )
 
 
 def _lanes(table: pd.DataFrame, what: str) -> list[str]:
@@ -232,19 +224,15 @@ def _distribution(
         return nothing(heading, unknown)
     shown = known[:MANY]
     y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
-    told = [
-        alt.Tooltip(f"{part}:Q", title=words, format=",.4~g")
-        for part, words in DISTRIBUTION.items()
-    ]
+    tooltip = {f"{part}:,.4~g": words for part, words in DISTRIBUTION.items()}
     base = alt.Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
-    base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *told])
+    base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *told(tooltip)])
     subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
     if len(shown) < len(known):
         subtitle += f". {len(shown)} of {len(known)} shown"
-    chart: alt.TopLevelMixin = alt.layer(
+    return alt.layer(
         base.mark_rule(color=colour).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
         base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
         base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
         base.mark_circle(color="black", size=45, opacity=1).encode(x="time_mean:Q"),
     ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)
-    return chart

@@ -68,8 +68,7 @@ def _scrollable(view: dict[str, Any]) -> None:
 def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
     """Write a chart in the format of a suffix."""
     if suffix == ".png":
-        picture: bytes = vl_convert.vegalite_to_png(spec, scale=SCALE)
-        return picture
+        return vl_convert.vegalite_to_png(spec, scale=SCALE)
     if suffix == ".svg":
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == ".json":

@@ -6,7 +6,15 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.palette import NORMAL_COLOUR
-from hta_sql.charts.style import WIDTH, colours, data, duration_unit, headed, readable, zoom
+from hta_sql.charts.style import (
+    TIMELINE_WIDTH,
+    colours,
+    duration_unit,
+    headed,
+    marks,
+    readable,
+    zoom,
+)
 
 __all__ = ["frame_timeline"]
 
@@ -16,7 +24,6 @@ COLOURS = (
     *("#332288", "#999933"),
 )
 """Okabe and Ito's, and three of Tol's: told apart with every kind of colour blindness."""
-TIMELINE_WIDTH = int(1.5 * WIDTH)
 REST = "(others)"
 
 
@@ -43,25 +50,20 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     drawn = readable(drawn.rename(columns={name: f"hover {name}" for name in hover}))
     palette = dict(zip(common, COLOURS, strict=False)) | {REST: NORMAL_COLOUR}
     note = f"the longest {MAX_EVENTS:,} of {len(events):,} events"
-    chart: alt.Chart = (
-        alt.Chart(
-            data(drawn),
-            title=headed(title, *([note] if len(events) > MAX_EVENTS else [])),
-            width=TIMELINE_WIDTH,
-            height=alt.Step(height),
-        )
-        .mark_bar()
-        .encode(
-            x=alt.X("x:Q", title=f"Time [{unit}]"),
-            x2="x2:Q",
-            y=alt.Y("task:N", title=None, sort=sorted(set(drawn["task"]))),
-            color=colours(palette, "Name", "group"),
-            tooltip=[
-                alt.Tooltip("colour:N", title="Name"),
-                alt.Tooltip("x:Q", title=f"Start [{unit}]", format=",.6~f"),
-                *[alt.Tooltip(f"hover {name}:N", title=name) for name in hover],
-            ],
-        )
-        .add_params(zoom("timeline", "x"))
+    chart = marks(
+        "bar",
+        drawn,
+        {
+            "colour": "Name",
+            "x:,.6~f": f"Start [{unit}]",
+            **{f"hover {name}": name for name in hover},
+        },
+        x=alt.X("x:Q", title=f"Time [{unit}]"),
+        x2="x2:Q",
+        y=alt.Y("task:N", title=None, sort=sorted(set(drawn["task"]))),
+        color=colours(palette, "Name", "group"),
     )
-    return chart
+    notes = [note] if len(events) > MAX_EVENTS else []
+    return chart.properties(
+        title=headed(title, *notes), width=TIMELINE_WIDTH, height=alt.Step(height)
+    ).add_params(zoom("timeline", "x"))

@@ -8,14 +8,13 @@ import pandas as pd
 from hta_sql.charts.gaps import by_event
 from hta_sql.charts.palette import CLASS_COLOURS
 from hta_sql.charts.style import (
-    WIDTH,
+    TIMELINE_WIDTH,
     colours,
-    data,
     duration_text,
     duration_unit,
-    followed,
     headed,
     lane_names,
+    marks,
     present,
     zoom,
 )
@@ -29,7 +28,6 @@ NAME_CHARACTERS = 100
 LANE_HEIGHT = 22
 PALEST = 0.12
 """Opacity of a bar in which next to nothing ran."""
-TIMELINE_WIDTH = int(1.5 * WIDTH)
 CLASSES = {name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")}
 
 
@@ -66,37 +64,35 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
     drawn["busy"] = (worked / lasts).clip(0, 1)
     drawn["name"] = drawn["name"].str.slice(0, NAME_CHARACTERS)
     drawn["lasts"] = [duration_text(ns) for ns in bars["end_ns"] - bars["start_ns"]]
-    fields = ["lane", "part", "name", "start", "end", "lasts", "operations", "busy"]
     notes = _notes(len(names), len(bars), int(shown["op_count"].sum()))
-    chart: alt.Chart = (
-        alt.Chart(
-            data(followed(drawn, fields)),
-            title=headed(title, *notes, *left_out),
-            width=TIMELINE_WIDTH,
-            height=alt.Step(LANE_HEIGHT),
-        )
-        .mark_bar(height=LANE_HEIGHT - 6)
-        .encode(
-            x=alt.X("start:Q", title=f"Time since the first operation [{unit}]"),
-            x2="end:Q",
-            y=alt.Y("lane:N", title=" / ".join(keys).capitalize(), sort=names[:MAX_LANES]),
-            color=colours(present(CLASSES, drawn["part"]), "Class"),
-            opacity=alt.Opacity(
-                "busy:Q", scale=alt.Scale(domain=[0, 1], range=[PALEST, 1]), legend=None
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="Longest operation"),
-                alt.Tooltip("part:N", title="Class"),
-                alt.Tooltip("lane:N", title=" / ".join(keys).capitalize()),
-                alt.Tooltip("start:Q", title=f"Start [{unit}]", format=",.6~f"),
-                alt.Tooltip("lasts:N", title="Lasts"),
-                alt.Tooltip("operations:Q", title="Operations"),
-                alt.Tooltip("busy:Q", title="Busy", format=".0%"),
-            ],
-        )
-        .add_params(zoom("timeline", "x"))
+    of_lane = " / ".join(keys).capitalize()
+    tooltip = {
+        "name": "Longest operation",
+        "part": "Class",
+        "lane": of_lane,
+        "start:,.6~f": f"Start [{unit}]",
+        "lasts": "Lasts",
+        "operations:": "Operations",
+        "busy:.0%": "Busy",
+    }
+    chart = marks(
+        alt.MarkDef("bar", height=LANE_HEIGHT - 6),
+        drawn,
+        tooltip,
+        x=alt.X("start:Q", title=f"Time since the first operation [{unit}]"),
+        x2="end:Q",
+        y=alt.Y("lane:N", title=of_lane, sort=names[:MAX_LANES]),
+        color=colours(present(CLASSES, drawn["part"]), "Class"),
+        opacity=filled_to("busy"),
     )
-    return chart
+    return chart.properties(
+        title=headed(title, *notes, *left_out), width=TIMELINE_WIDTH, height=alt.Step(LANE_HEIGHT)
+    ).add_params(zoom("timeline", "x"))
+
+
+def filled_to(field: str) -> alt.Opacity:
+    """Draw a bar paler the less of it is busy, and never so pale that it is not seen."""
+    return alt.Opacity(f"{field}:Q", scale=alt.Scale(domain=[0, 1], range=[PALEST, 1]), legend=None)
 
 
 def _merged(bars: pd.DataFrame, span: int) -> pd.DataFrame:
@@ -106,7 +102,7 @@ def _merged(bars: pd.DataFrame, span: int) -> pd.DataFrame:
     ordered = bars.assign(place=place, dur=bars["end_ns"] - bars["start_ns"])
     longest_first = ordered.sort_values("dur", ascending=False, kind="stable")
     groups = longest_first.groupby(["lane", "class", "place"], sort=True)
-    merged: pd.DataFrame = groups.agg(
+    return groups.agg(
         name=("name", "first"),
         start_ns=("start_ns", "min"),
         end_ns=("end_ns", "max"),
@@ -114,7 +110,6 @@ def _merged(bars: pd.DataFrame, span: int) -> pd.DataFrame:
         rank=("rank", "first"),
         busy_ns=("dur", "sum"),
     ).reset_index()
-    return merged
 
 
 def _notes(lanes: int, bars: int, operations: int) -> list[str]:

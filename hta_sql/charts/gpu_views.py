@@ -20,6 +20,7 @@ from hta_sql.charts.palette import (
 )
 from hta_sql.charts.style import (
     MANY,
+    OWN_COLOURS,
     WIDTH,
     bars_by_name,
     by_run,
@@ -30,9 +31,12 @@ from hta_sql.charts.style import (
     headed,
     labels,
     lane_names,
+    marks,
     nothing,
     present,
+    shades,
     subtitled,
+    told,
     zoom,
 )
 
@@ -163,14 +167,14 @@ def _measures_of_few(
             pale.mark_bar(color=colour, opacity=0.25).encode(x=_share("top")),
             base.transform_filter("datum.share !== null").mark_bar(color=colour).encode(x=x),
         ]
-        told = base.mark_text(align="left", dx=3, fontSize=11).encode(
+        said = base.mark_text(align="left", dx=3, fontSize=11).encode(
             x=_share("top"),
             text=alt.Text("text:N"),
             color=alt.condition("datum.share === null", alt.value("#999999"), alt.value("black")),
         )
         text = "datum.share === null ? 'not known' : format(datum.share, '.1%')"
         panels.append(
-            alt.layer(*bars, told.transform_calculate(text=text)).properties(
+            alt.layer(*bars, said.transform_calculate(text=text)).properties(
                 width=110, height=alt.Step(24), title=alt.Title(words, fontSize=13, frame="group")
             )
         )
@@ -217,11 +221,7 @@ def _share(field: str, channel: Any = alt.X) -> Any:
 
 
 def _tooltip(words: str, title: str) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("lane:N", title=title),
-        alt.Tooltip("share:Q", title=words, format=".2%"),
-        alt.Tooltip("unknown:Q", title="Not told", format=".2%"),
-    ]
+    return told({"lane": title, "share:.2%": words, "unknown:.2%": "Not told"})
 
 
 def kernel_table(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
@@ -265,46 +265,31 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     }
     x = alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4))
     below = alt.Legend(orient="bottom")
-    told = present(TENSOR_COLOURS, kernels["on_cores"])
-    colour = colours(told, "Tensor cores", "on_cores", legend=below)
+    cores = present(TENSOR_COLOURS, kernels["on_cores"])
+    colour = colours(cores, "Tensor cores", "on_cores", legend=below)
     bars = bars_by_name(kernels, x, tooltip, colour).properties(width=300, height=alt.Step(20))
     spread = kernels.melt(["name", "short", "kernel_count"], list(BINS), "bin", "launches")
     spread = spread[spread["launches"] > 0]
     spread = spread.assign(
         bin=spread["bin"].map(BINS), part=spread["launches"] / spread["kernel_count"]
     )
-    cells = (
-        alt.Chart(data(spread[["name", "short", "bin", "launches", "part"]]))
-        .mark_rect(stroke="white")
-        .encode(
-            y=alt.Y("short:N", title=None, sort=list(kernels["short"]), axis=None),
-            x=alt.X(
-                "bin:O",
-                title="Launches last",
-                sort=list(BINS.values()),
-                scale=alt.Scale(domain=list(BINS.values())),
-                axis=alt.Axis(labelAngle=-40),
-            ),
-            color=alt.Color(
-                "part:Q",
-                title="Of the launches",
-                scale=alt.Scale(domain=[0, 1], range=ramp(CLASS_COLOURS["computation"])),
-                legend=alt.Legend(format="%", gradientLength=90, orient="bottom"),
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="Kernel"),
-                alt.Tooltip("bin:N", title="From"),
-                alt.Tooltip("launches:Q", title="Launches", format=","),
-                alt.Tooltip("part:Q", title="Share", format=".1%"),
-            ],
-        )
-        .properties(width=alt.Step(34), height=alt.Step(20))
-    )
-    panel = alt.hconcat(bars, cells, spacing=8)
-    if run:
-        panel = panel.properties(title=subtitled(f"Run {run}"))
-    resolved: alt.HConcatChart = panel.resolve_scale(color="independent")
-    return resolved
+    scale = alt.Scale(domain=[0, 1], range=ramp(CLASS_COLOURS["computation"]))
+    cells = marks(
+        alt.MarkDef("rect", stroke="white"),
+        spread,
+        {"name": "Kernel", "bin": "From", "launches:,": "Launches", "part:.1%": "Share"},
+        y=alt.Y("short:N", title=None, sort=list(kernels["short"]), axis=None),
+        x=alt.X(
+            "bin:O",
+            title="Launches last",
+            sort=list(BINS.values()),
+            scale=alt.Scale(domain=list(BINS.values())),
+            axis=alt.Axis(labelAngle=-40),
+        ),
+        color=shades("part", "Of the launches", scale, format="%", orient="bottom"),
+    ).properties(width=alt.Step(34), height=alt.Step(20))
+    panel = alt.hconcat(bars, cells, spacing=8, resolve=OWN_COLOURS)
+    return panel.properties(title=subtitled(f"Run {run}")) if run else panel
 
 
 def _told_apart(kernels: pd.DataFrame) -> Iterable[str]:

@@ -21,12 +21,13 @@ from hta_sql.charts.style import (
     bars,
     by_run,
     colours,
-    data,
     headed,
     lane_names,
     lanes,
+    marks,
     nothing,
     present,
+    shades,
     size_unit,
     subtitled,
 )
@@ -262,7 +263,7 @@ def _reasons(table: pd.DataFrame) -> str:
 
 def _matrices(table: pd.DataFrame, title: str, cells: Cells) -> alt.TopLevelMixin:
     runs, notes = by_run(table)
-    panels = [_matrix(rows, cells, run if len(set(table["run"])) > 1 else "") for run, rows in runs]
+    panels = [_matrix(rows, cells, run) for run, rows in runs]
     return alt.vconcat(*panels, title=headed(title, *cells.notes, *notes))
 
 
@@ -278,24 +279,12 @@ def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
     first = " (first of each cell)" if wide > 1 else ""
     size = alt.Step(max(6, min(28, SIDE // -(-len(names) // wide))))
     axis = alt.Axis(labelOverlap=True, ticks=False, labelAngle=0)
-    chart: alt.Chart = (
-        alt.Chart(data(shown), width=size, height=size)
-        .properties(view=alt.ViewBackground(fill=MISSING_COLOUR))
-        .mark_rect()
-        .encode(
-            x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
-            y=alt.Y("src:O", title=f"From rank{first}", axis=axis),
-            color=alt.Color(
-                "cell:Q",
-                title=cells.title,
-                scale=alt.Scale(domainMin=0, range=ramp("#56B4E9")),
-                legend=alt.Legend(gradientLength=90),
-            ),
-            tooltip=[
-                alt.Tooltip("src:N", title="From"),
-                alt.Tooltip("dst:N", title="To"),
-                alt.Tooltip("cell:Q", title=cells.title, format=",.4~g"),
-            ],
-        )
-    )
+    chart = marks(
+        "rect",
+        shown,
+        {"src": "From", "dst": "To", "cell:,.4~g": cells.title},
+        x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
+        y=alt.Y("src:O", title=f"From rank{first}", axis=axis),
+        color=shades("cell", cells.title, alt.Scale(domainMin=0, range=ramp("#56B4E9"))),
+    ).properties(width=size, height=size, view=alt.ViewBackground(fill=MISSING_COLOUR))
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart

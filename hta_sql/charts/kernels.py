@@ -7,23 +7,27 @@ import pandas as pd
 
 from hta_sql.charts.palette import CLASS_COLOURS, ramp
 from hta_sql.charts.style import (
+    OWN_COLOURS,
     WIDTH,
+    bars_by_name,
     by_name,
     by_run,
     colours,
     data,
     duration_text,
     duration_unit,
-    followed,
     headed,
     label_angle,
     labels,
     lane_names,
+    marks,
     mean_and_span,
     of_ranks,
     order,
     present,
+    shades,
     subtitled,
+    told,
 )
 
 __all__ = ["gpu_kernel_types", "gpu_kernels_by_name", "graph_kernels", "kernels_across_ranks"]
@@ -43,9 +47,7 @@ def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
         *more,
     ]
     title = headed("What the GPUs do while they are busy", *notes)
-    chart = alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title)
-    resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
-    return resolved
+    return alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title, resolve=OWN_COLOURS)
 
 
 def _share_text(share: float) -> str:
@@ -74,11 +76,13 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(data(totals[["part", "label", "place", "time", "share"]])).encode(
         theta=alt.Theta("time:Q", stack=True),
         order=alt.Order("place:Q"),
-        tooltip=[
-            alt.Tooltip("part:N", title="Running at once"),
-            alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-            alt.Tooltip("share:Q", title="Share of busy time", format=".2%"),
-        ],
+        tooltip=told(
+            {
+                "part": "Running at once",
+                "time:,.3f": f"Time [{unit}]",
+                "share:.2%": "Share of busy time",
+            }
+        ),
     )
     # The legend says the shares too: thin slices have no room for theirs.
     palette = {
@@ -124,27 +128,19 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
         share=rows["sum_ns"] / max(float(sums["sum_ns"].sum()), 1),
         short=labels(rows["lane"]),
     )
-    columns = ["lane", "short", "class", "time", "share", "run_count"]
     palette = present(CLASS_COLOURS, rows["class"])
+    colour = colours(palette, "Class", "class", legend=alt.Legend(orient="bottom"))
+    time = f"Time of all replays [{unit}]"
+    tooltip = {
+        "lane": "Where",
+        "class": "Class",
+        "time:,.3f": time,
+        "share:.1%": "Share of time in graphs",
+        "run_count:,": "Runs",
+    }
+    bars = bars_by_name(rows, alt.X("time:Q", title=time), tooltip, colour)
     note = "Sum over all ranks, by the line that launched it during capture; by name where that is not known."
-    chart: alt.TopLevelMixin = (
-        alt.Chart(data(rows[columns]))
-        .mark_bar()
-        .encode(
-            y=by_name(rows),
-            x=alt.X("time:Q", title=f"Time of all replays [{unit}]"),
-            color=colours(palette, "Class", "class", legend=alt.Legend(orient="bottom")),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Where"),
-                alt.Tooltip("class:N", title="Class"),
-                alt.Tooltip("time:Q", title=f"Time of all replays [{unit}]", format=",.3f"),
-                alt.Tooltip("share:Q", title="Share of time in graphs", format=".1%"),
-                alt.Tooltip("run_count:Q", title="Runs", format=","),
-            ],
-        )
-        .properties(width=WIDTH, height=alt.Step(20), title=headed("What CUDA graphs run", note))
-    )
-    return chart
+    return bars.properties(height=alt.Step(20), title=headed("What CUDA graphs run", note))
 
 
 def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -175,22 +171,22 @@ def _bars_with_spans(
 ) -> alt.LayerChart | alt.FacetChart:
     rows = rows.assign(short=labels(rows["lane"]))
     columns = ["lane", "short", "time", "low", "high", "share", "kernel_count"]
-    tooltip = [
-        alt.Tooltip("lane:N", title="Kernel"),
-        alt.Tooltip("time:Q", title=f"Mean of the ranks [{unit}]", format=",.3f"),
-        alt.Tooltip("share:Q", title=f"Share of all {class_}", format=".1%"),
-        alt.Tooltip("kernel_count:Q", title="Launches on all ranks", format=","),
-    ]
+    tooltip = {
+        "lane": "Kernel",
+        "time:,.3f": f"Mean of the ranks [{unit}]",
+        "share:.1%": f"Share of all {class_}",
+        "kernel_count:,": "Launches on all ranks",
+    }
     if ranks > 1:
         columns += ["spread", "min_rank", "max_rank"]
-        tooltip += [
-            alt.Tooltip("low:Q", title=f"Lowest rank [{unit}]", format=",.3f"),
-            alt.Tooltip("min_rank:Q", title="which is rank", format="d"),
-            alt.Tooltip("high:Q", title=f"Highest rank [{unit}]", format=",.3f"),
-            alt.Tooltip("max_rank:Q", title="which is rank", format="d"),
-            alt.Tooltip("spread:Q", title="(highest - lowest) / mean", format=".1%"),
-        ]
-    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=tooltip)
+        tooltip |= {
+            "low:,.3f": f"Lowest rank [{unit}]",
+            "min_rank:d": "which is rank",
+            "high:,.3f": f"Highest rank [{unit}]",
+            "max_rank:d": "which is rank",
+            "spread:.1%": "(highest - lowest) / mean",
+        }
+    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=told(tooltip))
     x = alt.X("time:Q", title=f"{'Time of a rank' if ranks > 1 else 'Total time'} [{unit}]")
     return mean_and_span(base, x, CLASS_COLOURS[class_], ranks).properties(
         title=subtitled(f"{class_}, run {run}" if run else class_), width=WIDTH, height=alt.Step(20)
@@ -225,9 +221,8 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
     note = of_ranks(len(lanes)) if len(lanes) > 1 else TOTALS
     if few:
         note = "One column a rank; the longer, the more it stands out. Ranks of equal work have equal shades."
-    chart = alt.vconcat(*panels, title=headed("The longest kernels of each rank", note))
-    resolved: alt.TopLevelMixin = chart.resolve_scale(color="independent")
-    return resolved
+    title = headed("The longest kernels of each rank", note)
+    return alt.vconcat(*panels, title=title, resolve=OWN_COLOURS)
 
 
 def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
@@ -242,38 +237,23 @@ def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
 
 def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.Chart:
     step = max(14, min(46, WIDTH // len(lanes)))
-    chart: alt.Chart = (
-        alt.Chart(
-            data(followed(rows, ["name", "short", "lane", "time", "kernel_count", "mean"])),
-            title=subtitled(class_),
-            width=alt.Step(step),
-            height=alt.Step(20),
-        )
-        .mark_rect(stroke="white", strokeWidth=1)
-        .encode(
-            x=alt.X(
-                "lane:N",
-                title="Rank",
-                sort=lanes,
-                axis=alt.Axis(labelAngle=label_angle(lanes, step), labelOverlap=True),
-            ),
-            y=by_name(rows),
-            color=alt.Color(
-                "time:Q",
-                title=f"Time [{unit}]",
-                scale=alt.Scale(domainMin=0, range=ramp(CLASS_COLOURS[class_])),
-                legend=alt.Legend(gradientLength=90),
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="Kernel"),
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("time:Q", title=f"Total [{unit}]", format=",.3f"),
-                alt.Tooltip("kernel_count:Q", title="Launches", format=","),
-                alt.Tooltip("mean:Q", title="Mean [µs]", format=",.3f"),
-            ],
-        )
-    )
-    return chart
+    axis = alt.Axis(labelAngle=label_angle(lanes, step), labelOverlap=True)
+    scale = alt.Scale(domainMin=0, range=ramp(CLASS_COLOURS[class_]))
+    tooltip = {
+        "name": "Kernel",
+        "lane": "Rank",
+        "time:,.3f": f"Total [{unit}]",
+        "kernel_count:,": "Launches",
+        "mean:,.3f": "Mean [µs]",
+    }
+    return marks(
+        alt.MarkDef("rect", stroke="white", strokeWidth=1),
+        rows,
+        tooltip,
+        x=alt.X("lane:N", title="Rank", sort=lanes, axis=axis),
+        y=by_name(rows),
+        color=shades("time", f"Time [{unit}]", scale),
+    ).properties(title=subtitled(class_), width=alt.Step(step), height=alt.Step(20))
 
 
 def _bars(

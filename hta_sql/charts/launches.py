@@ -9,10 +9,10 @@ from hta_sql.charts.palette import NEUTRAL_COLOUR, PALE_COLOUR
 from hta_sql.charts.style import (
     by_run,
     colours,
-    data,
     duration_text,
     duration_unit,
     headed,
+    marks,
     order,
     present,
     subtitled,
@@ -86,45 +86,35 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> al
     top = 1.08 * float(bins["launch_count"].max()) if count else 1
     tall = _tall(bins, palette, lowest / _AT_ONCE)
     below = alt.Legend(orient="bottom", columns=1)
-    chart: alt.Chart = (
-        alt.Chart(
-            data(tall[["low", "high", "between", "part", "place", "count"]]),
-            title=subtitled(title, f"{outlying:,} ({share:.1%}) {which}"),
-            width=230,
-            height=180,
-        )
-        .mark_bar(clip=True, binSpacing=0, stroke="white", strokeWidth=0.5)
-        .encode(
-            x=alt.X(
-                "low:Q",
-                bin="binned",
-                title=None,
-                scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(
-                    labelExpr=f"datum.value < {lowest} ? '0' : {_TIME_LABEL}",
-                    values=edges,
-                    labelOverlap=True,
-                    grid=False,
-                ),
+    chart = marks(
+        alt.MarkDef("bar", clip=True, binSpacing=0, stroke="white", strokeWidth=0.5),
+        tall,
+        {"between": title, "part": "Which", "count:,": "Launches"},
+        x=alt.X(
+            "low:Q",
+            bin="binned",
+            title=None,
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(
+                labelExpr=f"datum.value < {lowest} ? '0' : {_TIME_LABEL}",
+                values=edges,
+                labelOverlap=True,
+                grid=False,
             ),
-            x2="high:Q",
-            y=alt.Y(
-                "count:Q",
-                stack="zero",
-                title="Launches",
-                axis=alt.Axis(format=",d", tickMinStep=1),
-                scale=alt.Scale(domain=[0, top], nice=False),
-            ),
-            color=colours(present(palette, tall["part"]), None, legend=below),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("between:N", title=title),
-                alt.Tooltip("part:N", title="Which"),
-                alt.Tooltip("count:Q", title="Launches", format=","),
-            ],
-        )
+        ),
+        x2="high:Q",
+        y=alt.Y(
+            "count:Q",
+            stack="zero",
+            title="Launches",
+            axis=alt.Axis(format=",d", tickMinStep=1),
+            scale=alt.Scale(domain=[0, top], nice=False),
+        ),
+        color=colours(present(palette, tall["part"]), None, legend=below),
+        order=alt.Order("place:Q"),
     )
-    return chart
+    told = subtitled(title, f"{outlying:,} ({share:.1%}) {which}")
+    return chart.properties(title=told, width=230, height=180)
 
 
 def _tall(bins: pd.DataFrame, palette: dict[str, str], at_once: float) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.palette import MISSING_COLOUR
-from hta_sql.charts.style import WIDTH, data, subtitled
+from hta_sql.charts.style import WIDTH, marks, subtitled
 
 CELLS = 96
 """A matrix has at most so many columns, and as many rows."""
@@ -16,33 +16,28 @@ CELLS = 96
 
 def matrix(
     cells: pd.DataFrame,
-    x: dict[str, Any],
     colour: alt.Color,
-    tooltip: list[alt.Tooltip],
+    tooltip: dict[str, str],
     *,
     run: str = "",
+    **x: Any,
 ) -> alt.Chart:
     """Draw a cell for each row.
 
     Args:
         cells: A column ``rank``, and those that the encodings name.
-        x: The encodings of a cell along x.
         colour: What stands out, and what does not; where there is no cell, the ground is seen.
         tooltip: What a cell says beside its rank.
         run: Heads the panel, where there are several.
+        **x: The encodings of a cell along x.
     """
     rows = max(1, cells["rank"].nunique())
     axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
-    chart: alt.Chart = (
-        alt.Chart(data(cells), width=WIDTH, height=alt.Step(max(5, min(18, 480 // rows))))
-        .properties(view=alt.ViewBackground(fill=MISSING_COLOUR))
-        .mark_rect()
-        .encode(
-            **x,
-            y=alt.Y("rank:O", title="Rank", axis=axis),
-            color=colour,
-            tooltip=[alt.Tooltip("rank:N", title="Rank"), *tooltip],
-        )
+    y = alt.Y("rank:O", title="Rank", axis=axis)
+    chart = marks("rect", cells, {"rank": "Rank", **tooltip}, y=y, color=colour, **x).properties(
+        width=WIDTH,
+        height=alt.Step(max(5, min(18, 480 // rows))),
+        view=alt.ViewBackground(fill=MISSING_COLOUR),
     )
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart
 
@@ -57,5 +52,4 @@ def spread(values: list[int], most: int = CELLS) -> list[int]:
 
 def filled(column: pd.Series[Any], word: str) -> pd.Series[Any]:
     """Write a word where a text is missing; a column without any text has floats."""
-    texts: pd.Series[Any] = column.astype(object).where(column.notna(), word)
-    return texts
+    return column.astype(object).where(column.notna(), word)

@@ -13,6 +13,7 @@ from hta_sql.charts.memory_file import CATEGORIES
 from hta_sql.charts.palette import CLASS_COLOURS, NEUTRAL_COLOUR, OUTLIER_COLOUR
 from hta_sql.charts.style import (
     WIDTH,
+    bars,
     bars_by_name,
     colours,
     data,
@@ -20,6 +21,7 @@ from hta_sql.charts.style import (
     headed,
     labels,
     lane_names,
+    marks,
     nothing,
     order,
     present,
@@ -79,8 +81,7 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
     if len(shown) < len(peaks):
         note += f" The fullest {len(shown)} of {len(peaks)} devices."
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note, *left_out))
-    return chart
+    return alt.vconcat(*panels, title=headed(title, note, *left_out))
 
 
 def _curve(
@@ -109,18 +110,12 @@ def _curve(
         interpolate="step-after", color=CLASS_COLOURS["memory"], opacity=0.6
     ).encode(x=x, y=y)
     marked = points[points["is_peak"]].rename(columns={"allocated": "top"})
-    point = (
-        alt.Chart(data(marked[["lane", "time", "top"]]))
-        .mark_circle(color=OUTLIER_COLOUR, size=60, opacity=1)
-        .encode(
-            x=x,
-            y=alt.Y("top:Q", title=name, scale=height),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Device"),
-                alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-                alt.Tooltip("top:Q", title=f"Peak [{name}]", format=",.3f"),
-            ],
-        )
+    point = marks(
+        alt.MarkDef("circle", color=OUTLIER_COLOUR, size=60, opacity=1),
+        marked[["lane", "time", "top"]],
+        {"lane": "Device", "time:,.3f": f"Time [{unit}]", "top:,.3f": f"Peak [{name}]"},
+        x=x,
+        y=alt.Y("top:Q", title=name, scale=height),
     )
     layers: list[alt.Chart] = [area.add_params(zoom(f"memory_{place}")), point]
     if not math.isnan(reserved):
@@ -143,12 +138,11 @@ def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     notes = ["Categories are told by where a block was allocated and freed."]
     if len(peaks) > len(lanes):
         notes.append(f"The fullest {len(lanes)} of {len(peaks)} devices.")
-    chart: alt.TopLevelMixin = alt.vconcat(
+    return alt.vconcat(
         _stacked(named[named["lane"].isin(lanes)], lanes),
         _allocators(named[(named["lane"] == fullest)], top, fullest),
         title=headed(title, *notes),
     )
-    return chart
 
 
 def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
@@ -158,30 +152,22 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
     parts["share"] = parts["bytes"] / parts.groupby("lane")["bytes"].transform("sum")
     parts["place"] = order(AT_PEAK, parts)
     # Bars of equal length: a device of the host beside one with a thousand times as much is seen too.
-    chart: alt.Chart = (
-        alt.Chart(data(parts))
-        .mark_bar()
-        .encode(
-            y=alt.Y("lane:N", title=None, sort=lanes, axis=alt.Axis(labelLimit=300, ticks=False)),
-            x=alt.X(
-                "share:Q",
-                title="Share of the peak",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            color=_part(parts),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Device"),
-                alt.Tooltip("part:N", title="In use"),
-                alt.Tooltip("bytes:Q", title="Bytes", format=","),
-                alt.Tooltip("share:Q", title="of the peak", format=".1%"),
-                alt.Tooltip("blocks:Q", title="Blocks", format=","),
-            ],
-        )
-        .properties(width=WIDTH, height=alt.Step(24))
+    tooltip = {
+        "lane": "Device",
+        "part": "In use",
+        "bytes:,": "Bytes",
+        "share:.1%": "of the peak",
+        "blocks:,": "Blocks",
+    }
+    x = alt.X(
+        "share:Q",
+        title="Share of the peak",
+        axis=alt.Axis(format="%"),
+        scale=alt.Scale(domain=[0, 1]),
     )
-    return chart
+    y = alt.Y("lane:N", title=None, sort=lanes, axis=alt.Axis(labelLimit=300, ticks=False))
+    drawn = bars(parts, tooltip, _part(parts), x=x, y=y, order=alt.Order("place:Q"))
+    return drawn.properties(width=WIDTH, height=alt.Step(24))
 
 
 def _part(rows: pd.DataFrame) -> alt.Color:
@@ -256,5 +242,4 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
         zoomed = bars.add_params(zoom(f"allocating_{len(panels)}"))
         panels.append(zoomed.properties(title=subtitled(of_kind)))
     note = "Sum over all ranks. Of themselves: without what they call. Memory that is used again counts each time."
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
-    return chart
+    return alt.vconcat(*panels, title=headed(title, note))

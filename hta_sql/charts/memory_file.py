@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.style import WIDTH, colours, data, headed, zoom
+from hta_sql.charts.style import WIDTH, colours, headed, marks, zoom
 
 __all__ = ["memory_by_category"]
 
@@ -45,20 +45,13 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
     tall["gib"] = tall["bytes"] / GIB
     peak = float(total.max()) / GIB if len(table) else 0
     title = headed("Memory in use by category", f"Peak: {peak:,.3f} GiB.")
-    chart: alt.Chart = (
-        alt.Chart(data(tall[["ms", "gib", "category", "place"]]), title=title, width=WIDTH)
-        .mark_area(interpolate="step-after")
-        .encode(
-            x=alt.X("ms:Q", title="Time [ms]"),
-            y=alt.Y("gib:Q", title="Memory in use [GiB]", stack="zero"),
-            color=colours(CATEGORIES, "Category", "category"),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("category:N", title="Category"),
-                alt.Tooltip("ms:Q", title="Time [ms]", format=",.3f"),
-                alt.Tooltip("gib:Q", title="In use [GiB]", format=",.4f"),
-            ],
-        )
-        .add_params(zoom("instants"))
+    chart = marks(
+        alt.MarkDef("area", interpolate="step-after"),
+        tall,
+        {"category": "Category", "ms:,.3f": "Time [ms]", "gib:,.4f": "In use [GiB]"},
+        x=alt.X("ms:Q", title="Time [ms]"),
+        y=alt.Y("gib:Q", title="Memory in use [GiB]", stack="zero"),
+        color=colours(CATEGORIES, "Category", "category"),
+        order=alt.Order("place:Q"),
     )
-    return chart
+    return chart.properties(title=title, width=WIDTH).add_params(zoom("instants"))

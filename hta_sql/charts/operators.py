@@ -19,6 +19,7 @@ from hta_sql.charts.style import (
     nothing,
     of_ranks,
     subtitled,
+    told,
     zoom,
 )
 
@@ -55,16 +56,16 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
     size, unit = duration_unit(float(bars["high"].max()) if len(bars) else 0)
     bars[["time", "low", "high"]] /= size
     bars["short"] = labels(bars["lane"])
-    tooltip = [
-        alt.Tooltip("lane:N", title="Annotation"),
-        alt.Tooltip("time:Q", title=f"Mean of the ranks [{unit}]", format=",.3f"),
-        alt.Tooltip("low:Q", title=f"Lowest rank [{unit}]", format=",.3f"),
-        alt.Tooltip("high:Q", title=f"Highest rank [{unit}]", format=",.3f"),
-        alt.Tooltip("calls:Q", title="Ranges", format=","),
-        alt.Tooltip("of_ranks:Q", title="Ranks that have it", format=","),
-    ]
+    tooltip = {
+        "lane": "Annotation",
+        "time:,.3f": f"Mean of the ranks [{unit}]",
+        "low:,.3f": f"Lowest rank [{unit}]",
+        "high:,.3f": f"Highest rank [{unit}]",
+        "calls:,": "Ranges",
+        "of_ranks:,": "Ranks that have it",
+    }
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
-    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltip)
+    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=told(tooltip))
     x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
     note = "Sum over each rank; nested annotations count each for itself."
     if ranks > 1:
@@ -89,7 +90,7 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         _delays(rows, column, part, with_names=place == 0)
         for place, (column, part) in enumerate(DELAYS.items())
     ]
-    chart: alt.TopLevelMixin = alt.hconcat(
+    return alt.hconcat(
         *panels,
         title=headed(
             "Operators and the delay before their first kernel",
@@ -97,7 +98,6 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
             "start of the kernel.",
         ),
     )
-    return chart
 
 
 def _delays(
@@ -173,14 +173,13 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         bars = bars_by_name(rows, x, tooltip, SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
         zoomed = bars.add_params(zoom(f"ops_{len(panels)}"))
         panels.append(zoomed.properties(title=subtitled(side)))
-    chart: alt.TopLevelMixin = alt.vconcat(
+    return alt.vconcat(
         *panels,
         title=headed(
             "The longest operations",
             "Sum over all ranks. On the host a call contains what was called inside.",
         ),
     )
-    return chart
 
 
 def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
@@ -212,8 +211,7 @@ def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     if not panels:
         return nothing(title, "No operator took any time.")
     note = "Sum over all ranks. Of themselves: without what they call. Device: what they launch."
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, note))
-    return chart
+    return alt.vconcat(*panels, title=headed(title, note))
 
 
 def _distinct(names: list[str]) -> list[str]:

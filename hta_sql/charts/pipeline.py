@@ -22,6 +22,7 @@ from hta_sql.charts.style import (
     data,
     duration_unit,
     headed,
+    marks,
     present,
     subtitled,
     zoom,
@@ -121,17 +122,20 @@ def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
     x = alt.X("low:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
     tall = alt.Step(max(10, min(26, 480 // max(1, len(lanes)))))
     palette = present(PASSES, bars["pass"])
-    tooltip = [
-        alt.Tooltip("what:N", title="What"),
-        alt.Tooltip("rank:N", title="Rank"),
-        alt.Tooltip("low:Q", title=f"From [{unit}]", format=",.4~g"),
-        alt.Tooltip("high:Q", title=f"To [{unit}]", format=",.4~g"),
-    ]
-    drawn = (
-        alt.Chart(data(bars), width=WIDTH, height=tall)
-        .mark_bar(height={"band": 0.7}, clip=True)
-        .encode(x=x, x2="high:Q", y=y, color=colours(palette, None, "pass"), tooltip=tooltip)
-    )
+    drawn = marks(
+        alt.MarkDef("bar", height=alt.RelativeBandSize(0.7), clip=True),
+        bars,
+        {
+            "what": "What",
+            "rank": "Rank",
+            "low:,.4~g": f"From [{unit}]",
+            "high:,.4~g": f"To [{unit}]",
+        },
+        x=x,
+        x2="high:Q",
+        y=y,
+        color=colours(palette, None, "pass"),
+    ).properties(width=WIDTH, height=tall)
     arrows = (
         alt.Chart(data(lines), width=WIDTH, height=tall)
         .mark_line(strokeWidth=1, color="#555555", opacity=0.6, clip=True)
@@ -211,23 +215,17 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
         x = alt.X("low:Q", title=f"Time since the first rank came [{unit}]")
         y = alt.Y("lane:N", title=None, sort=list(lanes["lane"]), axis=alt.Axis(ticks=False))
         step = alt.Step(max(5, min(18, 480 // max(1, len(shown)))))
-        panel = (
-            alt.Chart(data(bars), width=WIDTH, height=step)
-            .mark_bar(height={"band": 0.8})
-            .encode(
-                x=x,
-                x2="high:Q",
-                y=y,
-                color=colours(palette, None),
-                tooltip=[
-                    alt.Tooltip("rank:N", title="Rank"),
-                    alt.Tooltip("host_name:N", title="Host"),
-                    alt.Tooltip("part:N", title="What"),
-                    alt.Tooltip("low:Q", title=f"From [{unit}]", format=",.4~g"),
-                    alt.Tooltip("high:Q", title=f"To [{unit}]", format=",.4~g"),
-                ],
-            )
-        )
+        tooltip = {
+            "rank": "Rank",
+            "host_name": "Host",
+            "part": "What",
+            "low:,.4~g": f"From [{unit}]",
+            "high:,.4~g": f"To [{unit}]",
+        }
+        look = alt.MarkDef("bar", height=alt.RelativeBandSize(0.8))
+        colour = colours(palette, None)
+        panel = marks(look, bars, tooltip, x=x, x2="high:Q", y=y, color=colour)
+        panel = panel.properties(width=WIDTH, height=step)
         head = rows.iloc[0]
         what = f"{head['collective']} no. {head['collective_id']}"
         panels.append(panel.properties(title=subtitled(f"Run {run}: {what}" if run else what)))

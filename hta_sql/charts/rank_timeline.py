@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.gaps import by_event
+from hta_sql.charts.gpu_timeline import filled_to
 from hta_sql.charts.palette import (
     CLASS_COLOURS,
     DARK,
@@ -17,7 +18,7 @@ from hta_sql.charts.palette import (
     STEP_COLOUR,
 )
 from hta_sql.charts.style import (
-    WIDTH,
+    TIMELINE_WIDTH,
     by_run,
     colours,
     data,
@@ -26,6 +27,7 @@ from hta_sql.charts.style import (
     followed,
     headed,
     lane_names,
+    marks,
     present,
     subtitled,
     zoom,
@@ -35,8 +37,6 @@ __all__ = ["timeline"]
 
 MAX_LANES = 100
 _LANE_HEIGHT = 18
-_WIDTH = int(1.5 * WIDTH)
-_PALEST = 0.12
 _NAME_CHARACTERS = 80
 _LABELLED = 40
 """Pixels; a bar as wide has its name in it."""
@@ -82,17 +82,16 @@ def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
     if len(lanes) and lanes.max() > MAX_LANES:
         notes.append(f"The first {MAX_LANES} of {lanes.max():,} lanes.")
     title = headed("Timeline", *notes)
-    chart: alt.TopLevelMixin = (
+    return (
         panels[0].properties(title=title) if len(panels) == 1 else alt.vconcat(*panels, title=title)
     )
-    return chart
 
 
 def _panel(
     table: pd.DataFrame, last: float, run: str, number: int
 ) -> alt.LayerChart | alt.FacetChart:
     size, unit = duration_unit(last)
-    pixel = last / _WIDTH
+    pixel = last / TIMELINE_WIDTH
     ends = table["end_ns"].clip(lower=table["start_ns"] + pixel)
     lasts = (ends - table["start_ns"]).clip(lower=1)
     drawn = table.assign(
@@ -113,37 +112,32 @@ def _panel(
     layers: list[alt.Chart] = [_bars(drawn, y, unit).add_params(zoom(f"timeline_{number}", "x"))]
     if not run:  # A text finds the scale of its picture only where there is one.
         layers.append(_labels(drawn[drawn["wide"] >= _LABELLED], y))
-    chart = alt.layer(*layers).properties(width=_WIDTH, height=alt.Step(_LANE_HEIGHT))
+    chart = alt.layer(*layers).properties(width=TIMELINE_WIDTH, height=alt.Step(_LANE_HEIGHT))
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart
 
 
 def _bars(drawn: pd.DataFrame, y: alt.Y, unit: str) -> alt.Chart:
-    fields = ["lane", "part", "name", "start", "end", "lasts", "op_count", "busy", "why"]
-    palette = present(PARTS, drawn["part"])
-    chart: alt.Chart = (
-        alt.Chart(data(followed(drawn, fields)))
-        .mark_bar(height=_LANE_HEIGHT - 4)
-        .encode(
-            x=alt.X("start:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False)),
-            x2="end:Q",
-            y=y,
-            color=colours(palette, None, legend=alt.Legend(orient="bottom", columns=4)),
-            opacity=alt.Opacity(
-                "busy:Q", scale=alt.Scale(domain=[0, 1], range=[_PALEST, 1]), legend=None
-            ),
-            tooltip=[
-                alt.Tooltip("name:N", title="Longest"),
-                alt.Tooltip("part:N", title="Kind"),
-                alt.Tooltip("why:N", title="Cause"),
-                alt.Tooltip("lane:N", title="Lane"),
-                alt.Tooltip("start:Q", title=f"Start [{unit}]", format=",.6~f"),
-                alt.Tooltip("lasts:N", title="Lasts"),
-                alt.Tooltip("op_count:Q", title="Events"),
-                alt.Tooltip("busy:Q", title="Filled", format=".0%"),
-            ],
-        )
+    tooltip = {
+        "name": "Longest",
+        "part": "Kind",
+        "why": "Cause",
+        "lane": "Lane",
+        "start:,.6~f": f"Start [{unit}]",
+        "lasts": "Lasts",
+        "op_count:": "Events",
+        "busy:.0%": "Filled",
+    }
+    below = alt.Legend(orient="bottom", columns=4)
+    return marks(
+        alt.MarkDef("bar", height=_LANE_HEIGHT - 4),
+        drawn,
+        tooltip,
+        x=alt.X("start:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False)),
+        x2="end:Q",
+        y=y,
+        color=colours(present(PARTS, drawn["part"]), None, legend=below),
+        opacity=filled_to("busy"),
     )
-    return chart
 
 
 def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
@@ -151,25 +145,22 @@ def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
     rows = drawn.rename(columns={"start": "left", "end": "right", "name": "label"})
     room = "scale('x', datum.right) - scale('x', datum.left)"
     dark = [part for part, colour in PARTS.items() if colour in DARK]
-    chart: alt.Chart = (
-        alt.Chart(data(followed(rows, ["lane", "part", "label", "left", "right"])))
-        .mark_text(
-            align="left",
-            dx=3,
-            fontSize=alt.expr(f"{room} < 24 ? 0 : 10"),
-            clip=True,
-            limit=alt.expr(f"max(1, {room} - 5)"),
-        )
-        .encode(
-            x="left:Q",
-            y=y,
-            text="label:N",
-            color=alt.condition(
-                alt.FieldOneOfPredicate("part", dark), alt.value("white"), alt.value(ON_COLOUR)
-            ),
-        )
+    look = alt.MarkDef(
+        "text",
+        align="left",
+        dx=3,
+        fontSize=alt.expr(f"{room} < 24 ? 0 : 10"),
+        clip=True,
+        limit=alt.expr(f"max(1, {room} - 5)"),
     )
-    return chart
+    on_dark = alt.FieldOneOfPredicate("part", dark)
+    held = data(followed(rows, ["lane", "part", "label", "left", "right"]))
+    return alt.Chart(held, mark=look).encode(
+        x="left:Q",
+        y=y,
+        text="label:N",
+        color=alt.condition(on_dark, alt.value("white"), alt.value(ON_COLOUR)),
+    )
 
 
 def _what(lane: str, place: float) -> str:

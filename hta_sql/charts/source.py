@@ -25,6 +25,7 @@ from hta_sql.charts.style import (
     present,
     readable,
     subtitled,
+    told,
 )
 
 __all__ = ["folded_stacks", "modules", "source_lines"]
@@ -86,8 +87,7 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         "Sum over all ranks: time in a line and in no other line that it calls; what is built in counts for its caller.",
         "Device: what is launched there, and by the backward pass of its operators.",
     )
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
-    return chart
+    return alt.vconcat(*panels, title=headed(title, *notes))
 
 
 def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
@@ -105,8 +105,7 @@ def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         "Sum over all ranks: time in a module and in no module inside of it.",
         "Backward: of its own operators, and what is computed once more.",
     )
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
-    return chart
+    return alt.vconcat(*panels, title=headed(title, *notes))
 
 
 def _panels(
@@ -161,8 +160,7 @@ def folded_stacks(table: pd.DataFrame) -> alt.TopLevelMixin:
         "Device: time of what was launched there, also where it ran side by side.",
         *more,
     )
-    chart: alt.TopLevelMixin = alt.vconcat(*panels, title=headed(title, *notes))
-    return chart
+    return alt.vconcat(*panels, title=headed(title, *notes))
 
 
 def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChart | alt.FacetChart:
@@ -179,11 +177,11 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         "x:Q", title=None, axis=alt.Axis(format="%", grid=False), scale=alt.Scale(domain=[0, 1])
     )
     y = alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[depth, 0], nice=False))
-    tooltip = [
-        alt.Tooltip("name:N", title="Call"),
-        alt.Tooltip("time:Q", title=f"Time [{unit}]", format=",.3f"),
-        alt.Tooltip("share:Q", title=f"of the {side} time", format=".2%"),
-    ]
+    tooltip = {
+        "name": "Call",
+        "time:,.3f": f"Time [{unit}]",
+        "share:.2%": f"of the {side} time",
+    }
     columns = ["name", "part", "time", "share", "x", "x2", "level", "y2"]
     base = alt.Chart(data(rows[columns]))
     boxes = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
@@ -192,7 +190,7 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         y=y,
         y2="y2:Q",
         color=colours(present(KINDS, rows["part"]), "Call of"),
-        tooltip=tooltip,
+        tooltip=told(tooltip),
     )
     # As much of a name as its rectangle has room for, at whatever size it is drawn.
     width = "item.mark.group.width * datum.share"

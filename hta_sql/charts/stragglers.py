@@ -12,12 +12,14 @@ from hta_sql.charts.style import (
     colours,
     data,
     duration_unit,
-    followed,
     headed,
     lane_names,
     lanes,
+    marks,
     nothing,
+    panel_each,
     present,
+    told,
 )
 
 __all__ = [
@@ -44,19 +46,19 @@ def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
     )
     for column in ("low", "mean", "high"):
         steps[column] /= size
-    tooltip = [
-        alt.Tooltip("run:N", title="Run"),
-        alt.Tooltip("step:Q", title="Step"),
-        alt.Tooltip("low:Q", title=f"Shortest [{unit}]", format=",.3f"),
-        alt.Tooltip("mean:Q", title=f"Mean [{unit}]", format=",.3f"),
-        alt.Tooltip("high:Q", title=f"Longest [{unit}]", format=",.3f"),
-        alt.Tooltip("ranks:Q", title="Ranks"),
-    ]
+    tooltip = {
+        "run": "Run",
+        "step:": "Step",
+        "low:,.3f": f"Shortest [{unit}]",
+        "mean:,.3f": f"Mean [{unit}]",
+        "high:,.3f": f"Longest [{unit}]",
+        "ranks:": "Ranks",
+    }
     base = alt.Chart(data(steps)).encode(
         x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        tooltip=tooltip,
+        tooltip=told(tooltip),
     )
-    chart: alt.TopLevelMixin = alt.layer(
+    return alt.layer(
         base.mark_rule(strokeWidth=6, opacity=0.35, color=NEUTRAL_COLOUR).encode(
             y=alt.Y("low:Q", title=f"Duration [{unit}]", scale=alt.Scale(zero=False)), y2="high:Q"
         ),
@@ -67,7 +69,6 @@ def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
         title=alt.Title("Profiler steps", subtitle="Mean over ranks; bar: shortest to longest"),
         width=WIDTH,
     )
-    return chart
 
 
 def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
@@ -126,36 +127,25 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         end=(shown["late_ns"] + shown["dur"]) / size,
         length=shown["dur"] / size,
     )
-    columns = ["lane", "step_name", "start", "end", "length", "begins", "name"]
-    columns += ["normalized_start"]
-    chart = (
-        alt.Chart(data(followed(rows, columns)), width=WIDTH, height=alt.Step(14))
-        .mark_bar(stroke="white", strokeWidth=0.5)
-        .encode(
-            x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),
-            x2="end:Q",
-            y=alt.Y(
-                "lane:N", title="Rank", sort=[name for name in _in_order(named) if name in ranks]
-            ),
-            color=colours(present(STARTS, rows["begins"]), "Starts", "begins"),
-            tooltip=[
-                alt.Tooltip("lane:N", title="Rank"),
-                alt.Tooltip("step_name:N", title="Step"),
-                alt.Tooltip("name:N", title="Collective"),
-                alt.Tooltip("start:Q", title=f"Start after the first [{unit}]", format=",.3f"),
-                alt.Tooltip("length:Q", title=f"Duration [{unit}]", format=",.3f"),
-                alt.Tooltip("normalized_start:Q", title="Start in mean steps", format=",.4f"),
-            ],
-        )
-        .facet(
-            row=alt.Row(
-                "step_name:N",
-                title=None,
-                sort=steps,
-                header=alt.Header(labelOrient="top", labelAnchor="start"),
-            )
-        )
-    )
+    tooltip = {
+        "lane": "Rank",
+        "step_name": "Step",
+        "name": "Collective",
+        "start:,.3f": f"Start after the first [{unit}]",
+        "length:,.3f": f"Duration [{unit}]",
+        "normalized_start:,.4f": "Start in mean steps",
+    }
+    in_order = [name for name in _in_order(named) if name in ranks]
+    bands = marks(
+        alt.MarkDef("bar", stroke="white", strokeWidth=0.5),
+        rows,
+        tooltip,
+        x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),
+        x2="end:Q",
+        y=alt.Y("lane:N", title="Rank", sort=in_order),
+        color=colours(present(STARTS, rows["begins"]), "Starts", "begins"),
+    ).properties(width=WIDTH, height=alt.Step(14))
+    chart = bands.facet(row=panel_each("step_name", steps))
     left_out = [
         f"{len(part)} of {whole} {words}"
         for part, whole, words in (
@@ -165,10 +155,9 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         if len(part) < whole
     ]
     how = "; ".join(["Who starts late ends with the others and kept them waiting", *left_out])
-    faceted: alt.TopLevelMixin = chart.properties(
+    return chart.properties(
         title=headed("The collective that ranks wait for most differently", f"{how}.", NO_VERDICT)
     )
-    return faceted
 
 
 def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:

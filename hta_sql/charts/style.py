@@ -13,6 +13,7 @@ import pandas as pd
 from hta_sql.words import CUT, cut_column, cut_middle, printable, time_text
 
 WIDTH = 640
+TIMELINE_WIDTH = int(1.5 * WIDTH)
 RUNS = 6
 """So many runs get panels of their own; a note says how many there are."""
 
@@ -36,6 +37,9 @@ NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 
 ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 """The event that zooms; the wheel alone scrolls the page."""
+
+OWN_COLOURS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
+"""Of panels of which each has a legend of its own."""
 
 CHAINS = frozenset({"stack"})
 """Columns that hold many names each."""
@@ -153,13 +157,12 @@ def labels(names: Iterable[str]) -> list[str]:
 
 def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
     """Draw a sentence in place of a chart without marks."""
-    chart: alt.TopLevelMixin = (
-        alt.Chart(data(pd.DataFrame({"text": [sentence]})), title=headed(title))
-        .mark_text(align="left", fontSize=13, color="#555555")
+    look = alt.MarkDef("text", align="left", fontSize=13, color="#555555")
+    return (
+        alt.Chart(data(pd.DataFrame({"text": [sentence]})), mark=look, title=headed(title))
         .encode(text="text:N", x=alt.value(0), y=alt.value(14))
         .properties(width=WIDTH, height=28)
     )
-    return chart
 
 
 def data(table: pd.DataFrame) -> alt.InlineData:
@@ -192,6 +195,12 @@ def colours(
     return alt.Color(f"{field}:N", title=title, scale=scale, **options)
 
 
+def shades(field: str, title: str, scale: alt.Scale, **legend: Any) -> alt.Color:
+    """Colour cells by a number."""
+    shown = alt.Legend(gradientLength=90, **legend)
+    return alt.Color(f"{field}:Q", title=title, scale=scale, legend=shown)
+
+
 def present(palette: Mapping[str, str], parts: Iterable[object]) -> dict[str, str]:
     """Keep the colours of what is there, in the order of the palette."""
     there = set(parts)
@@ -217,34 +226,52 @@ def lanes(table: pd.DataFrame, key: str = "lane", title: str = "Rank") -> tuple[
     ), width
 
 
+def panel_each(field: str, names: list[str]) -> alt.Row:
+    """Give each of some lanes or steps a panel, one below the other, headed by its name."""
+    head = alt.Header(labelOrient="top", labelAnchor="start")
+    return alt.Row(f"{field}:N", title=None, sort=names, header=head)
+
+
 def by_name(rows: pd.DataFrame) -> alt.Y:
     """Place bars along y by the column ``short``, in the order of the rows."""
     return alt.Y("short:N", title=None, sort=list(dict.fromkeys(rows["short"])), axis=NAMES)
 
 
-def bars(
-    rows: pd.DataFrame, tooltip: Mapping[str, str], colour: str | alt.Color, **channels: Any
-) -> alt.Chart:
-    """Draw bars.
+def told(tooltip: Mapping[str, str]) -> list[alt.Tooltip]:
+    """Make a tooltip of fields and their titles.
 
-    Args:
-        rows: A bar each, or a part of one; the chart holds the columns that it names.
-        tooltip: Field ─▶ its title; numbers have behind a colon how they are written: ``time:,.3f``.
-        colour: Of all bars, or by a field.
-        **channels: Where bars stand and how long they are.
+    Numbers have behind a colon how they are written: ``{"name": "Kernel", "time:,.3f": "Time [ms]"}``.
     """
-    told = [
+    return [
         alt.Tooltip(f"{name}:{'Q' if colon else 'N'}", title=title, format=form or alt.Undefined)
         for field, title in tooltip.items()
         for name, colon, form in [field.partition(":")]
     ]
-    look: dict[str, Any] = {"color": colour} if isinstance(colour, str) else {}
-    if not look:
-        channels["color"] = colour
-    fields = [channel["shorthand"].partition(":")[0] for channel in (*channels.values(), *told)]
-    held = data(followed(rows, fields))
-    chart: alt.Chart = alt.Chart(held).mark_bar(**look).encode(tooltip=told, **channels)
-    return chart
+
+
+def marks(
+    mark: alt.MarkDef | Literal["bar", "rect"],
+    rows: pd.DataFrame,
+    tooltip: Mapping[str, str],
+    **channels: Any,
+) -> alt.Chart:
+    """Draw a mark for each row; the chart holds the columns that its tooltip and its channels name."""
+    tips = told(tooltip)
+    named = [
+        channel if isinstance(channel, str) else channel["shorthand"]
+        for channel in (*channels.values(), *tips)
+    ]
+    held = data(followed(rows, [name.partition(":")[0] for name in named]))
+    return alt.Chart(held, mark=mark).encode(tooltip=tips, **channels)
+
+
+def bars(
+    rows: pd.DataFrame, tooltip: Mapping[str, str], colour: str | alt.Color, **channels: Any
+) -> alt.Chart:
+    """Draw bars as :func:`marks` does, all in one colour or each in that of a field."""
+    if isinstance(colour, str):
+        return marks(alt.MarkDef("bar", color=colour), rows, tooltip, **channels)
+    return marks("bar", rows, tooltip, color=colour, **channels)
 
 
 def bars_by_name(

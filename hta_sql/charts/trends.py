@@ -6,7 +6,16 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.palette import OUTLIER_COLOUR
-from hta_sql.charts.style import data, duration_unit, headed, nothing, size_unit, subtitled
+from hta_sql.charts.style import (
+    colours,
+    data,
+    duration_unit,
+    headed,
+    nothing,
+    size_unit,
+    subtitled,
+    told,
+)
 
 __all__ = ["kpi_trends"]
 
@@ -65,26 +74,22 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
     base = alt.Chart(data(rows)).encode(x=x)
     name = kpi.removesuffix("_ns").removesuffix("_pct").removesuffix("_bytes").replace("_", " ")
     y = alt.Y("value:Q", title=f"{name} [{unit}]", scale=alt.Scale(zero=False))
-    tooltip = [
-        alt.Tooltip("run:N", title="Run"),
-        alt.Tooltip("captured_at:N", title="Captured"),
-        alt.Tooltip("git_sha:N", title="Commit"),
-        alt.Tooltip("value:Q", title=f"{name} [{unit}]", format=",.3f"),
-        alt.Tooltip("median:Q", title="Median before", format=",.3f"),
-        alt.Tooltip("difference_pct:Q", title="Difference [%]", format="+.2f"),
-        alt.Tooltip("verdict:N", title="Verdict"),
-    ]
-    colour = alt.Color(
-        "verdict:N",
-        title="",
-        scale=alt.Scale(domain=VERDICTS, range=[WORSE, USUAL, UNKNOWN]),
-        legend=alt.Legend(orient="bottom"),
-    )
+    tooltip = {
+        "run": "Run",
+        "captured_at": "Captured",
+        "git_sha": "Commit",
+        "value:,.3f": f"{name} [{unit}]",
+        "median:,.3f": "Median before",
+        "difference_pct:+.2f": "Difference [%]",
+        "verdict": "Verdict",
+    }
+    palette = dict(zip(VERDICTS, (WORSE, USUAL, UNKNOWN), strict=True))
+    colour = colours(palette, "", "verdict", legend=alt.Legend(orient="bottom"))
     band = base.mark_area(opacity=0.15, color=USUAL).encode(
         alt.Y("low:Q", title=f"{name} [{unit}]"), y2="high:Q"
     )
     line = base.mark_line(color=USUAL, opacity=0.6, strokeWidth=1).encode(y="median:Q")
-    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=colour, tooltip=tooltip)
+    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=colour, tooltip=told(tooltip))
     return alt.layer(band, line, points).properties(
         title=subtitled(job or name), width=330, height=140
     )

@@ -10,8 +10,8 @@ from hta_sql.charts.matrix import CELLS, matrix
 from hta_sql.charts.palette import CLASS_COLOURS, NORMAL_COLOUR, OUTLIER_COLOUR, WAIT_COLOUR, ramp
 from hta_sql.charts.style import (
     MANY,
-    RUNS,
     bars,
+    by_run,
     colours,
     duration_unit,
     headed,
@@ -19,6 +19,7 @@ from hta_sql.charts.style import (
     lanes,
     nothing,
     present,
+    shades,
 )
 from hta_sql.words import counted
 
@@ -62,12 +63,9 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
             has the mean of their waits.
     """
     known = table[table["wait_ns"].notna()]
-    runs = list(dict.fromkeys(known["run"]))
+    runs, more = by_run(known)
     size, unit = duration_unit(float(known["wait_ns"].max()) if len(known) else 0)
-    panels = [
-        _matrix(known[known["run"] == run], size, unit, run if len(runs) > 1 else "")
-        for run in runs[:RUNS]
-    ]
+    panels = [_matrix(rows, size, unit, run) for run, rows in runs]
     notes = [
         f"{_counted(known)}; what cannot be judged is left out.",
         "What stands out: the rank waits for others. A row where nothing does: that rank comes last.",
@@ -78,9 +76,7 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
         notes.append(f"Each cell: the mean of {wide} collectives, one behind the other.")
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"The {CELLS} of {ranks:,} ranks that wait least.")
-    if len(runs) > RUNS:
-        notes.append(f"The first {RUNS} of {len(runs)} runs.")
-    return alt.vconcat(*panels, title=headed("How long ranks wait in collectives", *notes))
+    return alt.vconcat(*panels, title=headed("How long ranks wait in collectives", *notes, *more))
 
 
 def _counted(known: pd.DataFrame) -> str:
@@ -112,20 +108,12 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
         wait=("wait", "mean"), name=("collective", "first")
     )
     cells["at"] = cells["x"] * wide + 1
-    colour = alt.Color(
-        "wait:Q",
-        title=f"Wait [{unit}]",
-        scale=alt.Scale(domainMin=0, range=ramp(WAIT_COLOUR)),
-        legend=alt.Legend(gradientLength=90),
-    )
-    tooltip = [
-        alt.Tooltip("at:Q", title="Collective no."),
-        alt.Tooltip("name:N", title="Collective"),
-        alt.Tooltip("wait:Q", title=f"Wait [{unit}]", format=",.4~g"),
-    ]
+    wait = f"Wait [{unit}]"
+    colour = shades("wait", wait, alt.Scale(domainMin=0, range=ramp(WAIT_COLOUR)))
+    tooltip = {"at:": "Collective no.", "name": "Collective", "wait:,.4~g": wait}
     axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
     x = alt.X("at:O", title="Collective, in the order in which they start", axis=axis)
-    return matrix(cells, {"x": x}, colour, tooltip, run=run)
+    return matrix(cells, colour, tooltip, run=run, x=x)
 
 
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:

@@ -18,6 +18,7 @@ from hta_sql.charts.style import (
     duration_unit,
     headed,
     lane_names,
+    marks,
     nothing,
     present,
     zoom,
@@ -88,16 +89,8 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         why = table["reason"].dropna()
         reason = f": {why.iloc[0]}" if len(why) else ""
         return nothing(title, f"No roofline of an operator with arithmetic is known{reason}.")
-    keys = [
-        "run",
-        "name",
-        "input_shapes",
-        "kernels",
-        "category",
-        "math_type",
-        "peak_tflops",
-        "peak_tbps",
-    ]
+    keys = ["run", "name", "input_shapes", "kernels", "category", "math_type"]
+    keys += ["peak_tflops", "peak_tbps"]
     sums = known.groupby(keys, as_index=False, dropna=False)
     points = sums[["call_count", "device_ns", "flops", "moved_bytes", "roofline_ns"]].sum()
     points = points[points["device_ns"] >= SMALLEST * points["device_ns"].sum()]
@@ -125,7 +118,6 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     names = alt.Chart(data(_named(roofs, points["tflops"].min()))).encode(
         x=x, y=alt.Y("label:Q"), text="roof:N"
     )
-    marks = alt.Chart(data(points[_SHOWN])).mark_circle(opacity=0.8)
     area = alt.Size(
         "time:Q",
         title=f"Device time [{unit}]",
@@ -133,15 +125,28 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         legend=alt.Legend(tickCount=3, orient="bottom"),
     )
     kinds = present(CATEGORIES, points["part"])
+    tooltip = {
+        "lane": "Operator",
+        "input_shapes": "Input shapes",
+        "math_type": "Arithmetic",
+        "call_count:,": "Calls",
+        "time:,.3f": f"Device time [{unit}]",
+        "tflops:,.3~g": "Achieved [TFLOP/s]",
+        "intensity:,.3~g": "Operations for each byte",
+        "share:.1%": "Share of the roofline",
+    }
+    circles = marks(
+        alt.MarkDef("circle", opacity=0.8),
+        points,
+        tooltip,
+        x=x,
+        y=y,
+        size=area,
+        color=colours(kinds, "Category", legend=alt.Legend(orient="bottom")),
+    )
     layers = alt.layer(
         lines.encode(x=x, y=y, detail="roof:N"),
-        marks.encode(
-            x=x,
-            y=y,
-            size=area,
-            color=colours(kinds, "Category", legend=alt.Legend(orient="bottom")),
-            tooltip=_tooltip(unit),
-        ).add_params(zoom("roofline", "x", "y")),
+        circles.add_params(zoom("roofline", "x", "y")),
         # Beside the plot: in it they would lie on points near the roof.
         names.mark_text(align="left", dx=6, fontSize=11, clip=False),
     )
@@ -152,36 +157,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         "formula counts came out of caches.",
         f"Sum over all ranks. It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
     ]
-    chart: alt.TopLevelMixin = layers.properties(
-        width=WIDTH, height=_HEIGHT, title=headed(title, *notes)
-    )
-    return chart
-
-
-_SHOWN = [
-    "lane",
-    "input_shapes",
-    "part",
-    "math_type",
-    "intensity",
-    "tflops",
-    "time",
-    "share",
-    "call_count",
-]
-
-
-def _tooltip(unit: str) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("lane:N", title="Operator"),
-        alt.Tooltip("input_shapes:N", title="Input shapes"),
-        alt.Tooltip("math_type:N", title="Arithmetic"),
-        alt.Tooltip("call_count:Q", title="Calls", format=","),
-        alt.Tooltip("time:Q", title=f"Device time [{unit}]", format=",.3f"),
-        alt.Tooltip("tflops:Q", title="Achieved [TFLOP/s]", format=",.3~g"),
-        alt.Tooltip("intensity:Q", title="Operations for each byte", format=",.3~g"),
-        alt.Tooltip("share:Q", title="Share of the roofline", format=".1%"),
-    ]
+    return layers.properties(width=WIDTH, height=_HEIGHT, title=headed(title, *notes))
 
 
 def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, Any]]:
