@@ -45,7 +45,7 @@ class Page:
 
     def text(self) -> str:
         """Write the page."""
-        scripts = (bundle(), _asset("page.js"))
+        scripts = (bundle(), _asset("specs.js") + _asset("page.js"))
         policy = (
             "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
             # Vega compiles its expressions; none of them holds anything from a trace.
@@ -83,7 +83,7 @@ def chart_place(key: str, spec: dict[str, Any], label: str = "") -> str:
 
 
 def _packed(spec: dict[str, Any]) -> dict[str, Any]:
-    """Name the columns of its rows once, which halves the bytes; ``page.js`` names them again."""
+    """Name the columns of its rows once, which halves the bytes; ``specs.js`` names them again."""
     sets = spec.get("datasets", {})
     return spec | {"datasets": {key: _table(rows) for key, rows in sets.items()}}
 

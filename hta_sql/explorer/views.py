@@ -111,8 +111,6 @@ def chart_of(result: Result) -> alt.TopLevelMixin | None:
     """Draw a result, its marks to be chosen by a click; None where there is no figure of it."""
     if result.analysis is None or result.analysis.base_name not in FIGURES:
         return None
-    import altair as alt  # noqa: PLC0415 - imports are the start-up cost
-
     try:
         spec = json.loads(draw(result).to_json())
     except HtaSqlError:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.display import is_number
@@ -57,9 +58,6 @@ def largest(table: pa.Table, rows: int, order: list[Term]) -> tuple[pa.Table, st
     column = next(falling, "") or next(times, "")
     if not column:
         return table.slice(0, rows), ""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     places = pc.sort_indices(table, sort_keys=[(column, "descending")]).slice(0, rows)
     return table.take(pa.array(sorted(places.to_pylist()), pa.int64())), column
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from hta_sql.errors import StoreError
 from hta_sql.exports.redaction.arguments import redacted_json
@@ -145,15 +146,10 @@ def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntr
 
 
 def _opened(folder: StoreFolder, name: str) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-
     return str(folder.local / name) if folder.local else pa.BufferReader(folder.read(name))
 
 
 def _copy_table(source: Any, target: Path, table: str, redact: Redactor) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
     with pq.ParquetFile(source) as file:
         # Only what tables are made of: what else a writer has put into a file may say anything.
         schema = pa.schema([(f.name, _plain(f.type)) for f in file.schema_arrow])
@@ -166,8 +162,6 @@ def _copy_table(source: Any, target: Path, table: str, redact: Redactor) -> None
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if is_text or isinstance(kind, pa.BaseExtensionType):
         return pa.string()
@@ -177,8 +171,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _redacted(batch: pa.RecordBatch, place: int, table: str, redact: Redactor) -> pa.Array:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-
     name, values = batch.schema.names[place], batch.column(place)
     if _plain(values.type) != pa.string():
         return values

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.words import NS
@@ -81,8 +82,6 @@ def microseconds(ns: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype
 
 
 def _numbers(table: pa.Table, column: str, default: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    import pyarrow.compute as pc  # noqa: PLC0415 - only where used
-
     filled = pc.fill_null(table.column(column).cast("int64"), default)
     numbers: np.ndarray[Any, np.dtype[np.int64]] = filled.to_numpy()
     return numbers
