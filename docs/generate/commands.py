@@ -32,7 +32,7 @@ def updated(text: str) -> str:
 
 def reference() -> str:
     """Describe every command in Markdown."""
-    root = click.Context(program, info_name="hta-sql")
+    root = click.Context(program, info_name="hta-sql", **program.context_settings)
     return "\n".join(line for name in COMMANDS for line in _section(command_of(name), root))
 
 

@@ -59,9 +59,8 @@ BUCKETS = 4_000
 def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: what each rank took for itself in each step, beside the median of all.
 
-    Args:
-        table: Columns of the analysis ``cluster_overview``. Of many ranks those that are slow most
-            often, or farthest from the median, are shown; of many steps some, evenly spread.
+    Of many ranks those that are slow most often, or farthest from the median, are shown; of many steps some,
+    evenly spread.
     """
     runs, notes = by_run(table)
     # One scale for all runs: equal colours mean equal lateness.
@@ -109,9 +108,7 @@ def _slowest(cells: pd.DataFrame) -> set[int]:
 def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: how busy each device is over time.
 
-    Args:
-        table: Columns of the analysis ``utilisation_over_time``. Of many ranks some are shown,
-            evenly spread; so are pieces of time.
+    Of many ranks some are shown, evenly spread; so are pieces of time.
     """
     table, left_out = by_bucket(table)
     size, unit = duration_unit(float((table["start_ns"] + table["dur_ns"]).max()))
@@ -161,9 +158,8 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
 def operator_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A panel per name: each occurrence is a band over the ranks, from its starts to its ends.
 
-    Args:
-        table: Columns of the analysis ``operator_across_ranks``. The first run's names with most
-            time are shown; of many ranks those that are slow, and others evenly spread.
+    The first run's names with most time are shown; of many ranks those that are slow, and others evenly
+    spread.
     """
     run = table[table["run"] == table["run"].iloc[0]]
     totals = run.groupby("name")["dur_ns"].sum().sort_values(ascending=False, kind="stable")
@@ -233,9 +229,7 @@ def _bands(
 def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: how often each rank does what; what others do less or more often is marked.
 
-    Args:
-        table: Columns of the analysis ``special_operators``. Of many ranks those that differ from
-            the rank in the middle in most are shown.
+    Of many ranks those that differ from the rank in the middle in most are shown.
     """
     runs, notes = by_run(table)
     panels = []

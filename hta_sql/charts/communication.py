@@ -20,10 +20,7 @@ _PALETTE = {
 def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """One bar per rank: communication during which it also computes, and the rest.
 
-    Args:
-        table: Columns of the analysis ``comm_comp_overlap``. A rank that does not communicate
-            keeps its place without a bar.
-        percent: Shares of the communication time only, times only, or None for both.
+    A rank that does not communicate keeps its place without a bar.
     """
     wide = table.assign(
         hidden=table["overlapped_ns"],

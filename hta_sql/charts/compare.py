@@ -36,12 +36,7 @@ SIDES = {**CHANGE_COLOURS, "step": STEP_COLOUR}
 
 
 def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """From the control's step to the test's, part by part; below, what changed in them, with its noise.
-
-    Args:
-        table: Columns of the analysis ``comparison``.
-        top: Changes to show.
-    """
+    """From the control's step to the test's, part by part; below, what changed in them, with its noise."""
     title = "Where the difference of a step went"
     if table.empty:
         return nothing(title, "There are no two runs, ranks or steps to compare.")

@@ -10,8 +10,6 @@ from hta_sql.charts.palette import CLASS_COLOURS, DATA_LOADING_COLOUR, HOST_COLO
 from hta_sql.charts.shown import themed
 from hta_sql.charts.style import lane_names
 
-__all__ = ["critical_path_summary"]
-
 _PARTS = {
     "gpu_compute_bound": ("kernels and copies", CLASS_COLOURS["computation"]),
     "gpu_communication_bound": ("communication", CLASS_COLOURS["communication"]),

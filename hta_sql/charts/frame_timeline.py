@@ -16,8 +16,6 @@ from hta_sql.charts.style import (
     zoom,
 )
 
-__all__ = ["frame_timeline"]
-
 MAX_EVENTS = 5000
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255"),

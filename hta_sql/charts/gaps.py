@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-__all__: list[str] = []
-
 NOTE = "Recordings follow each other: the time between them is left out."
 
 

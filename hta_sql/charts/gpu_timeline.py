@@ -19,8 +19,6 @@ from hta_sql.charts.style import (
     zoom,
 )
 
-__all__ = ["gpu_timeline"]
-
 MAX_LANES = 100
 """Streams that a timeline can show so that a reader still sees them."""
 MAX_BARS = 6000

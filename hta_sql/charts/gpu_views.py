@@ -227,9 +227,7 @@ def _tooltip(words: str, title: str) -> list[alt.Tooltip]:
 def kernel_table(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     """The kernels that cost most: time, whether on tensor cores, and how their launches spread.
 
-    Args:
-        table: Columns of the analysis ``kernel_table``, in any grouping.
-        top: So many kernels a run.
+    In any grouping; ``top`` is of each run.
     """
     runs, more = by_run(table)
     panels = [_kernels(rows, top, run) for run, rows in runs]

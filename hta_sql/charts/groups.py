@@ -77,10 +77,8 @@ SEVERAL_COLOURS = ("#000000", "#B07C00")
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """One stacked bar per rank: its exposed communication, by group, as transfer and wait.
 
-    Args:
-        table: Columns of the analysis ``process_group_costs``. Groups of one kind, else of one
-            description or name, are one part; the most costly have colours of their own.
-        percent: Shares only, times only, or None for both.
+    Groups of one kind, else of one description or name, are one part; the most costly have colours of their
+    own.
     """
     title = "Exposed communication of process groups"
     costs = table.rename(columns={"exposed_transfer_ns": "transfer", "exposed_wait_ns": "wait"})
@@ -154,8 +152,7 @@ class Cells:
 def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: how much each rank sends to each other one in all-to-alls.
 
-    Args:
-        table: Columns of the analysis ``all_to_all_traffic``. What is not known has no cell.
+    What is not known has no cell.
     """
     title = "Who sends how much to whom in all-to-alls"
     known = table[table["known_bytes"].notna() & table["dst_rank"].notna()]
@@ -175,8 +172,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
 def links(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: the median bandwidth from each rank to each other one.
 
-    Args:
-        table: Columns of the analysis ``links``. Links without a bandwidth have no cell.
+    Links without a bandwidth have no cell.
     """
     title = "Bandwidth of links"
     known = table[table["median_gbps"].notna()]
@@ -197,8 +193,7 @@ def links(table: pd.DataFrame) -> alt.TopLevelMixin:
 def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     """One bar per rank: what its experts have to do, over the mean of the group's ranks.
 
-    Args:
-        table: Columns of the analysis ``expert_load``. Of many ranks those with most are shown.
+    Of many ranks those with most are shown.
     """
     title = "How evenly experts are loaded"
     known = table[table["times_mean"].notna()]

@@ -37,9 +37,7 @@ COLOURS = {
 def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     """One bar per cause: the time for which devices wait, on all ranks, longest first.
 
-    Args:
-        table: Columns of the analysis ``idle_causes``; modules are summed up.
-        top: Bars to show of each run.
+    Modules are summed up; ``top`` is of each run.
     """
     keys = ["run", "cause", "role", "name", "call"]
     rows = table.groupby(keys, as_index=False, dropna=False).agg(

@@ -110,9 +110,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
 def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     """What runs inside CUDA graphs, by the line that launched it: a bar each, in the colours of classes.
 
-    Args:
-        table: Columns of the analysis ``graph_kernels``; ranks are added up.
-        top: So many bars.
+    Ranks are added up.
     """
     frames = zip(table["frame"], table["name"], strict=True)
     where = [frame if isinstance(frame, str) else name for frame, name in frames]
@@ -196,10 +194,8 @@ def _bars_with_spans(
 def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
     """The longest kernels of each class, rank by rank, as a map: one column a rank.
 
-    Args:
-        table: Columns of the analysis ``gpu_kernels_by_name``.
-        top: Names per class: those with the longest totals. Above 64 ranks these are drawn as by
-            :func:`kernels_across_ranks`.
+    ``top`` is of each class: the names with the longest totals. Above 64 ranks these are drawn as by
+    :func:`kernels_across_ranks`.
     """
     # What other names sum up to would drown each of them.
     table = table[table["name"] != "others"]

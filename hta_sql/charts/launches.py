@@ -42,8 +42,7 @@ _TIME_LABEL = (
 def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Per run: kernel durations, call durations and launch delays, outliers in a colour of their own.
 
-    Args:
-        table: Columns of the analysis ``launch_histograms``, which counts the bins.
+    The analysis counts the bins.
     """
     runs, more = by_run(table)
     rows = []

@@ -207,9 +207,7 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
 def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """The operators that allocate most themselves, one panel per kind of device.
 
-    Args:
-        table: Columns of the analysis ``memory_by_operator``; ranks and devices of a kind are added up.
-        top: Operators per panel.
+    Ranks and devices of a kind are added up; ``top`` is of each panel.
     """
     title = "The operators that allocate most"
     known = table[table["operator_name"].notna() & (table["self_allocated_bytes"] > 0)]

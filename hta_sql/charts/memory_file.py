@@ -7,8 +7,6 @@ import pandas as pd
 
 from hta_sql.charts.style import WIDTH, colours, headed, marks, zoom
 
-__all__ = ["memory_by_category"]
-
 CATEGORIES = {
     "parameter": "#0072B2",
     "optimizer state": "#CC79A7",

@@ -121,9 +121,7 @@ def _delays(
 def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLevelMixin:
     """The most frequent kernel sequences: how often each comes.
 
-    Args:
-        table: Columns of the analysis ``frequent_kernel_sequences``.
-        top: Sequences per rank.
+    ``top`` is of each rank.
     """
     rows = table[table["sequence_id"] <= top]
     many = len(rows[["run", "rank"]].drop_duplicates()) > 1
@@ -149,9 +147,7 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
 def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """The longest operations, one panel for the host and one for the device.
 
-    Args:
-        table: Columns of the analysis ``ops_by_name``.
-        top: Operations per panel.
+    ``top`` is of each panel.
     """
     sides = table["side"].fillna("host and device")
     named = table.assign(lane=lane_names(table, "name"))
@@ -185,9 +181,7 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
 def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """The operators that cost most of themselves, one panel for the device and one for the host.
 
-    Args:
-        table: Columns of the analysis ``operator_table``; ranks are added up.
-        top: Operators per panel.
+    Ranks are added up; ``top`` is of each panel.
     """
     lanes = lane_names(table, "name")
     sums = table.assign(lane=lanes).groupby("lane", as_index=False)

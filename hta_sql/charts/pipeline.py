@@ -101,9 +101,7 @@ def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> a
 def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Send and receive bars on lanes of ranks, stage by stage, a line from each send to its receive.
 
-    Args:
-        table: Columns of the analysis ``p2p_pairs``. The first step of the first run is shown, and
-            of many ranks those of the first pipelines.
+    The first step of the first run is shown, and of many ranks those of the first pipelines.
     """
     one = table[table["run"] == table["run"].iloc[0]]
     matched = one[one["send_start_ns"].notna() & one["recv_start_ns"].notna()]
@@ -186,9 +184,7 @@ def _messages(pairs: pd.DataFrame, first: float, size: float) -> tuple[pd.DataFr
 def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A fan per run: each rank from its arrival, waiting until the last one came, then the transfer.
 
-    Args:
-        table: Columns of the analysis ``collective_arrivals``. Of many ranks some are shown,
-            evenly spread in the order of arrival: the first and the last among them.
+    Of many ranks some are shown, evenly spread in the order of arrival: the first and the last among them.
     """
     size, unit = duration_unit(float((table["end_ns"] - table["start_ns"]).max()))
     runs, notes = by_run(table)

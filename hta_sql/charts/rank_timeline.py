@@ -33,8 +33,6 @@ from hta_sql.charts.style import (
     zoom,
 )
 
-__all__ = ["timeline"]
-
 MAX_LANES = 100
 _LANE_HEIGHT = 18
 _NAME_CHARACTERS = 80
@@ -61,8 +59,7 @@ _LANES = {
 def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Lanes of each rank: steps, annotations, host threads, what the host does while the GPU idles, streams.
 
-    Args:
-        table: Columns of the analysis ``timeline``. Of more than 100 lanes the first are shown.
+    Of more than 100 lanes the first are shown.
     """
     table, left_out = by_event(
         table.assign(event_id=table["event_id"].fillna(0)), "start_ns", "end_ns"

@@ -75,9 +75,7 @@ WIDE, ROW = 840, 14
 def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """The lines that cost most of themselves, one panel for the device and one for the host.
 
-    Args:
-        table: Columns of the analysis ``source_lines``; ranks are added up.
-        top: Lines per panel.
+    Ranks are added up; ``top`` is of each panel.
     """
     panels = _panels(table, "frame", SIDES, top)
     title = "Source lines that cost most"
@@ -93,9 +91,7 @@ def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
 def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """The modules that cost most of themselves, one panel for the device and one for the host.
 
-    Args:
-        table: Columns of the analysis ``modules``; ranks are added up.
-        top: Modules per panel.
+    Ranks are added up; ``top`` is of each panel.
     """
     panels = _panels(table, "path", PASSES, top)
     title = "Modules that cost most"
@@ -143,9 +139,7 @@ def _bars(rows: pd.DataFrame, side: str, parts: dict[str, str]) -> alt.Chart:
 def folded_stacks(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Flame graphs, the outermost calls on top: one of the device time, one of the host time.
 
-    Args:
-        table: Columns of the analysis ``folded_stacks``; ranks are added up. The widest rectangles
-            are drawn.
+    Ranks are added up. The widest rectangles are drawn.
     """
     known = table[table["stack"].notna()]
     runs, more = by_run(known)

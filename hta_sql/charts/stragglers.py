@@ -108,9 +108,7 @@ def _counting_axis(most: int) -> alt.Axis:
 def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
     """The collective of each step as a timeline: a bar per rank, from its start to its end.
 
-    Args:
-        table: Columns of the analysis ``straggler_metric``. The first steps and the ranks that are
-            latest in total are shown.
+    The first steps and the ranks that are latest in total are shown.
     """
     named = table.assign(
         lane=lane_names(table, "rank"),

@@ -39,10 +39,7 @@ def temporal_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> a
 def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """One stacked bar per device stream: idle time by cause.
 
-    Args:
-        table: Columns of the analysis ``idle_time_breakdown``. Above 40 streams, a bar is the
-            sum over the streams of a rank.
-        percent: Shares of the idle time only, times only, or None for both.
+    Above 40 streams, a bar is the sum over the streams of a rank.
     """
     # The device tells streams apart only where a rank has several.
     several = len(table) and table.groupby(["run", "rank"])["device"].nunique().max() > 1

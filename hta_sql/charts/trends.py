@@ -30,9 +30,7 @@ FEW_RUNS = 8
 def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
     """One panel per figure and job: its value in each run, the median of the runs before, and what is noise.
 
-    Args:
-        table: Columns of the analysis ``kpi_trends``.
-        top: Runs to show of each job: the last ones.
+    ``top`` is of each job: its last runs.
     """
     known = table[table["kpi_value"].notna()]
     if known.empty:

@@ -57,10 +57,8 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: how long each rank waits in each collective, in the order of their starts.
 
-    Args:
-        table: Columns of the analysis ``collective_waits``. Of many ranks those that wait least
-            are shown: one of them is late. Of many collectives, neighbours share a cell, which
-            has the mean of their waits.
+    Of many ranks those that wait least are shown: one of them is late. Of many collectives, neighbours share
+    a cell, which has the mean of their waits.
     """
     known = table[table["wait_ns"].notna()]
     runs, more = by_run(known)
@@ -119,8 +117,7 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     """One bar per rank: the wait that it causes to others, as a share of the run.
 
-    Args:
-        table: Columns of the analysis ``stragglers``. Of many ranks the latest are shown.
+    Of many ranks the latest are shown.
     """
     title = "Who holds up the others"
     if not table["is_straggler"].notna().any():

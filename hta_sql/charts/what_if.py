@@ -43,8 +43,7 @@ MEANINGS = {
 def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     """One bar per scenario: the step that is left, and behind it the recorded one.
 
-    Args:
-        table: Columns of the analysis ``what_if``; where there are no steps, of the whole capture.
+    Where there are no steps, of the whole capture.
     """
     title = "What a step would take at best"
     known = table[table["replayed_ns"].notna()]

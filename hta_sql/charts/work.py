@@ -77,9 +77,7 @@ def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
 def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     """Each operator and shape as a point below the roofs of its device; its area is its time.
 
-    Args:
-        table: Columns of the analysis ``roofline``; ranks are added up.
-        top: Points to draw: those that took longest.
+    Ranks are added up; the points are those that took longest.
     """
     title = "How far operators are from the roofline"
     known = table[

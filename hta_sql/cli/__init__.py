@@ -90,7 +90,11 @@ class InOrder(click.Group):
 
 @click.group(
     cls=InOrder,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog="Start with: hta-sql demo",
     invoke_without_command=True,
 )

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     "--min-pct",
     type=click.FloatRange(min=0),
     default=0.0,
-    show_default=True,
     help="Only what saves at least this share of the steps.",
 )
 def advice(*, store: Path, runs: list[str] | None, ranks: list[int] | None, min_pct: float) -> None:

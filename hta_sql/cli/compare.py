@@ -42,7 +42,6 @@ FORMATS = ("text", "json", "markdown")
     "format_name",
     type=click.Choice(FORMATS),
     default="text",
-    show_default=True,
     help="markdown is for pull requests; json has exact values and all changes.",
 )
 @chart_option

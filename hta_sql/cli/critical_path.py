@@ -37,7 +37,6 @@ CLASSES = ("computation", "communication", "memory")
 @click.option(
     "--infer-syncs/--no-infer-syncs",
     default=True,
-    show_default=True,
     help="Tell waits without a record from what ended while they lasted.",
 )
 @click.option(

@@ -26,7 +26,6 @@ STRAGGLER_DELAY_NS = 3_000_000
     type=click.IntRange(2, 512),
     metavar="N",
     default=8,
-    show_default=True,
     help="Processes of the job.",
 )
 @click.option(
@@ -34,7 +33,6 @@ STRAGGLER_DELAY_NS = 3_000_000
     type=click.IntRange(2, 1000),
     metavar="N",
     default=4,
-    show_default=True,
     help="Profiler steps of each.",
 )
 @click.option(
@@ -43,7 +41,6 @@ STRAGGLER_DELAY_NS = 3_000_000
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     default="hta_sql_demo",
-    show_default=True,
     help="Folder for the traces, the store and the report.",
 )
 @click.option(

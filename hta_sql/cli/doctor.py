@@ -25,7 +25,6 @@ SEVERITIES = ("error", "warning", "note")
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
     default="error",
-    show_default=True,
     help="Exit with code 1 if there is a finding of this severity or a worse one.",
 )
 @click.option(
@@ -33,7 +32,6 @@ SEVERITIES = ("error", "warning", "note")
     "level",
     type=click.Choice(["minimal", "standard", "complete", "off"]),
     default="standard",
-    show_default=True,
     help="Arguments of TRACES whose types are checked; each file is read once more for it.",
 )
 @audience_option("json (the analysis `findings`)")

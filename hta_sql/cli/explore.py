@@ -38,7 +38,6 @@ _LOOK_AGAIN_S = 0.1
     "--memory-limit",
     type=MEMORY_SIZE,
     default="4GB",
-    show_default=True,
     help="Memory that a question may take.",
 )
 def explore(

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     "--executor",
     metavar="NAME",
     default="processes",
-    show_default=True,
     help="Where the ranks are read: processes, of this machine, or dask://HOST:PORT.",
 )
 @click.option(
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0),
     metavar="SECONDS",
     default=LOCK_TIMEOUT_S,
-    show_default=True,
     help="Time to wait for another ingest that is writing the store.",
 )
 @click.option(
@@ -81,21 +79,10 @@ def ingest(
     *,
     traces: tuple[str, ...],
     store: str | None,
-    run: str | None,
-    tags: dict[str, str],
-    ranks: list[int] | None,
-    jobs: int | None,
-    force: bool,
-    rank_regex: str | None,
-    kernel_classes: Path | None,
-    memory_limit: str | None,
     shard: tuple[int, int] | None,
     executor: str,
-    lock_timeout: float,
-    join_spans: bool,
-    all_or_nothing: bool,
-    materialize: bool,
     verbose: bool,
+    **options: Any,
 ) -> None:
     """Read Kineto traces into a store.
 
@@ -118,22 +105,7 @@ def ingest(
     folder = store or str(_store_beside(given))
     source = given[0] if len(given) == 1 else given
     with logged(verbose=verbose), executor_for(executor) as pool, rank_progress() as progress:
-        options: dict[str, Any] = {
-            "run": run,
-            "tags": tags,
-            "ranks": ranks,
-            "jobs": jobs,
-            "force": force,
-            "rank_regex": rank_regex,
-            "kernel_classes": kernel_classes,
-            "memory_limit": memory_limit,
-            "executor": pool,
-            "progress": progress,
-            "lock_timeout": lock_timeout,
-            "join_spans": join_spans,
-            "all_or_nothing": all_or_nothing,
-            "materialize": materialize,
-        }
+        options |= {"executor": pool, "progress": progress}
         if shard:
             done = hta_sql.ingest_shard(source, folder, shard=shard, **options)
             follow_up = f"hta-sql publish {folder} --expect {shard[1]}"

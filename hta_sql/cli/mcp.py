@@ -17,14 +17,12 @@ from hta_sql.cli.options import STORE, analyses_option, memory_options
     "--rows",
     type=click.IntRange(min=1),
     default=200,
-    show_default=True,
     help="Rows of an answer, at most.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
-    show_default=True,
     help="Interrupt a question after this time.",
 )
 @memory_options

@@ -15,14 +15,12 @@ from hta_sql.cli.messages import note
 @click.option(
     "--topic",
     default="own",
-    show_default=True,
     help="Folder below DIR, and heading in lists and reports.",
 )
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
     default="analyses",
-    show_default=True,
     metavar="DIR",
     help="Folder of your own analyses; made where it is not there.",
 )

@@ -48,7 +48,6 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 @click.option(
     "--align/--no-align",
     default=True,
-    show_default=True,
     help="Take off what the clocks of ranks are apart.",
 )
 @click.option(
@@ -61,7 +60,6 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 @click.option(
     "--origin",
     default=ORIGIN,
-    show_default=True,
     metavar="URL",
     help="Perfetto's page; one's own, for instance.",
 )
@@ -69,14 +67,12 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
     "--port",
     type=click.IntRange(0, 65535),
     default=PORT,
-    show_default=True,
     help="Port on 127.0.0.1; Perfetto's page reads from 9001 only.",
 )
 @click.option(
     "--wait",
     type=click.FloatRange(min=0, min_open=True),
     default=600.0,
-    show_default=True,
     metavar="S",
     help="Seconds until the trace must have been read.",
 )

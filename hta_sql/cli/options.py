@@ -277,7 +277,6 @@ def limit_options(command: Command) -> Command:
                 "--timeout",
                 type=click.FloatRange(min=0, min_open=True),
                 default=600.0,
-                show_default=True,
                 metavar="SECONDS",
                 help="Interrupt the query after this time.",
             ),
@@ -285,7 +284,6 @@ def limit_options(command: Command) -> Command:
                 "--max-rows",
                 type=click.IntRange(min=1),
                 default=10_000_000,
-                show_default=True,
                 metavar="N",
                 help="Refuse an answer with more rows.",
             ),
@@ -307,7 +305,6 @@ _MEMORY_OPTIONS = (
         "--spill-limit",
         type=MEMORY_SIZE,
         default="10GiB",
-        show_default=True,
         help="What does not fit into memory goes to the temporary folder, up to this size.",
     ),
 )
@@ -324,7 +321,6 @@ def audience_option(as_json: str) -> Callable[[Command], Command]:
         "format_name",
         type=click.Choice(["text", "json"]),
         default="text",
-        show_default=True,
         help=f"text for people, {as_json} for programs.",
     )
 

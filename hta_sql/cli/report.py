@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,7 +28,6 @@ from hta_sql.cli.options import STORE, analyses_option, scope_options
     "--rows",
     type=click.IntRange(min=1),
     default=200,
-    show_default=True,
     help="Rows that a table keeps; what is left out is said below it.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
@@ -35,12 +35,9 @@ def report(
     *,
     store: Path,
     output: Path,
-    runs: list[str] | None,
-    ranks: list[int] | None,
     analyses: tuple[Path, ...] | None,
-    title: str | None,
-    rows: int,
     opens: bool,
+    **wanted: Any,
 ) -> None:
     """Write what costs most in a STORE, with charts, tables and the SQL of each, as one HTML file.
 
@@ -53,15 +50,7 @@ def report(
 
     started = time.perf_counter()
     with asked(store, analyses) as opened, name_progress("Writing the report") as progress:
-        write_report(
-            opened,
-            output,
-            runs=runs,
-            ranks=ranks,
-            title=title,
-            rows=rows,
-            progress=progress,
-        )
+        write_report(opened, output, progress=progress, **wanted)
     size = output.stat().st_size / 1e6
     note(f"Wrote {output} ({size:.1f} MB) in {time.perf_counter() - started:.1f} s.")
     if opens:

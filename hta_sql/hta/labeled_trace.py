@@ -18,8 +18,6 @@ from hta_sql.hta.methods.job import Job
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
 
-__all__ = ["SIDES", "DeviceType", "LabeledTrace", "Wanted"]
-
 OPS = """
 SELECT o.rank, o.event_id, o.step
 FROM lib.scoped_ops([$run], $ranks, $steps, true) AS o

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from hta_sql.report.sections import shortly
 
-__all__: list[str] = []
-
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
     "Why is my GPU idle?": "idle_causes",

@@ -16,12 +16,6 @@ from hta_sql.traces.peek import peek
 from hta_sql.traces.salvage import hides_events
 from hta_sql.traces.source import open_trace, whole_text
 
-__all__ = [
-    "read_trace",
-    "trace_events",
-    "write_trace",
-]
-
 
 def read_trace(file_path: str) -> dict[str, Any]:
     """Read a whole trace as Python objects; compressed or not, by its content.

@@ -9,14 +9,6 @@ import pandas as pd
 
 from hta_sql.hta.common.types import HOST_STREAM
 
-__all__ = [
-    "EventType",
-    "PlotFormat",
-    "TimelinePlotSetting",
-    "auto_detect_setting",
-    "event_type_of",
-]
-
 ANNOTATION_STREAM = -2
 """Where align_module_with_kernels puts calls; HTA's 0 is a real stream on ROCm."""
 

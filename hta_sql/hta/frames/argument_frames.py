@@ -14,8 +14,6 @@ import pyarrow as pa
 from hta_sql.hta.configs.default_values import AttributeSpec, ValueType
 from hta_sql.hta.configs.parser_config import ParserConfig
 
-__all__ = ["add_arguments", "wanted_arguments"]
-
 _CASTS: dict[ValueType, type] = {ValueType.Int: int, ValueType.Float: float}
 
 

@@ -14,8 +14,6 @@ from hta_sql.hta.methods.function_average import FunctionAverage
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.torch_table import Layout, TimeUnit, print_table
 
-__all__ = ["FunctionAverages", "KeyAverages"]
-
 NS_PER_US = 1000
 
 

@@ -9,8 +9,6 @@ from typing import Literal
 
 from hta_sql.hta.methods.function_average import FunctionAverage
 
-__all__ = ["Layout", "TimeUnit", "memory_text", "print_table"]
-
 TimeUnit = Literal["s", "ms", "us"]
 
 US_OF: dict[str, float] = {"s": 1e6, "ms": 1e3, "us": 1.0}
