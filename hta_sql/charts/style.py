@@ -363,18 +363,17 @@ def short_runs(runs: Iterable[str]) -> dict[str, str]:
 
 def duration_unit(longest_ns: float) -> tuple[float, str]:
     """Choose the unit in which times read well: (ns of one unit, its name)."""
-    for size, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if longest_ns >= size:
-            return size, name
-    return 1.0, "ns"
+    return _unit(longest_ns, "ns", ("s", "ms", "µs"))
 
 
 def size_unit(most: float) -> tuple[float, str]:
     """Choose the unit in which sizes read well: (bytes of one unit, its name)."""
-    for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if most >= size:
-            return size, name
-    return 1.0, "bytes"
+    return _unit(most, "bytes", ("GB", "MB", "kB"))
+
+
+def _unit(most: float, least: str, names: tuple[str, str, str]) -> tuple[float, str]:
+    units = zip((1e9, 1e6, 1e3), names, strict=True)
+    return next((unit for unit in units if most >= unit[0]), (1.0, least))
 
 
 def duration_text(ns: float) -> str:

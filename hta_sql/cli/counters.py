@@ -53,14 +53,11 @@ def counters(
     hta-sql counters job.store --ranks 0 -o /tmp
     """  # noqa: D301 - click's mark for lines that stay as they are
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.errors import RankError  # noqa: PLC0415
     from hta_sql.overlay.counters import write_counters  # noqa: PLC0415
 
     with logged(verbose=False), hta_sql.open(store) as opened:
         name = run or opened.runs()[0]
-        if name not in opened.runs():
-            known = ", ".join(opened.runs())
-            raise RankError(f"No run {name!r} in {str(store)!r}; it has: {known}.")
+        opened.check_scope([name], ())
         for rank in ranks if ranks is not None else opened.ranks(name):
             done = write_counters(
                 opened,

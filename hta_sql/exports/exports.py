@@ -16,6 +16,7 @@ from hta_sql.errors import (
     StoreError,
     nearest,
 )
+from hta_sql.exports.portable import write_portable
 from hta_sql.exports.speedscope import write_speedscope
 from hta_sql.results.result import Result
 from hta_sql.store.trace_store import TraceStore
@@ -85,17 +86,11 @@ def export(
     """
     selection = selection or Selection()
     path = Path(target)
-    if format_name == "duckdb":
-        from hta_sql.exports.portable import write_portable  # noqa: PLC0415 - the engine only where used
-
+    if format_name in _WHOLE:
+        write, holds = _WHOLE[format_name]
         if selection.names:
-            raise ParameterError("A duckdb file holds every table and analysis; give no names.")
-        counts = write_portable(store, path, selection.runs, selection.ranks)
-        return [Exported(name, count) for name, count in counts.items()]
-    if format_name == "speedscope":
-        if selection.names:
-            raise ParameterError("A speedscope file holds the chains of calls; give no names.")
-        counts = write_speedscope(store, path, selection.runs, selection.ranks)
+            raise ParameterError(f"A {format_name} file holds {holds}; give no names.")
+        counts = write(store, path, selection.runs, selection.ranks)
         return [Exported(name, count) for name, count in counts.items()]
     if format_name not in ("csv", "parquet", "xlsx"):
         known = "parquet, csv, xlsx, duckdb, speedscope"
@@ -106,6 +101,12 @@ def export(
         return _write_sheets(tables, path)
     return _write_files(tables, path, format_name)
 
+
+_WHOLE = {
+    "duckdb": (write_portable, "every table and analysis"),
+    "speedscope": (write_speedscope, "the chains of calls"),
+}
+"""Format of one file ─▶ its writer, and what it always holds."""
 
 Reader = Callable[[], Result]
 

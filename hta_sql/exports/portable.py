@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import duckdb
 
@@ -16,14 +16,6 @@ from hta_sql.library.files import stored_columns
 from hta_sql.store.template import CONFIG, template
 from hta_sql.store.trace_store import TraceStore
 from hta_sql.traces.writing import replacing
-
-
-class Scope(TypedDict):
-    """What is copied; None: all."""
-
-    runs: list[str] | None
-    ranks: list[int] | None
-
 
 _SOURCE = "source"
 """Name under which the store's own catalog is attached while it is copied."""
@@ -52,7 +44,7 @@ def write_portable(
         raise StoreError(f"{str(path)!r} is a folder; duckdb is written as one file.")
     store.check_scope(runs, ranks)
     path.parent.mkdir(parents=True, exist_ok=True)
-    scope = Scope(runs=list(runs) or None, ranks=list(ranks) or None)
+    scope: dict[str, Any] = {"runs": list(runs) or None, "ranks": list(ranks) or None}
     with replacing(path) as partial:
         shutil.copyfile(template(store.library), partial)
         try:
@@ -63,9 +55,7 @@ def write_portable(
 
 
 def _fill(
-    con: duckdb.DuckDBPyConnection,
-    store: TraceStore,
-    scope: Scope,
+    con: duckdb.DuckDBPyConnection, store: TraceStore, scope: dict[str, Any]
 ) -> dict[str, int]:
     store.attach_to(con, _SOURCE)
     counts = {}

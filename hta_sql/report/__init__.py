@@ -73,7 +73,7 @@ def write_report(
     given = {key: value for key, value in scope.items() if value is not None}
     contents = topics(store.library)
     total = sum(len(topic.sections) for topic in contents) + 1
-    report = progress or _silent
+    report = progress or (lambda *_: None)
 
     report("the first screen", 0, total)
     answers = first_answers(store, given)
@@ -97,7 +97,9 @@ def write_report(
         f'<p class="quiet foot">Written by hta-sql {html.escape(__version__)}. {_HOW_TO_USE}</p>'
     )
     page.add(f"</main>{figures_markup(answers)}")
-    return _written(page.text(), Path(path))
+    with replacing(Path(path)) as partial:
+        partial.write_text(page.text(), encoding="utf-8")
+    return Path(path)
 
 
 class Panel(NamedTuple):
@@ -164,13 +166,3 @@ def _navigation(heading: str, panels: list[Panel]) -> str:
 def _broken(name: str) -> str:
     """Write names of runs, which may be cut into lines behind what joins their words."""
     return html.escape(printable(name)).replace("_", "_<wbr>")
-
-
-def _written(text: str, path: Path) -> Path:
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return path
-
-
-def _silent(name: str, done: int, total: int) -> None:
-    """Take progress and say nothing."""

@@ -13,7 +13,6 @@ from hta_sql.library.objects import load_library
 from hta_sql.report.headings import sentence
 from hta_sql.report.sections import Answers, missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
-from hta_sql.results.result import Result
 from hta_sql.words import cut_middle, printable, rank_spans, time_text
 
 RUNS = 6
@@ -59,18 +58,15 @@ def costs_markup(answers: Answers, scope: Mapping[str, Any], rows: int) -> str:
             '<p class="quiet">Shares of the time of the steps, all ranks together. Idle and exposed '
             "times exclude each other; kernels are what the rest is spent on.</p>"
         )
-        for number, (run, same) in enumerate(groupby(result.records(), key=lambda r: r["run"])):
-            if number < RUNS:
-                parts.append(_costs_of_run(run, list(same), several=_several(result)))
+        runs = [
+            (run, list(same)) for run, same in groupby(result.records(), key=lambda r: r["run"])
+        ]
+        parts += [_costs_of_run(run, costs, several=len(runs) > 1) for run, costs in runs[:RUNS]]
         parts.append(
             f"<details><summary>As a table</summary>{table_markup(result, rows)}</details>"
         )
     parts += [sql_markup(analysis, parameters_of(analysis, scope)), "</section>"]
     return "\n".join(parts)
-
-
-def _several(result: Result) -> bool:
-    return len(set(result.arrow().column("run").to_pylist())) > 1
 
 
 def _costs_of_run(run: str, costs: list[dict[str, Any]], *, several: bool) -> str:

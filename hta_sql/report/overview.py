@@ -56,14 +56,12 @@ def overview_markup(answers: Answers, sections: set[str], questions: str = "") -
         + first_cards(answers, run, sections)
         for run, rows in shown.items()
     ]
-    parts += sides if len(sides) == 1 else ['<div class="sides">', *_columns(sides), "</div>"]
+    if len(sides) > 1:
+        sides = ['<div class="sides">', *(f"<div>{side}</div>" for side in sides), "</div>"]
+    parts += sides
     if len(runs) > len(shown):
         parts.append(f'<p class="quiet">The first {len(shown)} of {len(runs)} runs.</p>')
     return "\n".join([*parts, questions, "</section>"])
-
-
-def _columns(sides: list[str]) -> list[str]:
-    return [f"<div>{side}</div>" for side in sides]
 
 
 def _lead(runs: Mapping[str, list[Row]]) -> str:
