@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from hta_sql.cli.completing import complete_runs, store_at
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 FORMATS = ("table", "csv", "json", "parquet", "arrow", "markdown")
 SUFFIXES = {
@@ -34,102 +35,93 @@ _SHARD = re.compile(r"^(\d{1,9})/(\d{1,9})$")
 _MEMORY = re.compile(r"^\d+(\.\d+)?\s*([KMGT]i?)?B$", re.IGNORECASE)
 
 
-class StorePath(click.ParamType[Path]):
-    """A store, or a folder of traces with its store inside."""
+class FromText(click.ParamType[Value]):
+    """A value that is made of a text.
 
-    name = "store"
+    Args:
+        name: What a help calls it.
+        made: Makes it; a ValueError says what the text should look like.
+        completed: What a shell completes, such as ``dir``.
+    """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
-        """Prefer the folder itself; whether it is a store is told where it is opened."""
-        return store_at(value)
+    def __init__(
+        self, name: str, made: Callable[[str], Value], completed: str | None = None
+    ) -> None:
+        self.name = name
+        self._made = made
+        self._completed = completed
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Value:
+        """Make the value, unless it is made already."""
+        if not isinstance(value, str):
+            made: Value = value
+            return made
+        try:
+            return self._made(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
     def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's signature
-        param: click.Parameter,  # noqa: ARG002 - likewise
-        incomplete: str,
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete a folder."""
-        return [CompletionItem(incomplete, type="dir")]
+        """Complete a folder, where one is meant."""
+        if self._completed is None:
+            return super().shell_complete(ctx, param, incomplete)
+        return [CompletionItem(incomplete, type=self._completed)]
 
 
-class IntegerList(click.ParamType[list[int]]):
+def _integers(text: str) -> list[int]:
     """``0,1-3`` is ``[0, 1, 2, 3]``."""
-
-    name = "N,N-M"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[int]:
-        """Parse the text, or say what it should look like."""
-        if isinstance(value, list):
-            return value
-        numbers: list[int] = []
-        for part in value.split(","):
-            match = _SPAN.match(part.strip())
-            if not match:
-                self.fail(f"{value!r} is not a list of integers such as 0,1-3", param, ctx)
-            first = int(match.group(1))
-            last = int(match.group(2)) if match.group(2) else first
-            if not first <= last < first + 1_000_000:
-                self.fail(f"{part.strip()!r} is not a span from small to large", param, ctx)
-            numbers.extend(range(first, last + 1))
-        return numbers
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = _SPAN.match(part.strip())
+        if not match:
+            raise ValueError(f"{text!r} is not a list of integers such as 0,1-3")
+        first = int(match.group(1))
+        last = int(match.group(2)) if match.group(2) else first
+        if not first <= last < first + 1_000_000:
+            raise ValueError(f"{part.strip()!r} is not a span from small to large")
+        numbers.extend(range(first, last + 1))
+    return numbers
 
 
-class MemorySize(click.ParamType[str]):
-    """A size as the engine writes it: ``512MiB``, ``2GB``."""
-
-    name = "SIZE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the text."""
-        if not _MEMORY.match(str(value)):
-            self.fail(f"{value!r} is not a size such as 512MiB or 2GB", param, ctx)
-        return str(value)
+def _memory_size(text: str) -> str:
+    """Take a size as the engine writes it: ``512MiB``, ``2GB``."""
+    if not _MEMORY.match(text):
+        raise ValueError(f"{text!r} is not a size such as 512MiB or 2GB")
+    return text
 
 
-class ShardOfShards(click.ParamType[tuple[int, int]]):
+def _shard(text: str) -> tuple[int, int]:
     """``3/16`` is the third of sixteen."""
-
-    name = "I/N"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        """Split at the slash."""
-        if isinstance(value, tuple):
-            return value
-        match = _SHARD.match(value)
-        if not match or not 1 <= int(match.group(1)) <= int(match.group(2)):
-            self.fail(f"{value!r} is not a part such as 1/16 or 16/16", param, ctx)
-        return int(match.group(1)), int(match.group(2))
+    match = _SHARD.match(text)
+    if not match or not 1 <= int(match.group(1)) <= int(match.group(2)):
+        raise ValueError(f"{text!r} is not a part such as 1/16 or 16/16")
+    return int(match.group(1)), int(match.group(2))
 
 
-class StoreRun(click.ParamType[tuple[Path, str | None]]):
-    """``STORE:RUN``, or ``STORE`` where it has one run only."""
+def store_run(text: str) -> tuple[Path, str | None]:
+    """Split ``STORE:RUN`` at the last colon, unless all of it is a folder or a URL: then it is a store.
 
-    name = "STORE:RUN"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Path, str | None]:
-        """Split at the last colon, unless all of it is a folder or a URL."""
-        if isinstance(value, tuple):
-            return value
-        store, colon, run = value.rpartition(":")
-        if not colon or run.startswith("//") or Path(value).exists():
-            return STORE.convert(value, param, ctx), None
-        if not run or not store:
-            self.fail(f"{value!r} is not STORE:RUN, such as job.store:base", param, ctx)
-        return STORE.convert(store, param, ctx), run
+    Raises:
+        ValueError: There is nothing before or behind the colon.
+    """
+    store, colon, run = text.rpartition(":")
+    if not colon or run.startswith("//") or Path(text).exists():
+        return store_at(text), None
+    if not run or not store:
+        raise ValueError(f"{text!r} is not STORE:RUN, such as job.store:base")
+    return store_at(store), run
 
 
-INTEGERS = IntegerList()
-SHARD = ShardOfShards()
-MEMORY_SIZE = MemorySize()
-STORE = StorePath()
-STORE_RUN = StoreRun()
+INTEGERS = FromText("N,N-M", _integers)
+SHARD = FromText("I/N", _shard)
+MEMORY_SIZE = FromText("SIZE", _memory_size)
+STORE = FromText("store", store_at, "dir")
+"""A store, or a folder of traces with its store inside; whether it is one is told where it is opened."""
+STORE_RUN = FromText("STORE:RUN", store_run)
 
 
 def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

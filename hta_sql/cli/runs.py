@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import STORE, Output, output_options, tag_option, tags_of
+from hta_sql.cli.options import STORE, FromText, Output, output_options, tag_option, tags_of
 from hta_sql.words import counted, size_text
 
 _AGE = re.compile(r"(\d{1,6})\s*([hdw])")
@@ -27,21 +26,12 @@ class Listing(click.Group):
         return super().parse_args(ctx, args)
 
 
-class Age(click.ParamType[timedelta]):
+def _age(text: str) -> timedelta:
     """``30d`` is thirty days."""
-
-    name = "AGE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        """Read a number and its unit."""
-        if isinstance(value, timedelta):
-            return value
-        match = _AGE.fullmatch(value.strip())
-        if not match:
-            self.fail(f"{value!r} is not an age such as 12h, 30d or 8w", param, ctx)
-        return timedelta(**{_UNITS[match.group(2)]: int(match.group(1))})
+    match = _AGE.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not an age such as 12h, 30d or 8w")
+    return timedelta(**{_UNITS[match.group(2)]: int(match.group(1))})
 
 
 @click.group(
@@ -123,7 +113,9 @@ def remove(store: Path, names: tuple[str, ...]) -> None:
     "--keep", type=click.IntRange(min=0), metavar="N", help="The newest N runs stay, however old."
 )
 @tag_option("Only runs with this tag are removed; may be repeated: with all of them.")
-@click.option("--older-than", type=Age(), help="Runs that are younger stay: 12h, 30d, 8w.")
+@click.option(
+    "--older-than", type=FromText("AGE", _age), help="Runs that are younger stay: 12h, 30d, 8w."
+)
 @click.option("--dry-run", is_flag=True, help="Name the runs, and remove none.")
 def retain(
     store: Path,

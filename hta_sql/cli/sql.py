@@ -13,27 +13,25 @@ from typing import IO, Any
 
 import click
 
-from hta_sql.cli.options import STORE, Output, analyses_option, limit_options, output_options
+from hta_sql.cli.options import (
+    STORE,
+    FromText,
+    Output,
+    analyses_option,
+    limit_options,
+    output_options,
+)
 
 SCRIPTS = str(Path(sys.executable).parent)
 """Where an extra of this environment installs its commands."""
 
 
-class Assignment(click.ParamType[tuple[str, Any]]):
-    """``name=value``; the value is an integer, a number, true or false, else a text."""
-
-    name = "NAME=VALUE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        """Split at the first ``=``."""
-        if isinstance(value, tuple):
-            return value
-        name, separator, text = value.partition("=")
-        if not separator or not name.isidentifier():
-            self.fail(f"{value!r} is not name=value", param, ctx)
-        return name, _typed(text)
+def _assignment(text: str) -> tuple[str, Any]:
+    """Split ``name=value``; the value is an integer, a number, true or false, else a text."""
+    name, separator, value = text.partition("=")
+    if not separator or not name.isidentifier():
+        raise ValueError(f"{text!r} is not name=value")
+    return name, _typed(value)
 
 
 def _typed(text: str) -> Any:
@@ -60,7 +58,7 @@ def _typed(text: str) -> Any:
     "-p",
     "--parameter",
     "parameters",
-    type=Assignment(),
+    type=FromText("NAME=VALUE", _assignment),
     multiple=True,
     help="Value for $name in the query; bound, never pasted. May be repeated.",
 )
