@@ -5,15 +5,14 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.bars import Stack, stacked_parts
 from hta_sql.charts.palette import CLASS_COLOURS
-from hta_sql.charts.style import lane_names
 
 __all__ = ["comm_comp_overlap"]
 
-_PALETTE = {
-    "hidden": CLASS_COLOURS["computation+communication"],
-    "exposed": CLASS_COLOURS["communication"],
+_PARTS = {
+    "overlapped_ns": ("hidden", CLASS_COLOURS["computation+communication"]),
+    "exposed_ns": ("exposed", CLASS_COLOURS["communication"]),
 }
 
 
@@ -22,14 +21,8 @@ def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> al
 
     A rank that does not communicate keeps its place without a bar.
     """
-    wide = table.assign(
-        hidden=table["overlapped_ns"],
-        exposed=table["communication_ns"] - table["overlapped_ns"],
-        lane=lane_names(table, "rank"),
-        place=table["rank"],
-    )
+    exposed = table["communication_ns"] - table["overlapped_ns"]
     stack = Stack(
-        palette=_PALETTE,
         title="Communication hidden behind computation",
         notes=(
             "All communication of each rank. Hidden: the rank computes meanwhile. Exposed: it waits for the data.",
@@ -37,4 +30,4 @@ def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> al
         legend="Communication",
         whole="communication",
     )
-    return stacked_bars(wide, stack, percent=percent)
+    return stacked_parts(table.assign(exposed_ns=exposed), _PARTS, stack, percent=percent)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.bars import Stack, stacked_bars
+from hta_sql.charts.bars import Stack, stacked_parts
 from hta_sql.charts.palette import CLASS_COLOURS, DATA_LOADING_COLOUR, HOST_COLOURS
 from hta_sql.charts.shown import themed
-from hta_sql.charts.style import lane_names
 
 _PARTS = {
     "gpu_compute_bound": ("kernels and copies", CLASS_COLOURS["computation"]),
@@ -31,12 +30,7 @@ def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -
     wide = table.pivot_table(
         index=["run", "rank"], columns="bound_by", values="path_ns", aggfunc="sum", observed=True
     )
-    wide = wide.reindex(columns=list(_PARTS)).fillna(0).astype("int64").reset_index()
-    wide = wide.assign(lane=lane_names(wide, "rank"), place=wide["rank"])
-    present = [part for part in _PARTS if not len(wide) or wide[part].any()]
-    wide = wide.rename(columns={part: name for part, (name, _) in _PARTS.items()})
     stack = Stack(
-        palette=dict(_PARTS[part] for part in present),
         title="What the critical path of each rank spends its time in",
         notes=(
             "The longest chain of operators, kernels and delays that wait for each other. What is not",
@@ -45,4 +39,4 @@ def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -
         legend="Bound by",
         whole="the path",
     )
-    return themed(stacked_bars(wide, stack, percent=percent))
+    return themed(stacked_parts(wide.reset_index(), _PARTS, stack, percent=percent))
