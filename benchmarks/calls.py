@@ -32,6 +32,8 @@ from hta_sql.ingestion.listing import list_trace_paths  # noqa: E402
 EVENTS, RANKS = 57_600, 8
 """Of the synthetic job: 130 MB of JSON."""
 OPERATOR = "autograd::engine"
+OURS = "hta_sql.hta"
+"""Where HTA's modules are in this package."""
 ENGINES = {"hta_sql": "ours", "HTA": "hta"}
 LIMITS = {"calls": 1 / 10, "calls with opening or loading": 1 / 25}
 """What we promise: our time by HTA's."""
@@ -66,7 +68,7 @@ def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
     ingested = run_worker(sys.executable, "ours", asked)
     outcome.facts.update({k: ingested.answer[k] for k in ("events", "files")})
     asked = {"files": ingested.answer["files"], "all_ranks": all_ranks, "operator": OPERATOR}
-    ours = {"package": "hta_sql", "store": store}
+    ours = {"package": OURS, "store": store}
     # The first opening ingests; from then on the job is opened again.
     run_worker(sys.executable, "calls", {**asked, **ours, "only_open": True})
     turns = (("hta", peers_python(), {"package": "hta"}), ("ours", sys.executable, ours))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import STORE, scope_options
+from hta_sql.cli.options import STORE, memory_limit_option, scope_options
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 @click.command(short_help="Say what to do, what it saves at most, and how to check it.")
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
 @scope_options
+@memory_limit_option
 @click.option(
     "--min-pct",
     type=click.FloatRange(min=0),
     default=0.0,
     help="Only what saves at least this share of the steps.",
 )
-def advice(*, store: Path, runs: list[str] | None, ranks: list[int] | None, min_pct: float) -> None:
+def advice(
+    *,
+    store: Path,
+    runs: list[str] | None,
+    ranks: list[int] | None,
+    memory_limit: str | None,
+    min_pct: float,
+) -> None:
     """Say what to do about the job in a STORE: each rule that speaks, what saves most first.
 
     A saving is a ceiling, no promise: the time of the steps that the rule is about. Savings of two
@@ -33,7 +41,7 @@ def advice(*, store: Path, runs: list[str] | None, ranks: list[int] | None, min_
     """
     from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
 
-    with asked(store) as opened:
+    with asked(store, memory_limit=memory_limit) as opened:
         tell(opened, store, {"runs": runs, "ranks": ranks, "min_pct": min_pct})
 
 

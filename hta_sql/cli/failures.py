@@ -38,6 +38,10 @@ def failure_of(error: Exception) -> Failure | None:
             failure = Failure(error.format_message(), error.exit_code)
         case click.Abort():
             failure = INTERRUPTED
+        case HtaSqlError(__cause__=Exception() as cause) if _is_engine_error(cause) and _is_memory(
+            cause
+        ):
+            failure = Failure(_engine_message(cause), USER_ERROR)
         case HtaSqlError():
             failure = Failure(str(error), USER_ERROR)
         case OSError():
@@ -68,8 +72,12 @@ def _system_message(error: OSError) -> str:
 def _engine_message(error: Exception) -> str:
     """The first line says what; the others speak of settings that a command line has not."""
     first = str(error).split("\n", 1)[0]
-    remedy = ". Give it more: --memory-limit" if "Out of Memory" in first else ""
+    remedy = ". Give it more: --memory-limit" if _is_memory(error) else ""
     return f"the engine failed: {first}{remedy}"
+
+
+def _is_memory(error: Exception) -> bool:
+    return str(error).startswith("Out of Memory")
 
 
 def _is_engine_error(error: Exception) -> bool:

@@ -324,6 +324,16 @@ def memory_options(command: Command) -> Command:
     return command
 
 
+def memory_limit_option(command: Command) -> Command:
+    """Add ``--memory-limit`` of a command that only asks."""
+    return click.option(
+        "--memory-limit",
+        type=MEMORY_SIZE,
+        show_default="60 % of the memory",
+        help="Memory of the engine; what does not fit goes to the temporary folder.",
+    )(command)
+
+
 def analyses_option(command: Command) -> Command:
     """Add ``--analyses``: folders, None where none is given."""
     return click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened_or_read(
-    traces: str, analyses: Sequence[Path] | None = None
+    traces: str, analyses: Sequence[Path] | None = None, memory_limit: str | None = None
 ) -> Iterator[tuple[TraceStore, bool]]:
     """Open the store, or the one inside the folder of traces, else read the traces.
 
     Args:
         traces: A store, a folder of traces or a trace.
         analyses: Folders of own analyses; None: those of the environment.
+        memory_limit: Memory of the engine; None: its default.
 
     Yields:
         The store, and whether it was made for this; such a one is gone afterwards.
@@ -34,36 +36,44 @@ def opened_or_read(
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
 
     folder = Path(traces)
+    opening = partial(hta_sql.TraceStore, analyses=analyses, memory_limit=memory_limit)
     for store in (folder, folder / STORE_NAME):
         # Shards that nobody has put together are told where a store is opened.
         if (store / MANIFEST).exists() or (store / SHARDS).is_dir():
-            with hta_sql.TraceStore(store, analyses=analyses) as opened:
+            with opening(store) as opened:
                 yield opened, False
             return
     with temporary_folder() as temporary:
-        hta_sql.ingest(traces, temporary).close()
-        with hta_sql.TraceStore(temporary, analyses=analyses) as opened:
+        hta_sql.ingest(traces, temporary, memory_limit=memory_limit).close()
+        with opening(temporary) as opened:
             yield opened, True
 
 
 @contextmanager
-def asked(path: Path, analyses: Sequence[Path] | None = None) -> Iterator[TraceStore]:
+def asked(
+    path: Path, analyses: Sequence[Path] | None = None, memory_limit: str | None = None
+) -> Iterator[TraceStore]:
     """Open a store to be asked; what is there and is none is read into a temporary one.
 
     Args:
         path: A store, a folder of traces or a trace.
         analyses: Folders of own analyses; None: those of the environment.
+        memory_limit: Memory of the engine; None: its default.
     """
     import hta_sql  # noqa: PLC0415
 
     with ExitStack() as opened:
         if path.exists():
             with logged(verbose=False):
-                store, is_new = opened.enter_context(opened_or_read(str(path), analyses))
+                store, is_new = opened.enter_context(
+                    opened_or_read(str(path), analyses, memory_limit)
+                )
             if is_new:
                 note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
         else:
-            store = opened.enter_context(hta_sql.TraceStore(path, analyses=analyses))
+            store = opened.enter_context(
+                hta_sql.TraceStore(path, analyses=analyses, memory_limit=memory_limit)
+            )
         with logged(verbose=False):
             yield store
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hta_sql.cli.messages import name_progress, note
-from hta_sql.cli.options import STORE, analyses_option, scope_options
+from hta_sql.cli.options import STORE, analyses_option, memory_limit_option, scope_options
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
@@ -23,6 +23,7 @@ from hta_sql.cli.options import STORE, analyses_option, scope_options
 )
 @scope_options
 @analyses_option
+@memory_limit_option
 @click.option("--title", help="Title of the page.", show_default="names of the runs")
 @click.option(
     "--rows",
@@ -36,6 +37,7 @@ def report(
     store: Path,
     output: Path,
     analyses: tuple[Path, ...] | None,
+    memory_limit: str | None,
     opens: bool,
     **wanted: Any,
 ) -> None:
@@ -49,7 +51,10 @@ def report(
     from hta_sql.report import write_report  # noqa: PLC0415
 
     started = time.perf_counter()
-    with asked(store, analyses) as opened, name_progress("Writing the report") as progress:
+    with (
+        asked(store, analyses, memory_limit) as opened,
+        name_progress("Writing the report") as progress,
+    ):
         write_report(opened, output, progress=progress, **wanted)
     size = output.stat().st_size / 1e6
     note(f"Wrote {output} ({size:.1f} MB) in {time.perf_counter() - started:.1f} s.")

@@ -15,6 +15,7 @@ from hta_sql.cli.options import (
     Output,
     analyses_option,
     chart_option,
+    memory_limit_option,
     output_options,
 )
 from hta_sql.library.objects import SqlObject
@@ -92,6 +93,7 @@ class AnalysisCommand(click.Command):
 @click.argument("name", shell_complete=complete_analyses)
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @analyses_option
+@memory_limit_option
 @click.option(
     "--executor",
     metavar="NAME",
@@ -106,6 +108,7 @@ def run(
     name: str,
     version: int | None,
     analyses: tuple[Path, ...] | None,
+    memory_limit: str | None,
     executor: str | None,
     out: Output,
     chart: Path | None,
@@ -123,7 +126,10 @@ def run(
 
     given = {key: value for key, value in parameters.items() if value is not None}
     rows = None if chart or executor else shown_rows(out)
-    with executor_for(executor or PROCESSES) as pool, asked(store, analyses) as opened:
+    with (
+        executor_for(executor or PROCESSES) as pool,
+        asked(store, analyses, memory_limit) as opened,
+    ):
         given |= {"version": version}
         if rows:
             send_head(interruptible(opened, lambda: opened.head(name, rows, **given)), rows)

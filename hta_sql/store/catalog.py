@@ -86,6 +86,8 @@ def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
     """Read what an opened catalog was built from; None where it does not say so."""
     try:
         rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
+    except duckdb.OutOfMemoryException:
+        raise  # nothing is known of it then
     except duckdb.Error:
         return None
     return Identity(*rows[0]) if rows else None

@@ -325,10 +325,14 @@ class Connection(Closing):
                 f"This process has {self._folder.root!r} open with other threads or memory_limit; "
                 "close that first, or open it with the same."
             ) from error
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(str(error)) from error
         except (OSError, duckdb.Error):
             return None
         try:
             return self._ready(con, catalog, identity)
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(str(error)) from error
         except duckdb.Error as error:
             if not is_of_database(error):
                 raise

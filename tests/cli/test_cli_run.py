@@ -109,6 +109,19 @@ def test_a_question_ends_a_usage_message() -> None:
         assert found.message.endswith(f"{shown} See: hta-sql --help")
 
 
+@pytest.mark.parametrize(
+    "command", [("run", "top_costs"), ("advice",), ("report", "-o", "page.html")]
+)
+def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> None:
+    """What asks takes as much memory as it may; where that is too little it says what gives more."""
+    name, *rest = command
+    failed = cli(name, store, *rest, "--memory-limit", "100kB")
+    assert failed.code == 1
+    assert failed.err.startswith("error: the engine failed: Out of Memory")
+    assert failed.err.rstrip().endswith("Give it more: --memory-limit")
+    assert len(failed.err.splitlines()) == 1
+
+
 @pytest.mark.slow
 def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
     """What is no store yet is read into a temporary one, and the note says how to keep it."""

@@ -1,0 +1,34 @@
+"""The benchmarks ask what is there: on a small job each of our workers has an answer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.calls import OPERATOR, OURS
+from benchmarks.measure import run_worker
+from benchmarks.workers.calls import CALLS
+from hta_sql.synthetic import JobSpec, write_job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Hold two ranks of three steps."""
+    folder = tmp_path_factory.mktemp("job")
+    write_job(folder, JobSpec(ranks=2, steps=3, layers=1, ops_per_layer=4))
+    return folder
+
+
+def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
+    """Or else their time would be that of an error."""
+    files = dict(enumerate(sorted(map(str, traces.iterdir()))))
+    about = {"files": files, "all_ranks": True, "operator": OPERATOR}
+    asked = {"package": OURS, "store": str(tmp_path / "job.store"), **about}
+    laps = run_worker(sys.executable, "calls", asked).answer["laps"]
+    assert laps.keys() == {"import", "open", *CALLS}
+    assert {name: lap["error"] for name, lap in laps.items() if "error" in lap} == {}
