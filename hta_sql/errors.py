@@ -4,7 +4,8 @@
 
     HtaSqlError
     ├── TraceError                 something is wrong with the input
-    │   ├── TraceNotFoundError     no such file or folder, or no trace inside; FileNotFoundError
+    │   ├── TraceNotFoundError     no such file or folder, or no trace inside; FileNotFoundError,
+    │   │                          ValueError
     │   ├── TraceFormatError       not a Kineto trace, or unreadable as one
     │   └── RankError              ranks collide, are unknown or are missing; ValueError
     ├── StoreError                 something is wrong with a store
@@ -13,14 +14,15 @@
     │   └── StoreVersionError      written by an incompatible version
     ├── AnalysisError              something is wrong with a call
     │   ├── AnalysisNotFoundError  no analysis, version or table of that name; LookupError
-    │   └── ParameterError         unknown parameter, or a value of the wrong type; ValueError
+    │   └── ParameterError         unknown parameter, or a value of the wrong type; ValueError,
+    │                              TypeError
     ├── QueryError                 the engine refused or failed a query
     ├── LibraryError               a file under sql/ breaks the rules of the library
     └── ExtraNotInstalledError     an optional dependency is needed for this
 
 A message says what is wrong, where, and what to do. Catch ``HtaSqlError`` to
 catch them all; anything else that escapes is a bug. Four of them are also the
-builtin error named behind them: what Python, and HTA, raise in such a case, so
+builtin errors named behind them: what Python, and HTA, raise in such a case, so
 that a script's ``except ValueError`` works on.
 """
 
@@ -56,7 +58,7 @@ class TraceError(HtaSqlError):
     """Something is wrong with the input traces."""
 
 
-class TraceNotFoundError(TraceError, FileNotFoundError):
+class TraceNotFoundError(TraceError, FileNotFoundError, ValueError):
     """No such file or folder, or no trace inside it."""
 
 
@@ -92,7 +94,7 @@ class AnalysisNotFoundError(AnalysisError, LookupError):
     """No analysis of that name or version."""
 
 
-class ParameterError(AnalysisError, ValueError):
+class ParameterError(AnalysisError, ValueError, TypeError):
     """An unknown parameter, or a value of the wrong type."""
 
 

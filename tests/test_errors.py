@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hta_sql import errors
+from hta_sql.hta.common.trace_filter import IterationIndexFilter
 from hta_sql.hta.trace_analysis import TraceAnalysis
+from hta_sql.hta.trace_diff import LabeledTrace
 from hta_sql.traces.output import trace_output
 from tests.trace_analysis.writing import kernel, write_trace
 
@@ -34,10 +37,21 @@ def test_a_wrong_parameter_is_a_value_error(analysis: TraceAnalysis) -> None:
     assert isinstance(raised.value, errors.ParameterError)
 
 
-def test_a_missing_folder_is_a_file_not_found_error(tmp_path: Path) -> None:
-    """As where HTA lists the folder; the message is ours."""
-    with pytest.raises(FileNotFoundError, match="nowhere") as raised:
-        TraceAnalysis(trace_dir=tmp_path / "nowhere")
+def test_a_value_of_the_wrong_type_is_a_type_error() -> None:
+    """As in HTA's filters."""
+    with pytest.raises(TypeError, match="iteration_index is '0'") as raised:
+        IterationIndexFilter("0")  # type: ignore[arg-type]  # on purpose
+    assert isinstance(raised.value, errors.ParameterError)
+
+
+@pytest.mark.parametrize("builtin", [FileNotFoundError, ValueError])
+@pytest.mark.parametrize("opened", [TraceAnalysis, LabeledTrace])
+def test_a_missing_folder_is_what_hta_raises(
+    opened: Callable[..., object], builtin: type[Exception], tmp_path: Path
+) -> None:
+    """Where HTA lists the folder, and where its LabeledTrace looks whether it is one."""
+    with pytest.raises(builtin, match="nowhere") as raised:
+        opened(trace_dir=tmp_path / "nowhere")
     assert isinstance(raised.value, errors.TraceNotFoundError)
 
 
