@@ -168,6 +168,20 @@ def test_timeline(trace: Trace, tmp_path: Path) -> None:
         plot_events_timeline("x", trace.get_trace(0))
 
 
+def test_no_events_make_no_chart(
+    trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With columns or without: a warning, and neither a chart nor a file."""
+    path = tmp_path / "none.html"
+    for frame in (pd.DataFrame(), trace.get_trace(0).iloc[:0]):
+        assert prepare_timeline_events(frame).empty
+        timeline = Timeline(frame, trace.symbol_table, GPUKernelFilter())
+        assert timeline.plot("Step 9", save_path=str(path)) is None
+    assert "Step 9: there are no events" in caplog.text
+    assert not path.exists()
+    assert plot_timeline_gpu_kernels("x", both_ranks(trace), trace.symbol_table, [7]) is None
+
+
 def test_modules_over_kernels(trace: Trace) -> None:
     """A call is drawn where its kernels run."""
     aligned = align_module_with_kernels(trace.get_trace(0), ["aten::addmm"], trace.symbol_table)
@@ -188,6 +202,7 @@ def test_the_longest_events_are_drawn() -> None:
     events = pd.DataFrame({"ts": range(count), "dur": range(count), "name": "op", "stream": 7})
     chart = plot_events_timeline("Many", prepare_timeline_events(events))
     assert len(rows(chart)) == MAX_EVENTS
+    assert chart is not None
     assert not isinstance(chart, str)
     assert "5,000 of 5,010" in str(chart.to_dict()["title"])
 

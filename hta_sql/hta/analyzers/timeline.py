@@ -26,7 +26,7 @@ def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
     iterations: list[int] | None = None,
     streams: list[int] | None = None,
     duration_threshold: int = 1000,
-) -> alt.TopLevelMixin | str:
+) -> alt.TopLevelMixin | str | None:
     """Draw the device activity of a frame: a lane for each rank and stream.
 
     Args:
@@ -39,7 +39,7 @@ def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
         duration_threshold: Shorter events are drawn that long [µs].
 
     Returns:
-        The chart, which a notebook shows.
+        The chart, which a notebook shows; None where there are no such events.
 
     Raises:
         ParameterError: A column is missing.

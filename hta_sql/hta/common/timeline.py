@@ -5,6 +5,7 @@ For device activity alone, :meth:`hta_sql.TraceStore.run` with ``gpu_timeline`` 
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 __all__ = ["PlotFormat", "Timeline", "TimelinePlotSetting", "align_module_with_kernels"]
+
+log = logging.getLogger(__name__)
 
 HOVER_COLUMNS = ["trace", "rank", "iteration", "stream", "cat", "index"]
 _LABEL_COLUMNS = ["stream", "rank", "trace", "depth", "tid"]
@@ -65,9 +68,11 @@ def prepare_timeline_events(
         The events; ``ts`` from the first one on [µs]. Empty for an empty frame.
 
     Raises:
-        ParameterError: A column is missing.
+        ParameterError: There are events, and a column is missing.
     """
     if missing := {"name", "ts", "dur"} - set(df.columns):
+        if df.empty:
+            return df.copy()
         raise ParameterError(f"The frame has no {', '.join(sorted(missing))}.")
     wanted = {"name", "ts", "dur", *(hover_columns or HOVER_COLUMNS), *_LABEL_COLUMNS}
     events = df[[column for column in df.columns if column in wanted]].copy()
@@ -132,7 +137,7 @@ def plot_events_timeline(
     setting: TimelinePlotSetting = _SETTING,
     hover_columns: list[str] | None = None,
     output_image_path: str | None = None,
-) -> alt.TopLevelMixin | str:
+) -> alt.TopLevelMixin | str | None:
     """Draw events that :func:`prepare_timeline_events` made.
 
     Args:
@@ -143,7 +148,8 @@ def plot_events_timeline(
         output_image_path: Save it there: ``.html`` (which opens offline), ``.png`` or ``.svg``.
 
     Returns:
-        The chart, which a notebook shows; its page as text where the setting asks for HTML.
+        The chart, which a notebook shows; its page as text where the setting asks for HTML; None,
+        and no file, where there are no events.
 
     Raises:
         ParameterError: The frame does not have the columns, or the setting asks for a file without
@@ -151,6 +157,9 @@ def plot_events_timeline(
     """
     if setting.plot_format is PlotFormat.File and not output_image_path:
         raise ParameterError("The setting asks for a file: give output_image_path.")
+    if events.empty:
+        log.warning("%s: there are no events to draw.", title)
+        return None
     from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
     from hta_sql.charts.files import page_of  # noqa: PLC0415
     from hta_sql.charts.frame_timeline import frame_timeline  # noqa: PLC0415
@@ -219,7 +228,7 @@ class Timeline:
             chosen, self.setting, self.symbol_table, self.hover_columns
         )
 
-    def plot(self, title: str, save_path: str | None = None) -> alt.TopLevelMixin | str:
+    def plot(self, title: str, save_path: str | None = None) -> alt.TopLevelMixin | str | None:
         """Draw it; see :func:`plot_events_timeline`."""
         return plot_events_timeline(
             title, self.timeline_events, self.setting, self.hover_columns, save_path
