@@ -9,12 +9,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import hta_sql.hta
 from hta_sql.errors import ParameterError
 from hta_sql.hta.common import types
 from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.configs.config import HtaConfig, setup_logger
-from hta_sql.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
+from hta_sql.hta.configs.default_values import (
+    DEFAULT_CONFIG_FILENAME,
+    AttributeSpec,
+    ValueType,
+    YamlVersion,
+)
 from hta_sql.hta.configs.parser_config import ParserConfig
 from hta_sql.hta.utils.utils import flatten_column_names
 from hta_sql.library.arguments import known_arguments
@@ -111,6 +117,15 @@ def test_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         HtaConfig(str(given))
 
 
+def test_default_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTA's three, in its order."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folders = (Path(hta_sql.hta.__file__).parent, tmp_path / "home" / ".hta", tmp_path)
+    expected = [str(folder / DEFAULT_CONFIG_FILENAME) for folder in folders]
+    assert HtaConfig.get_default_paths() == expected
+
+
 def test_parser_config() -> None:
     """Arguments are added once, chosen, described; the default can be set and set back."""
     config = ParserConfig(ParserConfig.ARGS_MINIMUM)
@@ -120,6 +135,10 @@ def test_parser_config() -> None:
     ]
     assert len(config.args) == 2 + 8
     config.set_args_selector(["group_size"])
+    assert repr(config).startswith(
+        "ParserConfig(args=['stream', 'correlation', 'collective_name', "
+    )
+    assert repr(config).endswith("parse_all_args=False, selected_arg_keys=['group_size'])")
     assert [spec.raw_name for spec in config.get_args()] == ["Group size"]
     with pytest.raises(ParameterError, match="'x' is selected"):
         config.set_args_selector(["x"]).get_args()

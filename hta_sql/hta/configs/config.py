@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import ParameterError
+from hta_sql.hta.configs.default_values import DEFAULT_CONFIG_FILENAME
 
 __all__ = ["HtaConfig", "logger", "setup_logger"]
-
-DEFAULT_CONFIG_FILENAME = "trace_analyzer.json"
 
 logger = logging.getLogger("hta_sql")
 
@@ -55,8 +54,8 @@ class HtaConfig:
 
     @staticmethod
     def get_default_paths() -> list[str]:
-        """List the files that are read by default: the user's, then the working directory's."""
-        folders = (Path.home() / ".hta", Path.cwd())
+        """List the files that are read by default: this package's, the user's, the working directory's."""
+        folders = (Path(__file__).parents[1], Path.home() / ".hta", Path.cwd())
         return [str(folder / DEFAULT_CONFIG_FILENAME) for folder in folders]
 
     def get_config_file_paths(self) -> list[str]:

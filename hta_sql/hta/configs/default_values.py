@@ -1,11 +1,13 @@
-"""What describes an argument of events, and the column of a trace frame that it becomes."""
+"""What describes an argument of events and the column that it becomes; the name of files of settings."""
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import Any, NamedTuple
 
-__all__ = ["AttributeSpec", "ValueType", "YamlVersion"]
+__all__ = ["DEFAULT_CONFIG_FILENAME", "AttributeSpec", "ValueType", "YamlVersion"]
+
+DEFAULT_CONFIG_FILENAME = "trace_analyzer.json"
 
 
 class YamlVersion(NamedTuple):

@@ -92,6 +92,12 @@ class ParserConfig:
         self.parse_all_args = parse_all_args
         self.selected_arg_keys = selected_arg_keys
 
+    def __repr__(self) -> str:
+        return (
+            f"ParserConfig(args={[spec.name for spec in self.args]}, "
+            f"parse_all_args={self.parse_all_args}, selected_arg_keys={self.selected_arg_keys})"
+        )
+
     def clone(self) -> ParserConfig:
         """Copy it."""
         return copy.deepcopy(self)
