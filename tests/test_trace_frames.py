@@ -92,6 +92,17 @@ def test_columns_and_values(trace: Trace) -> None:
     assert trace.get_trace(0) is frame
 
 
+def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
+    """As in HTA, whose users choose ranks so."""
+    del trace.trace_files[0]
+    trace.parse_traces()
+    assert trace.get_ranks() == [1]
+    assert trace.is_parsed
+    trace.trace_files = {}
+    trace.parse_traces()
+    assert not trace.is_parsed
+
+
 @pytest.mark.slow
 def test_scope(trace: Trace) -> None:
     """All steps at first; then as align_and_filter_trace is told."""

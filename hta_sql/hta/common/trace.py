@@ -147,8 +147,9 @@ class Trace(Closing):
         use_multiprocessing: bool = True,  # noqa: ARG002 - ingest decides
         use_memory_profiling: bool = True,  # noqa: ARG002 - memory is bounded
     ) -> None:
-        """Look at the first ``max_ranks`` ranks (-1: all), all steps, on the clocks of their files."""
-        self._keep(sorted(self._about)[: None if max_ranks < 0 else max_ranks])
+        """Look at the first ``max_ranks`` ranks (-1: all) of ``trace_files``, all steps, on the clocks of the files."""
+        ranks = sorted(self._about.keys() & self.trace_files.keys())
+        self._keep(ranks[: None if max_ranks < 0 else max_ranks])
 
     def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
         """Let times count from the first event of all ranks, and leave out the last step or not."""
@@ -304,6 +305,7 @@ class Trace(Closing):
     def _keep(self, ranks: list[int]) -> None:
         self._about = {rank: self._about[rank] for rank in ranks}
         self.trace_files = {rank: self.trace_files[rank] for rank in ranks}
+        self.is_parsed = bool(ranks)
         self._look(include_last_profiler_step=True, is_aligned=False)
 
     def _look(self, include_last_profiler_step: bool, *, is_aligned: bool) -> None:
