@@ -3,12 +3,14 @@
     python tests/parity/hta_own_tests.py path/to/HolisticTraceAnalysis [pytest options]
 
 Prints how many tests of each file pass, and of the others what they stopped at. A test that uses a
-name which is not here counts as "not promised": docs/hta_differences.md says what to call instead.
-Stores are made beside HTA's traces: give a copy of the checkout. Nothing of HTA is kept here.
+name which is not here, or looks at which function of HTA calls which other, counts as "not promised":
+docs/hta_differences.md says what to call instead. Stores are made beside HTA's traces: give a copy of
+the checkout. Nothing of HTA is kept here.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
 import importlib.util
 import re
@@ -27,20 +29,33 @@ ALIAS, PACKAGE = "hta", "hta_sql.hta"
 HELPERS = "hta.utils.test_utils"
 """HTA's module for its tests; that of the checkout is taken."""
 
+with Path(__file__).with_name("hta_names.csv").open(encoding="utf-8", newline="") as _names:
+    CLASSES = "|".join(
+        row["name"].rpartition(".")[2] for row in csv.DictReader(_names) if row["kind"] == "class"
+    )
+
 KINDS = {
-    "not promised": r"NotPromised|has no attribute|unexpected keyword argument|\d positional argument",
-    "no trace": r"TraceNotFoundError|Test data directory does not exist",
+    "not promised": "|".join(
+        (
+            r"NotPromised",
+            rf"'({CLASSES})'( object)? has no attribute",
+            rf"\b({CLASSES})\.\w+\(\) (got an unexpected keyword|takes .* positional) argument",
+            r"Expected '(?!mock')\w+' to have been called",
+        )
+    ),
+    "no trace": r"Test data directory does not exist|TraceNotFoundError: .*/tests/data/",
 }
 """Why a test fails that says nothing of what is promised: what is promised has all its names and
-parameters (test_hta_names.py), and the largest traces are not in every copy."""
+parameters (test_hta_names.py); a mock in the place of a function tells by whom it is called and not
+what comes of it; and the largest traces are not in every copy."""
 
 
 class NotPromised(Exception):  # noqa: N818 - what it says
     """A name of HTA is used that is not here."""
 
 
-class Missing:
-    """Stands for a name that is not here, until it is used."""
+class NotPromisedName:
+    """Stands for a name that is not here, until it is used: Python's own errors name this class."""
 
     def __init__(self, name: str) -> None:
         vars(self)["name"] = name
@@ -79,13 +94,13 @@ class Aliases(MetaPathFinder, Loader):
             module = sys.modules[name] = importlib.import_module(real)
             is_package = hasattr(module, "__path__")
 
-        def missing(attribute: str) -> ModuleType | Missing:
+        def missing(attribute: str) -> ModuleType | NotPromisedName:
             if attribute.startswith("__"):
                 raise AttributeError(attribute)
             inner = f"{real}.{attribute}"
             if is_package and importlib.util.find_spec(inner):
                 return importlib.import_module(inner)
-            return Missing(f"{name}.{attribute}")
+            return NotPromisedName(f"{name}.{attribute}")
 
         vars(module).setdefault("__getattr__", missing)
 
@@ -110,8 +125,11 @@ class Outcomes:
     def _note(self, report: pytest.TestReport | pytest.CollectReport, outcome: str) -> None:
         why = ""
         if not report.passed:
-            lines = [line[1:].strip() for line in str(report.longrepr).splitlines()]
-            why = next((line for line in lines if re.match(r"[\w.]+(Error|Promised)\b", line)), "?")
+            lines = [
+                line[1:].strip() for line in str(report.longrepr).splitlines() if line[:1] == "E"
+            ]
+            errors = [line for line in lines if re.match(r"[\w.]+(Error|Promised)\b", line)]
+            why = errors[-1] if errors else "?"  # the last of a chain is what the test ended with
             outcome = next((kind for kind, sign in KINDS.items() if re.search(sign, why)), outcome)
         self.counts[report.nodeid.split("::", maxsplit=1)[0]][outcome] += 1
         self.reasons += [f"{outcome}: {report.nodeid}: {why}"] if why else []

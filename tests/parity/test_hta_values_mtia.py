@@ -1,6 +1,6 @@
 """A6 to A14: what HTA's own tests expect of MTIA, by their number in the list of them.
 
-The trace of A6 to A13, mtia_trace_single_rank, is not public. A trace of eleven events has the same
+The trace of A6 to A13, mtia_trace_single_rank, is in HTA's repository alone. A trace of eleven events has the same
 situation for each of them: two streams, commands that a runFunction submits, a copy, a wait on the
 device. HTA was run on it too: where it says something else, the docstring has its number.
 """

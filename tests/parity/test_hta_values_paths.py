@@ -130,7 +130,7 @@ def test_a24_critical_events_alone(
 def test_a25_a_path_with_data_loading(jobs_store: TraceStore, tmp_path: Path) -> None:
     """Events on the path that last, within 1 % of HTA's.
 
-    The trace of HTA's test and its overlay are not public; on this one HTA 0.6.1 has 624 events.
+    HTA's overlay of this trace has 624 events.
     """
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         found = job.critical_path_analysis(0, "", 0, ["data_load"], infer_syncs=False)
