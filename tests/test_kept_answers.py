@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import hta_sql
 from hta_sql.cli import program
 from hta_sql.errors import ParameterError
-from hta_sql.library.answers import answers, order_of
+from hta_sql.library.answers import answers, first_terms, order_of
 from hta_sql.library.data_tables import data_views
 from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
@@ -365,6 +365,15 @@ def test_orders_by_columns() -> None:
     assert order_of(library["temporal_breakdown"]) == '"run" , "rank"'
     assert order_of(library["gpu_kernels_by_name"]) is None
     assert sum(order_of(about) is not None for about in library.values()) > len(library) // 2
+
+
+def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
+    """Up to what is more than a column; rows that fall are said to."""
+    library = answers(load_library())
+    assert first_terms(library["temporal_breakdown"]) == [("run", False), ("rank", False)]
+    names = [term.name for term in first_terms(library["gpu_kernels_by_name"])]
+    assert names == ["run", "rank", "class"]  # then l.is_kept, which is no column
+    assert ("device_self_ns", True) in first_terms(library["operator_table"])
 
 
 @pytest.mark.slow

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.definitions import tokens
 from hta_sql.library.objects import Library, SqlObject
 
+DIRECTIONS = {"desc", "asc", "nulls", "first", "last"}
 ORDERING = {
-    *("desc", "asc", "nulls", "first", "last", "false", "true"),
+    *DIRECTIONS,
+    *("false", "true"),
     *("coalesce", "abs", "array_position", "list_position"),
 }
 """Words of an ORDER BY that name no column."""
+
+
+class Term(NamedTuple):
+    """A column by which rows are ordered."""
+
+    name: str
+    falls: bool
 
 
 @lru_cache(maxsize=4)
@@ -40,9 +51,7 @@ def columns_of(about: SqlObject) -> dict[str, str]:
 
 def order_of(about: SqlObject) -> str | None:
     """Return the order of an answer, by its columns; None where it is by more than these."""
-    words = tokens(about.text.rpartition("\nORDER BY")[2])
-    if words[-1:] == [";"]:
-        words.pop()
+    words = _order_words(about)
     if words == ["ALL"]:
         return ", ".join(f'"{name}"' for name in columns_of(about))
     kept = []
@@ -54,6 +63,26 @@ def order_of(about: SqlObject) -> str | None:
             return None
         kept.append(f'"{word}"' if is_column else word)
     return " ".join(kept) or None
+
+
+def first_terms(about: SqlObject) -> list[Term]:
+    """Return the columns by which an answer is ordered first, up to what is more than a column."""
+    names, words = list(columns_of(about)), _order_words(about)
+    if words == ["ALL"]:
+        return [Term(name, falls=False) for name in names]
+    terms = []
+    parts = [list(part) for is_comma, part in groupby(words, key=",".__eq__) if not is_comma]
+    for part in parts:
+        name, *behind = part[2:] if part[1:2] == ["."] else part  # r.run is the column run
+        if name not in names or not DIRECTIONS.issuperset(map(str.lower, behind)):
+            break
+        terms.append(Term(name, falls="desc" in map(str.lower, behind)))
+    return terms
+
+
+def _order_words(about: SqlObject) -> list[str]:
+    words = tokens(about.text.rpartition("\nORDER BY")[2])
+    return words[:-1] if words[-1:] == [";"] else words
 
 
 def sql_digest(library: Library, about: SqlObject) -> str:

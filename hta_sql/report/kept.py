@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hta_sql.library.answers import Term, first_terms
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.display import is_number
 
-_COMMENT = re.compile(r"--.*")
-_TERM = re.compile(r"(?:\w+\.)?(\w+)( DESC)?(?: NULLS (?:FIRST|LAST))?$")
 _POINTS = ("start_ns", "end_ns")
 """When, not how long: the highest are only the latest."""
 _TOLD = 2
 """So many columns of the order are named."""
 
 
-class Term(NamedTuple):
-    """A column by which rows are ordered."""
-
-    name: str
-    falls: bool
-
-
 def order_of(analysis: SqlObject | None, table: pa.Table) -> list[Term]:
-    """Read by which columns the rows of an analysis are ordered; what is the same in all rows orders none."""
-    if not analysis:
-        return []
-    known = {column.name for column in analysis.columns}
-    last = re.split(r"\bORDER BY\s+", _COMMENT.sub("", analysis.text))[-1].rstrip().rstrip(";")
-    terms = []
-    for text in last.split(","):
-        match = _TERM.match(text.strip())
-        if not match or match[1] not in known:
-            break
-        terms.append(Term(match[1], falls=bool(match[2])))
+    """Tell by which columns rows of an analysis are ordered; what is the same in all of them orders none."""
+    terms = first_terms(analysis) if analysis else []
     there = set(table.column_names)
     return [t for t in terms if t.name in there and len(table.column(t.name).unique()) > 1]
 
