@@ -24,6 +24,7 @@ JOBS = {
     "late": ["late_0.json", "late_1.json"],
     "seldom": ["waits_0.json", "waits_1.json"],
     "alone": ["overlap_two_streams.json"],
+    "host": ["host_only.json"],
 }
 
 
@@ -77,6 +78,27 @@ def test_runs_stand_side_by_side(answered: Callable[..., Mapping[str, Result]]) 
     for run in JOBS:
         assert f'<th scope="col">{run}</th>' in markup
         assert f'<div data-run="{run}">' in markup
+
+
+def test_what_is_not_in_the_traces_is_not_nought(
+    answered: Callable[..., Mapping[str, Result]],
+) -> None:
+    """A job without a device does not compute 0 % of its time on one."""
+    assert "; no GPU is in the traces</h2>" in unescape(overview_markup(answered("host"), set()))
+    assert "; GPUs compute " in unescape(overview_markup(answered("alone"), set()))
+
+
+def test_summaries_alone_lead_to_what_they_tell(
+    answered: Callable[..., Mapping[str, Result]],
+) -> None:
+    """Of ranks without events no step is accounted for; else it is said what steps need."""
+    accounted = answered("host")["step_accounting"].arrow().slice(0, 0)
+    answers = {**answered("host"), "step_accounting": Result.of_rows(accounted)}
+    told = overview_markup(answers, {"cluster_step_trace", "links"})
+    assert (
+        'told by summaries, without events; for their steps look at <a href="#cluster_step' in told
+    )
+    assert "Steps need the profiler's schedule." in unescape(overview_markup(answers, set()))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ RANKS = 8
 LETTERS = 140
 """So many characters have room in the bar of a step."""
 
+SUMMARISED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
+"""What summaries tell, and the sections with it."""
+
 Row = dict[str, Any]
 
 
@@ -42,10 +45,12 @@ def overview_markup(answers: Answers, sections: set[str], questions: str = "") -
     runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
     parts = ['<section id="overview">']
     if not runs:
-        parts.append(missing(no_rows(load_library().find("step_accounting"))))
+        parts.append(_without_steps(sections))
     told = answers["stragglers"].records()
     shown = dict(list(runs.items())[:RUNS])
-    parts.append(f'<h2 class="lead">{sentence(_lead(shown))}</h2>' if shown else "")
+    parts.append(
+        f'<h2 class="lead">{sentence(_lead(shown, _with_gpus(answers)))}</h2>' if shown else ""
+    )
     parts.append(f'<p class="quiet job">{sentence(job_text(answers, [*shown]))}</p>')
     parts.append(tiles_markup(answers, shown))
     longest = max((_mean(rows)["step_ns"] for rows in shown.values()), default=0)
@@ -64,7 +69,21 @@ def overview_markup(answers: Answers, sections: set[str], questions: str = "") -
     return "\n".join([*parts, questions, "</section>"])
 
 
-def _lead(runs: Mapping[str, list[Row]]) -> str:
+def _without_steps(sections: set[str]) -> str:
+    """Say why there is no step; of ranks that are told by summaries alone, where these are."""
+    where = [f"for {what} look at {name}" for name, what in SUMMARISED.items() if name in sections]
+    if not where:
+        return missing(no_rows(load_library().find("step_accounting")))
+    told = "; ".join(("The ranks are told by summaries, without events", *where))
+    return f'<h2 class="lead">{linked(told, sections)}</h2>'
+
+
+def _with_gpus(answers: Answers) -> set[str]:
+    """Name the runs with activity of a device."""
+    return {row["run"] for row in answers["rank_health"].records() if row["gpu_op_count"]}
+
+
+def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
     """Say in a sentence how long a step takes, and how much of it computes."""
     several = len(runs) > 1
     told = []
@@ -74,6 +93,7 @@ def _lead(runs: Mapping[str, list[Row]]) -> str:
         what = f"{'A step' if _has_steps(rows) else 'The capture'} takes"
         what = f"{cut_middle(run, 40)}:" if several else what
         share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
+        share = share if run in with_gpus else "; no GPU is in the traces"
         told.append(f"{what} {duration_text(step)}{'' if several else share}")
     if not several:
         return told[0].replace("%", " %")

@@ -249,9 +249,9 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
         health: Rows of ``rank_health``, which count what there is.
     """
     needs = analysis.facts.get("Needs", "nothing")
-    if needs == "nothing":
-        return "Nothing to report."
-    first = needs.partition(";")[0]
+    first, _, rest = needs.partition("; ")
+    if first.startswith("nothing"):
+        return f"{_NOTHING}{rest[:1].upper()}{rest[1:]}." if rest else "Nothing to report."
     counts = [_COUNTS.get(part) for part in re.split(", | and ", first)]
     if all(count and any(row[count] for row in health) for count in counts):
         return f"None found, though there are {first}."
