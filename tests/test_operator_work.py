@@ -151,6 +151,13 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::cudnn_convolution_transpose", [[1, 4, 4, 4], [4, 2, 2, 2]], [BF16] * 2,
      ["", "", "[0, 0]", "[0, 0]", "[2, 2]", "[1, 1]", "1"], (BF16, 2 * 16 * 32, (64 + 32 + 128) * 2)),
     ("aten::cudnn_convolution", [[1, 2, 8, 8], [4, 2, 3, 3]], [HALF] * 2, None, UNKNOWN),
+    # Padding by name, as nn.Conv2d(padding="same") has it; lists that were not recorded.
+    ("aten::conv2d", [[1, 2, 8, 8], [4, 2, 3, 3], [4]], ["float"] * 3, ["", "", "", "[1, 1]", "same", "[1, 1]", "1"], UNKNOWN),
+    ("aten::cudnn_convolution", [[1, 2, 8, 8], [4, 2, 3, 3]], [HALF] * 2, ["", "", "[1, 1]", "", "[1, 1]", "1"], UNKNOWN),
+    ("aten::cudnn_convolution_transpose", [[1, 4, 4, 4], [4, 2, 2, 2]], [BF16] * 2,
+     ["", "", "[0, 0]", "", "[2, 2]", "[1, 1]", "1"], UNKNOWN),
+    ("aten::convolution_backward", [[1, 4, 6, 6], [1, 2, 8, 8], [4, 2, 3, 3]], ["float"] * 3,
+     [""] * 7 + ["False", "[0, 0]", "1", ""], UNKNOWN),
     # Gradients of input and weight; of the weight alone.
     ("aten::convolution_backward", [[1, 4, 6, 6], [1, 2, 8, 8], [4, 2, 3, 3]], ["float"] * 3,
      [""] * 7 + ["False", "[0, 0]", "1", "[True, True, False]"], ("float", 4 * 36 * 72, (144 + 2 * 128 + 2 * 72) * 4)),

@@ -20,9 +20,9 @@ CASE
         lib.conv_output_shape(
             lib.shape_of(shapes, '$[0]'),
             lib.shape_of(shapes, '$[1]'),
-            from_json(json_extract_string(scalars::VARCHAR, '$[3]'), '["BIGINT"]'),
-            from_json(json_extract_string(scalars::VARCHAR, '$[4]'), '["BIGINT"]'),
-            from_json(json_extract_string(scalars::VARCHAR, '$[5]'), '["BIGINT"]')
+            TRY_CAST(json_extract_string(scalars::VARCHAR, '$[3]') AS BIGINT[]),
+            TRY_CAST(json_extract_string(scalars::VARCHAR, '$[4]') AS BIGINT[]),
+            TRY_CAST(json_extract_string(scalars::VARCHAR, '$[5]') AS BIGINT[])
         )
     )
     WHEN op_name IN ('aten::mm', 'aten::bmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[0]'), lib.shape_of(shapes, '$[1]'))

@@ -104,10 +104,10 @@ WITH
             s.call_id, s.a_type, s.a_size, s.b AS w,
             s.places[7] = -2 OR s.places[7] >= 0 AND s.scalars[s.places[7] + 1] = 'True' AS is_transposed,
             s.a AS x,
-            from_json(s.scalars[s.places[3] + 1], '["BIGINT"]') AS stride,
-            from_json(s.scalars[s.places[4] + 1], '["BIGINT"]') AS padding,
-            from_json(s.scalars[s.places[5] + 1], '["BIGINT"]') AS dilation,
-            from_json(s.scalars[s.places[8] + 1], '["BIGINT"]') AS out_padding,
+            TRY_CAST(s.scalars[s.places[3] + 1] AS BIGINT[]) AS stride,
+            TRY_CAST(s.scalars[s.places[4] + 1] AS BIGINT[]) AS padding,
+            TRY_CAST(s.scalars[s.places[5] + 1] AS BIGINT[]) AS dilation,
+            TRY_CAST(s.scalars[s.places[8] + 1] AS BIGINT[]) AS out_padding,
             TRY_CAST(s.scalars[s.places[9] + 1] AS BIGINT) AS group_count,
             s.byte_counts[s.places[1] + 1] + s.byte_counts[s.places[2] + 1]
             + CASE WHEN s.places[6] >= 0 THEN coalesce(s.byte_counts[s.places[6] + 1], 0) ELSE 0 END AS in_bytes
@@ -134,7 +134,7 @@ WITH
             lib.conv_flops(
                 s.dims[s.places[3] + 1], CASE WHEN s.scalars[s.places[4] + 1] = 'True' THEN s.b ELSE s.a END
             ) AS product_flops,
-            from_json(lower(s.scalars[s.places[5] + 1]), '["BOOLEAN"]') AS mask,
+            TRY_CAST(s.scalars[s.places[5] + 1] AS BOOLEAN[]) AS mask,
             s.byte_counts[s.places[1] + 1] AS gradient_bytes,
             s.byte_counts[s.places[2] + 1] AS x_bytes, s.byte_counts[s.places[3] + 1] AS w_bytes
         FROM _sized AS s
@@ -226,7 +226,7 @@ WITH
             s.call_id, s.variant, s.a_type, s.types[1] AS elem_type, s.dims[1] AS x, s.counts[1] AS x_count, s.sizes[1] AS x_size, s.byte_counts[1] AS x_bytes,
             s.variant = 'both' AND lib.elem_bytes(s.types[2]) IS NOT NULL AS has_two,
             CASE
-                WHEN starts_with(s.scalars[s.places[1] + 1], '[') THEN from_json(s.scalars[s.places[1] + 1], '["BIGINT"]')
+                WHEN starts_with(s.scalars[s.places[1] + 1], '[') THEN TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT[])
                 WHEN len(s.dims) >= 3 AND TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT) IS NOT NULL THEN [s.scalars[s.places[1] + 1]::BIGINT]
                 ELSE []::BIGINT[]
             END AS over_dims,
