@@ -86,6 +86,8 @@ class PlantedJob:
     hosts: int = 1
     """Hosts that share the ranks evenly, neighbours together."""
     names_hosts: bool = True
+    tick_ns: int = 1
+    """All times are told in whole multiples of it, the last one before."""
     starts_late: Mapping[int, int] = field(default_factory=dict)
     """Its capture begins so much later [ns]."""
     ends_early: Mapping[int, int] = field(default_factory=dict)

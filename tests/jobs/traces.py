@@ -78,6 +78,7 @@ def _captured(job: PlantedJob, did: Rank, last: int) -> list[Captured]:
         if part is not None:
             part.event = len(kept)
         ts, until = (clock.reads(t) if clock else t for t in (event.start, event.end))
+        ts, until = (t - t % job.tick_ns for t in (ts, until))
         kept.append(Captured(event, ts, until, _arguments(job, event)))
     return kept
 

@@ -17,7 +17,13 @@ import duckdb
 
 from hta_sql.authoring.golden import Case, difference
 from hta_sql.library.objects import load_library
-from tests import test_intervals, test_lib_operations, test_lib_values, test_operator_work
+from tests import (
+    test_intervals,
+    test_lib_names,
+    test_lib_operations,
+    test_lib_values,
+    test_operator_work,
+)
 from tests.golden_cases import TESTS, all_cases
 from tests.mutants.places import AllPlaces, MutatedStore, Place
 from tests.mutants.rows import JOB, PINNED, place_digest
@@ -42,6 +48,9 @@ of two hundred others might find it: its file lacks a test of its own, or one of
 
 PINNED_USERS = 8
 """Users whose pinned answers are compared at most, the nearest and smallest first."""
+
+CROWD_USERS = 4
+"""The same where a place has many runs."""
 
 OTHER_PROPERTIES = 4
 """Properties of users that are asked at most; each asks several times."""
@@ -90,8 +99,8 @@ def _line(error: Exception) -> str:
 
 
 MODULES = (
-    *(test_intervals, test_lib_operations, test_lib_values, test_operator_models),
-    test_operator_work,
+    *(test_intervals, test_lib_names, test_lib_operations, test_lib_values),
+    *(test_operator_models, test_operator_work),
 )
 """Tests of macros by themselves."""
 
@@ -223,13 +232,13 @@ def _golden_judge(case: Case) -> Judge:
 
 
 def _pinned_judges(users: list[str]) -> Iterator[Judge]:
-    for place in (answers.ADVICE, answers.JOBS):
+    for place in (answers.ADVICE, answers.JOBS, *answers.CROWDS):
         asked = [user for user in users if user in answers.queries_of(place)]
-        for user in asked[:PINNED_USERS]:
+        for user in asked[: CROWD_USERS if place in answers.CROWDS else PINNED_USERS]:
             for call in answers.queries_of(place)[user]:
                 wanted = answers.pinned(place)[call]
                 what = f"pinned {place}: {call}"
-                check = partial(_pinned, call, wanted, answers.digests_of)
+                check = partial(_pinned, call, wanted, answers.reduce_of(place))
                 yield Judge(what, PINNED + place, call, check, str(wanted))
 
 

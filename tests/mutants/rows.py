@@ -30,12 +30,11 @@ from hta_sql.store.manifest import Manifest
 from hta_sql.store.shard_files import read_shards
 from hta_sql.store.template import connected, template
 from hta_sql.traces.writing import replacing
-from tests.golden_cases import TESTS, traces_of
+from tests.golden_cases import TESTS, TRACES, all_cases, traces_of
 from tests.mutants.uses import digest_of
-from tests.pinned.answers import JOBS
-from tests.pinned.jobs import SECOND_NS, TRACES_READ, read_jobs, write_jobs
+from tests.pinned.answers import TINY, write_runs
+from tests.pinned.jobs import SECOND_NS, read_jobs
 from tests.properties.traces import random_job, write_job
-from tests.test_advice import write_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -115,7 +114,7 @@ def _rows_of(
     if traces.startswith(JOB):
         runs = write_job(random_job(int(traces.removeprefix(JOB))), folder)
     elif traces.startswith(PINNED):
-        runs = write_jobs(folder / "traces") if traces.endswith(JOBS) else write_steps(folder)
+        runs = write_runs(traces.removeprefix(PINNED), folder / "traces")
     else:
         runs = traces_of(traces)
     (read_jobs if traces.startswith(PINNED) else read_traces)(runs, folder / "job.store")
@@ -155,13 +154,19 @@ def place_digest(traces: str) -> str:
         texts.append("one run after the other")
     elif traces.startswith(PINNED):
         makers = [
-            *TESTS.glob("pinned/jobs.py"),
+            *(
+                TESTS / "pinned" / name
+                for name in ("jobs.py", "crowds.py", "words.py", "vocabulary.csv")
+            ),
             *TESTS.glob("jobs/*.py"),
             *TESTS.glob("*advice*.py"),
         ]
         makers += Path(synthetic.__file__).parent.glob("*.py")
         texts += [path.read_text(encoding="utf-8") for path in sorted(makers)]
-        texts += [path.read_text(encoding="latin-1") for path in TRACES_READ]
+        traces_read = [path for path in TRACES.rglob("*") if path.is_file()]
+        texts += [path.read_text(encoding="latin-1") for path in sorted(traces_read)]
+        if traces.endswith(TINY):
+            texts += sorted({case.traces for case in all_cases()})
     else:
         for ranks in traces_of(traces).values():
             for trace in map(Path, ranks.values()):

@@ -27,7 +27,7 @@ from tests.mutants.memory import Memory
 from tests.mutants.mutations import Mutant, mutants_of
 from tests.mutants.rows import JOB, PINNED, keep_rows
 from tests.mutants.workers import judge_all
-from tests.pinned.answers import ADVICE, JOBS
+from tests.pinned.answers import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,7 +92,7 @@ def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
     """Judge the mutants of some files, or a sample of them; returns the exit code."""
     began = time.monotonic()
     jobs = {f"{JOB}{number}" for number in range(2)}
-    pinned = {f"{PINNED}{place}" for place in (ADVICE, JOBS)}
+    pinned = {f"{PINNED}{place}" for place in PLACES}
     keep_rows(sorted({case.traces for case in all_cases()} | jobs | pinned))
     paths = chosen_files(wanted)
     mutants = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]

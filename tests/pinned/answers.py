@@ -25,17 +25,34 @@ from hta_sql.library.objects import load_library
 from hta_sql.library.sqltext import call
 from hta_sql.store.template import CONFIG
 from tests.golden_cases import TRACES, all_cases
-from tests.pinned.jobs import CATALOG, make_catalog
+from tests.pinned.crowds import write_planted_jobs, write_tiny
+from tests.pinned.jobs import CATALOG, make_catalog, write_jobs
+from tests.pinned.words import write_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hta_sql.authoring.golden import Case
     from hta_sql.library.declared import Parameter
     from hta_sql.library.objects import SqlObject
+    from tests.pinned.jobs import Runs
 
-JOBS, ADVICE, GOLDEN = "jobs", "advice", "golden"
-"""What is asked: the jobs of tests/pinned/jobs.py; the steps of tests/test_advice.py; tiny traces."""
+JOBS, ADVICE, TINY, PLANTED, WORDS, GOLDEN = (
+    "jobs",
+    "advice",
+    "tiny",
+    "planted",
+    "words",
+    "golden",
+)
+"""What is asked: the jobs of tests/pinned/jobs.py; the steps of tests/test_advice.py; those of
+tests/pinned/crowds.py (two) and words.py; the cases of tests/golden, each of its own traces."""
+
+CROWDS = (TINY, PLANTED, WORDS)
+"""Places of so many runs that an answer is pinned as one digest."""
+
+PLACES = (JOBS, ADVICE, *CROWDS)
+"""Places of one catalog each."""
 
 OTHER_VALUES: Mapping[str, str] = {
     "ranks": "[0, 1, 3]",
@@ -60,10 +77,12 @@ Digests = dict[str, str]
 """``rows`` ─▶ how many; ``column NAME`` and ``run NAME`` ─▶ what stands there."""
 
 
-def calls_of(analysis: SqlObject) -> list[str]:
-    """What is asked of an analysis: as it is by default, and all the other way round."""
+def calls_of(analysis: SqlObject, *, each: bool = False) -> list[str]:
+    """What is asked of an analysis: as it is by default, all the other way round, and each by itself."""
     others = {p.name: value for p in analysis.parameters if (value := _other(p))}
-    return [call(analysis.name, given) for given in ({}, *([others] if others else []))]
+    alone = [{name: value} for name, value in others.items()] if each else []
+    calls = [call(analysis.name, given) for given in ({}, others, *alone)]
+    return list(dict.fromkeys(calls))
 
 
 def _other(parameter: Parameter) -> str:
@@ -132,7 +151,33 @@ def queries_of(place: str) -> dict[str, list[str]]:
     """What is asked of a place, by analysis."""
     if place == ADVICE:
         return {"advice_v1": ["FROM advice_v1()"]}
-    return {analysis.name: calls_of(analysis) for analysis in load_library().newest()}
+    library = load_library()
+    analyses = library.newest()
+    if place == PLANTED:
+        # What else these jobs do, others do as well.
+        (matched,) = (one for one in library.derived if one.base_name == "matched_collectives")
+        analyses = [one for one in analyses if matched in library.stands_on(one)]
+    return {one.name: calls_of(one, each=place == TINY) for one in analyses}
+
+
+def reduce_of(place: str) -> Callable[..., Digests]:
+    """How an answer about a place is pinned."""
+    return whole_of if place in CROWDS else digests_of
+
+
+def write_runs(place: str, folder: Path) -> Runs:
+    """Write the traces of a place."""
+    from tests.test_advice import write_steps  # noqa: PLC0415 - a module that pins its answers here
+
+    folder.mkdir(parents=True, exist_ok=True)
+    writers: dict[str, Callable[[Path], Runs]] = {
+        JOBS: write_jobs,
+        ADVICE: write_steps,
+        TINY: write_tiny,
+        PLANTED: write_planted_jobs,
+        WORDS: write_words,
+    }
+    return writers[place](folder)
 
 
 def file_of(place: str) -> Path:
@@ -189,24 +234,22 @@ def opened(folder: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(folder / CATALOG), read_only=True, config=CONFIG)
 
 
-def answer(con: duckdb.DuckDBPyConnection, query: str) -> Digests:
+def answer(con: duckdb.DuckDBPyConnection, query: str, place: str = JOBS) -> Digests:
     """Ask and reduce."""
     result = con.execute(query)
     columns = [column[0] for column in result.description or ()]
-    return digests_of(columns, result.fetchall())
+    return reduce_of(place)(columns, result.fetchall())
 
 
 def main(places: Sequence[str]) -> None:
     """Pin what is said today of some places."""
-    from tests.test_advice import write_steps  # noqa: PLC0415 - a module that pins its answers here
-
-    for place in {JOBS, ADVICE} & set(places):
+    for place in set(PLACES) & set(places):
         with tempfile.TemporaryDirectory() as top:
             folder = Path(top)
-            make_catalog(folder, write_steps(folder) if place == ADVICE else None)
+            make_catalog(folder, write_runs(place, folder / "traces"))
             with opened(folder) as con:
                 queries = chain.from_iterable(queries_of(place).values())
-                _write(place, {query: answer(con, query) for query in queries})
+                _write(place, {query: answer(con, query, place) for query in queries})
     if GOLDEN in places:
         cases = whole_answers()
         with (
@@ -225,4 +268,4 @@ def _write(place: str, answers: dict[str, Digests]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or (JOBS, ADVICE, GOLDEN))
+    main(sys.argv[1:] or (*PLACES, GOLDEN))

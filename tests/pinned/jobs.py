@@ -90,12 +90,10 @@ COMMITTED: Mapping[str, list[Path]] = {
 }
 """Files of tests/traces by run, a rank each."""
 
-TRACES_READ = [path for paths in COMMITTED.values() for path in paths]
-
 
 def write_jobs(folder: Path) -> Runs:
     """Write the traces of all jobs."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     runs: Runs = {}
     files = write_synthetic(folder / "everything", EVERYTHING).files
     runs["everything"] = {rank: str(path) for rank, path in enumerate(files)}
@@ -117,9 +115,8 @@ def read_jobs(runs: Runs, store: Path) -> None:
         ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1), join_spans=run == SPANS)
 
 
-def make_catalog(folder: Path, runs: Runs | None = None) -> None:
-    """Read all jobs, or other runs, into one catalog, with what is derived of them."""
-    runs = runs or write_jobs(folder / "traces")
+def make_catalog(folder: Path, runs: Runs) -> None:
+    """Read all runs into one catalog, with what is derived of them."""
     read_jobs(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]

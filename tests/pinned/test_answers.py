@@ -14,8 +14,10 @@ from hta_sql.authoring.golden_engine import GoldenEngine
 from hta_sql.library.objects import load_library
 from tests.golden_cases import TRACES
 from tests.pinned.answers import (
+    CROWDS,
     GOLDEN,
     JOBS,
+    PLACES,
     answer,
     changes,
     digests_of,
@@ -25,12 +27,14 @@ from tests.pinned.answers import (
     whole_answer,
     whole_answers,
     whole_of,
+    write_runs,
 )
 from tests.pinned.jobs import make_catalog
 from tests.shared_stores import made_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import duckdb
 
@@ -45,11 +49,21 @@ DEAR = {
 """Made of much of the others, or of many rows: a third of the time of all."""
 
 
+def catalog(
+    factory: pytest.TempPathFactory, place: str
+) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """All runs of a place in one catalog, read once for all processes."""
+
+    def make(store: Path) -> None:
+        make_catalog(store.parent, write_runs(place, store.parent / "traces"))
+
+    return closing(opened(made_once(factory, f"pinned_{place}", make).parent))
+
+
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """All pinned jobs in one catalog, read once for all processes."""
-    store = made_once(tmp_path_factory, "pinned_jobs", lambda store: make_catalog(store.parent))
-    with closing(opened(store.parent)) as con:
+    """The jobs, each of which shows something else."""
+    with catalog(tmp_path_factory, JOBS) as con:
         yield con
 
 
@@ -64,6 +78,22 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
     """Where numbers are meant to change: ``make pinned``, and say which and why."""
     assert changes(answer(jobs, query), pinned()[query]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", CROWDS)
+def test_an_answer_about_a_crowd_is_what_was_pinned(
+    place: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What is wrong where runs and ranks of every kind stand side by side."""
+    with catalog(tmp_path_factory, place) as con:
+        queries = [query for queries in queries_of(place).values() for query in queries]
+        found = {query: answer(con, query, place) for query in queries}
+    assert {
+        query: digests
+        for query in queries
+        if (digests := changes(found[query], pinned(place)[query]))
+    } == {}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +114,9 @@ def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine
 
 def test_each_call_is_pinned_and_nothing_else() -> None:
     """Also of a new analysis, and of a new golden case."""
-    assert list(pinned(JOBS)) == [query for queries in CALLS.values() for query in queries]
+    for place in PLACES:
+        asked = [query for queries in queries_of(place).values() for query in queries]
+        assert list(pinned(place)) == asked
     assert list(pinned(GOLDEN)) == list(WHOLE)
 
 
