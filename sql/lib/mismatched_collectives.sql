@@ -47,9 +47,10 @@ WITH
     ),
     _instances AS (
         SELECT
+            -- Where ranks do not agree, what the lowest of them says.
             p.run, any_value(p.span) AS span, p.channel_id, p.collective_id, any_value(p.rank_count) AS rank_count, any_value(p.found_count) AS found_count,
-            any_value(p.collective) AS collective, any_value(p.pg_name) AS pg_name, any_value(p.group_ranks) AS group_ranks,
-            any_value(p.step) AS step, min(p.start_ns) AS start_ns, max(p.end_ns) AS end_ns,
+            arg_min(p.collective, p.rank) AS collective, arg_min(p.pg_name, p.rank) AS pg_name, arg_min(p.group_ranks, p.rank) AS group_ranks,
+            arg_min(p.step, p.rank) AS step, min(p.start_ns) AS start_ns, max(p.end_ns) AS end_ns,
             bool_or(p.is_compared)
             AND coalesce(
                 min(p.kind) <> max(p.kind) OR min(p.elem_type) <> max(p.elem_type)
@@ -75,7 +76,7 @@ WITH
     _usual AS (
         SELECT
             w.run, w.collective_id, w.kind, w.elem_type, w.same_in, w.same_out,
-            any_value(w.collective) AS collective, any_value(w.words) AS words, count(*) AS n
+            arg_min(w.collective, w.rank) AS collective, arg_min(w.words, w.rank) AS words, count(*) AS n
         FROM _worded AS w
         GROUP BY w.run, w.collective_id, w.kind, w.elem_type, w.same_in, w.same_out
         QUALIFY row_number() OVER (PARTITION BY w.run, w.collective_id ORDER BY count(*) DESC, min(w.rank)) = 1

@@ -47,8 +47,9 @@ WITH
     pairs AS (
         SELECT
             m.run, m.collective_id,
-            any_value(m.src_rank) AS src,
-            any_value(m.dst_rank) AS dst,
+            -- Where the two do not agree, what the lower rank says.
+            arg_min(m.src_rank, m.rank) AS src,
+            arg_min(m.dst_rank, m.rank) AS dst,
             coalesce(max(CASE WHEN m.is_send THEN m.step END), max(m.step)) AS at_step,
             coalesce(bool_or(CASE WHEN m.is_send THEN m.in_last_step END), bool_or(m.in_last_step)) AS is_of_last,
             coalesce(max(CASE WHEN m.is_send THEN m.bytes END), max(m.bytes)) AS size,
@@ -60,7 +61,7 @@ WITH
             max(CASE WHEN m.is_send THEN m.wait_ns END) AS send_wait,
             max(CASE WHEN NOT m.is_send THEN m.wait_ns END) AS recv_wait,
             max(m.transfer_ns) AS transferred,
-            any_value(m.match_method) AS method
+            arg_min(m.match_method, m.rank) AS method
         FROM messages AS m
         GROUP BY m.run, m.collective_id
     )
