@@ -1,0 +1,148 @@
+"""Time by the lowest of several layers that run, in lanes and in steps, against twins that look at every unit of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hta_sql.library.objects import load_library
+from tests.examples import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MACROS = ("layer_segments", "layers_in_steps")
+
+LAYERS = range(1, 9)
+
+MOST_AT_ONCE = 8191
+"""Of each layer; a counter has 13 bits."""
+
+
+class Span(NamedTuple):
+    """What runs on a rank, and its layer."""
+
+    run: str
+    rank: int
+    layer: int
+    ts: int
+    dur: int
+
+
+class Step(NamedTuple):
+    """A step of a rank."""
+
+    run: str
+    rank: int
+    step: int
+    from_ts: int
+    to_ts: int
+
+
+RANKS = (("a", 0), ("a", 1), ("b", 0))
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """One engine with the macros, for all examples."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("CREATE SCHEMA lib")
+    for macro in load_library().macros_in_order:
+        if macro.name in MACROS:
+            con.execute(macro.text)
+    con.execute(
+        "CREATE TABLE spans (run VARCHAR, rank INTEGER, layer INTEGER, ts BIGINT, dur BIGINT)"
+    )
+    con.execute(
+        "CREATE TABLE steps (run VARCHAR, rank INTEGER, step BIGINT, from_ts BIGINT, to_ts BIGINT)"
+    )
+    con.execute("CREATE VIEW lanes AS SELECT s.run || s.rank AS lane, s.* FROM spans AS s")
+    return con
+
+
+def fill(table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Put other rows into a table."""
+    con = connection()
+    con.execute(f"DELETE FROM {table}")  # noqa: S608 - one of two names
+    if rows:
+        con.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)", rows)  # noqa: S608 - likewise
+
+
+@st.composite
+def spans(draw: st.DrawFn) -> list[Span]:
+    """Few spans of all layers: nested, touching, of no length, by chance."""
+    layers, starts, lengths = st.sampled_from(LAYERS), st.integers(0, 12), st.integers(0, 6)
+    span = st.tuples(st.sampled_from(RANKS), layers, starts, lengths).map(
+        lambda drawn: Span(*drawn[0], *drawn[1:])
+    )
+    return draw(st.lists(span, max_size=10))
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> list[Step]:
+    """Steps one after the other, with or without time between them, some of no length."""
+    found = []
+    for run, rank in RANKS:
+        bounds = draw(st.lists(st.integers(0, 18), max_size=6))
+        pairs = list(pairwise(sorted(bounds)))[:: draw(st.sampled_from((1, 2)))]
+        found += [Step(run, rank, number, *pair) for number, pair in enumerate(pairs, 3)]
+    return found
+
+
+def lowest(some: Sequence[Span], at: int) -> int:
+    """Layer that counts in a unit of time; 0 where none runs."""
+    return min((s.layer for s in some if s.ts <= at < s.ts + s.dur), default=0)
+
+
+@given(some=spans())
+@settings(max_examples=examples(25), deadline=None)
+def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
+    """From each start or end in a lane to the next, also where nothing runs between them."""
+    fill("spans", some)
+    found = connection().execute("FROM lib.layer_segments('lanes')").fetchall()
+    wanted = []
+    for run, rank in RANKS:
+        own = [s for s in some if (s.run, s.rank) == (run, rank)]
+        bounds = sorted({s.ts for s in own} | {s.ts + s.dur for s in own})
+        wanted += [(f"{run}{rank}", a, b - a, lowest(own, a)) for a, b in pairwise(bounds)]
+    assert sorted(found) == sorted(wanted)
+
+
+@given(some=spans(), rows=steps())
+@settings(max_examples=examples(25), deadline=None)
+def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Step]) -> None:
+    """Each unit of a step counts for the lowest layer that runs in it; time without any for none."""
+    fill("spans", some)
+    fill("steps", rows)
+    found = connection().execute("FROM lib.layers_in_steps('steps', 'spans')").fetchall()
+    wanted: Counter[tuple[str, int, int, int]] = Counter()
+    for run, rank, step, from_ts, to_ts in rows:
+        own = [s for s in some if (s.run, s.rank) == (run, rank)]
+        wanted.update((run, rank, step, lowest(own, at)) for at in range(from_ts, to_ts))
+    assert {tuple(row[:4]): row[4] for row in found} == {
+        key: ns for key, ns in wanted.items() if key[3]
+    }
+    assert len(found) == len({row[:4] for row in found})
+
+
+@pytest.mark.parametrize("count", [4096, MOST_AT_ONCE])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_many_spans_at_once_are_no_other_layer(layer: int, count: int) -> None:
+    """As many of a layer and the one above it as a counter holds, and half of that."""
+    con = connection()
+    con.execute("DELETE FROM spans")
+    con.execute(
+        "INSERT INTO spans SELECT 'a', 0, l.layer, 0, l.layer FROM range($1), (VALUES ($2), ($2 + 1)) AS l(layer) "
+        "WHERE l.layer <= 8",
+        [count, layer],
+    )
+    found = con.execute("FROM lib.layer_segments('lanes') ORDER BY ts").fetchall()
+    above = [("a0", layer, 1, layer + 1)] if layer < LAYERS[-1] else []
+    assert found == [("a0", 0, layer, layer), *above]
