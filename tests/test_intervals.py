@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hta_sql.library.objects import load_library
 from tests.examples import examples
+from tests.macros import engine_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,12 +73,7 @@ def spans_of(lane_kind: str) -> st.SearchStrategy[list[Span]]:
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
-    con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
-    for macro in load_library().macros_in_order:
-        if macro.name in MACROS:
-            con.execute(macro.text)
-    return con
+    return engine_with(MACROS)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hta_sql.library.objects import load_library
 from tests.examples import examples
+from tests.macros import engine_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,11 +52,7 @@ RANKS = (("a", 0), ("a", 1), ("b", 0))
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
-    con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
-    for macro in load_library().macros_in_order:
-        if macro.name in MACROS:
-            con.execute(macro.text)
+    con = engine_with(MACROS)
     con.execute(
         "CREATE TABLE spans (run VARCHAR, rank INTEGER, layer INTEGER, ts BIGINT, dur BIGINT)"
     )

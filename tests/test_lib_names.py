@@ -8,7 +8,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from hta_sql.library.objects import load_library
+from tests.macros import engine_with
 
 MACROS = ("counted_stack", "group_kind", "scalar_type_bytes", "steady_name", "student_t")
 
@@ -90,12 +90,7 @@ TYPES = {
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
-    con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
-    for macro in load_library().macros_in_order:
-        if macro.name in MACROS:
-            con.execute(macro.text)
-    return con
+    return engine_with(MACROS)
 
 
 def value(call: str, *values: object) -> object:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hta_sql.library.objects import load_library
 from tests.examples import examples
+from tests.macros import engine_with
 
 MACROS = ("enclosing_intervals", "exact_std", "short_name", "short_names", "wanted")
 
@@ -25,12 +25,7 @@ Span = tuple[int | None, int, int]
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
-    con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
-    for macro in load_library().macros_in_order:
-        if macro.name in MACROS:
-            con.execute(macro.text)
-    return con
+    return engine_with(MACROS)
 
 
 def relation(spans: list[Span]) -> pa.Table:

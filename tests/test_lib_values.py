@@ -7,7 +7,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from hta_sql.library.objects import load_library
+from tests.macros import engine_with
 
 MACROS = (
     *("busbw_factor", "elem_bytes", "link_peak", "message_bytes"),
@@ -72,12 +72,7 @@ FACTORS = {
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
-    con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
-    for macro in load_library().macros_in_order:
-        if macro.name in MACROS:
-            con.execute(macro.text)
-    return con
+    return engine_with(MACROS)
 
 
 def value(call: str, *arguments: object) -> object:
