@@ -8,7 +8,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from hta_sql.library.objects import load_library
+from tests.macros import engine_with
 
 MACROS = ("clock_estimates", "wanted")
 
@@ -168,20 +168,14 @@ CASES = {
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros, for all examples."""
-    con = duckdb.connect(":memory:", config={"threads": 1})
-    con.execute("CREATE SCHEMA lib")
-    con.execute("CREATE TABLE ranks (run VARCHAR, rank INTEGER, host_name VARCHAR)")
-    con.execute("CREATE TABLE rank_spans (run VARCHAR, rank INTEGER, span INTEGER)")
-    con.execute(
+    con = engine_with(
+        MACROS,
+        "CREATE TABLE ranks (run VARCHAR, rank INTEGER, host_name VARCHAR)",
+        "CREATE TABLE rank_spans (run VARCHAR, rank INTEGER, span INTEGER)",
         "CREATE TABLE items (run VARCHAR, span INTEGER, lane_id BIGINT, rank INTEGER, number BIGINT, "
-        "nth BIGINT, end_ts BIGINT, is_usable BOOLEAN)"
+        "nth BIGINT, end_ts BIGINT, is_usable BOOLEAN)",
+        "CREATE TABLE shifts (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, score BIGINT)",
     )
-    con.execute(
-        "CREATE TABLE shifts (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, score BIGINT)"
-    )
-    for macro in load_library().macros_in_order:
-        if macro.name in MACROS:
-            con.execute(macro.text)
     for place, (name, case) in enumerate(CASES.items()):
         # Each is a run, with another run's lanes as its later recording.
         _fill(con, name, 0, 100 * place, case)

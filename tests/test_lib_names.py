@@ -8,7 +8,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from tests.macros import engine_with
+from tests.macros import engine_with, value_in
 
 MACROS = ("counted_stack", "group_kind", "scalar_type_bytes", "steady_name", "student_t")
 
@@ -95,8 +95,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 def value(call: str, *values: object) -> object:
     """What a macro says."""
-    (found,) = connection().execute(f"SELECT {call}", list(values)).fetchall()[0]
-    return found
+    return value_in(connection(), call, values)
 
 
 @pytest.mark.parametrize("kind", GROUPS)

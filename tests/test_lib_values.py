@@ -7,7 +7,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from tests.macros import engine_with
+from tests.macros import engine_with, value_in
 
 MACROS = (
     *("busbw_factor", "elem_bytes", "link_peak", "message_bytes"),
@@ -77,8 +77,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 def value(call: str, *arguments: object) -> object:
     """What a macro says."""
-    (found,) = connection().execute(f"SELECT {call}", arguments).fetchall()[0]
-    return found
+    return value_in(connection(), call, arguments)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -38,9 +38,7 @@ def failure_of(error: Exception) -> Failure | None:
             failure = Failure(error.format_message(), error.exit_code)
         case click.Abort():
             failure = INTERRUPTED
-        case HtaSqlError(__cause__=Exception() as cause) if _is_engine_error(cause) and _is_memory(
-            cause
-        ):
+        case HtaSqlError(__cause__=Exception() as cause) if _is_memory(cause):
             failure = Failure(_engine_message(cause), USER_ERROR)
         case HtaSqlError():
             failure = Failure(str(error), USER_ERROR)
@@ -77,7 +75,7 @@ def _engine_message(error: Exception) -> str:
 
 
 def _is_memory(error: Exception) -> bool:
-    return str(error).startswith("Out of Memory")
+    return _is_engine_error(error) and str(error).startswith("Out of Memory")
 
 
 def _is_engine_error(error: Exception) -> bool:

@@ -92,8 +92,9 @@ def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
         step = whole["step_ns"]
         what = f"{'A step' if _has_steps(rows) else 'The capture'} takes"
         what = f"{cut_middle(run, 40)}:" if several else what
-        share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
-        share = share if run in with_gpus else "; no GPU is in the traces"
+        share = "; no GPU is in the traces"
+        if run in with_gpus:
+            share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
         told.append(f"{what} {duration_text(step)}{'' if several else share}")
     if not several:
         return told[0].replace("%", " %")

@@ -101,15 +101,8 @@ def _line(error: Exception) -> str:
 
 
 MODULES = (
-    *(
-        test_clock_estimates,
-        test_intervals,
-        test_layered_time,
-        test_lib_names,
-        test_lib_operations,
-        test_lib_values,
-    ),
-    *(test_operator_models, test_operator_work),
+    *(test_clock_estimates, test_intervals, test_layered_time, test_lib_names),
+    *(test_lib_operations, test_lib_values, test_operator_models, test_operator_work),
 )
 """Tests of macros by themselves."""
 
