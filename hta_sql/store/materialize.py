@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from hta_sql.errors import HtaSqlError, ParameterError, QueryError
+from hta_sql.errors import HtaSqlError, ParameterError, QueryError, StoreVersionError
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
@@ -22,6 +22,7 @@ from hta_sql.store.columns import stored_files
 from hta_sql.store.computing import Request, run_computed, to_compute
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.kept import kept_tables
+from hta_sql.store.limits import QUICKER_PLANS
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import (
     CATALOG,
@@ -38,6 +39,10 @@ log = logging.getLogger(__name__)
 DEAR_EVENTS = 50_000
 """Events of a run from which on an ingest computes its derived tables: about half a second."""
 
+SOON_EVENTS = 2_000_000
+"""Events of a run up to which they are there before the run is shown: two catalogs less to build,
+which cost 0.2 s of CPU. More take longer, and who is interrupted meanwhile should have the run."""
+
 BATCH_S = 30
 """Time after which what was computed is shown to readers, and others may write."""
 
@@ -48,17 +53,34 @@ def publish(folder: StoreFolder, manifest: Manifest) -> None:
     Under the store's lock. What cannot be computed now, or is quickly computed, is computed by
     the first question.
     """
-    publish_manifest(folder, manifest)
     sizes: dict[str, list[int]] = defaultdict(list)
     for entry in manifest.entries:
         sizes[entry.run].append(entry.event_count)
-    dear = {run for run, counts in sizes.items() if len(counts) > 1 and sum(counts) >= DEAR_EVENTS}
-    if not dear:
-        return
+    events = {run: sum(counts) for run, counts in sizes.items() if len(counts) > 1}
+    dear = {run for run, count in events.items() if count >= DEAR_EVENTS}
+    soon = {run for run in dear if events[run] <= SOON_EVENTS}
+    publish_manifest(folder, _with_derived(folder, manifest, soon))
+    if later := dear - soon:
+        try:
+            keep_derived(folder, load_library(), later)
+        except (OSError, duckdb.Error) as error:
+            _warn_of_missing(folder, error)
+
+
+def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> Manifest:
+    """Compute derived tables of runs that are not shown yet; what fails is left to the first question."""
     try:
-        keep_derived(folder, load_library(), dear)
+        return _computed(folder, manifest, load_library(), runs)[1] if runs else manifest
     except (OSError, duckdb.Error) as error:
-        log.warning("Derived tables of %s are not computed yet: %s", folder.root, error)
+        _warn_of_missing(folder, error)
+    except StoreVersionError as error:
+        # Of runs that can be read nothing is left: who builds the catalog says so.
+        log.debug("Nothing to compute from in %s: %s", folder.root, error)
+    return manifest
+
+
+def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
+    log.warning("Derived tables of %s are not computed yet: %s", folder.root, error)
 
 
 def keep_derived(
@@ -86,10 +108,22 @@ def _keep(
     manifest = parse_manifest(manifest_bytes(folder), folder)
     if request:
         manifest = manifest.without_kept(folder.missing({k.path for k in manifest.kept if k.path}))
+    found, keeping = _computed(folder, manifest, library, runs, request)
+    if found:
+        publish_manifest(folder, keeping)
+    return found
+
+
+def _computed(
+    folder: StoreFolder,
+    manifest: Manifest,
+    library: Library,
+    runs: Collection[str] | None,
+    request: Request | None = None,
+) -> tuple[list[KeptTable], Manifest]:
+    """Compute what is not kept; returns it, and the manifest that names it."""
     readable = stored_files(manifest, folder).manifest
     todo = to_compute(readable, library, runs, request)
-    if not todo:
-        return []
     found: list[KeptTable] = []
     for run, abouts in todo.items():
         if request and found and time.monotonic() > request.until:
@@ -100,9 +134,10 @@ def _keep(
         alone = replace(alone, kept=derived)
         with _opened(folder, alone, library) as con:
             found += run_computed(con, folder, alone, abouts, request)
+    if not found:
+        return [], manifest
     kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
-    publish_manifest(folder, replace(manifest, kept=[kept[at] for at in sorted(kept)]))
-    return found
+    return found, replace(manifest, kept=[kept[at] for at in sorted(kept)])
 
 
 @contextmanager
@@ -116,6 +151,7 @@ def _opened(
         limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
         target = Path(temporary, CATALOG)
         with open_for_computing(target, folder, manifest, library, limits) as con:
+            con.execute(QUICKER_PLANS)
             yield con
 
 
