@@ -20,7 +20,7 @@ from threading import Lock
 import duckdb
 
 from hta_sql.library import sqltext
-from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_prefix
+from hta_sql.machine import duckdb_memory_limit, temporary_prefix
 
 _running: duckdb.DuckDBPyConnection | None = None
 _lock = Lock()
@@ -80,7 +80,9 @@ def _engine() -> duckdb.DuckDBPyConnection:
             _running = duckdb.connect(
                 ":memory:",
                 config={
-                    "threads": cpu_count(),
+                    # Each statement on the thread that asks it: many are asked at once here, and to
+                    # part those of a small rank costs a tenth of its CPU and gains no time.
+                    "threads": 1,
                     "memory_limit": duckdb_memory_limit(),
                     # Made when something has to go there, and removed with the engine.
                     "temp_directory": f"{gettempdir()}/{temporary_prefix()}{uuid.uuid4().hex}",
