@@ -15,18 +15,21 @@ from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
 
 
+def is_ascend(con: duckdb.DuckDBPyConnection) -> bool:
+    """Say whether a trace among those that are staged was written by the Ascend profiler."""
+    return bool(run(con, ingest_sql("ascend/is_ascend")).fetchall())
+
+
 def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:
     """Move Ascend's device activity and task queue to the tables that other vendors' are in.
 
     Args:
-        con: The database with the staged tables of one trace.
+        con: The database with the staged tables of one trace, which is Ascend's.
         events: Number of events by table.
 
     Returns:
-        Number of events by table afterwards; of other vendors, as it was.
+        Number of events by table afterwards.
     """
-    if not run(con, ingest_sql("ascend/is_ascend")).fetchall():
-        return events
     run(con, ingest_sql("ascend/device_events"))
     moved = Counter(
         {table: _inserted(con, f"ascend/{table}") for table in ("gpu_ops", "runtime_calls")}

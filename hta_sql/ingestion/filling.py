@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -29,36 +28,89 @@ EXTRACTED = (
 )
 
 
-def fill(
-    con: duckdb.DuckDBPyConnection,
-    natives: Iterable[NativeBatch],
-    starts: Mapping[int, int],
-    *,
-    is_first: bool,
-    threads: int,
-) -> None:
-    """Bring what the compiled reader has read into the staged tables.
+class Staged:
+    """The staged tables of an ingest while they are filled.
+
+    What the compiled reader has read is shown where it lies, by views over its columns: the copy
+    into tables is a tenth of what a trace costs. It is copied where that takes too much memory, which
+    the engine does not count, and where rows are to be added or taken away.
 
     Args:
         con: The database.
-        natives: What it has read, one batch or one for each trace.
-        starts: Id of the first event of each chunk.
-        is_first: The tables are to be made.
         threads: Fill so many tables at once.
+        most_held: Bytes of columns up to which they are shown instead of copied.
+
+    Attributes:
+        are_tables: What there is so far has been copied, or extracted by statements.
     """
-    read = [native.tables([starts[chunk] for chunk in native.events]) for native in natives]
-    tables = {table: pa.concat_tables([one[table] for one in read]) for table in EXTRACTED}
-    statement = create_table if is_first else insert
 
-    def into_table(con: duckdb.DuckDBPyConnection, table: str) -> None:
-        con.register("native_rows", tables[table])
-        run(con, statement(f"staged_{table}", "FROM native_rows"))
-        con.unregister("native_rows")
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, threads: int = 1, most_held: int = 0
+    ) -> None:
+        self.are_tables = False
+        self._con, self._threads, self._most_held = con, threads, most_held
+        self._held: list[dict[str, pa.Table]] = []
+        self._is_shown = False
 
-    wanted = [table for table in tables if is_first or tables[table].num_rows]
-    side_by_side(
-        con, threads, into_table, sorted(wanted, key=lambda table: -tables[table].num_rows)
-    )
+    def add(self, natives: Iterable[NativeBatch], starts: Mapping[int, int]) -> None:
+        """Take what the compiled reader has read.
+
+        Args:
+            natives: What it has read, one batch or one for each trace.
+            starts: Id of the first event of each chunk.
+        """
+        self._held += [
+            native.tables([starts[chunk] for chunk in native.events]) for native in natives
+        ]
+        held = sum(table.nbytes for tables in self._held for table in tables.values())
+        if self.are_tables or held > self._most_held:
+            self.settle()
+
+    def extract(self, counts: Mapping[str, int]) -> None:
+        """Bring the parsed events of a batch, which are numbered, into the staged tables.
+
+        Args:
+            counts: Number of events by table.
+        """
+        self.settle()
+        con, threads = self._con, self._threads
+        run(con, ingest_sql("parse/batch_events"))
+        largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
+        into_table = partial(_extract, into_new=not self.are_tables)
+        side_by_side(con, threads, into_table, largest_first)
+        if not self.are_tables:
+            absent = [table for table in EXTRACTED if table not in counts]
+            side_by_side(con, threads, _create_empty, absent)
+        self.are_tables = True
+
+    def show(self) -> None:
+        """Make what was taken visible to statements; nothing is taken afterwards."""
+        if self._held:
+            for table, rows in self._rows().items():
+                self._con.from_arrow(rows).create_view(f"staged_{table}")
+            self._is_shown = True
+
+    def settle(self) -> None:
+        """Copy what is not copied yet: now rows can be added and taken away."""
+        if not self._held:
+            return
+        rows, statement = self._rows(), insert if self.are_tables else create_table
+        if self._is_shown:
+            for table in EXTRACTED:
+                run(self._con, f"DROP VIEW staged_{table}")
+
+        def into_table(con: duckdb.DuckDBPyConnection, table: str) -> None:
+            con.register("native_rows", rows[table])
+            run(con, statement(f"staged_{table}", "FROM native_rows"))
+            con.unregister("native_rows")
+
+        wanted = [table for table in rows if rows[table].num_rows or not self.are_tables]
+        largest_first = sorted(wanted, key=lambda table: -rows[table].num_rows)
+        side_by_side(self._con, self._threads, into_table, largest_first)
+        self.are_tables, self._is_shown, self._held = True, False, []
+
+    def _rows(self) -> dict[str, pa.Table]:
+        return {table: pa.concat_tables([one[table] for one in self._held]) for table in EXTRACTED}
 
 
 def number(
@@ -88,29 +140,6 @@ def number(
     }
     run(con, ingest_sql("parse/chunk_starts"), values)
     return dict(run(con, "SELECT chunk, first_event_id FROM chunk_starts").fetchall())
-
-
-def extract(
-    con: duckdb.DuckDBPyConnection,
-    counts: Counter[str],
-    *,
-    is_first: bool,
-    threads: int,
-) -> None:
-    """Bring the parsed events of a batch, which are numbered, into the staged tables.
-
-    Args:
-        con: The database with the parsed events.
-        counts: Number of events by table.
-        is_first: The tables are to be made.
-        threads: Fill so many tables at once.
-    """
-    run(con, ingest_sql("parse/batch_events"))
-    largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
-    side_by_side(con, threads, partial(_extract, into_new=is_first), largest_first)
-    if is_first:
-        absent = [table for table in EXTRACTED if table not in counts]
-        side_by_side(con, threads, _create_empty, absent)
 
 
 def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:

@@ -20,7 +20,6 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError, TraceFormatError
-from hta_sql.ingestion.ascend import adopt_ascend_events
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
@@ -31,6 +30,7 @@ from hta_sql.library.files import ingest_sql, sql_root
 from hta_sql.library.sqltext import create_table, first_match_macro
 from hta_sql.machine import temporary_folder
 from hta_sql.store.engine import beside, scratch
+from hta_sql.store.limits import size_of
 from hta_sql.store.manifest import Fingerprint
 from hta_sql.store.scope import DESCRIBING, facts_of
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
@@ -51,6 +51,12 @@ MAX_READS = 3
 
 NEVER = "1024TiB"
 """More than a database in memory will ever log."""
+
+MOST_HELD = 256 << 20
+"""Columns outside of the engine that are not copied into it: those of half a gigabyte of text."""
+
+HELD_SHARE = 16
+"""That part of the limit of memory they may take: the limit is that of the engine alone."""
 
 CALL_TREE_BATCH_ROWS = 1 << 15
 """Host events in memory at once while the call tree is built: arrays of this size stay in the
@@ -207,11 +213,20 @@ def _staged(
     first_id = job.span << SPAN_BITS
     reader = TraceReader(open_trace(job.path), job.path, job.chunk_bytes, careful=careful)
     with reader.stream:
-        staged = stage_events(
-            con, reader, strict=job.strict, threads=job.threads, first_event_id=first_id
+        events = stage_events(
+            con,
+            reader,
+            strict=job.strict,
+            threads=job.threads,
+            first_event_id=first_id,
+            most_held=most_held(job),
         )
-        events = adopt_ascend_events(con, staged)
     return events, reader.metadata
+
+
+def most_held(job: RankJob) -> int:
+    """Say what the events of a rank may take outside of the engine [bytes]."""
+    return min(MOST_HELD, size_of(job.memory_limit) // HELD_SHARE) if job.memory_limit else 0
 
 
 @contextmanager

@@ -18,7 +18,8 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.filling import extract, fill, number
+from hta_sql.ingestion.ascend import adopt_ascend_events, is_ascend
+from hta_sql.ingestion.filling import Staged, number
 from hta_sql.ingestion.native import CHUNK_BITS, native_batch
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.statements import run
@@ -70,8 +71,9 @@ def stage_events(
     strict: bool = False,
     threads: int = 1,
     first_event_id: int = 0,
+    most_held: int = 0,
 ) -> Counter[str]:
-    """Parse a trace into staged tables.
+    """Parse a trace into staged tables, or views in their place.
 
     Args:
         con: An empty in-memory database.
@@ -79,6 +81,7 @@ def stage_events(
         strict: Refuse the trace at the first event that has to be repaired or left out.
         threads: Fill so many tables at once.
         first_event_id: Id of the first event; the others follow.
+        most_held: Memory outside of the engine that the events may take [bytes].
 
     Returns:
         Number of events by the table that they went to, those that were lost included.
@@ -90,19 +93,13 @@ def stage_events(
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
     prepare(con, "alone")
+    staged = Staged(con, threads, most_held)
     for batches in count():
         first = next(chunks, None)
         if first is None and batches:
             break
         batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
-        events += _stage_batch(
-            con,
-            batch,
-            reader,
-            first_event_id + events.total(),
-            is_first=batches == 0,
-            threads=threads,
-        )
+        events += _stage_batch(con, batch, reader, first_event_id + events.total(), staged)
         if strict:
             _refuse_flaws(con, reader)
     if reader and not strict:
@@ -110,6 +107,10 @@ def stage_events(
     _quarantine_file_problems(con, reader)
     if strict:
         _refuse_flaws(con, reader)
+    staged.show()
+    if is_ascend(con):
+        staged.settle()
+        events = adopt_ascend_events(con, events)
     return events
 
 
@@ -131,9 +132,7 @@ def _stage_batch(
     batch: Iterable[Chunk],
     reader: TraceReader | None,
     first_event_id: int,
-    *,
-    is_first: bool,
-    threads: int,
+    staged: Staged,
 ) -> Counter[str]:
     """Bring each event of a batch into its table; returns the events by table."""
     native = native_batch()
@@ -153,9 +152,9 @@ def _stage_batch(
             counts = _event_counts(con)
     starts = number(con, [first_event_id], read, is_parsed=is_parsed)
     if native:
-        fill(con, [native], starts, is_first=is_first, threads=threads)
+        staged.add([native], starts)
     if is_parsed:
-        extract(con, counts, is_first=is_first and not native, threads=threads)
+        staged.extract(counts)
         if "quarantine" in counts or is_odd:
             _quarantine(con, reader)
         if is_odd and reader:

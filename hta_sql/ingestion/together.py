@@ -18,8 +18,9 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion.ascend import is_ascend
 from hta_sql.ingestion.call_tree import PART_BITS
-from hta_sql.ingestion.filling import extract, fill, number
+from hta_sql.ingestion.filling import Staged, number
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.native import NativeBatch, native_batch
 from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
@@ -151,16 +152,17 @@ def _stage(
     """Bring what was read, and what was parsed, into the staged tables."""
     firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
     read = dict(chain.from_iterable(native.events.items() for native in natives.values()))
-    threads, is_parsed = jobs[0].threads, bool(parsed)
+    is_parsed = bool(parsed)
     starts = number(con, firsts, read, is_parsed=is_parsed)
+    staged = Staged(con, jobs[0].threads, most_held=MAX_TEXT_BYTES)
     if natives:
-        fill(con, natives.values(), starts, is_first=True, threads=threads)
-        if run(con, ingest_sql("ascend/is_ascend")).fetchall():
-            raise NotPlainError
+        staged.add(natives.values(), starts)
     if is_parsed:
-        events: Counter[str] = sum(parsed.values(), Counter())
-        extract(con, events, is_first=not natives, threads=threads)
+        staged.extract(sum(parsed.values(), Counter()))
         run(con, "DROP TABLE parsed_events")
+    staged.show()
+    if is_ascend(con):
+        raise NotPlainError
 
 
 def _odd(

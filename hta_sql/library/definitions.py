@@ -26,7 +26,8 @@ _TOKEN = re.compile(
 )
 _DOLLARS = re.compile(r"\$\w*\$")
 _WITHOUT_DOLLARS = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|\S""", re.DOTALL
+    r"""--[^\n]*|/\*.*?\*/|[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|\S""",
+    re.DOTALL,
 )
 """The same for a text that has none between dollars: no group, so that all are found by one call,
 in a third of the time."""

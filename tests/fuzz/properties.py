@@ -24,7 +24,8 @@ def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> No
     if "error" not in first:
         check_nothing_vanished(first)
     small = Way(size, batch, careful=random.random() < 0.5, is_deep=is_deep)
-    for way in (replace(plain, careful=True), small):
+    shown = replace(plain, most_held=random.choice((1 << 10, 1 << 30)))
+    for way in (replace(plain, careful=True), small, *([shown] if is_deep else [])):
         assert staged(path, way) == first, way
 
 

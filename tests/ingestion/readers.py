@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from hta_sql.ingestion import staging
-from hta_sql.ingestion.filling import EXTRACTED
+from hta_sql.ingestion.filling import EXTRACTED, Staged
 from hta_sql.ingestion.native import NativeBatch, native_batch
 from hta_sql.ingestion.staging import prepare
 from hta_sql.traces.chunks import Chunk
@@ -22,11 +22,16 @@ needs_native = pytest.mark.skipif(
     reason="the compiled reader is not here: make native builds it where cargo is",
 )
 
+ANY = 1 << 40
+"""More than any trace of the tests holds: its columns are shown where they lie."""
+
 Tables = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 """Staged table ─▶ the types of its columns, its rows."""
 
 
-def read(texts: Iterable[bytes], *, by_native: bool) -> tuple[Tables, dict[int, int]]:
+def read(
+    texts: Iterable[bytes], *, by_native: bool, most_held: int = 0
+) -> tuple[Tables, dict[int, int]]:
     """Read texts, each a chunk; returns the tables, and what was read natively.
 
     A batch ends where the compiled reader holds enough. Of what the engine refuses nothing is rescued.
@@ -40,13 +45,12 @@ def read(texts: Iterable[bytes], *, by_native: bool) -> tuple[Tables, dict[int, 
 
     with duckdb.connect() as con, patch.object(staging, "native_batch", batch):
         prepare(con, "alone")
+        tables_of = Staged(con, most_held=most_held)
         events = 0
         while (first := next(chunks, None)) or not batches:
             following = chain([first] if first else [], chunks)
-            counts = staging._stage_batch(
-                con, following, None, events, is_first=not batches, threads=1
-            )
-            events += counts.total()
+            events += staging._stage_batch(con, following, None, events, tables_of).total()
+        tables_of.show()
         tables = {table: _content(con, f"staged_{table}") for table in EXTRACTED}
         tables["set_aside"] = _content(con, "set_aside")
     return tables, {
@@ -56,10 +60,12 @@ def read(texts: Iterable[bytes], *, by_native: bool) -> tuple[Tables, dict[int, 
 
 def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
     """Fail unless both read the same; returns texts that were read natively ─▶ their events."""
-    by_native, read_natively = read(texts, by_native=True)
     by_statements, _ = read(texts, by_native=False)
-    for table, expected in by_statements.items():
-        assert by_native[table] == expected, table
+    read_natively: dict[int, int] = {}
+    for most_held in (0, ANY):
+        by_native, read_natively = read(texts, by_native=True, most_held=most_held)
+        for table, expected in by_statements.items():
+            assert by_native[table] == expected, (table, most_held)
     return read_natively
 
 

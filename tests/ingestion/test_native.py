@@ -18,7 +18,7 @@ from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace
 from tests.fuzz.events import changed_event
 from tests.ingestion.corpus import event, faults
-from tests.ingestion.readers import check_readers_agree, needs_native, read
+from tests.ingestion.readers import ANY, check_readers_agree, needs_native, read
 from tests.ingestion.ways import Way, staged
 
 if TYPE_CHECKING:
@@ -98,7 +98,24 @@ def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
     whole = staged(path, Way(is_native=False))
     monkeypatch.setattr(native, "MOST_HELD", 1)
-    assert staged(path, Way(chunk_bytes=200)) == whole
+    for most_held in (0, 1 << 10, ANY):
+        assert staged(path, Way(chunk_bytes=200, most_held=most_held)) == whole
+
+
+@needs_native
+@pytest.mark.parametrize("most_held", [0, 500, ANY])
+def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_path: Path) -> None:
+    """It takes too much memory, a later event is not plain, or Ascend's events are to be moved."""
+    plain = [event(name=f'"{n}"') for n in range(100)]
+    named = (
+        b'{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 1, '
+        b'"args": {"name": "Ascend Hardware"}}'
+    )
+    for n, texts in enumerate((plain, [*plain, event(pid="7.5")], [*plain, named])):
+        path = tmp_path / f"{n}.json"
+        path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
+        whole = staged(path, Way(is_native=False))
+        assert staged(path, Way(chunk_bytes=1000, most_held=most_held)) == whole
 
 
 @needs_native

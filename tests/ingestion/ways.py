@@ -48,6 +48,8 @@ class Way:
     """Bring the events into their tables; else keep them as they were parsed, in half the time."""
     is_native: bool = True
     """Read what is plain by the compiled reader, where it is."""
+    most_held: int = 0
+    """Show so much of what it read where it lies, instead of copying it."""
 
 
 def staged(path: Path, way: Way) -> Outcome:
@@ -75,12 +77,15 @@ def _staged(path: Path, way: Way) -> Outcome:
         if not way.is_deep:
             patches.enter_context(patch.object(filling, "_extract", _keep_as_parsed))
             patches.enter_context(patch.object(filling, "_create_empty", Mock()))
+            patches.enter_context(patch.object(staging, "is_ascend", Mock(return_value=False)))
         if way.max_bytes is not None:
             patches.enter_context(patch.object(source, "ALWAYS_ALLOWED_BYTES", way.max_bytes))
         stream = source.open_trace(str(path))
         reader = TraceReader(stream, str(path), way.chunk_bytes, careful=way.careful)
         with reader.stream:
-            events: Counter[str] = stage_events(con, reader, threads=way.threads)
+            events: Counter[str] = stage_events(
+                con, reader, threads=way.threads, most_held=way.most_held
+            )
         tables = [table for table in EXTRACTED if events[table]]
         outcome: Outcome = {table: _rows(con, f"staged_{table}") for table in tables}
         outcome["quarantined"] = _rows(con, "quarantined")
