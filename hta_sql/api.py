@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @called_with(IngestOptions)
 def ingest(options: IngestOptions) -> TraceStore:
-    """Read Kineto traces into a store, once, and return it.
+    """Read Kineto traces into a store, once, and open it.
 
     Unchanged files that the store already holds are skipped. Nothing of an
     ingest is visible to readers before all of it is.
 
     Returns:
-        The store, which the first question opens; ``.ingested`` says what was read.
+        The store, opened; ``.ingested`` says what was read.
 
     Raises:
         TraceNotFoundError: No traces there.
@@ -37,9 +37,9 @@ def ingest(options: IngestOptions) -> TraceStore:
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     report = ingest_traces(options)
-    store = TraceStore.unopened(options.store)
-    store.ingested = report
-    return store
+    opened = TraceStore(options.store)
+    opened.ingested = report
+    return opened
 
 
 @called_with(ShardOptions)
@@ -72,7 +72,7 @@ def publish(
     lock_timeout: float = LOCK_TIMEOUT_S,
     materialize: bool = False,
 ) -> TraceStore:
-    """Put the shards together that :func:`hta_sql.ingest_shard` has read, and return the store.
+    """Put the shards together that :func:`hta_sql.ingest_shard` has read, and open the store.
 
     Running it again changes nothing. The shards that are there become visible at once.
 
@@ -94,7 +94,7 @@ def publish(
     report = publish_shards(
         store, expect=expect, lock_timeout=lock_timeout, materialize=materialize
     )
-    opened = TraceStore.unopened(store)
+    opened = TraceStore(store)
     opened.published = report
     return opened
 

@@ -14,7 +14,7 @@ from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import Analyses, library_of, own_folders
-from hta_sql.library.parameters import check_parameters, narrowing, taken_by
+from hta_sql.library.parameters import check_parameters, narrowing
 from hta_sql.results.result import Result
 from hta_sql.store.asking import Question, first_rows_of, questions_of, result_of, table_of
 from hta_sql.store.catalog import built_from, identity_of
@@ -88,14 +88,6 @@ class TraceStore(ByName, Closing):
         self._set_up(path, {**options, "analyses": own_folders(analyses)})
         self._connection.opened()
 
-    @classmethod
-    def unopened(cls, path: str | os.PathLike[str]) -> TraceStore:
-        """Name a store that was written just now: the first question opens it, for 40 ms of CPU."""
-        store = cls.__new__(cls)
-        options = {"threads": None, "memory_limit": None, "safe": False, "limits": UNLIMITED}
-        store._set_up(path, {**options, "analyses": own_folders()})  # noqa: SLF001 - its own
-        return store
-
     def _set_up(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
         self.path = Path(path)
         self.ingested: IngestReport | None = None
@@ -160,7 +152,7 @@ class TraceStore(ByName, Closing):
         # Now, since a chart may be drawn when the store is closed.
         drawn_from = None
         if drawn := analysis.facts.get("Drawn from"):
-            taken = taken_by(self.library.find(drawn), parameters)
+            taken = _taken_by(self.library.find(drawn), parameters)
             drawn_from = self.run(drawn, executor=executor, **taken)
         about = (analysis, narrowing(parameters), drawn_from)
         if executor and not is_kept and self._is_parted(analysis):
@@ -398,3 +390,9 @@ class TraceStore(ByName, Closing):
         """
         sizes = self._connection.opened().ranks
         refuse_unknown(str(self.path), sizes, wanted_runs, wanted_ranks)
+
+
+def _taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep those parameters that an analysis has."""
+    known = {parameter.name for parameter in analysis.parameters}
+    return {key: value for key, value in parameters.items() if key in known}
