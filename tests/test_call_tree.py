@@ -26,7 +26,11 @@ from hta_sql.ingestion.call_tree import (
     enclosing_events,
     nearest_ancestor,
 )
+from hta_sql.ingestion.compiled import SWITCH
+from hta_sql.ingestion.native import native_batch
+from hta_sql.ingestion.native_tree import best_build, native_call_tree
 from tests.examples import examples
+from tests.ingestion.readers import needs_native
 
 RUNTIME_CALL = 1
 
@@ -167,11 +171,11 @@ def rows_of(
     steps: Sequence[Step] = (),
     known_stacks: int = KNOWN_STACKS,
 ) -> list[dict[str, Any]]:
-    """The rows of the table, from batches that end at the cuts."""
+    """The rows of the table, from batches that end at the cuts: the same by the compiled library."""
     thread, ts, end = columns(ordered)
     events = pa.record_batch(
         {
-            "thread": thread,
+            "thread": pa.array(thread, pa.int32()),
             "ts": ts,
             "end_ts": end,
             "event_id": pa.array([100 + number for number, _ in ordered], pa.int64()),
@@ -182,7 +186,9 @@ def rows_of(
     )
     edges = pairwise(sorted({0, len(ordered), *cuts}))
     batches = [events.slice(start, end - start) for start, end in edges]
-    tree = call_tree(batches, steps, known_stacks=known_stacks)
+    tree = list(call_tree(batches, steps, known_stacks=known_stacks))
+    if native_batch() is not None:
+        assert list(native_call_tree(batches, steps, known_stacks=known_stacks)) == tree
     return [row for batch in tree for row in batch.to_pylist()]
 
 
@@ -374,3 +380,27 @@ def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
     nearest_ancestor(parent, depth == 0)
     assert time.perf_counter() - started < 2
     assert depth.max() == {"deep": SIZE - 1, "flat": 1}.get(shape, depth.max())
+
+
+def test_what_builds_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the switch that leaves the compiled reader out."""
+    assert best_build() == (call_tree if native_batch() is None else native_call_tree)
+    monkeypatch.setenv(SWITCH, "0")
+    assert best_build() == call_tree
+
+
+@needs_native
+def test_columns_of_another_type_are_refused() -> None:
+    """The library reads them where they lie: it must not take one for something else."""
+    columns_of = {
+        "thread": pa.int64(),
+        "ts": pa.int64(),
+        "end_ts": pa.int64(),
+        "event_id": pa.int64(),
+    }
+    kinds = {"kind": pa.int8(), "is_backward": pa.int8(), "name_hash": pa.uint64()}
+    batch = pa.record_batch(
+        {name: pa.array([0], kind) for name, kind in (columns_of | kinds).items()}
+    )
+    with pytest.raises(TypeError, match="thread is int64"):
+        list(native_call_tree([batch]))

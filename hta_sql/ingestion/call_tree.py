@@ -10,7 +10,7 @@ ten times as much as these few array operations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -180,18 +180,25 @@ def call_tree(
             stacks = dict(zip(path[chain].tolist(), stack[chain].tolist(), strict=True))
 
 
+Build = Callable[[Iterable[pa.RecordBatch], Sequence[Step]], Iterator[pa.RecordBatch]]
+"""What builds the call tree of one rank: :func:`call_tree`, or what does the same sooner."""
+
+
 def call_trees(
-    host_events: Iterable[pa.RecordBatch], steps: Sequence[tuple[int, int, int, int]] = ()
+    host_events: Iterable[pa.RecordBatch],
+    steps: Sequence[tuple[int, int, int, int]] = (),
+    build: Build = call_tree,
 ) -> Iterator[pa.RecordBatch]:
     """Build the call trees of traces that were read together, one after the other.
 
     Args:
         host_events: As :func:`call_tree` takes them; the number of its trace is in an event's id.
         steps: Those of sql/ingest/link/steps_in_order.sql, with the number of their trace before.
+        build: Builds each of them.
     """
     for part, batches in groupby(_by_part(host_events), key=itemgetter(0)):
         own = [step[1:] for step in steps if step[0] == part]
-        yield from call_tree((batch for _, batch in batches), own)
+        yield from build((batch for _, batch in batches), own)
 
 
 def _by_part(host_events: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:

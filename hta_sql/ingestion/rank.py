@@ -23,6 +23,7 @@ from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
+from hta_sql.ingestion.native_tree import best_build
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
@@ -305,7 +306,9 @@ def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     with sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
         steps = run(con, ingest_sql("link/steps_in_order")).fetchall()
-        tree = pa.RecordBatchReader.from_batches(CALL_TREE_SCHEMA, call_trees(reader, steps))
+        tree = pa.RecordBatchReader.from_batches(
+            CALL_TREE_SCHEMA, call_trees(reader, steps, best_build())
+        )
         con.register("call_tree_rows", tree)
         run(con, ingest_sql("link/call_tree"))
         con.unregister("call_tree_rows")

@@ -10,14 +10,16 @@
 mod columns;
 mod events;
 mod json;
+mod tree;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::events::Reader;
 use crate::json::Refusal;
+use crate::tree::{Event, Tree, IDS};
 
 /// Raised with whatever changes what crosses the boundary, or what is read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Where the parts of a column stand; those that it does not have are empty.
 #[repr(C)]
@@ -144,4 +146,105 @@ pub unsafe extern "C" fn hta_sql_reader_free(reader: *mut Reader) {
         // SAFETY: as the caller says.
         drop(unsafe { Box::from_raw(reader) });
     }
+}
+
+/// Host events in the order of `sql/ingest/link/host_events.sql`, so many rows in each column.
+#[repr(C)]
+pub struct HostEvents {
+    rows: usize,
+    thread: *const i32,
+    ts: *const i64,
+    end: *const i64,
+    id: *const i64,
+    kind: *const i8,
+    is_backward: *const i8,
+    name: *const u64,
+}
+
+/// Where the rows of the call tree go.
+#[repr(C)]
+pub struct CallTree {
+    /// The columns of ids one behind the other, each of so many rows.
+    ids: *mut i64,
+    /// Their bits of what is not NULL, one behind the other, then the bits of overlaps; all zero.
+    bits: *mut u8,
+    depth: *mut i32,
+}
+
+/// Begin the call tree of a rank.
+///
+/// # Safety
+/// `steps` points to so many triples: start, end and number.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_tree_new(steps: *const [i64; 3], count: usize, known_stacks: usize) -> *mut Tree {
+    // SAFETY: as the caller says.
+    let steps = unsafe { std::slice::from_raw_parts(steps, count) };
+    Box::into_raw(Box::new(Tree::new(steps.to_vec(), known_stacks)))
+}
+
+/// Place a batch of events in the tree; whether that was done.
+///
+/// # Safety
+/// `tree` is of [`hta_sql_tree_new`] and in no other call; the columns of `events` have its rows, and
+/// `into` has room for them: 8 times the rows of ids, 9 times the bytes of their bits, and depths.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_tree_add(tree: *mut Tree, events: *const HostEvents, into: *mut CallTree) -> bool {
+    // SAFETY: as the caller says.
+    let (tree, events, into) = unsafe { (&mut *tree, &*events, &mut *into) };
+    let (rows, bytes) = (events.rows, events.rows.div_ceil(8));
+    // SAFETY: as the caller says.
+    let (thread, ts, end, id) = unsafe {
+        (
+            std::slice::from_raw_parts(events.thread, rows),
+            std::slice::from_raw_parts(events.ts, rows),
+            std::slice::from_raw_parts(events.end, rows),
+            std::slice::from_raw_parts(events.id, rows),
+        )
+    };
+    // SAFETY: as the caller says.
+    let (kind, is_backward, name) = unsafe {
+        (
+            std::slice::from_raw_parts(events.kind, rows),
+            std::slice::from_raw_parts(events.is_backward, rows),
+            std::slice::from_raw_parts(events.name, rows),
+        )
+    };
+    // SAFETY: as the caller says.
+    let (ids, bits, depth) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(into.ids, IDS * rows),
+            std::slice::from_raw_parts_mut(into.bits, (IDS + 1) * bytes),
+            std::slice::from_raw_parts_mut(into.depth, rows),
+        )
+    };
+    let place = AssertUnwindSafe(|| {
+        for n in 0..rows {
+            let (kind, is_backward) = (kind[n], is_backward[n] != 0);
+            let event = Event { thread: thread[n], ts: ts[n], end: end[n], id: id[n], kind, is_backward, name: name[n] };
+            let row = tree.place(event);
+            let (byte, bit) = (n / 8, 1 << (n % 8));
+            for (column, found) in row.ids.into_iter().enumerate() {
+                ids[column * rows + n] = found.unwrap_or(0);
+                if found.is_some() {
+                    bits[column * bytes + byte] |= bit;
+                }
+            }
+            if row.overlaps {
+                bits[IDS * bytes + byte] |= bit;
+            }
+            depth[n] = row.depth;
+        }
+        tree.end_batch();
+    });
+    catch_unwind(place).is_ok()
+}
+
+/// Free a tree.
+///
+/// # Safety
+/// `tree` is of [`hta_sql_tree_new`], and is not used again.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_tree_free(tree: *mut Tree) {
+    // SAFETY: as the caller says.
+    drop(unsafe { Box::from_raw(tree) });
 }
