@@ -39,9 +39,10 @@ log = logging.getLogger(__name__)
 DEAR_EVENTS = 50_000
 """Events of a run from which on an ingest computes its derived tables: about half a second."""
 
-SOON_EVENTS = 2_000_000
+SOON_EVENTS = 5_000_000
 """Events of a run up to which they are there before the run is shown: two catalogs less to build,
-which cost 0.2 s of CPU. More take longer, and who is interrupted meanwhile should have the run."""
+which cost 0.2 s of CPU. They take a second; more take longer, and who is interrupted meanwhile
+should have the run."""
 
 BATCH_S = 30
 """Time after which what was computed is shown to readers, and others may write."""
