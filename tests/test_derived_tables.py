@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
 import hta_sql
 from hta_sql.cli import program
 from hta_sql.library.objects import load_library
+from hta_sql.store import materialize as materialize_module
 from hta_sql.store.catalog import publish_manifest
-from hta_sql.store.files import store_folder
+from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.kept import keys_of, missing_tables
 from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.manifest import Manifest, read_manifest
 from hta_sql.store.materialize import materialize
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
@@ -55,6 +57,53 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     assert not is_missing(store)
     assert materialize(store) == []
     assert rows_of(store) == computed
+
+
+@pytest.mark.parametrize(("soon", "published"), [(True, [True]), (False, [False, True])])
+def test_an_ingest_computes_what_is_dear(
+    soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run that is not large before it is shown; a large one is shown before, and then again."""
+    said: list[bool] = []
+
+    def publish(folder: StoreFolder, manifest: Manifest) -> None:
+        said.append(bool(manifest.kept))
+        publish_manifest(folder, manifest)
+
+    monkeypatch.setattr(materialize_module, "publish_manifest", publish)
+    monkeypatch.setattr(materialize_module, "DEAR_EVENTS", 1)
+    if not soon:
+        monkeypatch.setattr(materialize_module, "SOON_EVENTS", 0)
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    ingest_only(paths, tmp_path / "job.store", run="job")
+    assert said == published
+    assert not is_missing(tmp_path / "job.store")
+    assert len(rows_of(tmp_path / "job.store")[0]) == 2 * 3 * 2
+
+
+@pytest.mark.parametrize("soon_events", [0, materialize_module.SOON_EVENTS])
+def test_what_an_ingest_cannot_compute_the_first_question_does(
+    soon_events: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The run is there all the same, and the ingest says so."""
+
+    def fail(*_: object) -> None:
+        raise duckdb.OutOfMemoryException("too little")
+
+    paths, _ = write_job(tmp_path / "traces", JOB)
+    with monkeypatch.context() as patches:
+        patches.setattr(materialize_module, "DEAR_EVENTS", 1)
+        patches.setattr(materialize_module, "SOON_EVENTS", soon_events)
+        patches.setattr(materialize_module, "run_computed", fail)
+        ingest_only(paths, tmp_path / "job.store", run="job")
+    assert "are not computed yet: too little" in caplog.text
+    assert is_missing(tmp_path / "job.store")
+    with hta_sql.open(tmp_path / "job.store") as opened:
+        assert opened.run("collective_waits").rows()
+    assert not is_missing(tmp_path / "job.store")
 
 
 @pytest.mark.slow
