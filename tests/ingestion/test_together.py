@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import duckdb
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion import together
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
+from hta_sql.ingestion.running import workers
 from hta_sql.ingestion.running.batches import MOST_BYTES, in_batches
+from hta_sql.ingestion.running.workers import plan_workers
 from hta_sql.ingestion.together import ingest_together
 
 TRACES = Path(__file__).parent.parent / "traces"
@@ -120,3 +123,26 @@ def test_batches_of_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {one.threads for one in only} == {2}
     monkeypatch.setattr("hta_sql.ingestion.running.batches.BATCH_BYTES", 2000)
     assert [len(batch) for batch in in_batches(jobs, workers=2, threads=1)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("cores", "megabytes", "jobs", "who"),
+    [
+        (2, [1, 1], None, "threads"),
+        (2, [200, 200], None, "threads"),
+        (16, [200] * 16, None, "processes"),
+        (2, [400, 1], None, "processes"),
+        (2, [1, 1], 2, "processes"),
+    ],
+)
+def test_who_reads(
+    cores: int, megabytes: list[int], jobs: int | None, who: str, tmp_path: Path
+) -> None:
+    """Processes where there are many, or a large trace, or who asks for a number of them."""
+    paths = [tmp_path / f"rank{rank}.json" for rank in range(len(megabytes))]
+    for path, size in zip(paths, megabytes, strict=True):
+        with path.open("wb") as file:
+            file.truncate(size << 20)
+    with patch.object(workers, "cpu_count", return_value=cores):
+        plan = plan_workers(list(map(str, paths)), jobs, None)
+    assert plan.in_processes == (who == "processes")

@@ -37,7 +37,7 @@ def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list
         workers: How many can run at once.
         threads: Of each of them.
     """
-    sizes = {job.path: _text_bytes(job.path) for job in jobs}
+    sizes = {job.path: text_bytes(job.path) for job in jobs}
     places = Counter((job.run, job.rank) for job in jobs)
     small, batches = [], []
     for job in jobs:
@@ -72,6 +72,7 @@ def _dealt(jobs: Sequence[RankJob], sizes: dict[str, int], count: int) -> list[l
     return batches
 
 
-def _text_bytes(path: str) -> int:
+def text_bytes(path: str) -> int:
+    """Estimate the text of a trace, which its size says where it is not compressed."""
     is_packed = path.partition("::")[0] != path or path.endswith(PACKED)
     return file_bytes(path) * (UNPACKED_RATIO if is_packed else 1)

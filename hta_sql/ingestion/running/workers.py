@@ -19,7 +19,7 @@ from typing import Any
 from hta_sql.errors import HtaSqlError, ParameterError, StoreError, TraceError
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.room import is_disk_full
-from hta_sql.ingestion.running.batches import in_batches
+from hta_sql.ingestion.running.batches import in_batches, text_bytes
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.together import ingest_together
@@ -34,6 +34,14 @@ SMALL_BYTES = 128 << 10
 PROCESS_BYTES = 8 << 20
 """(Compressed) input per worker from which processes pay: each costs a third of a second of CPU
 to start. Below it threads do as well, because the engine works outside the GIL."""
+
+FEW_WORKERS = 4
+"""So many threads do as well as processes, and in two thirds of their memory: an eighth of the work on
+a rank holds the GIL. Measured with eight ranks of 130 MB on two cores."""
+
+THREAD_BYTES = 256 << 20
+"""Text of the largest trace that is read in a thread. More is read by a process, which may die alone
+where memory runs out, and need not be waited for when all is interrupted."""
 
 Progress = Callable[[RankResult, int, int], None]
 """Called after each rank with (result, ranks done, ranks to do)."""
@@ -57,7 +65,7 @@ class WorkerPlan:
     in_processes: bool = True
 
     def chosen(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
-        """Choose what the jobs run on: the caller's, else threads for small traces.
+        """Choose what the jobs run on: the caller's, else threads for traces that are not large.
 
         None stands for processes, or for right here where one worker is enough.
         """
@@ -81,7 +89,9 @@ def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -
     total = sum(map(file_bytes, paths))
     if jobs is None and total < SMALL_BYTES:
         workers = 1
-    in_processes = jobs is not None or total >= PROCESS_BYTES * workers
+    is_little = total < PROCESS_BYTES * workers
+    is_few = workers <= FEW_WORKERS and max(map(text_bytes, paths), default=0) <= THREAD_BYTES
+    in_processes = jobs is not None or not (is_little or is_few)
     threads = max(1, cores // workers)
     limit = memory_limit or duckdb_memory_limit(workers)
     return WorkerPlan(workers, threads, limit, in_processes)
