@@ -26,11 +26,9 @@ from hta_sql.ingestion.call_tree import (
     enclosing_events,
     nearest_ancestor,
 )
-from hta_sql.ingestion.compiled import SWITCH
 from hta_sql.ingestion.native import native_batch
-from hta_sql.ingestion.native_tree import best_build, native_call_tree
+from hta_sql.ingestion.native_tree import native_call_tree
 from tests.examples import examples
-from tests.ingestion.readers import needs_native
 
 RUNTIME_CALL = 1
 
@@ -380,27 +378,3 @@ def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
     nearest_ancestor(parent, depth == 0)
     assert time.perf_counter() - started < 2
     assert depth.max() == {"deep": SIZE - 1, "flat": 1}.get(shape, depth.max())
-
-
-def test_what_builds_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the switch that leaves the compiled reader out."""
-    assert best_build() == (call_tree if native_batch() is None else native_call_tree)
-    monkeypatch.setenv(SWITCH, "0")
-    assert best_build() == call_tree
-
-
-@needs_native
-def test_columns_of_another_type_are_refused() -> None:
-    """The library reads them where they lie: it must not take one for something else."""
-    columns_of = {
-        "thread": pa.int64(),
-        "ts": pa.int64(),
-        "end_ts": pa.int64(),
-        "event_id": pa.int64(),
-    }
-    kinds = {"kind": pa.int8(), "is_backward": pa.int8(), "name_hash": pa.uint64()}
-    batch = pa.record_batch(
-        {name: pa.array([0], kind) for name, kind in (columns_of | kinds).items()}
-    )
-    with pytest.raises(TypeError, match="thread is int64"):
-        list(native_call_tree([batch]))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ctypes
@@ -34,3 +35,18 @@ def load() -> ctypes.CDLL | None:
     except (OSError, AttributeError):
         return None
     return library if is_ours else None
+
+
+def load_functions(functions: Iterable[tuple[Any, ...]]) -> ctypes.CDLL | None:
+    """Load the library and say what functions of it take; None where it cannot be loaded.
+
+    Args:
+        functions: Of each the name behind ``hta_sql_``, the type of its result and those of its arguments.
+    """
+    library = load()
+    if library is None:
+        return None
+    for name, result, *arguments in functions:
+        function = getattr(library, f"hta_sql_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library

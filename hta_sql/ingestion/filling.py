@@ -13,7 +13,7 @@ from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.statements import run
 from hta_sql.library.arguments import FIELDS, extraction
 from hta_sql.library.files import ingest_sql
-from hta_sql.library.sqltext import create_table, insert
+from hta_sql.library.sqltext import create_table, insert, replace_view_by_table
 
 EXTRACTED = (
     "cpu_ops",
@@ -94,14 +94,17 @@ class Staged:
         """Copy what is not copied yet: now rows can be added and taken away."""
         if not self._held:
             return
-        rows, statement = self._rows(), insert if self.are_tables else create_table
-        if self._is_shown:
-            for table in EXTRACTED:
-                run(self._con, f"DROP VIEW staged_{table}")
+        rows = self._rows()
 
         def into_table(con: duckdb.DuckDBPyConnection, table: str) -> None:
             con.register("native_rows", rows[table])
-            run(con, statement(f"staged_{table}", "FROM native_rows"))
+            name, select = f"staged_{table}", "FROM native_rows"
+            if self._is_shown:
+                statements = replace_view_by_table(name, select)
+            else:
+                statements = [(insert if self.are_tables else create_table)(name, select)]
+            for statement in statements:
+                run(con, statement)
             con.unregister("native_rows")
 
         wanted = [table for table in rows if rows[table].num_rows or not self.are_tables]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from hta_sql.ingestion.compiled import load, reader_at_work
+from hta_sql.ingestion.compiled import load_functions, reader_at_work
 from hta_sql.library.arguments import FIELDS, MOST_BYTES, TRIPLE, Argument, known_arguments
 from hta_sql.library.categories import category_tables
 from hta_sql.traces.chunks import Chunk
@@ -75,23 +75,18 @@ class _Parts(ctypes.Structure):
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """Load the library and say what its functions take."""
-    library = load()
-    if library is None:
-        return None
     size, pointer = ctypes.c_size_t, ctypes.c_void_p
-    for name, result, *arguments in (
-        ("new", pointer, ctypes.c_char_p, size),
-        ("read", ctypes.c_int64, pointer, ctypes.c_char_p, size),
-        ("number", ctypes.c_bool, pointer, pointer, size),
-        ("size", size, pointer),
-        ("count", size, pointer, size, ctypes.c_bool),
-        ("column", ctypes.c_bool, pointer, size, size, ctypes.POINTER(_Parts)),
-        ("free", None, pointer),
-    ):
-        function = getattr(library, f"hta_sql_reader_{name}")
-        function.restype, function.argtypes = result, arguments
-    return library
+    return load_functions(
+        (
+            ("reader_new", pointer, ctypes.c_char_p, size),
+            ("reader_read", ctypes.c_int64, pointer, ctypes.c_char_p, size),
+            ("reader_number", ctypes.c_bool, pointer, pointer, size),
+            ("reader_size", size, pointer),
+            ("reader_count", size, pointer, size, ctypes.c_bool),
+            ("reader_column", ctypes.c_bool, pointer, size, size, ctypes.POINTER(_Parts)),
+            ("reader_free", None, pointer),
+        )
+    )
 
 
 def native_batch() -> NativeBatch | None:

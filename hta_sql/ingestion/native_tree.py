@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, KNOWN_STACKS, Build, Step, call_tree
-from hta_sql.ingestion.compiled import load, reader_at_work
+from hta_sql.ingestion.compiled import load_functions, reader_at_work
 
 _TAKEN = {
     "thread": pa.int32(),
@@ -42,22 +42,15 @@ class _CallTree(ctypes.Structure):
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """Load the library and say what its functions take."""
-    library = load()
-    if library is None:
-        return None
     size, pointer = ctypes.c_size_t, ctypes.c_void_p
-    library.hta_sql_tree_new.restype = pointer
-    library.hta_sql_tree_new.argtypes = (pointer, size, size)
-    library.hta_sql_tree_add.restype = ctypes.c_bool
-    library.hta_sql_tree_add.argtypes = (
-        pointer,
-        ctypes.POINTER(_HostEvents),
-        ctypes.POINTER(_CallTree),
+    events, tree = ctypes.POINTER(_HostEvents), ctypes.POINTER(_CallTree)
+    return load_functions(
+        (
+            ("tree_new", pointer, pointer, size, size),
+            ("tree_add", ctypes.c_bool, pointer, events, tree),
+            ("tree_free", None, pointer),
+        )
     )
-    library.hta_sql_tree_free.restype = None
-    library.hta_sql_tree_free.argtypes = (pointer,)
-    return library
 
 
 def best_build() -> Build:

@@ -9,11 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion import compiled, native
+from hta_sql.ingestion.call_tree import call_tree
 from hta_sql.ingestion.native import native_batch
+from hta_sql.ingestion.native_tree import best_build, native_call_tree
 from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace
 from tests.fuzz.events import changed_event
@@ -171,3 +174,27 @@ def _some(path: Path) -> Iterator[bytes]:
         if n == 600:
             return
         yield text
+
+
+def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the switch that leaves the compiled reader out."""
+    assert best_build() == (call_tree if native_batch() is None else native_call_tree)
+    monkeypatch.setenv(compiled.SWITCH, "0")
+    assert best_build() == call_tree
+
+
+@needs_native
+def test_columns_of_another_type_are_refused() -> None:
+    """The library reads them where they lie: it must not take one for something else."""
+    columns_of = {
+        "thread": pa.int64(),
+        "ts": pa.int64(),
+        "end_ts": pa.int64(),
+        "event_id": pa.int64(),
+    }
+    kinds = {"kind": pa.int8(), "is_backward": pa.int8(), "name_hash": pa.uint64()}
+    batch = pa.record_batch(
+        {name: pa.array([0], kind) for name, kind in (columns_of | kinds).items()}
+    )
+    with pytest.raises(TypeError, match="thread is int64"):
+        list(native_call_tree([batch]))

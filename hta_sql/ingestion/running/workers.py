@@ -89,12 +89,14 @@ def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -
     total = sum(map(file_bytes, paths))
     if jobs is None and total < SMALL_BYTES:
         workers = 1
-    is_little = total < PROCESS_BYTES * workers
-    is_few = workers <= FEW_WORKERS and max(map(text_bytes, paths), default=0) <= THREAD_BYTES
-    in_processes = jobs is not None or not (is_little or is_few)
+    # Each look at the size of a trace is a request where that is at a URL.
+    in_threads = jobs is None and (
+        total < PROCESS_BYTES * workers
+        or (workers <= FEW_WORKERS and max(map(text_bytes, paths), default=0) <= THREAD_BYTES)
+    )
     threads = max(1, cores // workers)
     limit = memory_limit or duckdb_memory_limit(workers)
-    return WorkerPlan(workers, threads, limit, in_processes)
+    return WorkerPlan(workers, threads, limit, in_processes=not in_threads)
 
 
 def run_jobs(
