@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="CSV of rules that go before the built-in ones: priority, regex, class, collective, "
     "vendor.",
 )
-@click.option("--memory-limit", type=MEMORY_SIZE, help="Memory of each process's engine: 1GiB.")
+@click.option("--memory-limit", type=MEMORY_SIZE, help="Memory of each process that reads: 1GiB.")
 @click.option(
     "--shard",
     type=SHARD,

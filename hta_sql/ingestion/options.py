@@ -43,7 +43,8 @@ class IngestOptions:
         rank_regex: Finds the rank in file names; its first group is the rank.
         kernel_classes: CSV with rules that go before the built-in ones
             (priority, regex, class, collective, vendor).
-        memory_limit: Memory of each process's engine, for example ``"1GiB"``.
+        memory_limit: Memory of each process that reads, for example ``"1GiB"``. Python takes
+            232 MiB of it, or half where that is less; the engine has the rest.
         executor: Any ``concurrent.futures.Executor`` to run the ranks on.
         progress: Called after each rank with (result, ranks done, ranks to do).
         lock_timeout: Time to wait for another ingest that is writing the store [s].

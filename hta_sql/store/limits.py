@@ -14,7 +14,7 @@ from tempfile import gettempdir
 
 import duckdb
 
-from hta_sql.errors import QueryError
+from hta_sql.errors import ParameterError, QueryError
 from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_prefix
 from hta_sql.store.template import Config
 
@@ -146,10 +146,15 @@ def bounded_process(memory_limit: str | None, stores: int = 1) -> Iterator[None]
 
 
 def size_of(text: str) -> int:
-    """Read a size as the engine writes it [bytes]: ``512MiB``, ``2GB``."""
-    number, letter, binary = re.fullmatch(
-        r"([\d.]+)\s*([KMGT]?)(i?)B", text, re.IGNORECASE
-    ).groups()  # type: ignore[union-attr]  # checked where it is given
+    """Read a size as the engine writes it [bytes]: ``512MiB``, ``2GB``.
+
+    Raises:
+        ParameterError: It is none.
+    """
+    size = re.fullmatch(r"([\d.]+)\s*([KMGT]?)(i?)B", text, re.IGNORECASE)
+    if not size:
+        raise ParameterError(f"{text!r} is no size: a number and its unit, for example '2GiB'.")
+    number, letter, binary = size.groups()
     return int(float(number) * (1024 if binary else 1000) ** " KMGT".index(letter.upper() or " "))
 
 

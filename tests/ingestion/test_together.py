@@ -9,7 +9,7 @@ from unittest.mock import patch
 import duckdb
 import pytest
 
-from hta_sql.errors import TraceFormatError
+from hta_sql.errors import ParameterError, TraceFormatError
 from hta_sql.ingestion import together
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.running import workers
@@ -73,12 +73,12 @@ def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
     """It is read alone, with what it has in quarantine; a file that is none is an error of its own."""
     no_trace = tmp_path / "no_trace.json"
     no_trace.write_text("nonsense", encoding="utf-8")
-    jobs = jobs_of((PLAIN[0], *ODD), tmp_path)
+    jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
     bad = replace(jobs[0], path=str(no_trace), rank=9)
     *results, error = ingest_together([*jobs, bad])
     assert isinstance(error, TraceFormatError)
     assert [tables_of(one) for one in results] == [tables_of(ingest_rank(job)) for job in jobs]
-    assert [facts(one).quarantined for one in results] == [0, 1, 0, 1]
+    assert [facts(one).quarantined for one in results] == [1, 0, 0, 0, 1]
 
 
 def test_more_text_than_their_sizes_promised(
@@ -146,3 +146,12 @@ def test_who_reads(
     with patch.object(workers, "cpu_count", return_value=cores):
         plan = plan_workers(list(map(str, paths)), jobs, None)
     assert plan.in_processes == (who == "processes")
+
+
+def test_the_limit_is_that_of_the_process(tmp_path: Path) -> None:
+    """Python has its part of it; of a small one the engine has half."""
+    shares = {"1GiB": "811008KiB", "600MiB": "376832KiB", "300MiB": "153600KiB", "1GB": "738994KiB"}
+    for limit, share in shares.items():
+        assert plan_workers([str(tmp_path)], None, limit).memory_limit == share
+    with pytest.raises(ParameterError, match="'lots' is no size"):
+        plan_workers([str(tmp_path)], None, "lots")

@@ -24,6 +24,7 @@ from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.together import ingest_together
 from hta_sql.machine import cpu_count, duckdb_memory_limit
+from hta_sql.store.limits import size_of
 from hta_sql.traces.source import file_bytes
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,9 @@ a rank holds the GIL. Measured with eight ranks of 130 MB on two cores."""
 THREAD_BYTES = 256 << 20
 """Text of the largest trace that is read in a thread. More is read by a process, which may die alone
 where memory runs out, and need not be waited for when all is interrupted."""
+
+BESIDE_ENGINE = 232 << 20
+"""What a process takes beside its engine: Python, Arrow, the texts that are read and their columns."""
 
 Progress = Callable[[RankResult, int, int], None]
 """Called after each rank with (result, ranks done, ranks to do)."""
@@ -80,7 +84,7 @@ def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -
     Who asks for a number of jobs gets processes: one that dies takes only its trace with it.
 
     Raises:
-        ParameterError: jobs is not positive.
+        ParameterError: jobs is not positive, or the limit no size.
     """
     if jobs is not None and jobs < 1:
         raise ParameterError(f"jobs must be at least 1, not {jobs}.")
@@ -95,8 +99,14 @@ def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -
         or (workers <= FEW_WORKERS and max(map(text_bytes, paths), default=0) <= THREAD_BYTES)
     )
     threads = max(1, cores // workers)
-    limit = memory_limit or duckdb_memory_limit(workers)
+    limit = engine_share(memory_limit) if memory_limit else duckdb_memory_limit(workers)
     return WorkerPlan(workers, threads, limit, in_processes=not in_threads)
+
+
+def engine_share(limit: str) -> str:
+    """Return what the engine of a process may take, of what the process may: at least half of it."""
+    given = size_of(limit)
+    return f"{max(given - BESIDE_ENGINE, given // 2) >> 10}KiB"
 
 
 def run_jobs(
