@@ -16,7 +16,7 @@ import duckdb
 from hta_sql.ingestion.mindspore import stage_cluster_data
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
-from hta_sql.ingestion.tables import STORED
+from hta_sql.ingestion.tables import STORED, frames_of, parameters
 from hta_sql.library.files import Columns, ingest_sql
 from hta_sql.library.sqltext import subquery
 from hta_sql.store.manifest import Fingerprint
@@ -29,8 +29,10 @@ def defined_columns() -> Columns:
         stage_events(con, None)
         stage_cluster_data(con, None)
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
+        frames = frames_of(con)
         for table in STORED:
-            relation = con.sql(subquery(ingest_sql(f"store/{table}"))).limit(0)
+            select = subquery(ingest_sql(f"store/{table}"))
+            relation = con.sql(select, params=parameters(select, frames)).limit(0)
             columns[table] = dict(zip(relation.columns, map(str, relation.types), strict=True))
     return columns
 

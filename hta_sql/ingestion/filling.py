@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import duckdb
 import pyarrow as pa
 
-from hta_sql.ingestion.native import CHUNK_BITS, NativeBatch
-from hta_sql.ingestion.running.side_by_side import side_by_side
+from hta_sql.ingestion.native import CHUNK_BITS, MOST_HELD, NativeBatch
+from hta_sql.ingestion.running.side_by_side import Beside, side_by_side
 from hta_sql.ingestion.statements import run
 from hta_sql.library.arguments import FIELDS, extraction
 from hta_sql.library.files import ingest_sql
-from hta_sql.library.sqltext import create_table, insert, replace_view_by_table
+from hta_sql.library.sqltext import create_table, insert, replace_view_by_table, sort_table
 
 EXTRACTED = (
     "cpu_ops",
@@ -33,7 +33,10 @@ class Staged:
 
     What the compiled reader has read is shown where it lies, by views over its columns: the copy
     into tables is a tenth of what a trace costs. It is copied where that takes too much memory, which
-    the engine does not count, and where rows are to be added or taken away.
+    the engine does not count, and where rows are to be added or taken away; beside the reading of
+    the next batch, where there is a core for it and memory for two.
+
+    To be closed, whatever happens: then nothing is being copied.
 
     Args:
         con: The database.
@@ -51,6 +54,13 @@ class Staged:
         self._con, self._threads, self._most_held = con, threads, most_held
         self._held: list[dict[str, pa.Table]] = []
         self._is_shown = False
+        self._is_parsed = False
+        self._beside = Beside(con) if threads > 1 and most_held >= 2 * MOST_HELD else None
+
+    def close(self) -> None:
+        """Wait for what is being copied: the database may be closed next."""
+        if self._beside:
+            self._beside.close()
 
     def add(self, natives: Iterable[NativeBatch], starts: Mapping[int, int]) -> None:
         """Take what the compiled reader has read.
@@ -63,8 +73,9 @@ class Staged:
             native.tables([starts[chunk] for chunk in native.events]) for native in natives
         ]
         held = sum(table.nbytes for tables in self._held for table in tables.values())
-        if self.are_tables or held > self._most_held:
-            self.settle()
+        is_busy = self._beside and self._beside.is_busy
+        if held > self._most_held or (self.are_tables and not is_busy):
+            self._copy(self._beside)
 
     def extract(self, counts: Mapping[str, int]) -> None:
         """Bring the parsed events of a batch, which are numbered, into the staged tables.
@@ -73,6 +84,7 @@ class Staged:
             counts: Number of events by table.
         """
         self.settle()
+        self._is_parsed = True
         con, threads = self._con, self._threads
         run(con, ingest_sql("parse/batch_events"))
         largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
@@ -84,36 +96,67 @@ class Staged:
         self.are_tables = True
 
     def show(self) -> None:
-        """Make what was taken visible to statements; nothing is taken afterwards."""
-        if self._held:
+        """Make what was taken visible to statements, in event order; nothing is taken afterwards."""
+        if self._held and not self.are_tables:
             for table, rows in self._rows().items():
                 self._con.from_arrow(rows).create_view(f"staged_{table}")
             self._is_shown = True
+            return
+        self.settle()
+        if self._is_parsed:
+            self.sort()
 
     def settle(self) -> None:
         """Copy what is not copied yet: now rows can be added and taken away."""
-        if not self._held:
+        if self._is_shown:
+            for table in EXTRACTED:
+                drop, _ = replace_view_by_table(f"staged_{table}", "")
+                run(self._con, drop)
+            self._is_shown = False
+        if self._beside:
+            self._beside.wait()
+        if self._held:
+            self._copy()
+
+    def sort(self) -> None:
+        """Put the rows of each table in event order.
+
+        Those of the compiled reader are in it; what was parsed of a batch comes behind them.
+        """
+        for (table,) in run(self._con, ingest_sql("link/out_of_order")).fetchall():
+            run(self._con, sort_table(f"staged_{table}", "event_id"))
+
+    def _copy(self, beside: Beside | None = None) -> None:
+        """Copy what is held, or have it copied while the next is read."""
+        statement = insert if self.are_tables else create_table
+        rows = {t: r for t, r in self._rows().items() if r.num_rows or not self.are_tables}
+        self.are_tables, self._held = True, []
+        if beside:
+            beside.do(partial(_copy_all, statement, rows))
             return
-        rows = self._rows()
-
-        def into_table(con: duckdb.DuckDBPyConnection, table: str) -> None:
-            con.register("native_rows", rows[table])
-            name, select = f"staged_{table}", "FROM native_rows"
-            if self._is_shown:
-                statements = replace_view_by_table(name, select)
-            else:
-                statements = [(insert if self.are_tables else create_table)(name, select)]
-            for statement in statements:
-                run(con, statement)
-            con.unregister("native_rows")
-
-        wanted = [table for table in rows if rows[table].num_rows or not self.are_tables]
-        largest_first = sorted(wanted, key=lambda table: -rows[table].num_rows)
-        side_by_side(self._con, self._threads, into_table, largest_first)
-        self.are_tables, self._is_shown, self._held = True, False, []
+        largest_first = sorted(rows, key=lambda table: -rows[table].num_rows)
+        side_by_side(self._con, self._threads, partial(_copy, statement, rows), largest_first)
 
     def _rows(self) -> dict[str, pa.Table]:
         return {table: pa.concat_tables([one[table] for one in self._held]) for table in EXTRACTED}
+
+
+Statement = Callable[[str, str], str]
+
+
+def _copy(
+    statement: Statement, tables: dict[str, pa.Table], con: duckdb.DuckDBPyConnection, table: str
+) -> None:
+    con.register("native_rows", tables[table])
+    run(con, statement(f"staged_{table}", "FROM native_rows"))
+    con.unregister("native_rows")
+
+
+def _copy_all(
+    statement: Statement, tables: dict[str, pa.Table], con: duckdb.DuckDBPyConnection
+) -> None:
+    for table in tables:
+        _copy(statement, tables, con, table)
 
 
 def number(

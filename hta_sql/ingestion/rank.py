@@ -28,7 +28,7 @@ from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
 from hta_sql.library.files import ingest_sql, sql_root
-from hta_sql.library.sqltext import create_table, first_match_macro
+from hta_sql.library.sqltext import create_table, first_match_macro, sort_table
 from hta_sql.machine import temporary_folder
 from hta_sql.store.engine import beside, scratch
 from hta_sql.store.limits import size_of
@@ -58,6 +58,9 @@ MOST_HELD = 256 << 20
 
 HELD_SHARE = 16
 """That part of the limit of memory they may take: the limit is that of the engine alone."""
+
+ROW_BYTES = 512
+"""What a staged row takes in the engine, with its links: 14 million of them in 4 GiB begin to spill."""
 
 CALL_TREE_BATCH_ROWS = 1 << 15
 """Host events in memory at once while the call tree is built: arrays of this size stay in the
@@ -173,15 +176,16 @@ def stored(
     places = [Place(job.tables, job.run, job.rank, job.writer) for job in jobs]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
     rows = rows + Counter(dict(run(con, ingest_sql("link/row_counts")).fetchall()))
-    for file in write_tables(con, places, rows, first.threads):
+    for table in DESCRIBING:
+        run(con, create_table(f"described_{table}", ingest_sql(f"store/{table}")))
+    at_once = first.threads if _fits(first, rows) else 1
+    for file in write_tables(con, places, rows, at_once):
         files[file.run, file.rank].append(file)
     steps: dict[int, list[str]] = defaultdict(list)
     for part, name in run(con, "SELECT part, name FROM profiler_steps").fetchall():
         steps[part].append(name)
     frame = "SELECT part, start_ns, base_time_ns IS NOT NULL FROM rank_frame"
     clocks = {part: clock for part, *clock in run(con, frame).fetchall()}
-    for table in DESCRIBING:
-        run(con, create_table(f"described_{table}", ingest_sql(f"store/{table}")))
     facts = dict(facts_of(con))
     seconds = time.monotonic() - started
     results = []
@@ -203,6 +207,12 @@ def stored(
             )
         )
     return results
+
+
+def _fits(job: RankJob, rows: Counter[str]) -> bool:
+    """Say whether several tables may be written at once: what does not fit is read back twice."""
+    limit = size_of(job.memory_limit) if job.memory_limit else None
+    return limit is None or rows.total() * ROW_BYTES < limit
 
 
 def _staged(
@@ -279,8 +289,11 @@ def link_events(
     run(con, ingest_sql("link/rank_frame"))
     run(con, ingest_sql("link/host_events"))
     _build_call_tree(con)
-    for name in ("launches", "device_steps", "operators_by_external_id", "forward_operators"):
+    by_launch = ("launches", "device_steps", "operators_by_external_id", "device_links")
+    for name in ("forward_operators", *by_launch):
         run(con, ingest_sql(f"link/{name}"))
+    # Not where they are joined: 14 million events then do not fit 400 MiB.
+    run(con, sort_table("device_links", "event_id"))
 
 
 def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:

@@ -11,6 +11,7 @@ import logging
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain, count, islice
 
@@ -93,24 +94,25 @@ def stage_events(
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
     prepare(con, "alone")
-    staged = Staged(con, threads, most_held)
-    for batches in count():
-        first = next(chunks, None)
-        if first is None and batches:
-            break
-        batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
-        events += _stage_batch(con, batch, reader, first_event_id + events.total(), staged)
+    with closing(Staged(con, threads, most_held)) as staged:
+        for batches in count():
+            first = next(chunks, None)
+            if first is None and batches:
+                break
+            batch = chain([first], islice(chunks, BATCH_CHUNKS - 1)) if first else iter(())
+            events += _stage_batch(con, batch, reader, first_event_id + events.total(), staged)
+            if strict:
+                _refuse_flaws(con, reader)
+        if reader and not strict:
+            place_set_aside(con, reader)
+        _quarantine_file_problems(con, reader)
         if strict:
             _refuse_flaws(con, reader)
-    if reader and not strict:
-        place_set_aside(con, reader)
-    _quarantine_file_problems(con, reader)
-    if strict:
-        _refuse_flaws(con, reader)
-    staged.show()
-    if is_ascend(con):
-        staged.settle()
-        events = adopt_ascend_events(con, events)
+        staged.show()
+        if is_ascend(con):
+            staged.settle()
+            events = adopt_ascend_events(con, events)
+            staged.sort()
     return events
 
 
@@ -121,9 +123,11 @@ def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
         con: The database.
         how: Whether a trace is read "alone" or several "together".
     """
-    for name in ("link/quarantined", "parse/set_aside", "parse/event_target", "parse/exact_args"):
+    made = ("link/quarantined", "link/same_event")
+    for name in (*made, "parse/set_aside", "parse/event_target", "parse/exact_args"):
         run(con, ingest_sql(name))
-    for macro in (*category_macros(), ingest_sql(f"{how}/part_of"), ingest_sql(f"{how}/own_id")):
+    of_trace = (ingest_sql(f"{how}/{name}") for name in ("part_of", "own_id", "frame_of"))
+    for macro in (*category_macros(), *of_trace):
         run(con, macro)
 
 

@@ -20,9 +20,10 @@ from hta_sql.ingestion.mindspore import CLUSTER_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.statements import run
 from hta_sql.library.files import ingest_sql
-from hta_sql.library.sqltext import copy_to_path, create_table
+from hta_sql.library.sqltext import copy_to_path, create_table, of_scope
 from hta_sql.machine import temporary_folder
 from hta_sql.store.files import store_folder
+from hta_sql.store.scope import DESCRIBING
 from hta_sql.store.sealed import file_digest
 from hta_sql.traces.writing import PARTIAL, sync_all
 
@@ -36,9 +37,8 @@ STORED = (
 
 ROW_GROUP_ROWS = 122_880
 
-MANY_EVENTS = 1_000_000
-"""Beyond it the tables have row groups for every core, and are written one after the other: two
-sorts at once take twice the memory, and 14 million events then no longer fit 600 MiB."""
+Frames = list[dict[str, object] | None]
+"""What the rows of each rank are placed by; see sql/ingest/link/frames.sql."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def _write_local(
     sizes = events | Counter(ranks=len(places), event_args=total)
     # Planning and writing a table costs milliseconds, with rows or without.
     wanted = sorted((table for table in STORED if sizes[table]), key=lambda table: -sizes[table])
-    at_once = threads if total < MANY_EVENTS else 1
+    frames = frames_of(con)
     write = partial(_write_table if len(places) == 1 else _write_ranks, tables=tables)
-    files = side_by_side(con, at_once, partial(write, places=places), wanted)
+    files = side_by_side(con, threads, partial(write, places=places, frames=frames), wanted)
     written = [file for of_table in files for file in of_table]
     sync_all(unnamed for unnamed, _ in written)
     for unnamed, file in written:
@@ -113,22 +113,34 @@ def _write_local(
 
 
 def _write_table(
-    con: duckdb.DuckDBPyConnection, table: str, *, tables: Path, places: Sequence[Place]
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    *,
+    tables: Path,
+    places: Sequence[Place],
+    frames: Frames,
 ) -> list[tuple[Path, StoredFile]]:
     """Write one table of the only rank to a file without its name yet, if it has rows."""
     unnamed, relative = _new_file(tables, table, places[0])
-    rows = copy_to_parquet(con, ingest_sql(f"store/{table}"), unnamed)
+    select = _rows_of(table)
+    rows = copy_to_parquet(con, select, unnamed, parameters(select, frames))
     if not rows:
         unnamed.unlink()
     return [(unnamed, _stored(table, relative, places[0], unnamed, rows))] if rows else []
 
 
 def _write_ranks(
-    con: duckdb.DuckDBPyConnection, table: str, *, tables: Path, places: Sequence[Place]
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    *,
+    tables: Path,
+    places: Sequence[Place],
+    frames: Frames,
 ) -> list[tuple[Path, StoredFile]]:
     """Compute one table of all ranks, and write the rows of each to a file."""
     # The name is that of one connection, on which the tables follow each other.
-    run(con, create_table("written", ingest_sql(f"store/{table}"), "TEMPORARY"))
+    select = _rows_of(table)
+    run(con, create_table("written", select, "TEMPORARY"), parameters(select, frames))
     there = {(run, rank) for run, rank in run(con, ingest_sql("write/ranks")).fetchall()}
     files = []
     for place in places:
@@ -139,6 +151,24 @@ def _write_ranks(
             files.append((unnamed, _stored(table, relative, place, unnamed, rows)))
     run(con, "DROP TABLE written")
     return files
+
+
+def _rows_of(table: str) -> str:
+    """Return the SELECT of a table; those that describe the ranks are there already."""
+    return (
+        of_scope(f"described_{table}", ()) if table in DESCRIBING else ingest_sql(f"store/{table}")
+    )
+
+
+def frames_of(con: duckdb.DuckDBPyConnection) -> Frames:
+    """Return what the rows of each rank are placed by, once its events are linked."""
+    ((frames,),) = run(con, ingest_sql("link/frames")).fetchall()
+    return list(frames)
+
+
+def parameters(select: str, frames: Frames) -> dict[str, Frames]:
+    """Return the parameters of a statement: the engine refuses values that it does not ask for."""
+    return {"frames": frames} if "$frames" in select else {}
 
 
 def _new_file(tables: Path, table: str, place: Place) -> tuple[Path, Path]:

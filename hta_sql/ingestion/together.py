@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -154,13 +155,13 @@ def _stage(
     read = dict(chain.from_iterable(native.events.items() for native in natives.values()))
     is_parsed = bool(parsed)
     starts = number(con, firsts, read, is_parsed=is_parsed)
-    staged = Staged(con, jobs[0].threads, most_held=MAX_TEXT_BYTES)
-    if natives:
-        staged.add(natives.values(), starts)
-    if is_parsed:
-        staged.extract(sum(parsed.values(), Counter()))
-        run(con, "DROP TABLE parsed_events")
-    staged.show()
+    with closing(Staged(con, jobs[0].threads, MAX_TEXT_BYTES)) as staged:
+        if natives:
+            staged.add(natives.values(), starts)
+        if is_parsed:
+            staged.extract(sum(parsed.values(), Counter()))
+            run(con, "DROP TABLE parsed_events")
+        staged.show()
     if is_ascend(con):
         raise NotPlainError
 

@@ -19,10 +19,8 @@ def literal(value: str | float | bool | None) -> str:
     """Quote a value."""
     if value is None:
         return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, (bool, int, float)):
+        return repr(value).lower()
     return "'" + value.replace("\0", "").replace("'", "''") + "'"
 
 
@@ -238,6 +236,11 @@ def create_table(name: str, select: str, kind: str = "") -> str:
 def replace_view_by_table(name: str, select: str) -> list[str]:
     """Build the statements that put a table with data where a view was; both trusted."""
     return [f"DROP VIEW {name}", create_table(name, select)]
+
+
+def sort_table(name: str, column: str) -> str:
+    """Build the statement that puts the rows of a table in the order of a column; both trusted."""
+    return f"CREATE OR REPLACE TABLE {name} AS FROM {name} ORDER BY {column}"
 
 
 SCOPE_TYPES = {"runs": "VARCHAR[]", "ranks": "INTEGER[]"}

@@ -77,6 +77,7 @@ def _staged(path: Path, way: Way) -> Outcome:
         if not way.is_deep:
             patches.enter_context(patch.object(filling, "_extract", _keep_as_parsed))
             patches.enter_context(patch.object(filling, "_create_empty", Mock()))
+            patches.enter_context(patch.object(filling.Staged, "sort", Mock()))
             patches.enter_context(patch.object(staging, "is_ascend", Mock(return_value=False)))
         if way.max_bytes is not None:
             patches.enter_context(patch.object(source, "ALWAYS_ALLOWED_BYTES", way.max_bytes))

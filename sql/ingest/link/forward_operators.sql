@@ -1,4 +1,4 @@
--- The forward operator of each backward operator.
+-- The forward operator of each backward operator: a row for every operator, in event order.
 --
 -- The fwdbwd arrows of the trace decide: an arrow starts at the start of the forward operator and
 -- ends at the start of the backward one. Traces without arrows are joined by autograd's sequence
@@ -46,7 +46,13 @@ WITH
             AND f.ts < b.ts
             AND NOT EXISTS (FROM by_arrow AS a WHERE part_of(a.event_id) = part_of(b.event_id))
         GROUP BY b.event_id
+    ),
+    found AS (
+        FROM by_arrow
+        UNION ALL
+        FROM by_sequence
     )
-FROM by_arrow
-UNION ALL
-FROM by_sequence
+SELECT c.event_id, f.fwd_op_id
+FROM staged_cpu_ops AS c
+LEFT JOIN found AS f ON f.event_id = c.event_id
+ORDER BY c.event_id

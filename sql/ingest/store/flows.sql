@@ -1,9 +1,9 @@
 -- Arrows between events.
 SELECT
-    j.run,
-    j.rank,
+    frame_of($frames, x.event_id).run AS run,
+    frame_of($frames, x.event_id).rank AS rank,
     own_id(x.event_id) AS event_id,
-    x.ts - j.first_ts AS ts,
+    x.ts - frame_of($frames, x.event_id).first_ts AS ts,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
     x.name,
@@ -12,5 +12,3 @@ SELECT
     x.flow_id,
     x.binding_point
 FROM staged_flows AS x
-JOIN rank_frame AS j ON j.part = part_of(x.event_id)
-ORDER BY x.event_id

@@ -1,9 +1,9 @@
 -- Events that no other table takes.
 SELECT
-    j.run,
-    j.rank,
+    frame_of($frames, x.event_id).run AS run,
+    frame_of($frames, x.event_id).rank AS rank,
     own_id(x.event_id) AS event_id,
-    x.ts - j.first_ts AS ts,
+    x.ts - frame_of($frames, x.event_id).first_ts AS ts,
     x.dur,
     x.pid,
     x.tid,
@@ -14,5 +14,3 @@ SELECT
     x.scope,
     x.args
 FROM staged_other_events AS x
-JOIN rank_frame AS j ON j.part = part_of(x.event_id)
-ORDER BY x.event_id

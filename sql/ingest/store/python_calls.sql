@@ -1,9 +1,9 @@
 -- Python frames with their place in the call tree.
 SELECT
-    j.run,
-    j.rank,
-    own_id(x.event_id) AS event_id,
-    x.ts - j.first_ts AS ts,
+    frame_of($frames, x.event_id).run AS run,
+    frame_of($frames, x.event_id).rank AS rank,
+    own_id(same_event(x.event_id, t.event_id)) AS event_id,
+    x.ts - frame_of($frames, x.event_id).first_ts AS ts,
     x.dur,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
@@ -17,10 +17,8 @@ SELECT
     own_id(t.annotation_id) AS annotation_id,
     own_id(t.stack_id) AS stack_id,
     t.step,
-    coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
-    x.ts + x.dur = j.window_end_ts AS is_truncated,
+    coalesce(x.ts >= frame_of($frames, x.event_id).last_step_ts, false) AS in_tail,
+    x.ts + x.dur = frame_of($frames, x.event_id).window_end_ts AS is_truncated,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)
 FROM staged_python_calls AS x
-JOIN rank_frame AS j ON j.part = part_of(x.event_id)
-LEFT JOIN call_tree AS t ON t.event_id = x.event_id
-ORDER BY x.event_id
+POSITIONAL JOIN (FROM call_tree AS c WHERE c.kind IN (4, 5)) AS t

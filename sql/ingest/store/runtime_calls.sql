@@ -1,9 +1,9 @@
 -- Runtime and driver calls with the operator, annotation and module that made them.
 SELECT
-    j.run,
-    j.rank,
-    own_id(x.event_id) AS event_id,
-    x.ts - j.first_ts AS ts,
+    frame_of($frames, x.event_id).run AS run,
+    frame_of($frames, x.event_id).rank AS rank,
+    own_id(same_event(x.event_id, t.event_id)) AS event_id,
+    x.ts - frame_of($frames, x.event_id).first_ts AS ts,
     x.dur,
     TRY_CAST(x.pid AS BIGINT) AS pid,
     TRY_CAST(x.tid AS BIGINT) AS tid,
@@ -18,10 +18,8 @@ SELECT
     own_id(t.frame_id) AS frame_id,
     own_id(t.stack_id) AS stack_id,
     t.step,
-    coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
-    x.ts + x.dur = j.window_end_ts AS is_truncated,
+    coalesce(x.ts >= frame_of($frames, x.event_id).last_step_ts, false) AS in_tail,
+    x.ts + x.dur = frame_of($frames, x.event_id).window_end_ts AS is_truncated,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args)
 FROM staged_runtime_calls AS x
-JOIN rank_frame AS j ON j.part = part_of(x.event_id)
-LEFT JOIN call_tree AS t ON t.event_id = x.event_id AND t.kind = 1
-ORDER BY x.event_id
+POSITIONAL JOIN (FROM call_tree AS c WHERE c.kind = 1) AS t
