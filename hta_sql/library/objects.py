@@ -221,6 +221,13 @@ class Library:
                         to_read.append(named)
         return [found[path] for path in sorted(found)]
 
+    @cached_property
+    def computing(self) -> Library:
+        """Return what the derived tables stand on, and no more: a tenth of all there is to open."""
+        used = {one.path for about in self.derived for one in self.stands_on(about)}
+        needed = tuple(macro for macro in self.macros if macro.path in used)
+        return Library(tables=self.tables, macros=needed, analyses=(), derived=self.derived)
+
     def versions(self, name: str) -> list[SqlObject]:
         """List the versions of an analysis, oldest first."""
         found = [a for a in self.analyses if a.base_name == name]
