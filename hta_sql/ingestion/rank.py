@@ -211,8 +211,7 @@ def stored(
 
 def _fits(job: RankJob, rows: Counter[str]) -> bool:
     """Say whether several tables may be written at once: what does not fit is read back twice."""
-    limit = size_of(job.memory_limit) if job.memory_limit else None
-    return limit is None or rows.total() * ROW_BYTES < limit
+    return not job.memory_limit or rows.total() * ROW_BYTES < size_of(job.memory_limit)
 
 
 def _staged(

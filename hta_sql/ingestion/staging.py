@@ -123,11 +123,10 @@ def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
         con: The database.
         how: Whether a trace is read "alone" or several "together".
     """
-    made = ("link/quarantined", "link/same_event")
-    for name in (*made, "parse/set_aside", "parse/event_target", "parse/exact_args"):
+    for name in ("link/quarantined", "parse/set_aside", "parse/event_target", "parse/exact_args"):
         run(con, ingest_sql(name))
-    of_trace = (ingest_sql(f"{how}/{name}") for name in ("part_of", "own_id", "frame_of"))
-    for macro in (*category_macros(), *of_trace):
+    own = (f"{how}/part_of", f"{how}/own_id", "link/frame_of", "link/same_event")
+    for macro in (*category_macros(), *map(ingest_sql, own)):
         run(con, macro)
 
 
