@@ -17,7 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LIBRARY = "hta_sql/ingestion/_reader.so"
+LIBRARY = "hta_sql/traces/_reader.so"
 """The same name on every system: it is loaded by its path."""
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.streams import streams_there
-from hta_sql.ingestion.compiled import reader_at_work
+from hta_sql.traces.compiled import reader_at_work
 
 __all__ = ["COMMANDS", "command_of", "main", "program"]
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from hta_sql.ingestion.compiled import load_functions, reader_at_work
 from hta_sql.library.arguments import FIELDS, MOST_BYTES, TRIPLE, Argument, known_arguments
 from hta_sql.library.categories import category_tables
 from hta_sql.traces.chunks import Chunk
+from hta_sql.traces.compiled import load_functions, reader_at_work
 
 CHUNK_BITS = 32
 """Above these a chunk's number has that of its trace; see sql/ingest/parse/chunk_starts.sql."""

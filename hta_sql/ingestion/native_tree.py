@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, KNOWN_STACKS, Build, Step, call_tree
-from hta_sql.ingestion.compiled import load_functions, reader_at_work
+from hta_sql.traces.compiled import load_functions, reader_at_work
 
 _TAKEN = {
     "thread": pa.int32(),

@@ -75,13 +75,13 @@ class PathMarking:
     def __call__(self, event: Event) -> bytes | None:
         """Return the text of an event, marked where it is on the path; None leaves it out."""
         if event.event_id in self._tracks:
-            self._tracks[event.event_id] = event.fields.get("pid"), event.fields.get("tid")
+            self._tracks[event.event_id] = event.get("pid"), event.get("tid")
         if event.event_id in self._critical:
             return event.with_args(critical=1)
         is_dropped = (
             self._only_critical
-            and event.fields.get("ph") == "X"
-            and event.fields.get("cat") not in KEPT_CATEGORIES
+            and event.get("ph") == "X"
+            and event.get("cat") not in KEPT_CATEGORIES
         )
         return None if is_dropped else event.text
 

@@ -61,13 +61,10 @@ class Lanes:
 
     def __call__(self, event: Event, ts_ns: int | None) -> Event:
         """Move an event, or the end of an arrow to one, which starts with it [ns]."""
-        fields = event.fields
         lane = self._moved.get(event.event_id)
-        if lane is None and fields.get("ph") in {"s", "t", "f"} and ts_ns is not None:
-            lane = self.starts.get((fields.get("pid"), fields.get("tid"), ts_ns))
-        if lane is None:
-            return event
-        return event._replace(text=event.replace(tid=lane), fields={**fields, "tid": lane})
+        if lane is None and event.get("ph") in {"s", "t", "f"} and ts_ns is not None:
+            lane = self.starts.get((event.get("pid"), event.get("tid"), ts_ns))
+        return event if lane is None else event.changed(tid=lane)
 
     def names(self) -> Iterator[bytes]:
         """Yield what viewers are told of the new tracks: a name, and a place below the old one."""

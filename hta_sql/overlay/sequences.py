@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hta_sql.overlay.source import source_of
 from hta_sql.traces.events import Event, Json, trace_event
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
 
 NAMES_EVENT = "hta_sql: names of compressed events"
+
+_NOTHING = Json("{}")
 
 
 def overlay_sequences(
@@ -83,7 +85,9 @@ class _Marking:
         ids, sequences = events["event_id"].tolist(), events["sequence_id"].tolist()
         self._sequence_of = dict(zip(ids, sequences, strict=True))
         self._patterns = {sequence: Json.of(known) for sequence, known in patterns.items()}
-        self._numbers = None if names is None else {name: str(n) for n, name in enumerate(names)}
+        self._numbers: dict[str, Json] | None = None
+        if names is not None:
+            self._numbers = {name: Json.of(str(n)) for n, name in enumerate(names)}
         self._first_ts = first_ts
         self._is_told = False
 
@@ -91,13 +95,13 @@ class _Marking:
         sequence = self._sequence_of.get(event.event_id)
         if sequence is not None:
             return event.with_args(Patterns=self._patterns[sequence])
-        if self._numbers is None or event.fields.get("ph") != "X":
+        if self._numbers is None or event.get("ph") != "X":
             return event.text
-        name = event.fields.get("name")
-        if event.fields.get("pid") == "Spans" and "PyTorch Profiler" in str(name):
+        name = event.get("name")
+        if event.get("pid") == "Spans" and "PyTorch Profiler" in str(name):
             self._is_told = True
             return event.replace(args=self._meanings())
-        shorter: dict[str, Any] = {"args": {}} if "args" in event.fields else {}
+        shorter = {"args": _NOTHING} if "args" in event else {}
         if isinstance(name, str) and name in self._numbers:
             shorter["name"] = self._numbers[name]
         return event.replace(**shorter) if shorter else event.text
@@ -111,4 +115,4 @@ class _Marking:
         ]
 
     def _meanings(self) -> dict[str, str]:
-        return {number: name for name, number in (self._numbers or {}).items()}
+        return {str(n): name for n, name in enumerate(self._numbers or {})}

@@ -6,7 +6,6 @@ arrows get numbers of their own, since each rank has a device 0.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -144,11 +143,11 @@ class _Part:
         count = self.source.event_count
         rewrite_trace(self.source.path, os.devnull, None, cut, expect_events=count)
         for text in self._added(marking):
-            event = Event(count, text, json.loads(text))
+            event = Event(count, text)
             if self._is_within(event):
                 cut.write(event)
         for text in self.lanes.names():
-            cut.write(Event(count, text, json.loads(text)))
+            cut.write(Event(count, text))
         return cut.count
 
     @cached_property
@@ -222,13 +221,13 @@ class _Cut:
             self._lines.truncate()
             self.count = 0
         self._last = event.event_id
-        is_arrow = event.fields.get("ph") in {"s", "t", "f"}
+        is_arrow = event.get("ph") in {"s", "t", "f"}
         event = self._lanes(event, _ns(event.member("ts")) if is_arrow else None)
-        marked = self._marking(event) if self._marking else event.text
-        if self._mask and not self._mask[event.event_id] and event.fields.get("ph") != "M":
+        marked = self._marking(event) if self._marking else None
+        if self._mask and not self._mask[event.event_id] and event.get("ph") != "M":
             return
-        self.write(event._replace(text=marked or event.text))
-        if event.fields.get("name") == "process_labels":
+        self.write(Event(event.event_id, marked) if marked and marked != event.text else event)
+        if event.get("name") == "process_labels":
             self._name(event)
 
     def _name(self, labels: Event) -> None:
@@ -236,12 +235,12 @@ class _Cut:
 
         At the same time, since of several names the last one counts.
         """
-        args = labels.fields.get("args")
+        args = labels.get("args")
         told = args.get("labels") if isinstance(args, dict) else None
         if told:
             name = told if self._move else f"rank {self._rank}: {told}"
             text = labels.replace(name="process_name", args={"name": name})
-            self.write(Event(labels.event_id, text, json.loads(text)))
+            self.write(Event(labels.event_id, text))
 
     def write(self, event: Event) -> None:
         """Write an event as it stands, where no other rank is beside it."""
@@ -264,15 +263,15 @@ class _Move:
     def __call__(self, event: Event) -> Iterable[bytes]:
         """Return the event, behind the name of its process where that is new."""
         fields: dict[str, Any] = {}
-        if "ts" in event.fields and self.shift_ns:
+        if "ts" in event and self.shift_ns:
             fields["ts"] = Json(microseconds(_ns(event.member("ts")) + self.shift_ns))
-        if isinstance(event.fields.get("id"), int) and event.fields.get("ph") in ("s", "t", "f"):
-            fields["id"] = event.fields["id"] + self.number * _ARROWS_OF_A_RANK
-        pid = event.fields.get("pid")
+        if isinstance(event.get("id"), int) and event.get("ph") in ("s", "t", "f"):
+            fields["id"] = event.get("id") + self.number * _ARROWS_OF_A_RANK
+        pid = event.get("pid")
         is_new = isinstance(pid, (int, str)) and pid not in self._pids
         if isinstance(pid, (int, str)):
             fields["pid"] = self._pids.setdefault(pid, self.number * 1000 + len(self._pids) + 1)
-        if event.fields.get("ph") == "M":
+        if event.get("ph") == "M":
             fields |= self._told(event)
         if is_new:
             name = {"name": f"rank {self.rank}: {pid}"}
@@ -281,9 +280,9 @@ class _Move:
 
     def _told(self, event: Event) -> dict[str, Any]:
         """Return what an event about a process says of it among those of other ranks."""
-        args = event.fields.get("args")
+        args = event.get("args")
         args = args if isinstance(args, dict) else {}
-        match event.fields.get("name"):
+        match event.get("name"):
             case "process_name":
                 return {"args": {"name": f"rank {self.rank}: {args.get('name')}"}}
             case "process_sort_index":

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
+
+from hta_sql.traces.event_places import PLACE_OF, Places
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -31,39 +34,94 @@ class Json(str):
         return cls(_encoder.encode(value))
 
 
-class Event(NamedTuple):
+class Event:
     """One event of a trace.
 
-    Attributes:
+    Args:
         event_id: Position in ``traceEvents``: the ``event_id`` of the tables.
         text: The event as it stands in the file, UTF-8.
-        fields: The same, parsed; numbers with a fraction are floats, which have fewer digits.
+        fields: The same, parsed; None: parsed where somebody asks for them.
+        places: Where values stand in the text; None: they are looked for.
     """
 
-    event_id: int
-    text: bytes
-    fields: Mapping[str, Any]
+    __slots__ = ("_fields", "_places", "event_id", "text")
+
+    def __init__(
+        self,
+        event_id: int,
+        text: bytes,
+        fields: Mapping[str, Any] | None = None,
+        places: Places | None = None,
+    ) -> None:
+        self.event_id = event_id
+        self.text = text
+        self._fields = fields
+        self._places = places
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The event, parsed; numbers with a fraction are floats, which have fewer digits."""
+        if self._fields is None:
+            self._fields = _decoder.decode(self.text.decode("utf-8"))
+        return self._fields
+
+    def __contains__(self, key: str) -> bool:
+        """Say whether it has a field."""
+        if self._places is None or key not in PLACE_OF:
+            return key in self.fields
+        return self._places[PLACE_OF[key]] > 0
+
+    def get(self, key: str) -> Any:
+        """Return a field, parsed, or None; where its place is known nothing else is parsed."""
+        if self._places is None or key not in PLACE_OF:
+            return self.fields.get(key)
+        at = PLACE_OF[key]
+        text = self.text[self._places[at] : self._places[at + 1]]
+        # Few texts stand in many events; lists and objects may be changed by who gets them.
+        return _loaded(text) if text[:1] in _NESTED else _known(text)
 
     def replace(self, **fields: Any) -> bytes:
         """Return the text with fields set; all others stay as they were written."""
-        return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
+        if self._places is None or not fields.keys() <= PLACE_OF.keys():
+            return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
+        text = self.text
+        # The last one first: the places before it stay as they are.
+        for key in sorted(fields, key=self._start, reverse=True):
+            if key in self:
+                end = self._places[PLACE_OF[key] + 1]
+                text = text[: self._start(key)] + _dumped(fields[key]).encode() + text[end:]
+        added = {key: value for key, value in fields.items() if key not in self}
+        return _inserted(text.decode("utf-8"), _listed(added)).encode("utf-8") if added else text
+
+    def _start(self, key: str) -> int:
+        return self._places[PLACE_OF[key]] if self._places else 0
+
+    def changed(self, **fields: Any) -> Event:
+        """Return the event with fields set."""
+        return Event(self.event_id, self.replace(**fields), {**self.fields, **fields})
 
     def member(self, key: str) -> str:
-        """Return the text of a field, as it was written."""
+        """Return the text of a field that it has, as it was written."""
+        if self._places is not None and key in PLACE_OF:
+            return self.text[self._start(key) : self._places[PLACE_OF[key] + 1]].decode("utf-8")
         text = self.text.decode("utf-8")
         start, end = _place(text, key)
         return text[start:end]
 
     def with_args(self, **args: Any) -> bytes:
         """Return the text with arguments set; all others stay as they were written."""
-        text = self.text.decode("utf-8")
-        if "args" not in self.fields:
-            return _inserted(text, f'"args": {{{_listed(args)}}}').encode("utf-8")
-        start, end = _place(text, "args")
-        known = self.fields["args"]
-        old = text[start:end] if isinstance(known, dict) else "{}"
-        new = _with_members(old, known if isinstance(known, dict) else {}, args)
-        return f"{text[:start]}{new}{text[end:]}".encode()
+        known = self.get("args")
+        is_object = isinstance(known, dict)
+        old = self.member("args") if is_object else "{}"
+        return self.replace(args=Json(_with_members(old, known if is_object else {}, args)))
+
+
+def _loaded(text: bytes) -> Any:
+    return _decoder.decode(text.decode("utf-8")) if text else None
+
+
+_known = lru_cache(maxsize=4096)(_loaded)
+_NESTED = (b"{", b"[")
 
 
 def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields: Any) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from hta_sql.errors import ParameterError, TraceError
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
+from hta_sql.traces.event_places import count_events, event_places, events_of
 from hta_sql.traces.events import Event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.repair import STRING
@@ -197,6 +198,9 @@ def _texts(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) 
     """Return what to write for a chunk: as it stands where possible, else event by event."""
     if chunk.is_start_of:
         return _rescued(chunk, wanted, report, is_whole=is_whole)
+    found = event_places(chunk.text)
+    if found is not None and not hides_events(chunk.text, ()):
+        return _plain(chunk.text, found, wanted, report)
     try:
         text = chunk.text.decode("utf-8").strip(", \t\r\n")
         if wanted.change is None:
@@ -211,6 +215,23 @@ def _texts(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) 
         return _rescued(chunk, wanted, report, is_whole=is_whole)
     texts = (_changed(source.encode("utf-8"), fields, wanted, report) for source, fields in spans)
     return [text for text in texts if text is not None]
+
+
+def _plain(text: bytes, found: list[int], wanted: _Wanted, report: Rewritten) -> list[bytes]:
+    """Likewise for a chunk whose events stand at known places."""
+    if wanted.change is None:
+        report.events += count_events(found)
+        return [text.strip(b", \t\r\n")] if found else []
+    first, change, texts = report.events, wanted.change, []
+    for event_id, (source, places) in enumerate(events_of(text, found), first):
+        new = change(Event(event_id, source, None, places))
+        report.events += 1
+        if new is None:
+            report.dropped += 1
+        else:
+            report.changed += new is not source and new != source
+            texts.append(new)
+    return texts
 
 
 def _values(text: str) -> Iterator[tuple[str, Any]]:

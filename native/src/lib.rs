@@ -10,6 +10,7 @@
 mod columns;
 mod events;
 mod json;
+mod places;
 mod tree;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -19,7 +20,7 @@ use crate::json::Refusal;
 use crate::tree::{Event, Tree, IDS};
 
 /// Raised with whatever changes what crosses the boundary, or what is read.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Where the parts of a column stand; those that it does not have are empty.
 #[repr(C)]
@@ -145,6 +146,39 @@ pub unsafe extern "C" fn hta_sql_reader_free(reader: *mut Reader) {
     if !reader.is_null() {
         // SAFETY: as the caller says.
         drop(unsafe { Box::from_raw(reader) });
+    }
+}
+
+/// Find the events of a chunk: their number, or with a minus why it is refused.
+///
+/// `keys` is their names, parted by tabs; what stands in `into` is told by [`places::places`].
+///
+/// # Safety
+/// `text` and `keys` point to so many bytes, `into` has room for so many numbers.
+#[no_mangle]
+pub unsafe extern "C" fn hta_sql_event_places(
+    text: *const u8,
+    bytes: usize,
+    keys: *const u8,
+    key_bytes: usize,
+    into: *mut u32,
+    room: usize,
+) -> i64 {
+    // SAFETY: as the caller says.
+    let (text, keys, into) = unsafe {
+        (
+            std::slice::from_raw_parts(text, bytes),
+            std::slice::from_raw_parts(keys, key_bytes),
+            std::slice::from_raw_parts_mut(into, room),
+        )
+    };
+    let find = AssertUnwindSafe(|| {
+        let keys: Vec<&[u8]> = keys.split(|byte| *byte == b'\t').collect();
+        places::places(text, &keys, into)
+    });
+    match catch_unwind(find).unwrap_or(Err(Refusal::Panic)) {
+        Ok(events) => events as i64,
+        Err(refusal) => -(refusal as i64),
     }
 }
 

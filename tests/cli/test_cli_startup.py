@@ -13,7 +13,7 @@ import pytest
 import hta_sql
 from docs.generate.commands import updated
 from hta_sql.cli import COMMANDS, command_of
-from hta_sql.ingestion.compiled import reader_at_work
+from hta_sql.traces.compiled import reader_at_work
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

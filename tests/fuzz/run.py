@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from hta_sql.ingestion.compiled import reader_at_work
+from hta_sql.traces.compiled import reader_at_work
 from tests.fuzz.events import changed_event
 from tests.fuzz.mutations import mutated, seeds
 from tests.fuzz.properties import check_walk, check_ways_agree

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 
 from hta_sql.errors import TraceError
-from hta_sql.ingestion import compiled, native
+from hta_sql.ingestion import native
 from hta_sql.ingestion.call_tree import call_tree
 from hta_sql.ingestion.native import native_batch
 from hta_sql.ingestion.native_tree import best_build, native_call_tree
+from hta_sql.traces import compiled
 from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace
 from tests.fuzz.events import changed_event
