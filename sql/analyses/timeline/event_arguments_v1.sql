@@ -24,8 +24,18 @@ CREATE OR REPLACE MACRO event_arguments_v1(
 --   argument    VARCHAR  Name of the argument.
 --   value_json  VARCHAR  Its value as JSON.
 WITH
+    -- Most that is asked for has a column in few tables, or in none: the others are not looked at.
+    tables AS (
+        SELECT list(DISTINCT m.table_name) AS wanted
+        FROM argument_columns AS m
+        WHERE lib.wanted(arguments, m.argument)
+    ),
     operators AS (
-        SELECT c.* FROM cpu_ops AS c WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        SELECT c.*
+        FROM cpu_ops AS c
+        WHERE
+            list_contains((SELECT t.wanted FROM tables AS t), 'cpu_ops')
+            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
     ),
     activity AS (
         SELECT
@@ -36,16 +46,30 @@ WITH
                 '[' || g.block_x || ',' || g.block_y || ',' || g.block_z || ']' AS block_x
             )
         FROM gpu_ops AS g
-        WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE
+            list_contains((SELECT t.wanted FROM tables AS t), 'gpu_ops')
+            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
     ),
     ranges AS (
-        SELECT a.* FROM annotations AS a WHERE lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+        SELECT a.*
+        FROM annotations AS a
+        WHERE
+            list_contains((SELECT t.wanted FROM tables AS t), 'annotations')
+            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
     ),
     calls AS (
-        SELECT r.* FROM runtime_calls AS r WHERE lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+        SELECT r.*
+        FROM runtime_calls AS r
+        WHERE
+            list_contains((SELECT t.wanted FROM tables AS t), 'runtime_calls')
+            AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
     ),
     frames AS (
-        SELECT p.* FROM python_calls AS p WHERE lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+        SELECT p.*
+        FROM python_calls AS p
+        WHERE
+            list_contains((SELECT t.wanted FROM tables AS t), 'python_calls')
+            AND lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
     ),
     of_columns AS (
         SELECT 'cpu_ops' AS table_name, c.* FROM lib.cells('operators') AS c
