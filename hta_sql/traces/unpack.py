@@ -11,6 +11,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Literal, cast
@@ -115,7 +116,8 @@ class UnpackedStream(Closing):
         self._begin()
 
     def _begin(self) -> None:
-        self._unpacked, self._ready = 0, bytearray()
+        self._unpacked, self._held = 0, 0
+        self._ready: deque[bytes | memoryview] = deque()
         if self._magic == MEMBER:
             self._blocks = self._member()
         elif self._magic == ZSTD_MAGIC:
@@ -129,22 +131,35 @@ class UnpackedStream(Closing):
         Raises:
             TraceFormatError: It unpacks to more than it may.
         """
-        while len(self._ready) < size:
+        while self._held < size:
             block = next(self._blocks, None)
             if block is None:
                 break
             self._unpacked += max(len(block), BLOCK_COUNTS_BYTES)
             if self._unpacked > self._max_bytes:
                 raise _is_a_bomb(self._path, self._max_bytes)
-            self._ready += block
-        taken = bytes(self._ready[:size])
-        del self._ready[:size]
-        return taken
+            if block:
+                self._ready.append(block)
+                self._held += len(block)
+        return b"".join(self._taken(min(size, self._held)))
+
+    def _taken(self, size: int) -> Iterator[bytes | memoryview]:
+        """Take bytes that are ready, without a copy of what is left."""
+        self._held -= size
+        while size:
+            block = self._ready.popleft()
+            if len(block) > size:
+                view = memoryview(block)
+                self._ready.appendleft(view[size:])
+                block = view[:size]
+            size -= len(block)
+            yield block
 
     def peek(self, size: int) -> bytes:
         """Look at the next bytes."""
         taken = self.read(size)
-        self._ready[:0] = taken
+        self._ready.appendleft(taken)
+        self._held += len(taken)
         return taken
 
     def seek(self, start: Literal[0]) -> None:
