@@ -21,12 +21,6 @@ from hta_sql.words import NS
 
 __all__ = ["Trace", "TraceSymbolTable"]
 
-SYMBOLS = """
-SELECT DISTINCT unnest([e.name, e.category]) AS symbol
-FROM trace_events(runs := $runs, include_last_profiler_step := true) AS e
-ORDER BY symbol
-"""
-
 RANKS = """
 SELECT r.rank, r.source, r.start_ns, r.base_time_ns, r.first_ts - r.offset_ns AS zero_ns, r.metadata
 FROM ranks AS r
@@ -123,8 +117,7 @@ class Trace(Closing):
     def symbol_table(self) -> TraceSymbolTable:
         """Numbers of names and categories, in alphabetical order."""
         if self._symbols is None:
-            rows = self._job.store.sql(SYMBOLS, {"runs": [self._job.run]}).rows()
-            self._symbols = TraceSymbolTable(symbol for (symbol,) in rows if symbol is not None)
+            self._symbols = TraceSymbolTable(self._job.symbols)
         return self._symbols
 
     @property

@@ -6,6 +6,7 @@ import copy
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hta_sql.api import ingest, open_store
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _Job = TypeVar("_Job", bound="Job")
+
+SYMBOLS = """
+WITH texts AS (
+    SELECT e.name, e.category
+    FROM trace_events(runs := $runs, include_last_profiler_step := true) AS e
+    GROUP BY ALL
+)
+SELECT DISTINCT unnest([t.name, t.category]) AS symbol
+FROM texts AS t
+ORDER BY symbol
+"""
 
 DEFAULT_TRACE_DIR = "/tmp/trace"  # noqa: S108 - HTA's default
 
@@ -85,6 +97,12 @@ class Job(Closing):
     def include_last_profiler_step(self) -> bool:
         """Whether the last profiler step is looked at."""
         return bool(self._scope["include_last_profiler_step"])
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Names and categories of the events of all ranks, in alphabetical order."""
+        rows = self.store.sql(SYMBOLS, {"runs": [self.run]}).rows()
+        return tuple(symbol for (symbol,) in rows if symbol is not None)
 
     def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
         """Run an analysis on some ranks, in the scope of this job."""
