@@ -291,21 +291,22 @@ def subquery(select: str) -> str:
     return f"FROM (\n{select}\n)"
 
 
-def first_match_macro(name: str, rules: Iterable[tuple[int, str]]) -> str:
-    """Build a macro that gives the number of the first expression that a text matches.
+def first_match_macro(
+    name: str, rules: Iterable[tuple[str | int | None, str]], *, whole: bool = False
+) -> str:
+    """Build a macro that gives the result of the first expression that a text matches.
 
     The engine compiles a constant expression once, one from a column or a parameter for every
     row: 25 of the 290 ms that a rank of 27,000 events takes.
 
     Args:
         name: Name of the macro, trusted.
-        rules: Number and regular expression, quoted here; matched in any case, in this order.
+        rules: Result and regular expression, both quoted here, in this order.
+        whole: They match all of a text; else anything in it, in any case.
     """
-    branches = "\n".join(
-        f"WHEN regexp_matches(value, {literal(regex)}, 'i') THEN {int(number)}"
-        for number, regex in rules
-    )
-    return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{branches}\nEND"
+    test = "regexp_full_match(value, {})" if whole else "regexp_matches(value, {}, 'i')"
+    lines = (f"WHEN {test.format(literal(regex))} THEN {literal(to)}" for to, regex in rules)
+    return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{chr(10).join(lines)}\nEND"
 
 
 def lookup_macro(name: str, results: Mapping[str, str], kind: str, otherwise: str) -> str:

@@ -34,7 +34,7 @@ STORAGE_VERSION = "v1.4.0"
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
-_FORMAT = 12
+_FORMAT = 13
 """Raised when the code here, in catalog.py or in library/creation.py writes something else from the same library."""
 
 

@@ -14,9 +14,15 @@ WITH
     _names AS (
         SELECT DISTINCT n.side, n.name FROM query_table(named_ops) AS n WHERE n.name IS NOT NULL
     )
-SELECT n.side AS side, n.name AS name, arg_min(r.category, r.priority) AS category
-FROM _names AS n
-JOIN operation_categories AS r
-    ON r.side = n.side
-    AND CASE r.side WHEN 'operator' THEN regexp_full_match(n.name, r.pattern) ELSE regexp_matches(n.name, r.pattern, 'i') END
-GROUP BY n.side, n.name
+SELECT k.side AS side, k.name AS name, k.category AS category
+FROM (
+    SELECT
+        n.side, n.name,
+        -- The rules of operation_categories, the one of the lowest priority.
+        CASE n.side
+            WHEN 'operator' THEN stored.operator_category(n.name)
+            WHEN 'kernel' THEN stored.kernel_category(n.name)
+        END AS category
+    FROM _names AS n
+) AS k
+WHERE k.category IS NOT NULL
