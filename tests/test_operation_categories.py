@@ -85,3 +85,26 @@ def test_categories_of_names(side: str, examples: dict[str | None, list[str]]) -
     wanted = {name: category for category, names in examples.items() for name in names if category}
     found = categories(side, [name for names in examples.values() for name in names])
     assert found == wanted
+
+
+def test_the_constant_rules_are_those_of_the_list() -> None:
+    """For every name that is listed here: the rule of the lowest priority that fits."""
+    library = load_library()
+    joined = """
+        SELECT arg_min(r.category, r.priority)
+        FROM stored.operation_categories AS r
+        WHERE r.side = $side AND CASE $side
+            WHEN 'operator' THEN regexp_full_match($name, r.pattern)
+            ELSE regexp_matches($name, r.pattern, 'i')
+        END
+    """
+    names = [name for listed in OPERATORS.values() for name in listed.split()]
+    names += [name for listed in KERNELS.values() for name in listed]
+    with duckdb.connect(":memory:") as con:
+        create_empty_tables(con, library)
+        for side in ("operator", "kernel"):
+            for name in names:
+                told = con.execute(f"SELECT stored.{side}_category($name)", {"name": name})
+                ((category,),) = told.fetchall()
+                rule = con.execute(joined, {"side": side, "name": name}).fetchall()
+                assert [(category,)] == rule, name
