@@ -23,7 +23,7 @@ def ingest(options: IngestOptions) -> TraceStore:
     ingest is visible to readers before all of it is.
 
     Returns:
-        The store, opened; ``.ingested`` says what was read.
+        The store as this left it, opened at the first question; ``.ingested`` says what was read.
 
     Raises:
         TraceNotFoundError: No traces there.
@@ -34,10 +34,10 @@ def ingest(options: IngestOptions) -> TraceStore:
             is no room left to write it.
     """
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
-    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
+    from hta_sql.store.pinned import HeldStore  # noqa: PLC0415
 
     report = ingest_traces(options)
-    opened = TraceStore(options.store)
+    opened = HeldStore(options.store)
     opened.ingested = report
     return opened
 
@@ -89,12 +89,12 @@ def publish(
         StoreError: Shards are missing of those that are expected, or there are none at all.
     """
     from hta_sql.ingestion.shards import publish_shards  # noqa: PLC0415
-    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
+    from hta_sql.store.pinned import HeldStore  # noqa: PLC0415
 
     report = publish_shards(
         store, expect=expect, lock_timeout=lock_timeout, materialize=materialize
     )
-    opened = TraceStore(store)
+    opened = HeldStore(store)
     opened.published = report
     return opened
 

@@ -78,3 +78,9 @@ def narrowing(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         name for name, value in given.items() if value is not None and not isinstance(value, bool)
     )
+
+
+def taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep those parameters that an analysis has."""
+    known = {parameter.name for parameter in analysis.parameters}
+    return {key: value for key, value in parameters.items() if key in known}

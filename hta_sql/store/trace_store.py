@@ -14,7 +14,7 @@ from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import Analyses, library_of, own_folders
-from hta_sql.library.parameters import check_parameters, narrowing
+from hta_sql.library.parameters import check_parameters, narrowing, taken_by
 from hta_sql.results.result import Result
 from hta_sql.store.asking import Question, first_rows_of, questions_of, result_of, table_of
 from hta_sql.store.catalog import built_from, identity_of
@@ -73,6 +73,8 @@ class TraceStore(ByName, Closing):
             refuses it, or its name is taken.
     """
 
+    _connects: type[Connection] = Connection
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -99,7 +101,7 @@ class TraceStore(ByName, Closing):
         self._engine = {key: options[key] for key in ("threads", "memory_limit")}
         config = engine(**self._engine)
         self.library = library_of(options["analyses"])
-        self._connection = Connection(
+        self._connection = self._connects(
             self._folder, config, self.library, safe=options["safe"], limits=options["limits"]
         )
 
@@ -152,7 +154,7 @@ class TraceStore(ByName, Closing):
         # Now, since a chart may be drawn when the store is closed.
         drawn_from = None
         if drawn := analysis.facts.get("Drawn from"):
-            taken = _taken_by(self.library.find(drawn), parameters)
+            taken = taken_by(self.library.find(drawn), parameters)
             drawn_from = self.run(drawn, executor=executor, **taken)
         about = (analysis, narrowing(parameters), drawn_from)
         if executor and not is_kept and self._is_parted(analysis):
@@ -390,9 +392,3 @@ class TraceStore(ByName, Closing):
         """
         sizes = self._connection.opened().ranks
         refuse_unknown(str(self.path), sizes, wanted_runs, wanted_ranks)
-
-
-def _taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep those parameters that an analysis has."""
-    known = {parameter.name for parameter in analysis.parameters}
-    return {key: value for key, value in parameters.items() if key in known}

@@ -1,0 +1,90 @@
+"""A store as it is now, opened when it is first asked: who only ingests does not wait for that."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hta_sql.library.own import own_folders
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog import Identity, identity_of
+from hta_sql.store.connection import Connection
+from hta_sql.store.limits import UNLIMITED, Limits
+from hta_sql.store.manifest import CATALOG
+from hta_sql.store.trace_store import TraceStore
+
+if TYPE_CHECKING:
+    from hta_sql.library.objects import Library
+    from hta_sql.store.files import StoreFolder
+    from hta_sql.store.opened import Opened
+    from hta_sql.store.template import Config
+
+
+class _Pinned:
+    """The catalog that is there now, whatever takes its place."""
+
+    def __init__(self, path: Path, identity: Identity) -> None:
+        self.path, self.identity = path, identity
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def is_there(self) -> bool:
+        try:
+            return os.path.samestat(self.path.stat(), os.fstat(self._file))
+        except OSError:
+            return False
+
+    def copied(self, folder: str) -> Path:
+        """Copy it; not by its position, which the child of a fork has in common with the parent."""
+        target = Path(folder, CATALOG)
+        target.write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
+        return target
+
+
+class PinnedConnection(Connection):
+    """Answers from the store as it was when this was made, though it is opened at the first question.
+
+    To open a catalog takes 45 ms of CPU. At a URL, or with analyses of one's own, it is opened at once.
+    """
+
+    def __init__(
+        self,
+        folder: StoreFolder,
+        config: Config,
+        library: Library,
+        *,
+        safe: bool,
+        limits: Limits,
+    ) -> None:
+        super().__init__(folder, config, library, safe=safe, limits=limits)
+        self._pinned: _Pinned | None = None
+        if folder.local and not library.shipped and (folder.local / CATALOG).exists():
+            self._pinned = _Pinned(folder.local / CATALOG, identity_of(folder, library))
+        else:
+            self.opened()
+
+    def _open(self) -> Opened:
+        pinned, self._pinned = self._pinned, None
+        return (pinned and self._of(pinned)) or super()._open()
+
+    def _of(self, pinned: _Pinned) -> Opened | None:
+        """Open what was there; None where that is of another library, or of no manifest."""
+        if pinned.is_there() and (opened := self._connected(pinned.path, pinned.identity)):
+            return opened
+        with temporary_folder() as folder:
+            found = self._connected(pinned.copied(folder), pinned.identity)
+        return replace(found, catalog=pinned.path) if found else None
+
+
+class HeldStore(TraceStore):
+    """A store as it is when this is made; its catalog is opened when it is first asked."""
+
+    _connects = PinnedConnection
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        engine = {"threads": None, "memory_limit": None}
+        options = {"safe": False, "limits": UNLIMITED, "analyses": own_folders(None)}
+        self._set_up(path, {**engine, **options})
