@@ -35,16 +35,18 @@ WITH
         FROM pairs AS p
         GROUP BY p.ids.backward
     ),
+    -- Before they are joined: of a trace with arrows nothing is left, and millions of operators are not kept in memory.
+    without_arrows AS (
+        SELECT c.event_id, c.ts, c.sequence_number, c.fwd_thread_id
+        FROM staged_cpu_ops AS c
+        ANTI JOIN (SELECT DISTINCT part_of(a.event_id) AS part FROM by_arrow AS a) AS a ON a.part = part_of(c.event_id)
+        WHERE c.sequence_number >= 0
+    ),
     by_sequence AS (
         SELECT b.event_id, min(f.event_id) AS fwd_op_id
-        FROM staged_cpu_ops AS b
-        JOIN staged_cpu_ops AS f ON f.sequence_number = b.sequence_number AND part_of(f.event_id) = part_of(b.event_id)
-        WHERE
-            b.sequence_number >= 0
-            AND b.fwd_thread_id > 0
-            AND coalesce(f.fwd_thread_id, 0) = 0
-            AND f.ts < b.ts
-            AND NOT EXISTS (FROM by_arrow AS a WHERE part_of(a.event_id) = part_of(b.event_id))
+        FROM without_arrows AS b
+        JOIN without_arrows AS f ON f.sequence_number = b.sequence_number AND part_of(f.event_id) = part_of(b.event_id)
+        WHERE b.fwd_thread_id > 0 AND coalesce(f.fwd_thread_id, 0) = 0 AND f.ts < b.ts
         GROUP BY b.event_id
     ),
     found AS (
