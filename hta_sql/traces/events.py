@@ -19,6 +19,9 @@ _VALUE = re.compile(
     rf"|\{{[^\"{{}}]*(?:{_STRING}[^\"{{}}]*)*\}}|\[[^\"\[\]]*(?:{_STRING}[^\"\[\]]*)*\])",
     re.DOTALL,
 )
+KEPT_BYTES = 256
+"""Longer values are parsed anew: 4,000 of them are kept, whatever a trace holds."""
+
 _decoder = json.JSONDecoder()
 _encoder = json.JSONEncoder(allow_nan=False)
 
@@ -77,8 +80,9 @@ class Event:
             return self.fields.get(key)
         at = PLACE_OF[key]
         text = self.text[self._places[at] : self._places[at + 1]]
-        # Few texts stand in many events; lists and objects may be changed by who gets them.
-        return _loaded(text) if text[:1] in _NESTED else _known(text)
+        # Few texts stand in many events. Lists and objects may be changed by who gets them.
+        is_kept = len(text) <= KEPT_BYTES and text[:1] not in _NESTED
+        return _known(text) if is_kept else _loaded(text)
 
     def replace(self, **fields: Any) -> bytes:
         """Return the text with fields set; all others stay as they were written."""
