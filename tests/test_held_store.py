@@ -12,7 +12,7 @@ import pytest
 import hta_sql
 from hta_sql.store.catalog import build_catalog
 
-TRACES = Path(__file__).parents[1] / "traces"
+TRACES = Path(__file__).parent / "traces"
 FIRST, SECOND = (str(TRACES / f"{name}.json") for name in ("arguments", "aten_climbing"))
 
 
