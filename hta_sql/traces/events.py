@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from hta_sql.traces.event_places import PLACE_OF, Places
@@ -68,37 +69,40 @@ class Event:
             self._fields = _decoder.decode(self.text.decode("utf-8"))
         return self._fields
 
+    def _place_of(self, key: str) -> tuple[int, int] | None:
+        """Where the value of a field stands: twice 0 where there is none; None where that is not known."""
+        if self._places is None or key not in PLACE_OF:
+            return None
+        at = PLACE_OF[key]
+        return self._places[at], self._places[at + 1]
+
     def __contains__(self, key: str) -> bool:
         """Say whether it has a field."""
-        if self._places is None or key not in PLACE_OF:
-            return key in self.fields
-        return self._places[PLACE_OF[key]] > 0
+        place = self._place_of(key)
+        return place[0] > 0 if place else key in self.fields
 
     def get(self, key: str) -> Any:
         """Return a field, parsed, or None; where its place is known nothing else is parsed."""
-        if self._places is None or key not in PLACE_OF:
+        place = self._place_of(key)
+        if place is None:
             return self.fields.get(key)
-        at = PLACE_OF[key]
-        text = self.text[self._places[at] : self._places[at + 1]]
+        text = self.text[slice(*place)]
         # Few texts stand in many events. Lists and objects may be changed by who gets them.
         is_kept = len(text) <= KEPT_BYTES and text[:1] not in _NESTED
         return _known(text) if is_kept else _loaded(text)
 
     def replace(self, **fields: Any) -> bytes:
         """Return the text with fields set; all others stay as they were written."""
-        if self._places is None or not fields.keys() <= PLACE_OF.keys():
+        places = {key: place for key in fields if (place := self._place_of(key))}
+        if len(places) < len(fields):
             return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
         text = self.text
         # The last one first: the places before it stay as they are.
-        for key in sorted(fields, key=self._start, reverse=True):
-            if key in self:
-                end = self._places[PLACE_OF[key] + 1]
-                text = text[: self._start(key)] + _dumped(fields[key]).encode() + text[end:]
-        added = {key: value for key, value in fields.items() if key not in self}
+        for key, (start, end) in sorted(places.items(), key=itemgetter(1), reverse=True):
+            if start:
+                text = text[:start] + _dumped(fields[key]).encode() + text[end:]
+        added = {key: value for key, value in fields.items() if not places[key][0]}
         return _inserted(text.decode("utf-8"), _listed(added)).encode("utf-8") if added else text
-
-    def _start(self, key: str) -> int:
-        return self._places[PLACE_OF[key]] if self._places else 0
 
     def changed(self, **fields: Any) -> Event:
         """Return the event with fields set."""
@@ -106,8 +110,8 @@ class Event:
 
     def member(self, key: str) -> str:
         """Return the text of a field that it has, as it was written."""
-        if self._places is not None and key in PLACE_OF:
-            return self.text[self._start(key) : self._places[PLACE_OF[key] + 1]].decode("utf-8")
+        if place := self._place_of(key):
+            return self.text[slice(*place)].decode("utf-8")
         text = self.text.decode("utf-8")
         start, end = _place(text, key)
         return text[start:end]

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from hta_sql.errors import ParameterError, TraceError
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
-from hta_sql.traces.event_places import count_events, event_places, events_of
+from hta_sql.traces.event_places import Places, count_events, event_places, events_of
 from hta_sql.traces.events import Event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.repair import STRING
@@ -222,16 +222,9 @@ def _plain(text: bytes, found: list[int], wanted: _Wanted, report: Rewritten) ->
     if wanted.change is None:
         report.events += count_events(found)
         return [text.strip(b", \t\r\n")] if found else []
-    first, change, texts = report.events, wanted.change, []
-    for event_id, (source, places) in enumerate(events_of(text, found), first):
-        new = change(Event(event_id, source, None, places))
-        report.events += 1
-        if new is None:
-            report.dropped += 1
-        else:
-            report.changed += new is not source and new != source
-            texts.append(new)
-    return texts
+    events = events_of(text, found)
+    texts = (_changed(source, None, wanted, report, places) for source, places in events)
+    return [text for text in texts if text is not None]
 
 
 def _values(text: str) -> Iterator[tuple[str, Any]]:
@@ -268,12 +261,14 @@ def _rescued(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool
     return texts
 
 
-def _changed(text: bytes, fields: Any, wanted: _Wanted, report: Rewritten) -> bytes | None:
+def _changed(
+    text: bytes, fields: Any, wanted: _Wanted, report: Rewritten, places: Places | None = None
+) -> bytes | None:
     event_id, report.events = report.events, report.events + 1
-    is_event = isinstance(fields, dict)
+    is_event = places is not None or isinstance(fields, dict)
     if wanted.change is None or not (is_event or wanted.change_keys):
         return text
-    new = wanted.change(Event(event_id, text, fields)) if is_event else b"null"
+    new = wanted.change(Event(event_id, text, fields, places)) if is_event else b"null"
     if new is None:
         report.dropped += 1
     else:
