@@ -13,7 +13,7 @@ from hta_sql.errors import LibraryError
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers, columns_of
 from hta_sql.library.arguments import argument_columns
-from hta_sql.library.data_tables import category_macros, data_views
+from hta_sql.library.data_tables import data_views, operation_macros
 from hta_sql.library.declared import Column
 from hta_sql.library.files import Columns, stored_columns
 from hta_sql.library.objects import Library, SqlObject
@@ -171,7 +171,7 @@ def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> Non
     _create_empty(con, "derived", library.derived_columns())
     _create_empty(con, "kept", {name: columns_of(a) for name, a in answers(library).items()})
     con.execute(argument_columns())
-    for statement in (*data_views(library.tables), *category_macros(library.tables)):
+    for statement in (*data_views(library.tables), *operation_macros(library.tables)):
         con.execute(statement)
     for name, kinds in (SCOPE_TABLES | {"kept_answers": KEPT_ANSWERS}).items():
         con.execute(sqltext.values_view(f"stored.{name}", kinds, []))

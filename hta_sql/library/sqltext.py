@@ -305,8 +305,8 @@ def first_match_macro(
         whole: They match all of a text; else anything in it, in any case.
     """
     test = "regexp_full_match(value, {})" if whole else "regexp_matches(value, {}, 'i')"
-    lines = (f"WHEN {test.format(literal(regex))} THEN {literal(to)}" for to, regex in rules)
-    return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{chr(10).join(lines)}\nEND"
+    lines = [f"WHEN {test.format(literal(regex))} THEN {literal(to)}" for to, regex in rules]
+    return "\n".join([f"CREATE OR REPLACE MACRO {name}(value) AS", "CASE", *lines, "END"])
 
 
 def lookup_macro(name: str, results: Mapping[str, str], kind: str, otherwise: str) -> str:

@@ -12,15 +12,12 @@ from hta_sql.library.own import own_folders
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog import Identity, identity_of
 from hta_sql.store.connection import Connection
-from hta_sql.store.limits import UNLIMITED, Limits
+from hta_sql.store.limits import UNLIMITED
 from hta_sql.store.manifest import CATALOG
 from hta_sql.store.trace_store import TraceStore
 
 if TYPE_CHECKING:
-    from hta_sql.library.objects import Library
-    from hta_sql.store.files import StoreFolder
     from hta_sql.store.opened import Opened
-    from hta_sql.store.template import Config
 
 
 class _Pinned:
@@ -45,24 +42,18 @@ class _Pinned:
 
 
 class PinnedConnection(Connection):
-    """Answers from the store as it was when this was made, though it is opened at the first question.
+    """Answers from the store as it was when it was pinned, though it is opened at the first question.
 
     To open a catalog takes 45 ms of CPU. At a URL, or with analyses of one's own, it is opened at once.
     """
 
-    def __init__(
-        self,
-        folder: StoreFolder,
-        config: Config,
-        library: Library,
-        *,
-        safe: bool,
-        limits: Limits,
-    ) -> None:
-        super().__init__(folder, config, library, safe=safe, limits=limits)
-        self._pinned: _Pinned | None = None
-        if folder.local and not library.shipped and (folder.local / CATALOG).exists():
-            self._pinned = _Pinned(folder.local / CATALOG, identity_of(folder, library))
+    _pinned: _Pinned | None = None
+
+    def pin(self) -> None:
+        """Hold on to the store as it is now."""
+        local, library = self._folder.local, self._library
+        if local and not library.shipped and (local / CATALOG).exists():
+            self._pinned = _Pinned(local / CATALOG, identity_of(self._folder, library))
         else:
             self.opened()
 
@@ -83,8 +74,10 @@ class HeldStore(TraceStore):
     """A store as it is when this is made; its catalog is opened when it is first asked."""
 
     _connects = PinnedConnection
+    _connection: PinnedConnection
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         engine = {"threads": None, "memory_limit": None}
         options = {"safe": False, "limits": UNLIMITED, "analyses": own_folders(None)}
         self._set_up(path, {**engine, **options})
+        self._connection.pin()
