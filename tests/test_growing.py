@@ -87,7 +87,7 @@ def event(category: str, name: str, ts: float, dur: float, **args: object) -> di
 
 def test_a_column_more(copy: Copy) -> None:
     """A line in the list of arguments and the words in the table: extracted, stored, asked for."""
-    copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,BIGINT,gpu_ops,,,,,,,,")
+    copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,id,gpu_ops,,,,,,,,")
     table = "tables/gpu_ops.sql"
     copy.edit(
         table,

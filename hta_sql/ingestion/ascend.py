@@ -30,6 +30,7 @@ def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) ->
     Returns:
         Number of events by table afterwards.
     """
+    run(con, ingest_sql("ascend/shapes"))
     run(con, ingest_sql("ascend/device_events"))
     moved = Counter(
         {table: _inserted(con, f"ascend/{table}") for table in ("gpu_ops", "runtime_calls")}

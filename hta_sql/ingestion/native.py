@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from hta_sql.library.arguments import FIELDS, MOST_BYTES, TRIPLE, Argument, known_arguments
+from hta_sql.library.arguments import FIELDS, TRIPLE, Argument, Form, known_arguments
 from hta_sql.library.categories import category_tables
 from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.compiled import load_functions, reader_at_work
@@ -46,6 +46,7 @@ _FIELDS = (*_EVENT, "cat", "phase", "flow_id", "binding_point", "scope", "args")
 """Fields that may be kept, by the number of their column in the library."""
 
 _JSON = {"ARROW:extension:name": "arrow.json", "ARROW:extension:metadata": ""}
+_NAMES = pa.list_(pa.string())
 _TYPES = {
     "integer": pa.int64(),
     "narrow": pa.int32(),
@@ -156,15 +157,20 @@ class NativeBatch:
         if not self._library.hta_sql_reader_number(self._reader, ids, len(first_ids)):
             raise RuntimeError("the compiled reader has read other chunks")
         return {
-            table: self._table(place, columns)
+            table: self._table(place, columns, is_typed=table in FIELDS)
             for place, (table, columns) in enumerate(_columns().items())
         }
 
-    def _table(self, place: int, columns: list[_Column]) -> pa.Table:
+    def _table(self, place: int, columns: list[_Column], *, is_typed: bool) -> pa.Table:
         rows = self._library.hta_sql_reader_count(self._reader, place, True)
         nothing = pa.py_buffer(bytes(8 * (rows + 1)))
         arrays = [self._array(place, column, rows, nothing) for column in columns]
-        return pa.Table.from_arrays(arrays, schema=_schema(columns))
+        table = pa.Table.from_arrays(arrays, schema=_schema(columns))
+        if not is_typed:
+            return table
+        # A chunk with a value that is not of its form is refused.
+        none = pa.nulls(rows, _NAMES)
+        return table.add_column(len(columns) - 1, "odd_arguments", none)
 
     def _array(self, table: int, column: _Column, rows: int, nothing: pa.Buffer) -> pa.Array:
         """Look at a column without a copy: its buffers keep this batch, and so their memory."""
@@ -232,6 +238,11 @@ def _kind(argument: Argument) -> str:
     return kinds.get(argument.type, "text")
 
 
+def _checked_kind(form: Form, kind: str) -> str:
+    """Return how the library reads a form: texts with a pattern by the name of the form."""
+    return form.name if form.pattern else kind
+
+
 @cache
 def _plan() -> bytes:
     """Say what the library is to know; its words are in native/src/lib.rs."""
@@ -249,9 +260,12 @@ def _plan() -> bytes:
             continue
         # Today's names stand in the order of their columns, old spellings behind them.
         for argument in sorted(_arguments(table), key=lambda one: bool(one.categories)):
-            limit = MOST_BYTES if argument.column.endswith("bytes") else (1 << 63) - 1
+            form = argument.form
+            if form is None:
+                continue
+            kind = _checked_kind(form, _kind(argument))
             mask = sum(bits[category] for category in argument.categories)
             place = own.index(argument.column)
-            lines.append(("argument", argument.name, place, _kind(argument), limit, mask))
+            lines.append(("argument", argument.name, place, kind, form.limit or 0, mask))
     lines += [("category", category, table) for category, table in categories]
     return "".join("\t".join(map(str, line)) + "\n" for line in lines).encode()

@@ -286,6 +286,7 @@ def link_events(
         run(con, ingest_sql(f"link/{name}"))
     _refuse_ages(con, traces)
     run(con, ingest_sql("link/rank_frame"))
+    run(con, ingest_sql("link/odd_arguments"))
     run(con, ingest_sql("link/host_events"))
     _build_call_tree(con)
     by_launch = ("launches", "device_steps", "operators_by_external_id", "device_links")

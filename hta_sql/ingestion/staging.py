@@ -24,6 +24,7 @@ from hta_sql.ingestion.filling import Staged, number
 from hta_sql.ingestion.native import CHUNK_BITS, native_batch
 from hta_sql.ingestion.places import place_set_aside
 from hta_sql.ingestion.statements import run
+from hta_sql.library.arguments import argument_macros
 from hta_sql.library.categories import category_macros
 from hta_sql.library.files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
@@ -126,7 +127,7 @@ def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
     for name in ("link/quarantined", "parse/set_aside", "parse/event_target", "parse/exact_args"):
         run(con, ingest_sql(name))
     own = (f"{how}/part_of", f"{how}/own_id", "link/frame_of", "link/same_event")
-    for macro in (*category_macros(), *map(ingest_sql, own)):
+    for macro in (*category_macros(), *argument_macros(), *map(ingest_sql, own)):
         run(con, macro)
 
 

@@ -5,8 +5,8 @@ from it: the extraction into tables, the analysis ``event_arguments``, the check
 of HTA's frames. Its columns:
 
     argument        name in the trace
-    column          column that holds it, in each of the tables; none: event_args keeps it
-    type            of that column; JSON: its text as the trace writes it
+    column          column that holds it in each of the tables; empty: only event_args holds it
+    form            what the column promises, a line of ``sql/ingest/argument_forms.csv``
     tables          tables whose events have it
     categories      an old spelling, of events of these categories alone
     level           level from which its type is checked: minimal, standard or complete
@@ -23,10 +23,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from hta_sql.library import sqltext
+from hta_sql.library import argument_sql, sqltext
 from hta_sql.library.files import sql_root
 
 ARGUMENTS = "arguments.csv"
+FORMS = "argument_forms.csv"
 
 
 class HtaColumn(NamedTuple):
@@ -40,17 +41,61 @@ class HtaColumn(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Form:
+    """What a column promises of the values of an argument.
+
+    A value that is not of the form leaves the column NULL. It stays in event_args, and quarantine
+    has a row for it.
+
+    Attributes:
+        name: Name of the form.
+        type: SQL type of the column; JSON is text. Empty for a piece of other patterns.
+        limit: Largest absolute value of a number, or None.
+        pattern: Regular expression (RE2) that all of a text matches, or an empty string.
+        description: The form in words: "a list of ranks".
+    """
+
+    name: str
+    type: str
+    limit: int | None
+    pattern: str
+    description: str
+
+
+@cache
+def argument_forms() -> dict[str, Form]:
+    """Return the forms by name, from ``sql/ingest/argument_forms.csv``.
+
+    ``<name>`` in a pattern stands for the pattern of an earlier line.
+    """
+    path = sql_root() / "ingest" / FORMS
+    forms: dict[str, Form] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            pattern = re.sub(r"<(\w+)>", lambda piece: forms[piece[1]].pattern, row["pattern"])
+            limit = int(row["limit"]) if row["limit"] else None
+            form = Form(row["form"], row["type"], limit, pattern, row["description"])
+            forms[form.name] = form
+    return forms
+
+
+@dataclass(frozen=True)
 class Argument:
-    """One line of the list."""
+    """One line of the list; ``form`` is None for an argument without a column."""
 
     name: str
     column: str
-    type: str
+    form: Form | None
     tables: tuple[str, ...]
     categories: tuple[str, ...]
     level: str
     checked_type: str
     hta: HtaColumn | None
+
+    @property
+    def type(self) -> str:
+        """SQL type of its column; empty if no column holds it."""
+        return self.form.type if self.form else ""
 
 
 @cache
@@ -65,7 +110,7 @@ def _argument(row: dict[str, str]) -> Argument:
     return Argument(
         name=row["argument"],
         column=row["column"],
-        type=row["type"],
+        form=argument_forms()[row["form"]] if row["form"] else None,
         tables=tuple(row["tables"].split()),
         categories=tuple(row["categories"].split()),
         level=row["level"],
@@ -75,9 +120,6 @@ def _argument(row: dict[str, str]) -> Argument:
         else None,
     )
 
-
-MOST_BYTES = 1 << 50
-"""No copy and no memory is larger: a number beyond it is no size, and sums of sizes fit 64 bits."""
 
 TRIPLE = "BIGINT[3]"
 """Type of an argument that stands in three columns of a table: _x, _y and _z."""
@@ -104,26 +146,33 @@ def extraction(table: str) -> str:
     today = {argument.column: argument for argument in known if not argument.categories}
     values = {column: _decoded(argument) for column, argument in today.items()}
     for old in (argument for argument in known if argument.categories):
-        value = sqltext.old_spelling(old.name, _kind(old), old.categories, _whole_keys([old]))
-        values[old.column] = f"coalesce({values[old.column]}, {value})"
-    return sqltext.extraction(
+        value = argument_sql.old_spelling(old.name, _kind(old), old.categories, _whole_keys([old]))
+        values[old.column] = f"coalesce({values[old.column]}, {_checked(value, old)})"
+    return argument_sql.extraction(
         table,
         (*_COMMON, *FIELDS[table]),
         structure={argument.name: _kind(argument) for argument in today.values()},
         whole_keys=_whole_keys(today.values()),
         columns=values,
-        held=map(_held, today.values()),
+        held={argument.name: _held(argument) for argument in today.values()},
     )
 
 
 def _decoded(argument: Argument) -> str:
-    value = sqltext.decoded(argument.name)
-    # The text Infinity is a DOUBLE for the engine; what stays here is among the leftover arguments.
-    if argument.type == "DOUBLE":
-        return f"CASE WHEN isfinite({value}) THEN {value} END"
-    if argument.column.endswith("bytes"):
-        return f"CASE WHEN {value} BETWEEN {-MOST_BYTES} AND {MOST_BYTES} THEN {value} END"
-    return value
+    return _checked(argument_sql.decoded(argument.name), argument)
+
+
+def _checked(value: str, argument: Argument) -> str:
+    """Return SQL that is NULL instead of a value that is not of the form of its argument."""
+    form = argument.form
+    if form is None:
+        return value
+    if form.type == TRIPLE and form.limit is not None:
+        return argument_sql.all_within(value, form.limit)
+    if form.pattern:
+        return argument_sql.of_form(value, form.name)
+    # NaN is larger than every limit.
+    return value if form.limit is None else argument_sql.within(value, form.limit)
 
 
 def _held(argument: Argument) -> str:
@@ -143,6 +192,25 @@ def _whole_keys(arguments: Iterable[Argument]) -> str:
     """Return the names of whole numbers as alternatives of a regular expression."""
     names = [a.name for a in arguments if a.type not in (*_TEXTS, "DOUBLE")]
     return "|".join(re.sub(r"([^\w ])", r"\\\1", name) for name in names)
+
+
+@cache
+def argument_macros() -> tuple[str, ...]:
+    """Return the statements that create the macros about forms.
+
+    ``argument_description(name)`` is the form of an argument in words; ``has_form_<form>(text)``
+    tests a text for each form with a pattern.
+    """
+    described = {a.name: a.form.description for a in known_arguments() if a.form}
+    tests = (
+        argument_sql.has_form_macro(form.name, form.pattern, is_json=form.type == "JSON")
+        for form in argument_forms().values()
+        if form.type and form.pattern
+    )
+    return (
+        sqltext.lookup_macro("argument_description", described, "VARCHAR", "known"),
+        *tests,
+    )
 
 
 COLUMNS = {

@@ -6,7 +6,6 @@ hostile run name, path or comment stays a name, a path or a comment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 
 
@@ -334,67 +333,3 @@ def lookup_macro(name: str, results: Mapping[str, str], kind: str, otherwise: st
     ]
     lines = "\n".join([*branches, f"ELSE {literal(otherwise)}::{kind}"])
     return f"CREATE OR REPLACE MACRO {name}(value) AS\nCASE\n{lines}\nEND"
-
-
-def extraction(
-    table: str,
-    fields: Iterable[str],
-    *,
-    structure: Mapping[str, str],
-    whole_keys: str,
-    columns: Mapping[str, str],
-    held: Iterable[str],
-) -> str:
-    """Build the SELECT of the events of a batch that go to a table, their arguments in columns.
-
-    ``args`` stays only where it says more than the columns do: a key that no column holds, a null,
-    or a value that did not fit its column.
-
-    Args:
-        table: Name of the table, quoted here.
-        fields: Fields of an event that stay as they are, trusted.
-        structure: Argument, quoted here ─▶ type, trusted.
-        whole_keys: Arguments that are whole numbers, as a regular expression; quoted here.
-        columns: Column ─▶ SQL of its value over the event ``d`` and its arguments ``d.a``; trusted.
-        held: SQL over the columns ``c``, for each argument: whether a column holds it; trusted.
-    """
-    kept = ", ".join(f"d.{field}" for field in fields)
-    values = ",\n        ".join(f"{value} AS {column}" for column, value in columns.items())
-    count = " + ".join(f"({condition})::INTEGER" for condition in held)
-    return f"""WITH
-    decoded AS (
-        SELECT e.*, from_json(exact_args(e.args, {literal(whole_keys)}), {literal(json.dumps(structure))}) AS a
-        FROM batch_events AS e
-        WHERE e.target = {literal(table)}
-    ),
-    columns AS (
-        SELECT {kept}, d.args,
-        {values}
-        FROM decoded AS d
-    )
-SELECT
-    c.* EXCLUDE (args),
-    CASE WHEN NOT starts_with(c.args, '{{') OR len(json_keys(c.args)) <> ({count}) THEN c.args END AS args
-FROM columns AS c"""  # noqa: S608 - names of the library
-
-
-def decoded(argument: str) -> str:
-    """Build the value of an argument of the event ``d``."""
-    return f"d.a[{literal(argument)}]"
-
-
-def old_spelling(argument: str, kind: str, categories: Iterable[str], whole_keys: str) -> str:
-    """Build the value of an argument that only events of some categories have under this name.
-
-    By its path: names in a struct differ in more than case.
-
-    Args:
-        argument: Its name, quoted here.
-        kind: Its type, trusted.
-        categories: The categories, quoted here.
-        whole_keys: Its name again, if it is a whole number, else empty; quoted here.
-    """
-    path = literal("/" + argument.replace("~", "~0").replace("/", "~1"))
-    wanted = " OR ".join(f"d.cat = {literal(category)}" for category in categories)
-    args = f"exact_args(d.args, {literal(whole_keys)})" if whole_keys else "d.args"
-    return f"CASE WHEN {wanted} THEN TRY_CAST({args} ->> {path} AS {kind}) END"

@@ -15,7 +15,7 @@ SWITCH = "HTA_SQL_NATIVE"
 """Environment variable: 0 leaves the reader out."""
 
 LIBRARY = Path(__file__).with_name("_reader.so")
-VERSION = 3
+VERSION = 4
 """Of what crosses the boundary and of what is read; that of native/src/lib.rs."""
 
 

@@ -37,13 +37,24 @@ enum Type {
     Integer(i64),
     /// Likewise, in 32 bits.
     Narrow,
-    /// Any number that is finite.
-    Double,
+    /// A number up to a limit on both sides.
+    Double(f64),
     /// A text, or the JSON of anything else.
     Text,
-    /// Three whole numbers.
-    Triple,
+    /// Three whole numbers up to a limit on both sides.
+    Triple(i64),
+    /// A list of the sizes of each input.
+    Dims,
+    /// A list of texts.
+    Names,
+    /// A list of anything.
+    List,
+    /// A list of whole numbers with so many digits at most, or its text.
+    Numbers(usize),
 }
+
+/// Digits of one size of an input, at most.
+const SIZE_DIGITS: usize = 13;
 
 struct Key {
     /// The name and the quote behind it.
@@ -317,9 +328,14 @@ fn type_of(kind: &str, limit: i64) -> Option<Type> {
     Some(match kind {
         "integer" => Type::Integer(limit),
         "narrow" => Type::Narrow,
-        "double" => Type::Double,
+        "double" => Type::Double(limit as f64),
         "text" => Type::Text,
-        "triple" => Type::Triple,
+        "triple" => Type::Triple(limit),
+        "dims" => Type::Dims,
+        "names" => Type::Names,
+        "list" => Type::List,
+        "ranks" => Type::Numbers(7),
+        "splits" => Type::Numbers(12),
         _ => return None,
     })
 }
@@ -364,10 +380,10 @@ impl Table {
         let column = FIELDS.len() + column;
         if column == self.columns.len() {
             self.columns.push(Column::new(match kind {
-                Type::Integer(_) | Type::Double => Kind::Wide,
+                Type::Integer(_) | Type::Double(_) => Kind::Wide,
                 Type::Narrow => Kind::Narrow,
-                Type::Text => Kind::Text,
-                Type::Triple => Kind::List,
+                Type::Triple(_) => Kind::List,
+                Type::Text | Type::Dims | Type::Names | Type::List | Type::Numbers(_) => Kind::Text,
             }));
         }
         let is_sound = column < self.columns.len() && self.keys.len() < MAX_KEYS;
@@ -518,7 +534,40 @@ fn put(column: &mut Column, cursor: &mut Cursor, kind: Type, row: usize) -> Read
             let value = i32::try_from(cursor.integer()?).map_err(|_| Refusal::Argument)?;
             column.put_narrow(row, value);
         }
-        Type::Double => column.put(row, double(cursor)?.to_bits() as i64),
+        Type::Double(limit) => {
+            let value = double(cursor)?;
+            if value.abs() > limit {
+                return Err(Refusal::Argument);
+            }
+            column.put(row, value.to_bits() as i64);
+        }
+        Type::Dims => {
+            cursor.sizes(&mut column.bytes, 3, SIZE_DIGITS)?;
+            column.end_text(row);
+        }
+        Type::Names => {
+            cursor.names(&mut column.bytes)?;
+            column.end_text(row);
+        }
+        Type::List => {
+            if cursor.byte() != b'[' {
+                return Err(Refusal::Argument);
+            }
+            cursor.plain_value(&mut column.bytes)?;
+            column.end_text(row);
+        }
+        Type::Numbers(digits) if cursor.byte() == b'"' => {
+            let text = cursor.string()?;
+            let text = &cursor.text[text.start..text.end];
+            if !is_list_of_numbers(text, digits) {
+                return Err(Refusal::Argument);
+            }
+            column.put_text(row, text);
+        }
+        Type::Numbers(digits) => {
+            cursor.sizes(&mut column.bytes, 1, digits)?;
+            column.end_text(row);
+        }
         Type::Text if cursor.byte() == b'"' => {
             let text = cursor.string()?;
             cursor.unescape(text, &mut column.bytes)?;
@@ -529,11 +578,14 @@ fn put(column: &mut Column, cursor: &mut Cursor, kind: Type, row: usize) -> Read
             cursor.plain_value(&mut column.bytes)?;
             column.end_text(row);
         }
-        Type::Triple => {
+        Type::Triple(limit) => {
             let mut values = [0; 3];
             cursor.pass(b'[')?;
             for (place, value) in values.iter_mut().enumerate() {
                 *value = cursor.integer()?;
+                if !(-limit..=limit).contains(value) {
+                    return Err(Refusal::Argument);
+                }
                 if cursor.goes_on(b']')? != (place < 2) {
                     return Err(Refusal::Argument);
                 }
@@ -542,6 +594,21 @@ fn put(column: &mut Column, cursor: &mut Cursor, kind: Type, row: usize) -> Read
         }
     }
     Ok(())
+}
+
+/// Whether a text is a list as PyTorch writes it: "[0, 1, 2]", or "[0, 1, ...]" if it was cut short.
+fn is_list_of_numbers(text: &[u8], digits: usize) -> bool {
+    let Some(inside) = text.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else { return false };
+    if inside.is_empty() {
+        return true;
+    }
+    let mut is_cut = false;
+    let mut parts = inside.split(|byte| *byte == b',').enumerate();
+    parts.all(|(place, part)| {
+        let part = if place > 0 { part.strip_prefix(b" ").unwrap_or(part) } else { part };
+        let is_number = !part.is_empty() && part.len() <= digits && part.iter().all(u8::is_ascii_digit);
+        is_number || place > 0 && part == b"..." && !std::mem::replace(&mut is_cut, true)
+    })
 }
 
 fn double(cursor: &mut Cursor) -> Read<f64> {

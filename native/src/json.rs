@@ -305,6 +305,64 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
+    /// Pass a list of whole numbers, or of such lists, so many levels of them; as JSON without white space.
+    pub fn sizes(&mut self, out: &mut Vec<u8>, levels: u32, digits: usize) -> Read<()> {
+        if self.byte() != b'[' {
+            return Err(Refusal::Argument);
+        }
+        out.push(b'[');
+        self.at += 1;
+        self.skip_space();
+        let mut more = self.byte() != b']';
+        self.at += usize::from(!more);
+        while more {
+            if self.byte() == b'[' {
+                if levels == 1 {
+                    return Err(Refusal::Argument);
+                }
+                self.sizes(out, levels - 1, digits)?;
+            } else {
+                let start = self.at;
+                // The outermost of several levels has lists alone.
+                if levels == 3 || self.byte() == b'-' || !self.number()? || self.at - start > digits {
+                    return Err(Refusal::Argument);
+                }
+                out.extend_from_slice(&self.text[start..self.at]);
+            }
+            more = self.goes_on(b']')?;
+            if more {
+                out.push(b',');
+            }
+        }
+        out.push(b']');
+        Ok(())
+    }
+
+    /// Pass a list of texts without escapes; as JSON without white space.
+    pub fn names(&mut self, out: &mut Vec<u8>) -> Read<()> {
+        if self.byte() != b'[' {
+            return Err(Refusal::Argument);
+        }
+        out.push(b'[');
+        self.at += 1;
+        self.skip_space();
+        let mut more = self.byte() != b']';
+        self.at += usize::from(!more);
+        while more {
+            let text = self.string()?;
+            if text.is_escaped {
+                return Err(Refusal::Argument);
+            }
+            out.extend_from_slice(&self.text[text.start - 1..text.end + 1]);
+            more = self.goes_on(b']')?;
+            if more {
+                out.push(b',');
+            }
+        }
+        out.push(b']');
+        Ok(())
+    }
+
     /// Pass a word.
     pub fn word(&mut self, word: &[u8]) -> Read<()> {
         if !self.rest().starts_with(word) {

@@ -20,7 +20,7 @@ use crate::json::Refusal;
 use crate::tree::{Event, Tree, IDS};
 
 /// Raised with whatever changes what crosses the boundary, or what is read.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Where the parts of a column stand; those that it does not have are empty.
 #[repr(C)]
@@ -49,9 +49,12 @@ pub extern "C" fn hta_sql_reader_version() -> u32 {
 ///
 /// ```text
 /// table     NAME  FIELDS (parted by spaces)  typed | whole
-/// argument  NAME  COLUMN (its number)  integer | narrow | double | text | triple  LIMIT  CATEGORIES (bits)
+/// argument  NAME  COLUMN (its number)  KIND  LIMIT  CATEGORIES (bits)
 /// category  NAME (or * and its end)  TABLE
 /// ```
+///
+/// KIND is integer, narrow, double, text, triple, or the form of a checked text: dims, names, list,
+/// ranks, splits.
 ///
 /// # Safety
 /// `plan` points to so many bytes.

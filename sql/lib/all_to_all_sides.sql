@@ -45,7 +45,7 @@ WITH
         SELECT
             t.split_text,
             contains(t.split_text, '...') AS is_cut,
-            CASE WHEN NOT contains(t.split_text, '...') THEN list_transform(regexp_extract_all(t.split_text, '\d+'), lambda x: x::BIGINT) END AS parts
+            CASE WHEN NOT contains(t.split_text, '...') THEN list_transform(regexp_extract_all(t.split_text, '\d+'), lambda x: TRY_CAST(x AS BIGINT)) END AS parts
         FROM (SELECT DISTINCT s.split_text FROM _sides AS s) AS t
     ),
     _groups AS (

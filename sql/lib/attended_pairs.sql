@@ -16,18 +16,21 @@ CREATE OR REPLACE MACRO lib.attended_pairs(
 ) AS
 -- Returns: BIGINT [count]  Pairs of a head: all, less those beyond the right window, less those beyond the left one.
 -- Sums of 1 + 2 + … over the rows of a triangle, less those of the corner that lies outside.
-q_len::BIGINT * kv_len::BIGINT
-- CASE
-    WHEN right_window >= 0 THEN
-        greatest(q_len::BIGINT - 1 - right_window::BIGINT, 0) * (greatest(q_len::BIGINT - 1 - right_window::BIGINT, 0) + 1) // 2
-        - greatest(q_len::BIGINT - 1 - right_window::BIGINT - kv_len::BIGINT, 0)
-        * (greatest(q_len::BIGINT - 1 - right_window::BIGINT - kv_len::BIGINT, 0) + 1) // 2
-    ELSE 0
-END
-- CASE
-    WHEN left_window >= 0 THEN
-        greatest(kv_len::BIGINT - 1 - left_window::BIGINT, 0) * (greatest(kv_len::BIGINT - 1 - left_window::BIGINT, 0) + 1) // 2
-        - greatest(kv_len::BIGINT - q_len::BIGINT - 1 - left_window::BIGINT, 0)
-        * (greatest(kv_len::BIGINT - q_len::BIGINT - 1 - left_window::BIGINT, 0) + 1) // 2
-    ELSE 0
-END
+TRY_CAST(
+    q_len::DOUBLE * kv_len::DOUBLE
+    - CASE
+        WHEN right_window >= 0 THEN
+            greatest(q_len::DOUBLE - 1 - right_window::DOUBLE, 0) * (greatest(q_len::DOUBLE - 1 - right_window::DOUBLE, 0) + 1) / 2
+            - greatest(q_len::DOUBLE - 1 - right_window::DOUBLE - kv_len::DOUBLE, 0)
+            * (greatest(q_len::DOUBLE - 1 - right_window::DOUBLE - kv_len::DOUBLE, 0) + 1) / 2
+        ELSE 0
+    END
+    - CASE
+        WHEN left_window >= 0 THEN
+            greatest(kv_len::DOUBLE - 1 - left_window::DOUBLE, 0) * (greatest(kv_len::DOUBLE - 1 - left_window::DOUBLE, 0) + 1) / 2
+            - greatest(kv_len::DOUBLE - q_len::DOUBLE - 1 - left_window::DOUBLE, 0)
+            * (greatest(kv_len::DOUBLE - q_len::DOUBLE - 1 - left_window::DOUBLE, 0) + 1) / 2
+        ELSE 0
+    END
+    AS BIGINT
+)

@@ -20,5 +20,8 @@ CREATE OR REPLACE MACRO lib.attention_flops(
     is_backward := false
 ) AS
 -- Returns: BIGINT [1]  Two for each multiplication with its addition.
-2 * batch::BIGINT * heads::BIGINT * pairs::BIGINT
-* CASE WHEN is_backward THEN 3 * head_dim::BIGINT + 2 * value_dim::BIGINT ELSE head_dim::BIGINT + value_dim::BIGINT END
+TRY_CAST(
+    2 * batch::DOUBLE * heads::DOUBLE * pairs::DOUBLE
+    * CASE WHEN is_backward THEN 3 * head_dim::DOUBLE + 2 * value_dim::DOUBLE ELSE head_dim::DOUBLE + value_dim::DOUBLE END
+    AS BIGINT
+)

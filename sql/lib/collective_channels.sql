@@ -65,8 +65,8 @@ WITH
     _texts AS (
         SELECT
             f.run, f.span, f.full_name, f.full_text, f.full_size,
-            list_transform(regexp_extract_all(f.full_text, '\d+'), lambda x: x::INTEGER) AS head,
-            list_transform(regexp_extract_all(any_value(s.pg_ranks), '\d+'), lambda x: x::INTEGER) AS stated,
+            list_transform(regexp_extract_all(f.full_text, '\d+'), lambda x: TRY_CAST(x AS INTEGER)) AS head,
+            list_transform(regexp_extract_all(any_value(s.pg_ranks), '\d+'), lambda x: TRY_CAST(x AS INTEGER)) AS stated,
             list_sort(list(DISTINCT f.rank)) AS reporters
         FROM _filled AS f
         LEFT JOIN _stated AS s ON s.run = f.run AND s.pg_name = f.full_name AND (f.full_size IS NULL OR s.pg_size = f.full_size)

@@ -14,5 +14,5 @@ CREATE OR REPLACE MACRO lib.conv_flops(
 -- Returns: BIGINT [1]  Two for each multiplication with its addition; NULL for shapes that do not fit.
 CASE
     WHEN len(w) >= 3 AND len(w) = len(places) THEN
-        2 * places[1]::BIGINT * list_product(places[3:])::BIGINT * list_product(w)::BIGINT
+        TRY_CAST(2 * places[1]::DOUBLE * list_product(places[3:]) * list_product(w) AS BIGINT)
 END

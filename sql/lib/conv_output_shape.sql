@@ -21,9 +21,11 @@ CASE
     WHEN len(w) >= 3 AND len(w) = len(x) AND len(stride) > 0 AND len(padding) > 0 AND len(dilation) > 0 THEN
         [x[1]::BIGINT, w[1]::BIGINT] || list_transform(
             range(1, len(x)::BIGINT - 1),
-            lambda i: (
-                x[i + 2]::BIGINT + 2 * padding[least(i, len(padding))]::BIGINT
-                - dilation[least(i, len(dilation))]::BIGINT * (w[i + 2]::BIGINT - 1) - 1
-            ) // stride[least(i, len(stride))]::BIGINT + 1
+            lambda i: TRY_CAST(
+                trunc((
+                    x[i + 2]::DOUBLE + 2 * padding[least(i, len(padding))]::DOUBLE
+                    - dilation[least(i, len(dilation))]::DOUBLE * (w[i + 2]::DOUBLE - 1) - 1
+                ) / nullif(stride[least(i, len(stride))]::DOUBLE, 0)) + 1 AS BIGINT
+            )
         )
 END

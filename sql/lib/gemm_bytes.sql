@@ -17,4 +17,6 @@ CREATE OR REPLACE MACRO lib.gemm_bytes(
     batch := 1
 ) AS
 -- Returns: BIGINT [bytes]  Bytes.
-batch::BIGINT * ((m::BIGINT * k::BIGINT + k::BIGINT * n::BIGINT) * input_size::BIGINT + m::BIGINT * n::BIGINT * output_size::BIGINT)
+TRY_CAST(
+    batch::DOUBLE * ((m::DOUBLE * k::DOUBLE + k::DOUBLE * n::DOUBLE) * input_size::DOUBLE + m::DOUBLE * n::DOUBLE * output_size::DOUBLE) AS BIGINT
+)

@@ -15,4 +15,5 @@ CREATE OR REPLACE MACRO lib.gemm_flops(
     batch := 1
 ) AS
 -- Returns: BIGINT [1]  Two for each multiplication with its addition.
-2 * batch::BIGINT * m::BIGINT * n::BIGINT * k::BIGINT
+-- In doubles, which overflow to NULL: sizes of a trace may be any numbers.
+TRY_CAST(2 * batch::DOUBLE * m::DOUBLE * n::DOUBLE * k::DOUBLE AS BIGINT)

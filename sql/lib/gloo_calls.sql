@@ -60,8 +60,7 @@ SELECT
     c.collective,
     g.pg_name, g.pg_desc, g.pg_ranks, g.pg_size AS group_size,
     c.elem_type,
-    CASE WHEN c.dims IS NOT NULL THEN list_product(list_transform(regexp_extract_all(c.dims, '\d+'), lambda d: d::BIGINT))::BIGINT END
-        AS in_elems,
+    TRY_CAST(list_product(list_transform(regexp_extract_all(c.dims, '\d+'), lambda d: TRY_CAST(d AS DOUBLE))) AS BIGINT) AS in_elems,
     CASE WHEN g.n = 1 AND c.collective = 'recv' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS src_rank,
     CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS dst_rank
 FROM _calls AS c

@@ -43,7 +43,7 @@ SELECT
     sum(c.device_ns)::BIGINT AS computation_ns,
     coalesce(sum(c.device_ns) FILTER (c.is_covered), 0)::BIGINT AS covered_ns,
     coalesce(sum(c.device_ns) FILTER (c.is_covered AND c.is_matrix), 0)::BIGINT AS matrix_ns,
-    (sum(c.flops) FILTER (c.is_matrix))::BIGINT AS flops,
+    TRY_CAST(sum(c.flops) FILTER (c.is_matrix) AS BIGINT) AS flops,
     sum(c.peak_ps)::BIGINT AS peak_ps,
     count_if(c.is_covered AND c.is_matrix AND c.peak_ps IS NULL)::BIGINT AS peakless_count
 FROM _calls AS c

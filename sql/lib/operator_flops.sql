@@ -27,5 +27,8 @@ CASE
     )
     WHEN op_name IN ('aten::mm', 'aten::bmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[0]'), lib.shape_of(shapes, '$[1]'))
     WHEN op_name IN ('aten::addmm', 'aten::baddbmm') THEN lib.matmul_flops(lib.shape_of(shapes, '$[1]'), lib.shape_of(shapes, '$[2]'))
-    WHEN op_name IN ('aten::mul', 'aten::add') AND shapes IS NOT NULL THEN coalesce(list_product(lib.shape_of(shapes, '$[0]'))::BIGINT, 1)
+    WHEN op_name IN ('aten::mul', 'aten::add') AND shapes IS NOT NULL THEN CASE
+        WHEN len(lib.shape_of(shapes, '$[0]')) > 0 THEN TRY_CAST(list_product(lib.shape_of(shapes, '$[0]')) AS BIGINT)
+        ELSE 1
+    END
 END

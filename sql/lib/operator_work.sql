@@ -4,6 +4,7 @@
 -- the inputs. Operations are those of lib.gemm_flops, conv_flops, attention_flops and vector_flops; integers count none.
 -- What depends on data that no trace has, as the lengths of packed sequences, is NULL; so is what a list of tensors
 -- needs, whose types are not recorded, and what code does that a compiler made: it may read a part of an argument only.
+-- Sizes are doubles, exact up to 2^53, since those of a trace may be any numbers: work beyond 64 bits is NULL.
 --
 -- Status: stable
 -- Since: 0.1
@@ -27,7 +28,7 @@ WITH
     _parsed AS (
         SELECT
             i.call_id, m.model, m.variant, m.places, m.is_wrapper, i.name,
-            from_json(i.input_shapes, '[["BIGINT"]]') AS dims,
+            from_json(i.input_shapes, '[["DOUBLE"]]') AS dims,
             from_json(i.input_types, '["VARCHAR"]') AS types,
             from_json(i.concrete_inputs, '["VARCHAR"]') AS scalars
         FROM query_table(call_items) AS i
@@ -37,10 +38,10 @@ WITH
     _inputs AS (
         SELECT
             p.*,
-            list_transform(p.types, lambda t: lib.elem_bytes(t)::BIGINT) AS sizes,
+            list_transform(p.types, lambda t: lib.elem_bytes(t)::DOUBLE) AS sizes,
             list_transform(
                 list_zip(p.dims, p.types),
-                lambda z: CASE WHEN lib.elem_bytes(z[2]) IS NOT NULL THEN coalesce(list_product(z[1])::BIGINT, 1) END
+                lambda z: CASE WHEN lib.elem_bytes(z[2]) IS NOT NULL THEN coalesce(list_product(z[1]), 1) END
             ) AS counts,
             contains(array_to_string(p.types, ' '), 'TensorList') AS has_lists
         FROM _parsed AS p
@@ -60,13 +61,13 @@ WITH
                 WHEN s.variant IN ('mm', 'int') AND len(s.a) = len(s.b) AND len(s.a) IN (2, 3) THEN
                     {'m': s.a[-2], 'n': s.b[-1], 'k': s.a[-1], 'batch': CASE WHEN len(s.a) = 3 THEN s.a[1] ELSE 1 END}
                 WHEN s.variant = 'linear' AND len(s.b) = 2 AND s.a[-1] > 0 THEN
-                    {'m': s.a_count // s.a[-1], 'n': s.b[1], 'k': s.a[-1], 'batch': 1}
+                    {'m': s.a_count / s.a[-1], 'n': s.b[1], 'k': s.a[-1], 'batch': 1}
                 WHEN s.variant = 'mv' AND len(s.a) = 2 THEN {'m': s.a[1], 'n': 1, 'k': s.a[2], 'batch': 1}
                 WHEN s.variant = 'dot' AND len(s.a) = 1 THEN {'m': 1, 'n': 1, 'k': s.a[1], 'batch': 1}
                 WHEN s.variant = 'matmul' AND len(s.a) >= 2 AND len(s.b) = 2 AND s.a[-1] > 0 THEN
-                    {'m': s.a_count // s.a[-1], 'n': s.b[2], 'k': s.a[-1], 'batch': 1}
+                    {'m': s.a_count / s.a[-1], 'n': s.b[2], 'k': s.a[-1], 'batch': 1}
                 WHEN s.variant = 'matmul' AND len(s.a) >= 3 AND len(s.a) = len(s.b) AND s.a[:-3] = s.b[:-3] AND s.a[-2] * s.a[-1] > 0 THEN
-                    {'m': s.a[-2], 'n': s.b[-1], 'k': s.a[-1], 'batch': s.a_count // (s.a[-2] * s.a[-1])}
+                    {'m': s.a[-2], 'n': s.b[-1], 'k': s.a[-1], 'batch': s.a_count / (s.a[-2] * s.a[-1])}
             END AS g,
             CASE
                 WHEN s.variant = 'int' THEN 4
@@ -122,8 +123,8 @@ WITH
                 WHEN len(c.stride) > 0 AND len(c.padding) > 0 AND len(c.dilation) > 0 AND len(c.out_padding) > 0 THEN
                     [c.x[1], c.w[2] * c.group_count] || list_transform(
                         range(1, len(c.x)::BIGINT - 1),
-                        lambda i: (c.x[i + 2] - 1) * c.stride[least(i, len(c.stride))] - 2 * c.padding[least(i, len(c.padding))]
-                            + c.dilation[least(i, len(c.dilation))] * (c.w[i + 2] - 1) + c.out_padding[least(i, len(c.out_padding))] + 1
+                        lambda i: (c.x[i + 2] - 1) * c.stride[least(i, len(c.stride))]::DOUBLE - 2 * c.padding[least(i, len(c.padding))]::DOUBLE
+                            + c.dilation[least(i, len(c.dilation))]::DOUBLE * (c.w[i + 2] - 1) + c.out_padding[least(i, len(c.out_padding))] + 1
                     )
             END AS y
         FROM _convs AS c
@@ -174,8 +175,8 @@ WITH
                 )
             END AS pair_count,
             -- Output, and one float a query that the backward pass reads.
-            n.a_count // nullif(n.head_dim, 0) * n.value_dim * n.a_size AS out_bytes,
-            n.a_count // nullif(n.head_dim, 0) * 4 AS lse_bytes
+            n.a_count / nullif(n.head_dim, 0) * n.value_dim * n.a_size AS out_bytes,
+            n.a_count / nullif(n.head_dim, 0) * 4 AS lse_bytes
         FROM _attentions AS n
     ),
     -- Operands of elementwise operators, and what comes out of them.
@@ -217,7 +218,7 @@ WITH
                 ELSE coalesce(list_product(list_transform(
                     range(list_max(list_transform(o.dims, lambda d: len(d)))::BIGINT),
                     lambda i: list_max(list_transform(o.dims, lambda d: CASE WHEN i < len(d) THEN d[len(d) - i] END))
-                ))::BIGINT, 1)
+                )), 1)
             END AS out_count
         FROM _operands AS o
     ),
@@ -227,7 +228,7 @@ WITH
             s.variant = 'both' AND lib.elem_bytes(s.types[2]) IS NOT NULL AS has_two,
             CASE
                 WHEN starts_with(s.scalars[s.places[1] + 1], '[') THEN TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT[])
-                WHEN len(s.dims) >= 3 AND TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT) IS NOT NULL THEN [s.scalars[s.places[1] + 1]::BIGINT]
+                WHEN len(s.dims) >= 3 AND TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT) IS NOT NULL THEN [TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT)]
                 ELSE []::BIGINT[]
             END AS over_dims,
             CASE WHEN s.scalars IS NULL THEN NULL ELSE coalesce(lib.scalar_type_bytes(s.scalars[s.places[1] + 3]), 0) END AS asked_size
@@ -240,9 +241,9 @@ WITH
             CASE
                 WHEN r.variant = 'scan' THEN r.x_count
                 WHEN len(r.over_dims) = 0 THEN 1
-                ELSE r.x_count // nullif(list_product(list_transform(
+                ELSE floor(r.x_count / nullif(list_product(list_transform(
                     r.over_dims, lambda d: r.x[CASE WHEN d < 0 THEN len(r.x) + d ELSE d END + 1]
-                ))::BIGINT, 0)
+                )), 0))
             END AS out_count,
             CASE
                 WHEN r.variant IN ('sum', 'same') AND r.asked_size > 0 THEN r.asked_size
@@ -265,12 +266,12 @@ WITH
         UNION ALL
         SELECT
             c.call_id, c.a_type, lib.conv_flops(c.w, CASE WHEN c.is_transposed THEN c.x ELSE c.y END),
-            c.in_bytes + list_product(c.y)::BIGINT * c.a_size
+            c.in_bytes + list_product(c.y) * c.a_size
         FROM _conv_outputs AS c
         UNION ALL
         SELECT
             c.call_id, c.elem_type,
-            c.product_flops * (c.mask[1]::BIGINT + c.mask[2]::BIGINT),
+            c.product_flops::DOUBLE * (c.mask[1]::BIGINT + c.mask[2]::BIGINT),
             c.gradient_bytes + c.x_bytes * (c.mask[1]::BIGINT + c.mask[2]::BIGINT) + c.w_bytes * (c.mask[1]::BIGINT + c.mask[2]::BIGINT)
         FROM _conv_backwards AS c
         UNION ALL
@@ -288,7 +289,7 @@ WITH
         FROM _pairs AS p
         UNION ALL
         -- All tensors are read; the output, or the gradient, is as large as the input.
-        SELECT s.call_id, s.a_type, lib.vector_flops(s.variant, s.a_count), list_sum(s.byte_counts)::BIGINT + s.byte_counts[s.places[1] + 1]
+        SELECT s.call_id, s.a_type, lib.vector_flops(s.variant, s.a_count), list_sum(s.byte_counts) + s.byte_counts[s.places[1] + 1]
         FROM _sized AS s
         WHERE s.model = 'norm'
         UNION ALL
@@ -313,8 +314,8 @@ WITH
                 WHEN o.has_lists THEN NULL
                 WHEN o.variant = 'fill' THEN o.first_count * o.first_size
                 WHEN o.variant = 'copy' THEN o.byte_counts[1] + o.byte_counts[2]
-                WHEN o.is_in_place THEN list_sum(o.byte_counts)::BIGINT + o.first_count * o.first_size
-                ELSE list_sum(o.byte_counts)::BIGINT + o.out_count * CASE
+                WHEN o.is_in_place THEN list_sum(o.byte_counts) + o.first_count * o.first_size
+                ELSE list_sum(o.byte_counts) + o.out_count * CASE
                     WHEN o.variant = 'bool' THEN 1
                     WHEN o.variant = 'float' AND o.out_order < 200 THEN 4
                     ELSE o.out_order % 100
@@ -331,8 +332,8 @@ WITH
         SELECT
             s.call_id, 'float', 0,
             CASE s.variant
-                WHEN 'select' THEN s.byte_counts[3] + 2 * s.counts[3] * s.byte_counts[1]
-                    // nullif(s.a[CASE WHEN TRY_CAST(s.scalars[2] AS BIGINT) < 0 THEN len(s.a) + s.scalars[2]::BIGINT ELSE TRY_CAST(s.scalars[2] AS BIGINT) END + 1], 0)
+                WHEN 'select' THEN s.byte_counts[3] + floor(2 * s.counts[3] * s.byte_counts[1]
+                    / nullif(s.a[CASE WHEN TRY_CAST(s.scalars[2] AS BIGINT) < 0 THEN len(s.a) + TRY_CAST(s.scalars[2] AS BIGINT) ELSE TRY_CAST(s.scalars[2] AS BIGINT) END + 1], 0))
                 WHEN 'rows' THEN s.byte_counts[2] + 2 * s.counts[2] * s.a[2] * s.a_size
                 ELSE s.byte_counts[3] + 2 * s.counts[3] * s.a_size
             END
@@ -342,7 +343,7 @@ WITH
 SELECT
     s.call_id AS call_id, s.model AS model,
     s.model IN ('gemm', 'grouped', 'conv', 'conv_backward', 'attention', 'attention_backward') AS is_matrix,
-    s.is_wrapper AS is_wrapper, w.elem_type AS elem_type, w.flops::BIGINT AS flops, w.moved_bytes::BIGINT AS moved_bytes,
+    s.is_wrapper AS is_wrapper, w.elem_type AS elem_type, TRY_CAST(w.flops AS BIGINT) AS flops, TRY_CAST(w.moved_bytes AS BIGINT) AS moved_bytes,
     CASE
         WHEN s.dims IS NULL THEN 'shapes are not recorded'
         WHEN n.is_packed THEN 'lengths of its packed sequences are not recorded'

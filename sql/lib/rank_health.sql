@@ -44,6 +44,8 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   median_step_ns                   BIGINT [ns]     Median length of a step.
 --   lost_count                       BIGINT [count]  Spans of the file that could not be read.
 --   repaired_count                   BIGINT [count]  Events that had to be repaired.
+--   odd_argument_count               BIGINT [count]  Argument values that are not of the form of their column.
+--   first_odd_argument               VARCHAR         Why the first of them is not.
 --   first_loss                       VARCHAR         What is wrong with the first span that is lost.
 --   first_loss_offset                BIGINT [bytes]  Where it stands in the file.
 --   first_repair                     VARCHAR         What was wrong with the first event that was repaired.
@@ -138,10 +140,12 @@ WITH
             q.run,
             q.rank,
             count(*) FILTER (q.is_lost) AS lost_count,
-            count(*) FILTER (NOT q.is_lost) AS repaired_count,
+            count(*) FILTER (NOT q.is_lost AND q.argument IS NULL) AS repaired_count,
+            count(q.argument) AS odd_argument_count,
             arg_min(q.reason, q.byte_offset) FILTER (q.is_lost) AS first_loss,
             min(q.byte_offset) FILTER (q.is_lost) AS first_loss_offset,
-            arg_min(q.reason, q.byte_offset) FILTER (NOT q.is_lost) AS first_repair
+            arg_min(q.reason, q.byte_offset) FILTER (NOT q.is_lost AND q.argument IS NULL) AS first_repair,
+            arg_min(q.reason || ': ' || coalesce(q.excerpt, ''), (q.event_id, q.argument)) FILTER (q.argument IS NOT NULL) AS first_odd_argument
         FROM quarantine AS q
         SEMI JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
         GROUP BY ALL
@@ -181,6 +185,8 @@ SELECT
     s.median_step_ns,
     coalesce(f.lost_count, 0) AS lost_count,
     coalesce(f.repaired_count, 0) AS repaired_count,
+    coalesce(f.odd_argument_count, 0) AS odd_argument_count,
+    f.first_odd_argument,
     f.first_loss,
     f.first_loss_offset,
     f.first_repair,

@@ -26,7 +26,7 @@ WITH
     ),
     -- Type of the operands of matrix products, by what most of them have.
     _products AS (
-        SELECT c.run, c.input_types::JSON ->> (CASE WHEN ends_with(c.name, 'addmm') THEN '$[1]' ELSE '$[0]' END) AS type_name, count(*) AS op_count
+        SELECT c.run, CASE WHEN json_valid(c.input_types) THEN c.input_types END ->> (CASE WHEN ends_with(c.name, 'addmm') THEN '$[1]' ELSE '$[0]' END) AS type_name, count(*) AS op_count
         FROM cpu_ops AS c
         WHERE
             c.name IN ('aten::mm', 'aten::addmm', 'aten::bmm', 'aten::_scaled_mm', 'aten::convolution')

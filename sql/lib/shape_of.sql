@@ -9,4 +9,4 @@ CREATE OR REPLACE MACRO lib.shape_of(
     place
 ) AS
 -- Returns: BIGINT[]  Its sizes; NULL where there is none.
-from_json(json_extract(shapes::VARCHAR, place::VARCHAR), '["BIGINT"]')::BIGINT[]
+TRY_CAST(json_extract(shapes::VARCHAR, place::VARCHAR) AS BIGINT[])

@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.vector_flops(
     elements
 ) AS
 -- Returns: BIGINT [1]  Operations; NULL for another word.
-elements::BIGINT * CASE what
+TRY_CAST(elements::DOUBLE * CASE what
     WHEN 'elementwise' THEN 1
     WHEN 'reduce' THEN 1
     -- Maximum, difference, exp, sum, quotient.
@@ -27,4 +27,4 @@ elements::BIGINT * CASE what
     WHEN 'rms_norm' THEN 4
     -- Normalised value 1, weight 1, sum 2, gradient 2, gradient of the weight 2.
     WHEN 'rms_norm_backward' THEN 8
-END::BIGINT
+END AS BIGINT)

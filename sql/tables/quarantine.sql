@@ -1,4 +1,5 @@
--- What could not be read as an event or had to be repaired, and why.
+-- What could not be read as an event or had to be repaired, and argument values that are not of the form that
+-- their column promises.
 CREATE OR REPLACE VIEW quarantine AS
 -- Columns:
 --   run          VARCHAR         Run: one capture of one job.
@@ -8,8 +9,9 @@ CREATE OR REPLACE VIEW quarantine AS
 --   byte_offset  BIGINT [bytes]  Offset in the (decompressed) file, where known.
 --   byte_count   BIGINT [bytes]  Length of the bad span, where known.
 --   is_lost      BOOLEAN         The event is in no other table; false: it was repaired and kept.
+--   argument     VARCHAR         Argument whose column is NULL because its value has another form; event_args has the value. NULL: the row is about the event.
 --   reason       VARCHAR         What is wrong. Events longer than 16 MB or a million brackets deep are not read.
---   excerpt      VARCHAR         Start of the bad span.
+--   excerpt      VARCHAR         Start of the bad span or of the value.
 SELECT
     x.run,
     x.rank,
@@ -18,6 +20,7 @@ SELECT
     x.byte_offset,
     x.byte_count,
     x.is_lost,
+    x.argument,
     x.reason,
     x.excerpt
 FROM stored.quarantine AS x

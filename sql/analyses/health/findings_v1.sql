@@ -74,6 +74,13 @@ WITH
         FROM health AS h
         WHERE h.repaired_count > 0
         UNION ALL
+        SELECT h.run, h.rank, 'warning', 'odd_arguments', h.odd_argument_count,
+            format('{:,} argument values are not of the expected form; the first: {}.', h.odd_argument_count, h.first_odd_argument),
+            'Analyses take these values for unknown.',
+            'FROM quarantine WHERE argument IS NOT NULL; event_args has the values.'
+        FROM health AS h
+        WHERE h.odd_argument_count > 0
+        UNION ALL
         SELECT h.run, h.rank, 'error', 'suspect_durations', h.suspect_count,
             format('{:,} durations cannot be true, {:,} ns in total.', h.suspect_count, h.suspect_ns),
             'They are left out of all analyses.',

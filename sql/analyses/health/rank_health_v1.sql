@@ -31,6 +31,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   median_step_ns         BIGINT [ns]     Median length of a step.
 --   lost_count             BIGINT [count]  Spans of the file that could not be read.
 --   repaired_count         BIGINT [count]  Events that had to be repaired.
+--   odd_argument_count     BIGINT [count]  Argument values that are not of the form of their column, which is NULL.
 --   suspect_count          BIGINT [count]  Device activity whose duration cannot be true.
 --   suspect_ns             BIGINT [ns]     Its recorded duration, left out of all analyses.
 --   offset_ns              BIGINT [ns]     Start of this rank since the run's first event.
@@ -51,6 +52,7 @@ SELECT
     h.median_step_ns,
     h.lost_count,
     h.repaired_count,
+    h.odd_argument_count,
     h.suspect_count,
     h.suspect_ns,
     h.offset_ns

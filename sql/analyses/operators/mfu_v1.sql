@@ -61,7 +61,7 @@ WITH
             -- No product of matrices is 0 operations only where all kernels are known.
             CASE
                 WHEN count(k.flops) = 0 AND sum(k.covered_ns) = sum(k.computation_ns) THEN 0
-                ELSE sum(k.flops)::BIGINT
+                ELSE TRY_CAST(sum(k.flops) AS BIGINT)
             END AS flops
         FROM work AS k
         GROUP BY k.run, k.rank, k.shown_step

@@ -345,7 +345,7 @@ WITH RECURSIVE
             (sum(r.host_total_bytes) FILTER (r.is_kept))::BIGINT AS host_total_bytes,
             sum(r.device_total_bytes - r.device_inner_bytes)::BIGINT AS device_self_bytes,
             (sum(r.device_total_bytes) FILTER (r.is_kept))::BIGINT AS device_total_bytes,
-            (sum(r.flops) FILTER (r.is_kept))::BIGINT AS flops,
+            TRY_CAST(sum(r.flops) FILTER (r.is_kept) AS BIGINT) AS flops,
             min(CASE WHEN like_torch THEN (r.ts, -r.length, r.call_id) END) AS first_call
         FROM rows AS r
         WHERE lib.wanted(steps, r.step) AND (include_last_profiler_step OR NOT coalesce(r.in_last_step, false))

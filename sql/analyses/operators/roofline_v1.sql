@@ -73,7 +73,7 @@ WITH
                 ELSE 'memory'
             END AS bound,
             count(*) AS call_count, sum(c.kernel_count)::BIGINT AS kernel_count, sum(c.device_ns)::BIGINT AS device_ns,
-            CASE WHEN count(c.flops) = count(*) THEN sum(c.flops)::BIGINT END AS flops,
+            CASE WHEN count(c.flops) = count(*) THEN TRY_CAST(sum(c.flops) AS BIGINT) END AS flops,
             CASE WHEN count(c.moved_bytes) = count(*) THEN sum(c.moved_bytes)::BIGINT END AS moved_bytes,
             CASE WHEN count(c.roofline_ps) = count(*) THEN sum(c.roofline_ps)::BIGINT END AS roofline_ps
         FROM calls AS c

@@ -6,8 +6,7 @@ UNION ALL
 SELECT 'stacks', count(*)
 FROM call_tree
 UNION ALL
-SELECT 'quarantine', count(*)
-FROM quarantined
+SELECT 'quarantine', (SELECT count(*) FROM quarantined) + (SELECT count(*) FROM odd_arguments)
 UNION ALL
 SELECT 'devices', count_if((m.metadata -> '$.deviceProperties') IS NOT NULL)
 FROM job AS m

@@ -20,7 +20,7 @@ SELECT
     coalesce(t.step, d.step) AS step,
     coalesce(x.ts >= j.last_step_ts, false) AS in_tail,
     x.ts + x.dur = j.window_end_ts AS is_truncated,
-    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args)
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, odd_arguments)
 FROM staged_annotations AS x
 JOIN rank_frame AS j ON j.part = part_of(x.event_id)
 LEFT JOIN call_tree AS t ON t.event_id = x.event_id

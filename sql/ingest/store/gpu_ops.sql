@@ -31,7 +31,7 @@ SELECT
     x.block[1] AS block_x,
     x.block[2] AS block_y,
     x.block[3] AS block_z,
-    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, grid, block) REPLACE (
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, odd_arguments, grid, block) REPLACE (
         coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
         -- The lanes of MTIA are no streams: a transfer without the argument is on none.
         CASE WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) ELSE x.stream END AS stream,

@@ -14,6 +14,6 @@ SELECT
     own_id(t.stack_id) AS stack_id,
     t.step,
     coalesce(x.ts >= frame_of($frames, x.event_id).last_step_ts, false) AS in_tail,
-    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args, odd_arguments)
 FROM staged_memory_events AS x
 POSITIONAL JOIN (FROM call_tree AS c WHERE c.kind = 6) AS t

@@ -17,7 +17,7 @@ SELECT
     x.g.pg_desc,
     x.g.backend_config,
     x.g.pg_size,
-    x.g.ranks AS pg_ranks
+    CASE WHEN has_form_ranks(x.g.ranks) THEN x.g.ranks END AS pg_ranks
 FROM groups AS x
 JOIN job AS j ON j.part = x.part
 ORDER BY ALL

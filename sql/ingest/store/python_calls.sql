@@ -19,6 +19,6 @@ SELECT
     t.step,
     coalesce(x.ts >= frame_of($frames, x.event_id).last_step_ts, false) AS in_tail,
     x.ts + x.dur = frame_of($frames, x.event_id).window_end_ts AS is_truncated,
-    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args)
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args, odd_arguments)
 FROM staged_python_calls AS x
 POSITIONAL JOIN (FROM call_tree AS c WHERE c.kind IN (4, 5)) AS t

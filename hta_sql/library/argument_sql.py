@@ -1,0 +1,111 @@
+"""SQL that brings the arguments of a batch of events into columns, built from the list of arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from hta_sql.library.sqltext import literal
+
+
+def extraction(
+    table: str,
+    fields: Iterable[str],
+    *,
+    structure: Mapping[str, str],
+    whole_keys: str,
+    columns: Mapping[str, str],
+    held: Mapping[str, str],
+) -> str:
+    """Build the SELECT of the events of a batch that go to a table, their arguments in columns.
+
+    ``args`` stays only if it says more than the columns do: a key that no column holds, a null,
+    or a value that is not of its column's form; ``odd_arguments`` lists the latter by name.
+
+    Args:
+        table: Name of the table, quoted here.
+        fields: Fields of an event that stay as they are, trusted.
+        structure: Argument, quoted here ─▶ type, trusted.
+        whole_keys: Arguments that are whole numbers, as a regular expression; quoted here.
+        columns: Column ─▶ SQL of its value over the event ``d`` and its arguments ``d.a``; trusted.
+        held: Argument, quoted here ─▶ SQL over the columns ``c``, whether a column holds it; trusted.
+    """
+    kept = ", ".join(f"d.{field}" for field in fields)
+    values = ",\n        ".join(f"{value} AS {column}" for column, value in columns.items())
+    count = " + ".join(f"({condition})::INTEGER" for condition in held.values())
+    leaves_args = f"NOT starts_with(c.args, '{{') OR len(json_keys(c.args)) <> ({count})"
+    known = ", ".join(map(literal, held))
+    odd = ", ".join(
+        f"CASE WHEN NOT ({condition}) AND json_type(c.args, {literal(pointer(name))}) <> 'NULL' THEN {literal(name)} END"
+        for name, condition in held.items()
+    )
+    return f"""WITH
+    decoded AS (
+        SELECT e.*, from_json(exact_args(e.args, {literal(whole_keys)}), {literal(json.dumps(structure))}) AS a
+        FROM batch_events AS e
+        WHERE e.target = {literal(table)}
+    ),
+    columns AS (
+        SELECT {kept}, d.args,
+        {values}
+        FROM decoded AS d
+    )
+SELECT
+    c.* EXCLUDE (args),
+    -- Most events with more than the columns hold have a key that is unknown: counting tells them, quickly.
+    CASE
+        WHEN ({leaves_args}) AND len(list_intersect(json_keys(c.args), [{known}])) > ({count})
+            THEN nullif(list_filter([{odd}], lambda name: name IS NOT NULL), [])
+    END AS odd_arguments,
+    CASE WHEN {leaves_args} THEN c.args END AS args
+FROM columns AS c"""  # noqa: S608 - names of the library
+
+
+def decoded(argument: str) -> str:
+    """Build the value of an argument of the event ``d``."""
+    return f"d.a[{literal(argument)}]"
+
+
+def pointer(key: str) -> str:
+    """Return the JSON pointer to a key of an object."""
+    return "/" + key.replace("~", "~0").replace("/", "~1")
+
+
+def within(value: str, limit: int) -> str:
+    """Build a number that is NULL beyond a limit on both sides; ``value`` is trusted."""
+    return f"CASE WHEN {value} BETWEEN {-limit} AND {limit} THEN {value} END"
+
+
+def all_within(value: str, limit: int) -> str:
+    """Build a list that is NULL if one of its numbers is beyond a limit; ``value`` is trusted."""
+    beyond = f"list_filter({value}, lambda x: x NOT BETWEEN {-limit} AND {limit})"
+    return f"CASE WHEN len({beyond}) = 0 THEN {value} END"
+
+
+def of_form(value: str, form: str) -> str:
+    """Build a text that is NULL unless it has a form; both are trusted."""
+    return f"CASE WHEN has_form_{form}({value}) THEN {value} END"
+
+
+def has_form_macro(form: str, pattern: str, *, is_json: bool) -> str:
+    """Build the macro that tests a text for a form, which is trusted; the pattern is quoted here."""
+    valid = " AND json_valid(value)" if is_json else ""
+    test = f"regexp_full_match(value, {literal(pattern)}){valid}"
+    return f"CREATE OR REPLACE MACRO has_form_{form}(value) AS {test}"
+
+
+def old_spelling(argument: str, kind: str, categories: Iterable[str], whole_keys: str) -> str:
+    """Build the value of an argument that only events of some categories have under this name.
+
+    By its path: names in a struct differ in more than case.
+
+    Args:
+        argument: Its name, quoted here.
+        kind: Its type, trusted.
+        categories: The categories, quoted here.
+        whole_keys: Its name again, if it is a whole number, else empty; quoted here.
+    """
+    path = literal(pointer(argument))
+    wanted = " OR ".join(f"d.cat = {literal(category)}" for category in categories)
+    args = f"exact_args(d.args, {literal(whole_keys)})" if whole_keys else "d.args"
+    return f"CASE WHEN {wanted} THEN TRY_CAST({args} ->> {path} AS {kind}) END"

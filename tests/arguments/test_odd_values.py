@@ -1,0 +1,154 @@
+"""An argument value that is not of its column's form costs that value, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.exports.exports import Selection, export
+from hta_sql.library.arguments import argument_forms, known_arguments
+from hta_sql.synthetic import write_job
+from tests.arguments.odd_values import (
+    ODD,
+    all_calls,
+    failures,
+    odd_arguments,
+    read_trace,
+    spoil,
+    spoiled_jobs,
+)
+from tests.ingestion.readers import check_readers_agree, needs_native
+from tests.pinned.jobs import CATALOG, EVERYTHING, make_catalog, write_jobs
+
+TOO_LARGE = 1180591620717411303424
+
+
+def kernel(**args: Any) -> dict[str, Any]:
+    """Return a NCCL kernel with these arguments."""
+    known = {"stream": 7, "device": 0, "correlation": 5, "Collective name": "allreduce"}
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    event = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 10, "dur": 5}
+    return {**event, "args": {**known, **args}}
+
+
+def operator(**args: Any) -> dict[str, Any]:
+    """Return a host operator with these arguments."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+    return {**event, "args": {"External id": 3, **args}}
+
+
+CASES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "ranks beyond 64 bits": (
+        kernel(**{"Process Group Ranks": [TOO_LARGE]}),
+        "Process Group Ranks",
+        "a list of ranks",
+    ),
+    "a word as shapes": (
+        operator(**{"Input Dims": "word"}),
+        "Input Dims",
+        "a list with the list of sizes of each input",
+    ),
+    "a word as types": (operator(**{"Input type": "word"}), "Input type", "a list of texts"),
+    "an occupancy of 1e308": (
+        kernel(**{"est. achieved occupancy %": 1e308}),
+        "est. achieved occupancy %",
+        "a finite number",
+    ),
+    "a word as stream": (kernel(stream="seven"), "stream", "a whole number of at most 62 bits"),
+    "split sizes of texts": (
+        kernel(**{"In split size": ["a"]}),
+        "In split size",
+        "a list of whole numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_an_odd_value_is_quarantined_and_its_event_stays(
+    case: str, native: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its column is NULL, event_args has the value, quarantine says why, doctor warns."""
+    monkeypatch.setenv("HTA_SQL_NATIVE", native)
+    event, argument, form = CASES[case]
+    trace = tmp_path / "rank0.json"
+    events = [operator(), kernel(), event]
+    trace.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": 0}}))
+    with hta_sql.ingest(trace, tmp_path / "job.store") as store:
+        assert store.sql("SELECT count(*) FROM events").rows() == [(3,)]
+        (found,) = store.sql("FROM quarantine").records()
+        assert (found["event_id"], found["argument"], found["is_lost"]) == (2, argument, False)
+        assert found["reason"] == f"the argument {argument} is not {form}"
+        ((kept,),) = store.sql("SELECT args FROM event_args WHERE event_id = 2").rows()
+        assert json.loads(kept) == event["args"]
+        (warning,) = store.sql("FROM findings WHERE finding = 'odd_arguments'").records()
+        assert warning["severity"] == "warning"
+        assert argument in warning["message"]
+
+
+def test_values_of_the_expected_form_are_not_quarantined(tmp_path: Path) -> None:
+    """Lists that the profiler cut short and empty ones are as it writes them; null is no value."""
+    good = [
+        kernel(**{"Process Group Ranks": "[0, 1, 2, ...]", "In split size": "[]"}),
+        kernel(**{"Process Group Ranks": [0, 1], "est. achieved occupancy %": 100}),
+        operator(**{"Input Dims": [[2, 3], [], [[4], [5]]], "Input type": ["float", ""]}),
+        operator(**{"Concrete Inputs": ["", "[1, 2]"], "Input Strides": [[3, 1]]}),
+        operator(**{"Sequence number": None}),
+    ]
+    trace = tmp_path / "rank0.json"
+    trace.write_text(json.dumps({"traceEvents": good}))
+    with hta_sql.ingest(trace, tmp_path / "job.store") as store:
+        assert store.sql("FROM quarantine").rows() == []
+        kept = store.sql("SELECT pg_ranks FROM gpu_ops ORDER BY event_id").rows()
+        assert kept == [("[0, 1, 2, ...]",), ("[0,1]",)]
+
+
+def test_every_argument_with_a_column_has_a_form() -> None:
+    """Of a form that has a type; the list of odd values covers each argument."""
+    forms = argument_forms()
+    for argument in known_arguments():
+        assert bool(argument.column) == (argument.form is not None), argument.name
+        assert argument.form is None or forms[argument.form.name].type
+    pairs = odd_arguments(Random(1))
+    drawn = {next(pairs)[0] for _ in range(len(ODD) * len(known_arguments()))}
+    assert drawn == {argument.name for argument in known_arguments()}
+
+
+@needs_native
+@pytest.mark.parametrize("seed", range(3))
+def test_both_readers_read_odd_values_alike(seed: int, tmp_path: Path) -> None:
+    """Chunk by chunk, whatever the compiled reader refuses."""
+    random = Random(seed)
+    pairs = odd_arguments(random)
+    trace = read_trace(write_job(tmp_path, EVERYTHING).files[0])
+    spoil(trace, random, pairs)
+    texts = [json.dumps(event).encode(errors="surrogatepass") for event in trace["traceEvents"]]
+    check_readers_agree(random.sample(texts, 300))
+
+
+@pytest.mark.slow
+def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
+    """Spoiled copies of jobs of every kind, both calls of each analysis: no error of the engine."""
+    runs = write_jobs(tmp_path / "whole")
+    make_catalog(tmp_path, spoiled_jobs(tmp_path / "spoiled", runs, Random(7)))
+    assert failures(tmp_path / CATALOG, all_calls()) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format_name", ["parquet", "csv", "xlsx", "duckdb", "speedscope"])
+def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
+    """Every analysis and every table goes into every format."""
+    runs = {"job": {0: str(write_job(tmp_path / "whole", EVERYTHING).files[0])}}
+    spoiled = spoiled_jobs(tmp_path / "spoiled", runs, Random(11))
+    with hta_sql.ingest(spoiled["job"], tmp_path / "job.store", run="job") as store:
+        tables = [table.name for table in store.library.tables]
+        names = [analysis.base_name for analysis in store.library.newest()]
+        wanted = () if format_name in ("duckdb", "speedscope") else (*names, *tables)
+        suffix = "" if format_name in ("parquet", "csv") else f".{format_name}"
+        written = export(store, tmp_path / f"out{suffix}", format_name, Selection(wanted, (), ()))
+        assert len(written) >= len(wanted)
