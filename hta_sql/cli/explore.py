@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import socket
+import secrets
 import subprocess
 import sys
-import time
+import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO, cast
 
 import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import MEMORY_SIZE, STORE
 
-HOST = "127.0.0.1"
-_LOOK_AGAIN_S = 0.1
+_TOKEN_BYTES = 24
 
 
 @click.command(short_help="Explore a store in the browser.")
@@ -32,7 +32,7 @@ _LOOK_AGAIN_S = 0.1
 @click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with a password that the page asks for: on a machine that others use, too.",
+    help="File with a password, which the page asks for; default: a random token in the URL.",
 )
 @click.option(
     "--memory-limit",
@@ -51,11 +51,14 @@ def explore(
     """Explore a STORE in the browser: run, ranks, steps and topic are chosen, charts and tables follow.
 
     A selection in a chart filters the table below it; every view shows its SQL, and questions of
-    your own are asked beside the list of tables. The store is only read. Needs pip install
-    'hta_sql[explore]'. Ctrl-C ends it.
+    your own are asked beside the list of tables. The store is only read. The page opens for the
+    URL that is printed, with its token, and for no other web page. Other users of the machine can
+    see the URL that a browser is started with: there, use --print or --token-file. Needs pip
+    install 'hta_sql[explore]'. Ctrl-C ends it.
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.errors import ExtraNotInstalledError  # noqa: PLC0415
+    from hta_sql.explorer.guard import HOST  # noqa: PLC0415
     from hta_sql.explorer.views import MEMORY_LIMIT  # noqa: PLC0415
     from hta_sql.explorer.views import STORE as VARIABLE  # noqa: PLC0415
 
@@ -63,36 +66,45 @@ def explore(
         raise ExtraNotInstalledError("marimo is not installed: pip install 'hta_sql[explore]'")
     with hta_sql.open(store):
         pass  # says what is wrong with it, and renews its catalog
-    page = Path(hta_sql.__file__).parent / "explorer" / "page.py"
-    port = port or _free_port()
-    options = ["--host", HOST, "--port", str(port), *(["--headless"] if only_prints else [])]
-    options += ["--token", "--token-password-file", str(token_file)] if token_file else []
+    token = _token_of(token_file) if token_file else secrets.token_urlsafe(_TOKEN_BYTES)
     with subprocess.Popen(  # noqa: S603 - a program of this environment, no shell
-        [sys.executable, "-m", "hta_sql.explorer", "-q", "run", str(page), *options],
+        [sys.executable, "-m", "hta_sql.explorer", str(port or 0)],
         env=os.environ | {VARIABLE: str(store), MEMORY_LIMIT: memory_limit},
-        # It ends when this pipe does. Ctrl-C is ours: marimo would ask whether one is sure.
+        # The process ends when this pipe does. The token goes through it: other users can list arguments.
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # Ctrl-C must end the command first, which then ends the page.
         start_new_session=True,
+        text=True,
     ) as process:
         try:
-            _wait_for(process, port)
-            click.echo(f"http://{HOST}:{port}")
-            note("Ctrl-C ends it.")
+            if bound := _port_of(process, token):
+                url = f"http://{HOST}:{bound}{'' if token_file else f'/?access_token={token}'}"
+                click.echo(url)
+                note("Ctrl-C ends it.")
+                if not only_prints:
+                    webbrowser.open(url)
             if process.wait():
-                raise click.ClickException("The explorer ended; what it says stands above.")
+                raise click.ClickException("The explorer ended; its messages are above.")
         finally:
             process.terminate()
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    """Return once the page is there, or its process has ended."""
-    while process.poll() is None:
-        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
-            return
-        time.sleep(_LOOK_AGAIN_S)
+def _token_of(file: Path) -> str:
+    """Read a password. An empty one would let everybody in."""
+    token = file.read_text(encoding="utf-8", errors="replace").strip()
+    if not (token and token.isascii() and token.isprintable()):
+        raise click.UsageError(
+            f"{file} must hold a password: one line of printable ASCII characters"
+        )
+    return token
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        return int(free.getsockname()[1])
+def _port_of(process: subprocess.Popen[str], token: str) -> int | None:
+    """Hand over the token and return the port once the page can be opened; None if its process ended."""
+    stdin, stdout = cast("IO[str]", process.stdin), cast("IO[str]", process.stdout)
+    with suppress(BrokenPipeError):
+        stdin.write(f"{token}\n")
+        stdin.flush()
+    line = stdout.readline()
+    return int(line) if line else None

@@ -1,8 +1,8 @@
-"""A trace for a trace viewer in the browser: served once, to this machine, to one page.
+"""Serves a trace to a trace viewer in the browser: once, from this machine, to one page.
 
 Perfetto's page may read from 127.0.0.1:9001 and from no other port (its content security policy), so
-that this is the one that counts unless the page is one's own. What is asked under another name, for
-another host or from another page is refused.
+this port counts unless the page is one's own. Requests with another ``Host`` (DNS rebinding) or without
+the ``Origin`` of that page get status 403, other paths than the secret one 404, other methods 501.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from urllib.parse import quote, urlencode
 from hta_sql.errors import ParameterError
 
 _HOST = "127.0.0.1"
+
+_SILENT_S = 10
+"""Time that a connection may send nothing: browsers open some that they never use, and one is served at a time."""
 
 
 class TraceServer(HTTPServer):
@@ -74,6 +77,7 @@ class TraceServer(HTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: TraceServer
+    timeout = _SILENT_S
 
     def do_OPTIONS(self) -> None:
         """Allow a page of the network to read from this machine."""
@@ -102,8 +106,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.is_read = True
 
     def _is_allowed(self) -> bool:
-        is_asked = self.path == self.server.name and self.headers["Host"] == self.server.host
-        if not is_asked or self.headers.get("Origin", self.server.origin) != self.server.origin:
+        sources = self.headers.get_all("Host"), self.headers.get_all("Origin")
+        if sources != ([self.server.host], [self.server.origin]):
+            self.send_error(HTTPStatus.FORBIDDEN)
+            return False
+        if not secrets.compare_digest(self.path.encode(), self.server.name.encode()):
             self.send_error(HTTPStatus.NOT_FOUND)
             return False
         return True

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pandas as pd
 import pytest
@@ -20,6 +17,7 @@ import hta_sql
 from hta_sql.explorer import views
 from hta_sql.library.objects import load_library
 from hta_sql.results.result import Result
+from tests.explorer.explored import explored
 from tests.golden_cases import TESTS
 from tests.report_pages import OPENS_WITHIN_S, Browser, browser
 from tests.shared_stores import ingest_only
@@ -102,14 +100,9 @@ def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
 
 @pytest.fixture(scope="module")
 def page(path: Path) -> Iterator[str]:
-    """The explorer in its process."""
-    command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print"]
-    with subprocess.Popen(  # noqa: S603 - our own program
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ, text=True
-    ) as process:
-        assert process.stdout
-        yield process.stdout.readline().strip()
-        process.send_signal(signal.SIGINT)
+    """The URL of the explorer in its process, with its token."""
+    with explored(path) as (_, url):
+        yield url
 
 
 def eventually(is_so: Callable[[], bool]) -> None:
@@ -129,12 +122,8 @@ def rows_shown(page: Browser) -> str:
 @pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
     """Also where that is ended from outside."""
-    command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print"]
-    with subprocess.Popen(  # noqa: S603 - our own program
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout
-        port = int(process.stdout.readline().rpartition(":")[2])
+    with explored(path) as (process, url):
+        port = urlsplit(url).port
         process.terminate()
 
     def is_gone() -> bool:
@@ -147,7 +136,8 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
 @pytest.mark.slow
 def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
     """In Chromium: charts are drawn, a mark that is clicked leaves its rows, nobody else is asked."""
-    assert page.startswith("http://127.0.0.1:")
+    site = page.partition("?")[0]
+    assert site.startswith("http://127.0.0.1:")
     with browser(tmp_path / "profile", offline=False) as chromium:
         chromium.visit(page)
         chromium.wait(
@@ -156,5 +146,5 @@ def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
         eventually(lambda: rows_shown(chromium).startswith("4 rows"))
         chromium.click_in("marimo-vega", -0.5, 0.0)
         eventually(lambda: rows_shown(chromium).startswith("1 row"))
-        own = (page, page.replace("http", "ws", 1), "data:", "blob:", "chrome:")
+        own = (site, site.replace("http", "ws", 1), "data:", "blob:", "chrome:")
         assert [url for url in chromium.requests() if not url.startswith(own)] == []

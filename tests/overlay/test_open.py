@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import pytest
 
 from hta_sql.cli import main
 from hta_sql.errors import ParameterError
+from hta_sql.overlay import serving as serving_module
 from hta_sql.overlay.serving import TraceServer
 from tests.golden_cases import TESTS
 from tests.report_pages import browser
@@ -60,19 +62,37 @@ def test_a_trace_is_served_once() -> None:
     assert server.is_read
 
 
-def test_nobody_else_gets_it() -> None:
-    """Another name, another page, another host: as if nothing were there."""
+def test_only_the_page_with_the_link_reads_the_trace() -> None:
+    """Another host, page or method is refused; without the secret path the page finds nothing."""
     with serving(TRACE) as server:
-        refused = [
-            answer(server, f"/{TRACE.name}"),
-            answer(server, server.name, Origin="https://elsewhere.example"),
-            answer(server, server.name, Host=f"localhost:{server.server_port}"),
-            answer(server, server.name, "OPTIONS", Origin="https://elsewhere.example"),
+        foreign: list[dict[str, str]] = [
+            {"Origin": "https://elsewhere.example"},
+            {"Origin": "null"},
+            {"Origin": f"http://{server.host}"},
+            {"Origin": PAGE, "Host": f"localhost:{server.server_port}"},
+            {"Origin": PAGE, "Host": f"elsewhere.example:{server.server_port}"},
+            {},
         ]
-        assert [status for status, _ in refused] == [404] * len(refused)
+        for method in ("GET", "OPTIONS"):
+            refused = [answer(server, server.name, method, **headers)[0] for headers in foreign]
+            assert refused == [http.client.FORBIDDEN] * len(foreign)
+        unknown = [f"/{TRACE.name}", "/", f"{server.name}/../{TRACE.name}"]
+        assert [answer(server, path, Origin=PAGE)[0] for path in unknown] == [404, 404, 404]
+        others = [answer(server, server.name, m, Origin=PAGE)[0] for m in ("HEAD", "POST", "PUT")]
+        assert others == [http.client.NOT_IMPLEMENTED] * len(others)
         assert answer(server, server.name, "OPTIONS", Origin=PAGE)[0] == http.client.NO_CONTENT
         assert not server.is_read
-        answer(server, server.name)
+        answer(server, server.name, Origin=PAGE)
+
+
+def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Browsers open connections ahead and use others."""
+    monkeypatch.setattr(serving_module._Handler, "timeout", 0.1)
+    with (
+        serving(TRACE) as server,
+        socket.create_connection(("127.0.0.1", server.server_port)),
+    ):
+        assert answer(server, server.name, Origin=PAGE)[0] == http.client.OK
 
 
 def test_nobody_comes() -> None:

@@ -1,0 +1,22 @@
+"""The explorer, started by its command as a user starts it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def explored(store: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start the explorer and yield its process and the URL that it prints; Ctrl-C ends it."""
+    command = [sys.executable, "-m", "hta_sql", "explore", str(store), "--print", *options]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout
+        yield process, process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
