@@ -19,6 +19,7 @@ from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.interrupts import Interrupts
 from hta_sql.cli.messages import show_error
 from hta_sql.cli.streams import streams_there
+from hta_sql.cli.terminal import escaping_terminals
 from hta_sql.traces.compiled import reader_at_work
 
 __all__ = ["COMMANDS", "command_of", "main", "program"]
@@ -114,17 +115,18 @@ def program(ctx: click.Context) -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     with streams_there():
-        return _main(args)
+        for stream in (sys.stdout, sys.stderr):
+            # A name that the terminal's encoding lacks must not end a command.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        with escaping_terminals():
+            return _main(args)
 
 
 def _main(args: Sequence[str] | None) -> int:
     # NumPy's linear algebra, which nothing here calls, starts a thread a core that spins for a while:
     # a tenth of a second of CPU in each process. Those that are started from here inherit it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding lacks must not end a command.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
     interrupts = Interrupts()
     try:
         with interrupts.watched():

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.options import analyses_option
+from hta_sql.cli.terminal import Heading, show
 from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library.declared import Column, Parameter
 from hta_sql.library.objects import Library, SqlObject
@@ -36,8 +37,7 @@ def describe(
     if shows_sql:
         click.echo(found.text, nl=False)
         return
-    for line in _lines(found):
-        click.echo(line)
+    show(_lines(found))
 
 
 def find_object(name: str, library: Library, version: int | None = None) -> SqlObject:
@@ -64,18 +64,18 @@ def find_object(name: str, library: Library, version: int | None = None) -> SqlO
 
 def _lines(found: SqlObject) -> Iterator[str]:
     is_macro = found.topic == LIB
-    yield click.style(f"lib.{found.name}" if is_macro else found.name, bold=True)
+    yield Heading(f"lib.{found.name}" if is_macro else found.name)
     yield from _wrapped(found.full_description)
     yield ""
     facts = {"Status": found.status, **found.facts} if found.version else found.facts
     for label, text in {**facts, "SQL": str(found.path)}.items():
         yield f"{label + ':':<{_LABEL}}{text}"
     if found.parameters:
-        yield from ("", click.style("Parameters", bold=True))
+        yield from ("", Heading("Parameters"))
         yield from _entries([(p.name, _parameter_type(p), p.doc) for p in found.parameters])
     if found.columns:
         title = "Returns" if found.is_scalar else "Columns"
-        yield from ("", click.style(title, bold=True))
+        yield from ("", Heading(title))
         yield from _entries([(c.name, _column_type(c), c.doc) for c in found.columns])
     if found.version:
         yield from ("", f"Run it: hta-sql run STORE {found.base_name}")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hta_sql.cli.options import STORE, Output, analyses_option, output_options
+from hta_sql.cli.terminal import Heading, show
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
 from hta_sql.store.manifest import RankEntry
@@ -35,8 +36,7 @@ def list_(
     library = library_with(analyses)
     entries = read_manifest(store).entries if store else []
     if out.format_name in (None, "table") and not (out.path or out.columns):
-        for line in (*_run_lines(entries), *_analysis_lines(library.newest())):
-            click.echo(line)
+        show((*_run_lines(entries), *_analysis_lines(library.newest())))
         return
     import pyarrow as pa  # noqa: PLC0415
 
@@ -52,7 +52,7 @@ def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
     for entry in entries:
         runs.setdefault(entry.run, []).append(entry)
     if runs:
-        yield click.style("runs", bold=True)
+        yield Heading("runs")
     width = max(map(len, runs), default=0)
     for run, members in runs.items():
         events = sum(member.event_count for member in members)
@@ -66,7 +66,7 @@ def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
 def _analysis_lines(analyses: list[SqlObject]) -> Iterator[str]:
     width = max((len(analysis.name) for analysis in analyses), default=0)
     for topic in sorted({analysis.topic for analysis in analyses}):
-        yield click.style(topic, bold=True)
+        yield Heading(topic)
         for analysis in analyses:
             if analysis.topic == topic:
                 mark = "" if analysis.status == "stable" else f" ({analysis.status})"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hta_sql.cli.terminal import terminal_of
 from hta_sql.words import printable
 
 if TYPE_CHECKING:
@@ -109,9 +110,12 @@ def _bar(what: str) -> Iterator[Callable[[int, int, str], None] | None]:
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(file=terminal_of(sys.stderr))
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None, text="")
-        yield lambda done, total, text: bar.update(task, completed=done, total=total, text=text)
+        yield lambda done, total, text: bar.update(
+            task, completed=done, total=total, text=printable(text)
+        )
 
 
 def _line(result: RankResult, done: int, total: int) -> None:
