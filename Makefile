@@ -1,4 +1,4 @@
-# One word for everything. Needs python3 (3.10 or newer) and make; the first target that runs
+# One word for everything. Needs python3 (3.11 or newer) and make; the first target that runs
 # anything makes .venv, the next ones find it there.
 
 PYTHON ?= python3
@@ -36,7 +36,7 @@ help:
 # --group needs pip 25.1; the pip that Python brings along is often older.
 $(READY): pyproject.toml
 	@echo '== environment: $(VENV)'
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "hta_sql needs Python 3.10 or newer: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hta_sql needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -14,11 +14,6 @@ from hta_sql.library.declared import Column
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
 from hta_sql.library.parameters import check_parameters
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 RELATIVE = ("max_increase_pct", "max_decrease_pct", "max_increase", "max_decrease")
 """Limits on the way from the baseline to the candidate."""
