@@ -11,7 +11,7 @@ READY := $(VENV)/ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment native demo test test-all test-pages test-clients check check-ruff check-mypy check-sql docs pinned site freeze bench fuzz soak faults mutants deep clean
+.PHONY: help environment native demo test test-all test-pages test-clients test-lowest check check-ruff check-mypy check-sql docs pinned site freeze bench fuzz soak faults mutants deep clean
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-all  all of it'
 	@echo 'make test-pages    notebooks run again, the site, explorer and open in a browser'
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
+	@echo 'make test-lowest   demo, commands and tests with the lowest versions that pyproject.toml states'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
 	@echo 'make docs      write the generated parts of docs/'
 	@echo 'make pinned    write what each analysis answers on jobs of every kind, which make test compares'
@@ -72,6 +73,29 @@ test-pages: native
 test-clients: $(READY)
 	@echo '== clients, each in an environment of its own'
 	$(BIN)/python -m pytest -q tests/clients -m clients
+
+# Of the lowest Python, too: later ones have no wheels of such versions.
+LOWEST_PYTHON ?= python3.11
+LOWEST := .hta_sql/lowest
+EXTRAS := zstd,dask,s3,xlsx,mcp,explore,tui
+
+# With and without extras: their dependencies raise versions of ours. The tools of the tests are today's.
+test-lowest:
+	@echo '== lowest versions: $(LOWEST)'
+	@$(LOWEST_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make test-lowest needs Python 3.11: LOWEST_PYTHON=python3.11")'
+	@rm -rf $(LOWEST)
+	$(LOWEST_PYTHON) -m venv $(LOWEST)/tools
+	$(LOWEST)/tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/tools/bin/uv venv --quiet --python $(LOWEST_PYTHON) $(LOWEST)/plain
+	$(LOWEST)/tools/bin/uv pip install --quiet --python $(LOWEST)/plain --resolution lowest-direct .
+	$(LOWEST)/plain/bin/hta-sql demo --ranks 2 --no-open -o $(LOWEST)/demo
+	$(LOWEST)/plain/bin/hta-sql list $(LOWEST)/demo/demo.store
+	$(LOWEST)/plain/bin/hta-sql sql $(LOWEST)/demo/demo.store 'FROM steps' --format csv
+	$(LOWEST)/plain/bin/hta-sql run $(LOWEST)/demo/demo.store step_accounting --chart $(LOWEST)/demo/steps.png
+	$(LOWEST)/tools/bin/uv venv --quiet --python $(LOWEST_PYTHON) $(LOWEST)/extras
+	$(LOWEST)/tools/bin/uv pip install --quiet --python $(LOWEST)/extras --resolution lowest-direct --editable '.[$(EXTRAS)]'
+	$(LOWEST)/tools/bin/uv pip install --quiet --python $(LOWEST)/extras pytest pytest-xdist hypothesis ijson polars openpyxl 'moto[server]'
+	$(LOWEST)/extras/bin/python -m pytest -q -n $(WORKERS) --dist loadfile tests/cli tests/agents tests/discovery tests/explorer tests/test_api.py tests/test_charts.py tests/safety/test_dask.py tests/safety/test_object_storage.py
 
 check: $(READY)
 	@$(MAKE) --no-print-directory --jobs=3 check-ruff check-mypy check-sql

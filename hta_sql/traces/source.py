@@ -170,13 +170,14 @@ def _member(path: str) -> UnpackedStream:
     try:
         fs, name = located(path)
         raw = fs.open(name, "rb")
+        # An archive closes its file with its last reference; the member does not hold one. Most
+        # versions of fsspec return None for a member that is no file.
+        raw.archive = fs
     except BROKEN_ARCHIVE as error:
         raise TraceNotFoundError(
             f"Cannot open trace {path!r}: it is no file in the archive, but a device, a link that "
             "leads nowhere, a name that begins with a slash, or damaged."
         ) from error
-    # An archive closes its file with its last reference; the member does not hold one.
-    raw.archive = fs
     return UnpackedStream(raw, MEMBER, path, max_unpacked_bytes(path))
 
 
