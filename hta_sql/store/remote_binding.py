@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
 
     def modified(self, _path: str) -> datetime:
         """Tell a time; nobody remembers it."""
-        return datetime.fromtimestamp(0, timezone.utc)
+        return datetime.fromtimestamp(0, UTC)
 
     def open(self, path: str, *_arguments: Any, **_options: Any) -> io.BytesIO:
         """Open a file."""
