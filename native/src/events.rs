@@ -509,6 +509,8 @@ impl Table {
                 let column = &mut self.columns[place];
                 cursor.unescape(field.text, &mut column.bytes)?;
                 column.end_text(self.rows);
+            } else if place == NAME && self.keeps[NAME] {
+                self.columns[NAME].put_text(self.rows, b""); // a missing name is the empty text
             } else if field.text.is_escaped {
                 cursor.unescape(field.text, &mut Vec::new())?; // is it JSON at all?
             }

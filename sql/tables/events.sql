@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW events AS
 --   event_id    BIGINT       Position of the event in traceEvents.
 --   table_name  VARCHAR      Table with the rest of it.
 --   category    VARCHAR      Category in today's words of Kineto; NULL for memory events and counters.
---   name        VARCHAR      Name.
+--   name        VARCHAR      Name; empty if the event has none.
 --   ts          BIGINT [ns]  Start since the run's first event.
 --   dur         BIGINT [ns]  Duration; NULL for a point in time.
 --   pid         BIGINT       Process id, or device.

@@ -17,8 +17,9 @@ from random import Random
 
 from hta_sql.traces.compiled import reader_at_work
 from tests.fuzz.events import changed_event
+from tests.fuzz.fields import field_event, field_trace
 from tests.fuzz.mutations import mutated, seeds
-from tests.fuzz.properties import check_walk, check_ways_agree
+from tests.fuzz.properties import check_ingests_agree, check_walk, check_ways_agree
 from tests.ingestion.readers import check_readers_agree
 
 DEADLINE_S = 60
@@ -32,6 +33,9 @@ EVENTS = 200
 
 READERS_SHARE = 0.3
 """How often they are, for an input that is ingested."""
+
+INGESTS_SHARE = 0.1
+"""How often whole stores are made by both readers, of events with odd fields: two seconds each."""
 
 WALKS = 30
 """Inputs that are only walked for each one that is ingested: that costs a hundredth."""
@@ -59,9 +63,14 @@ def fuzz(seconds: float, seed: int) -> int:
                 path.write_bytes(text)
                 check_ways_agree(random, path, is_deep=random.random() < 0.1)
                 if random.random() < READERS_SHARE:
-                    events = [changed_event(random) for _ in range(EVENTS)]
+                    write = random.choice((changed_event, field_event))
+                    events = [write(random) for _ in range(EVENTS)]
                     text = b",\n".join(events)
                     check_readers_agree(events)
+                if random.random() < INGESTS_SHARE:
+                    text = field_trace(random)
+                    path.write_bytes(text)
+                    check_ingests_agree(random, path)
             except Exception:
                 log.exception("seed %d, input %d: kept in %s", seed, inputs, _kept(text, seed))
                 return 1

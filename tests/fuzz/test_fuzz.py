@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
+from tests.fuzz.fields import field_trace
 from tests.fuzz.mutations import mutated, seeds
-from tests.fuzz.properties import check_walk, check_ways_agree
+from tests.fuzz.properties import check_ingests_agree, check_walk, check_ways_agree
+from tests.ingestion.readers import needs_native
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -26,3 +28,14 @@ def test_ways_agree(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(mutated(random, wholes))
     check_ways_agree(random, path, is_deep=True)
+
+
+@needs_native
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_readers_make_the_same_store_of_odd_fields(seed: int, tmp_path: Path) -> None:
+    """Null, missing and odd names, categories, phases and ids: all tables, and some analyses."""
+    random = Random(seed)
+    path = tmp_path / "trace.json"
+    path.write_bytes(field_trace(random))
+    check_ingests_agree(random, path)

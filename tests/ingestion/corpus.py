@@ -137,8 +137,12 @@ def _kept_with_fields_of_other_types() -> Iterator[tuple[str, bytes]]:
 
 
 def _kept_under_other_names() -> Iterator[tuple[str, bytes, str | None]]:
-    yield "no name", event(name=""), None
-    yield "name is null", event(name="null"), None
+    yield "no name", event(name=""), ""
+    yield "name is null", event(name="null"), ""
+    yield "name is true", event(name="true"), "true"
+    yield "name is an object", event(name='{"a": 1}'), '{"a":1}'
+    yield "name of a megabyte", event(name='"' + "n" * (1 << 20) + '"'), "n" * (1 << 20)
+    yield "name with a NUL escape", event(name=r'"a\u0000b"'), "a\0b"
     yield "name is a number", event(name="5"), "5"
     yield "name is a list", event(name='["a"]'), '["a"]'
     yield "name is empty", event(name='""'), ""

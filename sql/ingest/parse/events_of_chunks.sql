@@ -80,7 +80,8 @@ SELECT
     v.position,
     v.e.ph AS ph,
     v.e.cat AS cat,
-    v.e.name AS name,
+    -- Analyses group and join by names, so that a missing name or a null is the empty text.
+    coalesce(v.e.name, '') AS name,
     v.e.pid AS pid,
     v.e.tid AS tid,
     -- 9e11 us times 1000 still fit DECIMAL(18,3). The engine may cast a value beside those that CASE chose,
