@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hta_sql.errors import (
     AnalysisNotFoundError,
@@ -20,7 +20,7 @@ from hta_sql.exports.portable import write_portable
 from hta_sql.exports.speedscope import write_speedscope
 from hta_sql.results.result import Result
 from hta_sql.store.trace_store import TraceStore
-from hta_sql.traces.writing import replacing
+from hta_sql.traces.writing import made_folder, replacing, replacing_in
 
 SHEET_ROWS = 1_048_575
 """Rows of an Excel sheet below its header."""
@@ -98,7 +98,7 @@ def export(
     names = selection.names or [a.base_name for a in store.library.newest_by_topic()]
     tables = {name: _reader(store, name, selection) for name in names}
     if format_name == "xlsx":
-        return _write_sheets(tables, path)
+        return _write_book(tables, path)
     return _write_files(tables, path, format_name)
 
 
@@ -134,29 +134,44 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
 
     if folder.is_file():
         raise StoreError(f"{str(folder)!r} is a file; csv and parquet are written into a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, read in tables.items():
-        result = read()
-        with (
-            replacing(folder / f"{name}.{format_name}") as partial,
-            partial.open("wb") as stream,
-        ):
-            WRITERS[format_name](result, stream)
-        written.append(Exported(name, len(result)))
+    with replacing_in(folder) as partial:
+        for name, read in tables.items():
+            result = read()
+            with (partial / f"{name}.{format_name}").open("wb") as stream:
+                WRITERS[format_name](result, stream)
+            written.append(Exported(name, len(result)))
     return written
 
 
-def _write_sheets(tables: dict[str, Reader], path: Path) -> list[Exported]:
+def _write_book(tables: dict[str, Reader], path: Path) -> list[Exported]:
+    if path.is_dir():
+        raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
+    # Packed in memory, as its rows are: where it goes, a disk may be full or a pipe be.
+    whole = io.BytesIO()
+    written = write_sheets(tables, whole)
+    with made_folder(path.parent), replacing(path) as partial:
+        partial.write_bytes(whole.getbuffer())
+    return written
+
+
+def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]:
+    """Write a workbook with a sheet for each table.
+
+    Args:
+        tables: Name ─▶ what returns its rows.
+        stream: Where the workbook goes.
+
+    Raises:
+        ExtraNotInstalledError: XlsxWriter is not installed.
+        StoreError: The temporary folder cannot be written.
+    """
     try:
         import xlsxwriter  # noqa: PLC0415 - optional
     except ImportError as error:
         raise ExtraNotInstalledError(
             "Sheets need XlsxWriter: pip install 'hta_sql[xlsx]'"
         ) from error
-    if path.is_dir():
-        raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
-    path.parent.mkdir(parents=True, exist_ok=True)
     # constant_memory: rows go to disk as they come. No text is a formula, link or number.
     options = {
         "constant_memory": True,
@@ -165,16 +180,11 @@ def _write_sheets(tables: dict[str, Reader], path: Path) -> list[Exported]:
         "strings_to_numbers": False,
         "nan_inf_to_errors": True,
     }
-    # Packed in memory, as its rows are: where it goes, a disk may be full or a pipe be.
-    whole = io.BytesIO()
     try:
-        with xlsxwriter.Workbook(whole, options) as book:
-            written = _fill_sheets(book, tables)
+        with xlsxwriter.Workbook(stream, options) as book:
+            return _fill_sheets(book, tables)
     except xlsxwriter.exceptions.FileCreateError as error:
         raise StoreError(f"Sheets cannot be written to the temporary folder: {error}.") from error
-    with replacing(path) as partial:
-        partial.write_bytes(whole.getbuffer())
-    return written
 
 
 def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:

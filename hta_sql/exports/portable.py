@@ -15,7 +15,7 @@ from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.files import stored_columns
 from hta_sql.store.template import CONFIG, template
 from hta_sql.store.trace_store import TraceStore
-from hta_sql.traces.writing import replacing
+from hta_sql.traces.writing import made_folder, replacing
 
 _SOURCE = "source"
 """Name under which the store's own catalog is attached while it is copied."""
@@ -43,15 +43,16 @@ def write_portable(
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; duckdb is written as one file.")
     store.check_scope(runs, ranks)
-    path.parent.mkdir(parents=True, exist_ok=True)
     scope: dict[str, Any] = {"runs": list(runs) or None, "ranks": list(ranks) or None}
-    with replacing(path) as partial:
+    with made_folder(path.parent), replacing(path) as partial:
         shutil.copyfile(template(store.library), partial)
         try:
             with duckdb.connect(str(partial), config=CONFIG) as con:
                 return _fill(con, store, scope)
         except duckdb.Error as error:
             raise QueryError(f"Could not write {str(path)!r}: {error}") from error
+        finally:
+            Path(f"{partial}.wal").unlink(missing_ok=True)
 
 
 def _fill(

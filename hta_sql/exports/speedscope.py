@@ -11,7 +11,7 @@ from typing import Any
 from hta_sql._version import __version__
 from hta_sql.errors import StoreError
 from hta_sql.store.trace_store import TraceStore
-from hta_sql.traces.writing import replacing
+from hta_sql.traces.writing import made_folder, replacing
 
 MIN_PCT = 0.001
 """Chains with less of a rank's time count for what called them: a file of megabytes, not of gigabytes."""
@@ -63,8 +63,7 @@ def write_speedscope(
         "shared": {"frames": [_frame(name) for name in frames]},
         "profiles": profiles,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
+    with made_folder(path.parent), replacing(path) as partial:
         partial.write_text(json.dumps(text, ensure_ascii=False), encoding="utf-8")
     return {profile["name"]: len(profile["samples"]) for profile in profiles}
 

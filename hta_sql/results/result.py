@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import ExtraNotInstalledError
 from hta_sql.library.objects import SqlObject
+from hta_sql.results.engine_types import fitting, table_of_relation
 from hta_sql.words import counted
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Result:
         self.drawn_from = drawn_from
         self.paths: tuple[str, ...] = ()
         self._rows: Callable[[], pa.Table] | None = None
-        self._table = None if relation is None else _narrow(relation.to_arrow_table())
+        self._table = None if relation is None else fitting(table_of_relation(relation))
 
     @classmethod
     def of_rows(
@@ -57,7 +57,7 @@ class Result:
         if callable(rows):
             result._rows = rows
         else:
-            result._table = _narrow(rows)
+            result._table = fitting(rows)
         result.paths = tuple(paths)
         return result
 
@@ -66,7 +66,7 @@ class Result:
         import pyarrow as pa  # noqa: PLC0415 - only where used
 
         if self._table is None:
-            self._table = _narrow(self._rows()) if self._rows else pa.table({})
+            self._table = fitting(self._rows()) if self._rows else pa.table({})
         return self._table
 
     def df(self) -> pd.DataFrame:
@@ -142,19 +142,3 @@ class Result:
         what = self.analysis.name if self.analysis else "query"
         size = f"{counted(len(self), 'row')} x {counted(len(self.columns), 'column')}"
         return f"<Result of {what}: {size}>"
-
-
-def _narrow(table: pa.Table) -> pa.Table:
-    """Give whole 128-bit numbers, which every ``sum()`` of integers yields, as 64-bit ones.
-
-    Arrow knows them only as DECIMAL(38, 0), which pandas turns into objects. A
-    column with a value that does not fit stays as it is.
-    """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
-
-    for index, field in enumerate(table.schema):
-        if field.type == pa.decimal128(38, 0):
-            with suppress(pa.ArrowInvalid):
-                narrowed = table.column(index).cast(pa.int64())
-                table = table.set_column(index, field.with_type(pa.int64()), narrowed)
-    return table

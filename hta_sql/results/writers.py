@@ -39,9 +39,11 @@ def write_csv(result: Rows, stream: IO[bytes]) -> None:
         path = Path(folder, "rows.csv")
         rows = con.from_arrow(result.arrow())
         columns = [
-            _without_formulas(name)
-            if kind == duckdb.sqltypes.VARCHAR
-            else duckdb.ColumnExpression(name)
+            (
+                _without_formulas(name)
+                if kind == duckdb.sqltypes.VARCHAR
+                else duckdb.ColumnExpression(name)
+            ).alias(f"'{name}" if re.match(_FORMULA, name) else name)
             for name, kind in zip(rows.columns, rows.types, strict=True)
         ]
         rows.select(*columns).write_csv(str(path), header=True)
@@ -59,7 +61,7 @@ def _without_formulas(name: str) -> duckdb.Expression:
     text, mark = duckdb.ColumnExpression(name), duckdb.ConstantExpression("'")
     runs = duckdb.FunctionExpression("regexp_matches", text, duckdb.ConstantExpression(_FORMULA))
     guarded = duckdb.FunctionExpression("concat", mark, text)
-    return duckdb.CaseExpression(runs, guarded).otherwise(text).alias(name)
+    return duckdb.CaseExpression(runs, guarded).otherwise(text)
 
 
 def write_json(result: Rows, stream: IO[bytes]) -> None:

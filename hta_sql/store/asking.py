@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject
+from hta_sql.results.engine_types import lacks_arrow, lacks_python, table_of_relation
 from hta_sql.results.first_rows import FirstRows
 from hta_sql.results.result import Result
 from hta_sql.store.parts import Size, one_by_one
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 Question = tuple[str, dict[str, Any]]
@@ -81,8 +83,15 @@ def _table(
     """
     submit = getattr(con, "_submit", None)
     if submit is None:  # an engine that does not part the two
-        return con.sql(query, params=values).to_arrow_table()
-    return submit(query, values or None, "arrow").arrow_table()
+        return table_of_relation(con.sql(query, params=values))
+    try:
+        submitted = submit(query, values or None, "arrow")
+    except duckdb.NotImplementedException:  # Arrow has no such type at all
+        return table_of_relation(con.sql(query, params=values))
+    if lacks_arrow(kind for _, kind, *_ in submitted.description):
+        submitted.close()
+        return table_of_relation(con.sql(query, params=values))
+    return submitted.arrow_table()
 
 
 def first_rows_of(
@@ -97,11 +106,21 @@ def first_rows_of(
     total = 0
     for query, values in questions:
         con.execute(query, values)
+        if lacks_python(kind for _, kind, *_ in con.description):
+            return _first_of(Result.of_rows(table_of(con, questions), analysis, given), count)
         found = con.fetchmany(count + 1)
         total += len(found) + (sum(_rest(con)) if len(found) > count else 0)
         rows += islice(found, count - len(rows))
     columns = [(name, kind.id in _NUMBERS) for name, kind, *_ in con.description]
     return FirstRows(analysis, given, tuple(columns), rows, total)
+
+
+def _first_of(result: Result, count: int) -> FirstRows:
+    """Return the first rows of a result."""
+    head = result.head(count)
+    columns = tuple((name, is_number) for name, is_number, _ in head)
+    rows = list(zip(*(values for _, _, values in head), strict=True))
+    return FirstRows(result.analysis, result.given, columns, rows, len(result))
 
 
 def _rest(con: duckdb.DuckDBPyConnection) -> Iterator[int]:

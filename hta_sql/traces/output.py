@@ -15,7 +15,7 @@ from isal import igzip
 
 from hta_sql.errors import TraceError
 from hta_sql.machine import temporary_folder
-from hta_sql.traces.writing import replacing
+from hta_sql.traces.writing import made_folder, replacing
 
 COMPRESSION = 2
 """Of igzip's 0 to 3: a third smaller than 0, at half the speed of plain copying."""
@@ -58,8 +58,12 @@ def trace_output(destination: str) -> Iterator[BinaryIO]:
     fs, name = fsspec.url_to_fs(destination)
     try:
         if isinstance(fs, LocalFileSystem):
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
-            with replacing(Path(name)) as partial, _opened(partial, name) as out:
+            path = Path(name)
+            with (
+                made_folder(path.parent),
+                replacing(path) as partial,
+                _opened(partial, name) as out,
+            ):
                 yield out
             return
         with temporary_folder() as folder:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SYNCED_AT_ONCE = 8
@@ -31,6 +32,40 @@ def replacing(target: Path) -> Iterator[Path]:
         publish_file(partial, target)
     except BaseException:
         partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replacing_in(folder: Path) -> Iterator[Path]:
+    """Yield a folder to write files into; afterwards all of them move to the target folder.
+
+    If the block fails, none does, and a target folder that was missing stays missing. Files of the
+    target with other names are left alone.
+    """
+    with made_folder(folder):
+        partial = folder / f".{uuid.uuid4().hex}{PARTIAL}"
+        partial.mkdir()
+        try:
+            yield partial
+            for path in sorted(path for path in partial.rglob("*") if path.is_file()):
+                target = folder / path.relative_to(partial)
+                make_folder(target.parent)
+                publish_file(path, target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def made_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; remove those that were missing if the block fails."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for path in missing:
+            with suppress(OSError):  # somebody else has put a file there meanwhile
+                path.rmdir()
         raise
 
 

@@ -74,12 +74,12 @@ def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
 
 
 def redacted_json(redact: Redactor, kind: str, text: str) -> str:
-    """Return JSON, redacted; text that is none is hashed."""
+    """Return JSON, redacted; a text that is not JSON, or nested too deep to parse, is hashed."""
     try:
-        value = json.loads(text)
+        value = redacted_value(redact, kind, json.loads(text))
+        return json.dumps(value, separators=(",", ":"))
     except (ValueError, RecursionError):
         return redact.hashed("json", text)
-    return json.dumps(redacted_value(redact, kind, value), separators=(",", ":"))
 
 
 def _is_public_counter(key: str) -> bool:

@@ -17,6 +17,7 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.files import store_folder
 from hta_sql.store.manifest import MANIFEST, read_manifest
 from hta_sql.store.trace_store import TraceStore
+from hta_sql.traces.writing import replacing_in
 
 TRACE = "trace"
 """The format of what is written for each rank: its trace once more."""
@@ -111,17 +112,22 @@ def _write_traces(traces: list[_Trace], target: Path, redact: Redactor) -> list[
         raise ParameterError(f"{len(traces)} traces go into a folder, not into {str(target)!r}.")
     if not is_file and target.is_file():
         raise StoreError(f"{str(target)!r} is a file; traces are written into a folder.")
-    paths = [target] if is_file else _paths(traces, target, redact)
-    written = []
-    for trace, path in zip(traces, paths, strict=True):
-        done = redact_trace(trace.path, path, redact)
-        name = path.name if is_file else path.relative_to(target).as_posix()
-        written.append(Exported(name, done.events - done.lost_count))
-    return written
+    if is_file:
+        return [_written(traces[0], target, target.name, redact)]
+    with replacing_in(target) as partial:
+        return [
+            _written(trace, partial / name, name, redact)
+            for trace, name in zip(traces, _names(traces, redact), strict=True)
+        ]
 
 
-def _paths(traces: Iterable[_Trace], folder: Path, redact: Redactor) -> Iterator[Path]:
+def _written(trace: _Trace, path: Path, name: str, redact: Redactor) -> Exported:
+    done = redact_trace(trace.path, path, redact)
+    return Exported(name, done.events - done.lost_count)
+
+
+def _names(traces: Iterable[_Trace], redact: Redactor) -> Iterator[str]:
     for trace in traces:
         capture = f"-capture{trace.capture + 1}" if trace.capture else ""
-        run = redact("run", trace.run) if trace.run else ""
-        yield folder / run / f"rank{trace.rank}{capture}.json.gz"
+        run = f"{redact('run', trace.run)}/" if trace.run else ""
+        yield f"{run}rank{trace.rank}{capture}.json.gz"

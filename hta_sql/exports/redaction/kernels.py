@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from hta_sql.exports.redaction.public import all_words, listed
 
 _TOKENS = re.compile(r"::|\w+|.", re.DOTALL)
 _ODD = re.compile(r"[^\x20-\x7e]")
-_PREFIXED = re.compile(r"\d+")
+_PREFIXED = re.compile(r"\d{1,6}", re.ASCII)
+_MANGLED = re.compile(r"_Z(N[KVrRO]*)?(L?\d|S[tabsiod])", re.ASCII)
+_TYPES = re.compile(r"[a-z]+")
+_MOST_TYPES = 3
+"""Different one-letter codes of types that follow each other: ``viiii`` has two, ``vlPf`` one after two."""
 _CLOSES = {">": "<", ")": "(", "}": "{"}
 
 
@@ -54,16 +59,25 @@ def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
 
 def _is_public_mangled(name: str) -> bool:
     """Say whether each identifier of a mangled name is a library's, or made of public words."""
-    position, end_of_last, of_library = 2, -1, False
+    if not _MANGLED.match(name):
+        return False
+    position, end_of_last, of_library, between = 2, -1, False, ""
     while found := _PREFIXED.search(name, position):
         end = found.end() + int(found.group())
         identifier = name[found.end() : end]
         if not re.fullmatch(r"[A-Za-z_]\w*", identifier):
+            between += name[position : found.end()]
             position = found.end()
             continue
+        between += f"{name[position : found.start()]} "
         if found.start() != end_of_last:
             of_library = identifier in listed("namespace")
         if not of_library and not all_words(identifier):
             return False
         position = end_of_last = end
-    return True
+    codes = _TYPES.findall(between + name[position:])
+    return end_of_last > 0 and all(len(_squeezed(run)) <= _MOST_TYPES for run in codes)
+
+
+def _squeezed(run: str) -> str:
+    return "".join(letter for letter, _ in itertools.groupby(run))

@@ -20,6 +20,8 @@ SAME_RULES = {"operator": ("operator", "annotation"), "annotation": ("annotation
 """record_function makes annotations of operators' names and operators of annotations'."""
 
 _CAPTURE = re.compile(r"(.*?)(-capture\d+)?", re.DOTALL)
+_ODD = re.compile(r"[^\x20-\x7e]")
+"""No public name has such a character, so that a pattern of public names need not think of it."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 
@@ -122,6 +124,8 @@ class Redactor:
 
     def _renamed(self, kind: str, name: str, hint: str) -> str:
         """Return what a rule for public names makes of a name, else its hash."""
+        if _ODD.search(name):
+            return self._private(kind, name, hint)
         if kind == "kernel" and all(
             is_public for _, is_public in kernel_tokens(name) or [("", False)]
         ):

@@ -52,7 +52,11 @@ def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redac
         return redacted_event(redact, event)
 
     def keys(values: dict[str, Any]) -> dict[str, Any]:
-        return redacted_arguments(redact, values)
+        try:
+            return redacted_arguments(redact, values)
+        except RecursionError:
+            redact.drop("key", "metadata")
+            return {}
 
     return rewrite_trace(source, destination, change=change, change_keys=keys)
 
@@ -74,7 +78,10 @@ def redacted_event(redact: Redactor, event: Event) -> bytes:
         elif key == "name" and isinstance(value, str):
             new[key] = redact(name_kind(event.fields.get("cat")), value)
         elif key == "args" and isinstance(value, dict):
-            new[key] = redacted_arguments(redact, value)
+            try:
+                new[key] = redacted_arguments(redact, value)
+            except RecursionError:  # nested so deep that nobody reads it
+                redact.drop("key", key)
         else:
             redact.drop("key", key)
     return written_event(new)
