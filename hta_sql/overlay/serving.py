@@ -7,25 +7,35 @@ the ``Origin`` of that page get status 403, other paths than the secret one 404,
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
-import time
-from collections.abc import Callable, Mapping
+import sys
+import threading
+from collections.abc import Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from hta_sql.errors import ParameterError
 
+log = logging.getLogger(__name__)
+
 _HOST = "127.0.0.1"
 
-_SILENT_S = 10
-"""Time that a connection may send nothing: browsers open some that they never use, and one is served at a time."""
+IDLE_S = 10.0
+"""A connection that neither sends nor takes anything for so long is closed [s]."""
+
+_POLL_S = 0.05
 
 
-class TraceServer(HTTPServer):
+class TraceServer(ThreadingHTTPServer):
     """Serves one file until it was read.
+
+    Each connection has a thread of its own, so that one that stays idle delays nobody. A browser
+    opens such connections ahead of its requests.
 
     Args:
         path: The file.
@@ -49,7 +59,12 @@ class TraceServer(HTTPServer):
         self.origin = origin.rstrip("/")
         # Nobody else on the machine can guess what to ask for.
         self.name = f"/{secrets.token_urlsafe(16)}/{quote(path.name)}"
-        self.is_read = False
+        self.read = threading.Event()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a page has read the file to its end."""
+        return self.read.is_set()
 
     @property
     def host(self) -> str:
@@ -66,18 +81,33 @@ class TraceServer(HTTPServer):
         asked = {"url": f"http://{self.host}{self.name}", **view}
         return f"{self.origin}/#!/?{urlencode(asked)}"
 
-    def serve(self, wait_s: float, clock: Callable[[], float] = time.monotonic) -> bool:
-        """Answer until the trace was read; False where nobody has read it for so long [s]."""
-        end = clock() + wait_s
-        while not self.is_read and (left := end - clock()) > 0:
-            self.timeout = left
-            self.handle_request()
-        return self.is_read
+    def serve(self, wait_s: float) -> bool:
+        """Answer requests until the file was read.
+
+        Args:
+            wait_s: Time after which to stop, also if a connection is still open [s].
+
+        Returns:
+            Whether the file was read.
+        """
+        threading.Thread(target=self.serve_forever, args=(_POLL_S,), daemon=True).start()
+        try:
+            return self.read.wait(wait_s)
+        finally:
+            self.shutdown()
+
+    def server_close(self) -> None:
+        """Close the port; threads of open connections end with the process."""
+        self.socket.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as declared there
+        """Ignore a connection that breaks: the page can ask again."""
+        log.debug("A connection to the trace broke: %s", sys.exception())
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: TraceServer
-    timeout = _SILENT_S
+    timeout = IDLE_S
 
     def do_OPTIONS(self) -> None:
         """Allow a page of the network to read from this machine."""
@@ -101,9 +131,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             try:
                 shutil.copyfileobj(trace, self.wfile)
-            except (BrokenPipeError, ConnectionResetError):
+            except (BrokenPipeError, ConnectionResetError, TimeoutError):
                 return
-        self.server.is_read = True
+        self.server.read.set()
 
     def _is_allowed(self) -> bool:
         sources = self.headers.get_all("Host"), self.headers.get_all("Origin")

@@ -6,8 +6,9 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -99,6 +100,50 @@ def test_nobody_comes() -> None:
     """The server ends after a while."""
     with TraceServer(TRACE, PAGE, 0) as server:
         assert server.serve(0.05) is False
+
+
+IDLE = (
+    b"",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    b"\0" * 70_000,
+)
+"""What a client sends before it stops: nothing, half a request, a line without an end."""
+
+
+@pytest.mark.parametrize("sent", IDLE, ids=["nothing", "half a request", "no line"])
+def test_an_idle_connection_does_not_prolong_the_wait(sent: bytes) -> None:
+    """The server ends in time, whoever holds a connection open."""
+    with (
+        TraceServer(TRACE, PAGE, 0) as server,
+        socket.create_connection(("127.0.0.1", server.server_port)) as client,
+    ):
+        client.sendall(sent)
+        began = time.monotonic()
+        assert server.serve(0.2) is False
+        assert time.monotonic() - began < 5
+
+
+def test_idle_connections_do_not_keep_a_page_waiting() -> None:
+    """A browser opens connections ahead; the one with the request is answered at once."""
+    with ExitStack() as opened, serving(TRACE) as server:
+        for _ in range(5):
+            client = socket.create_connection(("127.0.0.1", server.server_port))
+            opened.enter_context(client)
+        assert answer(server, server.name, Origin=PAGE) == (200, TRACE.read_bytes())
+
+
+def test_a_reader_that_stops_does_not_prolong_the_wait(tmp_path: Path) -> None:
+    """Of a trace that is larger than what the system holds for a connection."""
+    trace = tmp_path / "trace.json"
+    trace.write_bytes(b" " * (64 << 20))
+    with (
+        TraceServer(trace, PAGE, 0) as server,
+        socket.create_connection(("127.0.0.1", server.server_port)) as client,
+    ):
+        client.sendall(f"GET {server.name} HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode())
+        began = time.monotonic()
+        assert server.serve(0.5) is False
+        assert time.monotonic() - began < 5
 
 
 def test_a_taken_port_is_said() -> None:
