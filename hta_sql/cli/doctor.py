@@ -65,11 +65,12 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
     from hta_sql.results.display import TableRows  # noqa: PLC0415
     from hta_sql.traces.argument_types import check_argument_types  # noqa: PLC0415
+    from hta_sql.traces.names import path_of  # noqa: PLC0415
 
     table, found = findings.arrow(), []
     for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
         # What cannot be read at all has findings of its own.
-        checked = check_argument_types(source, level)
+        checked = check_argument_types(path_of(source), level)
         wrong = [*checked.violations.values(), *filter(None, [checked.no_arguments])]
         if wrong:
             found.append(

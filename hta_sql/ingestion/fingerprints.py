@@ -125,7 +125,7 @@ class KnownTraces:
         for entry in entries:
             self._by_rank[in_order(entry)] = entry
             if entry.rank_source in _FOUND_IN_FILE:
-                self._by_source[entry.source] = entry
+                self._by_source[entry.path] = entry
 
     def fingerprint(self, path: str) -> Fingerprint:
         """Identify a file, as it was when it was first looked at."""
@@ -145,7 +145,7 @@ class KnownTraces:
     def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace that is in the store as it would be ingested now."""
         entry = self._by_rank.get((run, file.rank, span))
-        if entry and entry.source == file.path and entry.options == self.options:
+        if entry and entry.path == file.path and entry.options == self.options:
             with suppress(TraceNotFoundError):  # whoever reads it says so
                 return entry if entry.fingerprint == self.fingerprint(file.path) else None
         return None

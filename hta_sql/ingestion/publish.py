@@ -10,6 +10,7 @@ from hta_sql.ingestion.rank import RankResult
 from hta_sql.library.files import columns_digest
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import TABLES, RankEntry
+from hta_sql.traces.names import path_text
 
 
 def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
@@ -32,7 +33,7 @@ def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
     return RankEntry(
         run=job.run,
         rank=job.rank,
-        source=job.path,
+        source=path_text(job.path),
         fingerprint=result.fingerprint,
         rank_source=job.rank_source,
         event_count=result.event_count,

@@ -35,6 +35,7 @@ from hta_sql.store.limits import size_of
 from hta_sql.store.manifest import Fingerprint
 from hta_sql.store.scope import DESCRIBING, facts_of
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
+from hta_sql.traces.names import path_text
 from hta_sql.traces.source import open_trace
 
 log = logging.getLogger(__name__)
@@ -274,7 +275,7 @@ def link_events(
             "run": trace.job.run,
             "rank": trace.job.rank,
             "rank_source": trace.job.rank_source,
-            "source": trace.job.path,
+            "source": path_text(trace.job.path),
             "event_count": trace.event_count,
             "metadata": json.dumps(trace.metadata),
         }

@@ -156,7 +156,7 @@ def _read_again(
             (run, entry.rank): failure.message
             for failure in failures
             for entry in able
-            if entry.source in failure.message
+            if entry.path in failure.message
         }
     return read, why
 
@@ -164,7 +164,7 @@ def _read_again(
 def _trace_of(entry: RankEntry) -> TraceFile:
     """Say of a trace what was found out when it was first read."""
     stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
-    return TraceFile(entry.source, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
+    return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
 
 
 def _hindrance(entry: RankEntry) -> str | None:
@@ -172,7 +172,7 @@ def _hindrance(entry: RankEntry) -> str | None:
     if entry.options.get("kernel_classes"):
         return "it was read with rules of your own; ingest it again with --kernel-classes"
     try:
-        now = fingerprint(entry.source)
+        now = fingerprint(entry.path)
     except (OSError, HtaSqlError):
         return f"its trace is not there: {entry.source}"
     if (now.size, now.content) != (entry.fingerprint.size, entry.fingerprint.content):

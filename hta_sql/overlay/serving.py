@@ -102,7 +102,7 @@ class TraceServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as declared there
         """Ignore a connection that breaks: the page can ask again."""
-        log.debug("A connection to the trace broke: %s", sys.exception())
+        log.debug("A connection to the trace broke: %s", sys.exc_info()[1])
 
 
 class _Handler(BaseHTTPRequestHandler):

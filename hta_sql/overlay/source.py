@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hta_sql.errors import ParameterError, RankError
+from hta_sql.traces.names import path_of
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -51,4 +52,4 @@ def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:
             "run of its own."
         )
     ((path, event_count, first_ts, offset_ns),) = found
-    return SourceFile(path, event_count, first_ts or 0, (first_ts or 0) - offset_ns)
+    return SourceFile(path_of(path), event_count, first_ts or 0, (first_ts or 0) - offset_ns)

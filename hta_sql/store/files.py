@@ -15,7 +15,9 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from hta_sql.errors import StoreError
 from hta_sql.store.sealed import digest_of_stream, file_digest
+from hta_sql.traces.names import is_utf8, path_text
 from hta_sql.traces.writing import make_folder, replacing, sync_all
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
@@ -270,11 +272,20 @@ class RemoteFolder(StoreFolder):
 
 
 def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
-    """Tell a URL from a local path."""
+    """Tell a URL from a local path.
+
+    Raises:
+        StoreError: The path is not UTF-8, so that the engine cannot open it.
+    """
     if isinstance(path, StoreFolder):
         return path
     text = os.fspath(path)
     match = _URL.match(text)
     if match and match.group(1) not in ("file", "local"):
         return RemoteFolder(f"{match.group(1)}://{text[match.end() :]}")
-    return LocalFolder(Path(text.removeprefix("file://")).resolve())
+    local = Path(text.removeprefix("file://")).resolve()
+    if not is_utf8(str(local)):
+        raise StoreError(
+            f"The path of a store must be UTF-8: {path_text(str(local))!r}. Choose another one."
+        )
+    return LocalFolder(local)

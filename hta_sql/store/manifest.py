@@ -22,6 +22,7 @@ from hta_sql.store.checked import checked
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.runs import first_capture
 from hta_sql.store.sealed import is_damaged, sealed
+from hta_sql.traces.names import path_of
 
 MANIFEST = "manifest.json"
 CATALOG = "catalog.duckdb"
@@ -85,6 +86,11 @@ class RankEntry:
     """What the view ``runs`` says of it: the columns of sql/readers/rank_facts.sql."""
     span: int = 0
     """Which recording of the rank: of several that are one run, in order of time."""
+
+    @property
+    def path(self) -> str:
+        """Path of the trace; ``source`` is its text, see :func:`hta_sql.traces.names.path_text`."""
+        return path_of(self.source)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from hta_sql.machine import cache_folder
 from hta_sql.store import STORE_NAME
 from hta_sql.store.runs import default_run_name
+from hta_sql.traces.names import is_utf8, path_of
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +47,15 @@ def store_beside(traces: str | Iterable[str] | Mapping[int, str]) -> Path:
         folder = _common_folder(paths)
     if folder and is_writable(Path(folder)):
         return Path(folder) / STORE_NAME
-    place = cache_folder() / hashlib.sha256("\n".join(paths).encode()).hexdigest()[:16]
+    place = cache_folder() / hashlib.sha256(os.fsencode("\n".join(paths))).hexdigest()[:16]
     log.info("Cannot write beside the traces; their store is %s.", place)
     return place
 
 
 def is_writable(folder: Path) -> bool:
     """Say whether a store can be made or updated in a folder; permissions alone do not tell."""
+    if not is_utf8(str(folder)):
+        return False  # the engine opens no such file
     store = folder / STORE_NAME
     try:
         with tempfile.TemporaryFile(dir=store if store.is_dir() else folder):
@@ -79,7 +82,8 @@ def selected(
 
 def lost_sources(sources: Mapping[int, str]) -> list[int]:
     """List the ranks whose (local) trace is not there any more."""
-    return [rank for rank, path in sources.items() if "://" not in path and not Path(path).exists()]
+    paths = {rank: path_of(source) for rank, source in sources.items()}
+    return [rank for rank, path in paths.items() if "://" not in path and not Path(path).exists()]
 
 
 def _selection_id(traces: Iterable[str] | Mapping[int, str]) -> str:

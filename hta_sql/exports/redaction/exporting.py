@@ -91,7 +91,7 @@ def preview(
 def _traces(source: str | os.PathLike[str], selection: Selection) -> list[_Trace]:
     if (Path(source) / MANIFEST).exists():
         entries = read_manifest(source).entries
-        found = [_Trace(entry.run, entry.rank, entry.span, entry.source) for entry in entries]
+        found = [_Trace(entry.run, entry.rank, entry.span, entry.path) for entry in entries]
     else:
         files = discover(os.fspath(source))
         found = [_Trace(None, file.rank, file.capture, file.path) for file in files]

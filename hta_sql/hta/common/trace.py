@@ -16,6 +16,7 @@ from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
 from hta_sql.overlay.source import source_of
+from hta_sql.traces.names import path_of
 from hta_sql.traces.whole_files import read_trace, write_trace
 from hta_sql.words import NS
 
@@ -105,7 +106,9 @@ class Trace(Closing):
         self._symbols: TraceSymbolTable | None = None
         rows = self._job.store.sql(RANKS, {"run": self._job.run}).arrow().to_pylist()
         self._about = {row["rank"]: row for row in rows if row["rank"] in self._job.ranks}
-        self.trace_files: dict[int, str] = {r: row["source"] for r, row in self._about.items()}
+        self.trace_files: dict[int, str] = {
+            r: path_of(row["source"]) for r, row in self._about.items()
+        }
         self.is_parsed = True
 
     @property
