@@ -115,6 +115,13 @@ def remove_temporary() -> None:
             _remove(folder, token)
 
 
+def remove_left_by_dead() -> None:
+    """Remove what killed processes have left in the temporary folder."""
+    with suppress(ImportError, OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCK}"):
+            _remove_of_dead(path)
+
+
 _PREFIX, _LOCK = "hta_sql-", ".lock"
 _alive: dict[tuple[int, str], str] = {}
 

@@ -92,13 +92,18 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
         yield
     except duckdb.Error as error:
         if late.is_set():
-            raise QueryError(
-                f"Interrupted after {seconds:g} s. Ask for fewer runs, ranks or steps, or give it "
-                "longer: --timeout, Limits(seconds=…)."
-            ) from error
+            raise too_long(seconds) from error
         raise
     finally:
         done.set()
+
+
+def too_long(seconds: float) -> QueryError:
+    """Return the error of a query that was interrupted because of its time."""
+    return QueryError(
+        f"Interrupted after {seconds:g} s. Ask for fewer runs, ranks or steps, or give it longer: "
+        "--timeout (mcp: --seconds), Limits(seconds=…)."
+    )
 
 
 def checked_rows(limit: int | None, count: int) -> None:

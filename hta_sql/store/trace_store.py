@@ -21,6 +21,7 @@ from hta_sql.store.catalog import built_from, identity_of
 from hta_sql.store.connection import Connection
 from hta_sql.store.elsewhere import gathered, read, tasks_of
 from hta_sql.store.files import store_folder
+from hta_sql.store.isolated import Isolating
 from hta_sql.store.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.names import ByName
 from hta_sql.store.parts import refuse_unknown, tasks, wanted_sizes, whole_because
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class TraceStore(ByName, Closing):
+class TraceStore(ByName, Isolating, Closing):
     """A store of ingested traces, opened for reading.
 
     Many threads may ask it at once. A call is a connection of its own: temporary tables and
@@ -53,7 +54,7 @@ class TraceStore(ByName, Closing):
         memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of
             what the cgroup allows.
         safe: Let queries read this store and nothing else: no other file, no writing, no
-            extension, no setting. For queries that others wrote.
+            extension, no setting. For queries of others: each runs in a worker process.
         limits: How much a question may cost; default: ``Limits()`` with ``safe``, else nothing but
             the memory is limited.
         analyses: Folders with analyses of your own, beside the shipped ones; default: those that
@@ -89,6 +90,7 @@ class TraceStore(ByName, Closing):
         options["limits"] = limits or (Limits() if safe else UNLIMITED)
         self._set_up(path, {**options, "analyses": own_folders(analyses)})
         self._connection.opened()
+        self._isolate(self._folder.root, self._options)
 
     def _set_up(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
         self.path = Path(path)
@@ -116,6 +118,7 @@ class TraceStore(ByName, Closing):
             self.close()
         else:
             self._connection.opened()
+            self._isolate(self._folder.root, self._options)
 
     @property
     def catalog_path(self) -> str:
@@ -254,6 +257,8 @@ class TraceStore(ByName, Closing):
             QueryError: The engine refused or failed it, the message is the engine's; or it took
                 longer, or has more rows, than the limits of this store allow.
         """
+        if self._workers:
+            return Result.of_rows(self._workers.sql(query, parameters, most_rows))
         if self.library.asks_derived(query):
             self._connection.keep(self.runs())
         sandbox = self._connection.opened().sandbox
@@ -359,19 +364,22 @@ class TraceStore(ByName, Closing):
     def interrupt(self) -> None:
         """Stop the queries that other threads are running, here or on an executor."""
         self._connection.interrupt()
+        self._interrupt_workers()
         for future in list(self._waiting):
             future.cancel()
 
     def close(self) -> None:
         """Close the store; whatever is asked of it from now on is an error."""
         self._connection.close()
+        self._close_workers()
 
     def __repr__(self) -> str:
         if self._connection.closed:
             return f"TraceStore({self._folder.root!r}, closed)"
         runs, ranks = len(self.runs()), len(self._connection.opened().scope)
-        about = f"{counted(runs, 'run')}, {counted(ranks, 'rank')}"
-        return f"TraceStore({self._folder.root!r}, {about})"
+        return (
+            f"TraceStore({self._folder.root!r}, {counted(runs, 'run')}, {counted(ranks, 'rank')})"
+        )
 
     def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Attach this store's catalog to another connection, to be read.
