@@ -7,7 +7,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
-from hta_sql.agents.answers import Answer, Answers, Limits, described
+from hta_sql.agents.answers import Answers, Limits, described
+from hta_sql.agents.plain import Answer, cut
 from hta_sql.errors import ExtraNotInstalledError, HtaSqlError, ParameterError
 from hta_sql.library.objects import Library, SqlObject
 
@@ -72,7 +73,7 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
         try:
             return tool(*args, **named)
         except HtaSqlError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(cut(str(error))) from error
 
     return told
 
@@ -91,7 +92,7 @@ class Tools:
 
     def open_store(self, store: str | None = None) -> Answer:
         """Say which stores and runs there are, and what to ask first."""
-        return {"stores": list(self._stores), **self._of(store).overview()}
+        return {"stores": list(self._stores), **self._of(store).ask("overview")}
 
     def list_analyses(self, topic: str | None = None) -> Answer:
         """List the analyses: name, topic, what each says. Some topics: timeline, communication, kernels."""
@@ -118,18 +119,18 @@ class Tools:
         store: str | None = None,
     ) -> Answer:
         """Run an analysis, for example step_accounting with {"runs": ["base"], "ranks": [0]}; limit: rows at most."""
-        return self._of(store).run(name, parameters or {}, limit)
+        return self._of(store).ask("run", name=name, parameters=parameters or {}, limit=limit)
 
     def sql(self, query: str, limit: int | None = None, store: str | None = None) -> Answer:
         """Ask one SELECT (DuckDB's SQL) of tables and analyses: FROM kpis; FROM idle_causes(ranks := [0]).
 
         It reads the store and nothing else.
         """
-        return self._of(store).sql(query, limit)
+        return self._of(store).ask("sql", query=query, limit=limit)
 
     def doctor(self, store: str | None = None) -> Answer:
         """Say what the traces lack, what that limits, and which profiler option helps."""
-        return self._of(store).doctor()
+        return self._of(store).ask("doctor")
 
     def advice(
         self,
@@ -140,7 +141,7 @@ class Tools:
         """Say what to change, what saves most first: finding, remedy, what it saves at most, evidence."""
         given = {"runs": runs, "ranks": ranks}
         chosen = {key: value for key, value in given.items() if value is not None}
-        return self._of(store).advice(chosen)
+        return self._of(store).ask("advice", parameters=chosen)
 
     def compare(
         self,
@@ -157,7 +158,7 @@ class Tools:
         for side in (control, test):
             if "run" not in side:
                 raise ParameterError('control and test need a run: {"run": "base"}.')
-        return self._of(store).compare(control, test, renamed)
+        return self._of(store).ask("compare", control=control, test=test, renamed=renamed)
 
     def _of(self, store: str | None) -> Answers:
         if store is not None and store not in self._stores:

@@ -43,7 +43,7 @@ def mcp(
     """
     from hta_sql.agents.answers import Limits as OfAnswers  # noqa: PLC0415 - start-up cost
     from hta_sql.agents.server import make_server  # noqa: PLC0415
-    from hta_sql.store.limits import Limits, bounded_process  # noqa: PLC0415
+    from hta_sql.store.limits import Limits  # noqa: PLC0415
     from hta_sql.store.materialize import materialize_if_free  # noqa: PLC0415
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
@@ -56,7 +56,7 @@ def mcp(
         limits=Limits(seconds, spill=spill_limit),
         analyses=analyses,
     )
-    with bounded_process(memory_limit, len(stores)), ExitStack() as opened:
+    with ExitStack() as opened:
         found = {n: opened.enter_context(open_safely(p)) for n, p in _named(stores).items()}
         make_server(found, OfAnswers(rows, seconds)).run()
 

@@ -207,8 +207,7 @@ class TraceStore(ByName, Isolating, Closing):
 
     def _is_parted(self, analysis: SqlObject) -> bool:
         """Whether an executor can compute an analysis in parts; says why not."""
-        why = whole_because(analysis, self.library)
-        if why:
+        if why := whole_because(analysis, self.library):
             log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
         return why is None
 
@@ -377,9 +376,8 @@ class TraceStore(ByName, Isolating, Closing):
         if self._connection.closed:
             return f"TraceStore({self._folder.root!r}, closed)"
         runs, ranks = len(self.runs()), len(self._connection.opened().scope)
-        return (
-            f"TraceStore({self._folder.root!r}, {counted(runs, 'run')}, {counted(ranks, 'rank')})"
-        )
+        about = f"{counted(runs, 'run')}, {counted(ranks, 'rank')}"
+        return f"TraceStore({self._folder.root!r}, {about})"
 
     def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Attach this store's catalog to another connection, to be read.

@@ -82,6 +82,7 @@ class Worker:
         try:
             if what == "sql":
                 table = store.sql(**given).arrow()
+                _check_depth(table)
                 answer: dict[str, Any] = {"table": True}
             else:
                 module, _, function = what.partition(":")
@@ -120,6 +121,12 @@ class Worker:
 
 def _failure(error: HtaSqlError) -> dict[str, Any]:
     return {"error": type(error).__name__, "message": str(error)}
+
+
+def _check_depth(table: pa.Table) -> None:
+    """Raise now what Arrow would raise in the middle of a stream: values nested more than 60 deep."""
+    with pa.ipc.new_stream(pa.BufferOutputStream(), table.schema) as stream:
+        stream.write_batch(pa.RecordBatch.from_pylist([], schema=table.schema))
 
 
 def _harden() -> None:

@@ -25,6 +25,8 @@ TOOLS = [
     *("open_store", "list_analyses", "describe", "run", "sql", "doctor", "advice", "compare"),
 ]
 
+ENDLESS = "SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b"
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
@@ -160,15 +162,15 @@ def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
     answers = Answers(store, Limits(seconds=0.3))
     began = time.monotonic()
     with pytest.raises(QueryError, match=r"Interrupted after 0\.3 s"):
-        answers.sql("SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b", None)
+        answers.ask("sql", query=ENDLESS, limit=None)
     assert time.monotonic() - began < 20
-    assert answers.sql("SELECT 1 AS one", None)["rows"] == [{"one": 1}]
+    assert answers.ask("sql", query="SELECT 1 AS one", limit=None)["rows"] == [{"one": 1}]
 
 
 def test_values_are_plain(store: hta_sql.TraceStore) -> None:
     """What JSON has no word for is text; long texts are cut, and say so."""
     query = "SELECT 'x'::VARCHAR.repeat(5000) AS long, 'nan'::DOUBLE AS odd, DATE '2026-01-02' AS day, [1.5::DECIMAL(4,2)] AS parts, 'ab'::BLOB AS raw"
-    (row,) = Answers(store, Limits()).sql(query, None)["rows"]
+    (row,) = Answers(store, Limits()).ask("sql", query=query, limit=None)["rows"]
     assert row["long"].endswith("… (5,000 characters)")
     assert (row["odd"], row["day"], row["parts"]) == ("nan", "2026-01-02", ["1.50"])
     assert row["raw"] == "2 bytes"

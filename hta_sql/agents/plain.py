@@ -1,0 +1,161 @@
+"""Rows and values as JSON of bounded size: measured in Arrow before any Python object is made of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Answer = dict[str, Any]
+
+LONGEST_TEXT = 2_000
+"""Characters of a text: names of kernels and queries fit, arguments of megabytes do not."""
+
+LONGEST_NAME = 200
+"""Characters of the name of a column or of a key."""
+
+MOST_COLUMNS = 500
+MOST_ITEMS = 1_000
+"""Items of a nested value, all levels together."""
+
+MOST_DEPTH = 8
+"""Levels of a nested value."""
+
+MOST_BYTES = 1_000_000
+"""Bytes of an answer as JSON."""
+
+_CELL_BYTES = 32_000
+"""Bytes of a nested value in Arrow."""
+
+_AS_TEXT = (decimal.Decimal, dt.date, dt.time, dt.timedelta)
+"""What JSON has no word for."""
+
+
+def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
+    """Return rows as JSON has them, as many as fit; long values are cut, with a mark.
+
+    Raises:
+        QueryError: There are too many columns, or the first row does not fit.
+    """
+    if table.num_columns > MOST_COLUMNS:
+        raise QueryError(
+            f"The answer has {table.num_columns:,} columns. Select at most {MOST_COLUMNS}."
+        )
+    names = [cut(name, LONGEST_NAME) for name in table.column_names]
+    rows: list[dict[str, Any]] = []
+    used = 0
+    for at in range(table.num_rows):
+        row = {
+            name: _cell(column, at) for name, column in zip(names, table.itercolumns(), strict=True)
+        }
+        used += size_of(row)
+        if used > most_bytes:
+            if not rows:
+                raise QueryError(
+                    f"One row is larger than {most_bytes:,} bytes. Select fewer columns."
+                )
+            break
+        rows.append(row)
+    return rows
+
+
+def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
+    """Return a value as JSON has it, cut to the limits of texts, items and levels."""
+    if isinstance(value, str):
+        return cut(value)
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    if isinstance(value, (Mapping, list, tuple)):
+        if not depth:
+            return f"… ({len(value):,} items)"
+        if isinstance(value, Mapping):
+            few = list(value.items())[:MOST_ITEMS]
+            return {cut(str(key), LONGEST_NAME): plain(part, depth - 1) for key, part in few}
+        return [plain(part, depth - 1) for part in value[:MOST_ITEMS]]
+    odd = isinstance(value, float) and not math.isfinite(value)
+    return str(value) if odd or isinstance(value, _AS_TEXT) else value
+
+
+def cut(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Cut a long text, with its length as a mark."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
+
+
+def size_of(value: Any) -> int:
+    """Return the bytes of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _cell(column: pa.ChunkedArray, at: int) -> Any:
+    """Return one value; of a large one only as much as is shown becomes a Python object."""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    cell = column[at]
+    if pa.types.is_dictionary(cell.type) and cell.is_valid:
+        cell = cell.value
+    if not cell.is_valid:
+        return None
+    if pa.types.is_nested(cell.type):
+        too_large = _too_large(_array_of(column, at))
+        return too_large or plain(cell.as_py())
+    return _flat(cell)
+
+
+def _flat(cell: pa.Scalar) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if pa.types.is_string(cell.type) or pa.types.is_large_string(cell.type):
+        few = pc.utf8_slice_codeunits(cell, 0, LONGEST_TEXT + 1).as_py()
+        whole = len(few) <= LONGEST_TEXT
+        count = 0 if whole else pc.utf8_length(cell).as_py()
+        return few if whole else f"{few[:LONGEST_TEXT]}… ({count:,} characters)"
+    if pa.types.is_binary(cell.type) or pa.types.is_large_binary(cell.type):
+        return f"{pc.binary_length(cell).as_py():,} bytes"
+    return plain(cell.as_py())
+
+
+def _too_large(array: pa.Array) -> str | None:
+    """Describe a nested value that is not shown; None if it is small enough."""
+    if _depth(array.type) > MOST_DEPTH:
+        return f"… (nested more than {MOST_DEPTH} levels deep)"
+    if (items := _items(array)) > MOST_ITEMS:
+        return f"… ({items:,} items)"
+    return f"… ({array.nbytes:,} bytes)" if array.nbytes > _CELL_BYTES else None
+
+
+def _array_of(column: pa.ChunkedArray, at: int) -> pa.Array:
+    """Return one value as an array of its own."""
+    return column.slice(at, 1).combine_chunks()
+
+
+def _depth(kind: pa.DataType) -> int:
+    """Count the levels of a type, without recursion: a query may nest thousands."""
+    depth, level = 0, [kind]
+    while level and depth <= MOST_DEPTH:
+        level = [t.field(i).type for t in level for i in range(t.num_fields)]
+        depth += bool(level)
+    return depth
+
+
+def _items(array: pa.Array) -> int:
+    """Count the values inside of an array, of all levels."""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    if pa.types.is_struct(array.type):
+        inner = array.flatten()
+    elif pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+        inner = [array.flatten()]
+    else:
+        return len(array)
+    return sum(len(part) for part in inner) + sum(
+        _items(part) for part in inner if pa.types.is_nested(part.type)
+    )
