@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +23,9 @@ from hta_sql.cli.messages import show_error
 from hta_sql.cli.streams import streams_there
 from hta_sql.cli.terminal import escaping_terminals
 from hta_sql.traces.compiled import reader_at_work
+
+if TYPE_CHECKING:
+    from hta_sql.cli.supervised import Supervision
 
 __all__ = ["COMMANDS", "command_of", "main", "program"]
 
@@ -119,18 +124,27 @@ def main(args: Sequence[str] | None = None) -> int:
             # A name that the terminal's encoding lacks must not end a command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        with escaping_terminals():
-            return _main(args)
+        if args is None and sys.argv[1:2] == ["sql"]:
+            from hta_sql.cli.supervised import supervised  # noqa: PLC0415 - start-up cost
+
+            return supervised(partial(_escaped, None))
+        return _escaped(args)
 
 
-def _main(args: Sequence[str] | None) -> int:
+def _escaped(args: Sequence[str] | None, supervision: Supervision | None = None) -> int:
+    """Run a command whose output gets no control characters to a terminal."""
+    with escaping_terminals():
+        return _main(args, supervision)
+
+
+def _main(args: Sequence[str] | None, supervision: Supervision | None = None) -> int:
     # NumPy's linear algebra, which nothing here calls, starts a thread a core that spins for a while:
     # a tenth of a second of CPU in each process. Those that are started from here inherit it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     interrupts = Interrupts()
     try:
         with interrupts.watched():
-            code = program.main(args, prog_name="hta-sql", standalone_mode=False)
+            code = program.main(args, prog_name="hta-sql", standalone_mode=False, obj=supervision)
     except Exception as error:
         failure = INTERRUPTED if interrupts.seen else failure_of(error)
         if failure is None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from hta_sql.cli.options import (
     limit_options,
     output_options,
 )
+
+if TYPE_CHECKING:
+    from hta_sql.cli.supervised import Supervision
 
 SCRIPTS = str(Path(sys.executable).parent)
 """Where an extra of this environment installs its commands."""
@@ -104,16 +107,21 @@ def sql(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.own import library_with  # noqa: PLC0415
+    from hta_sql.store.hosted import HostedStore  # noqa: PLC0415
     from hta_sql.store.limits import Limits, bounded_process  # noqa: PLC0415
     from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
 
     materialize_for(store, text, library_with(analyses))
     limits = None if unsafe else Limits(timeout, max_rows, spill_limit)
+    supervision: Supervision | None = click.get_current_context().obj
+    # A process that may be killed runs the query itself; where there is no fork, a worker does.
+    opens = HostedStore if hasattr(os, "fork") else hta_sql.TraceStore
     with (
         nullcontext() if unsafe else bounded_process(memory_limit),
-        hta_sql.TraceStore(
+        opens(
             store, memory_limit=memory_limit, safe=not unsafe, limits=limits, analyses=analyses
         ) as opened,
+        supervision.within(timeout) if supervision and not unsafe else nullcontext(),
     ):
         result = interruptible(opened, lambda: opened.sql(text, dict(parameters)))
     send(result, out)

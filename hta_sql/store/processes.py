@@ -39,10 +39,15 @@ class Process(ABC):
     pid: int
     requests: IO[bytes]
     answers: IO[bytes]
+    _status: int | None = None
 
     @abstractmethod
     def status(self) -> int | None:
         """Return its exit status, negative for a signal; None while it runs."""
+
+    @abstractmethod
+    def has_ended(self) -> bool:
+        """Return whether it has ended, at once."""
 
     @abstractmethod
     def forget(self) -> None:
@@ -50,7 +55,7 @@ class Process(ABC):
 
     def kill(self) -> None:
         """End it at once; nothing if it has ended and was waited for."""
-        if self.status() is None:
+        if self._status is None:
             with suppress(OSError):
                 os.kill(self.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
@@ -80,7 +85,12 @@ class Spawned(Process):
 
     def status(self) -> int | None:
         """Return its exit status; None while it runs."""
-        return self._child.poll()
+        self._status = self._child.poll()
+        return self._status
+
+    def has_ended(self) -> bool:
+        """Return whether it has ended, at once."""
+        return self.status() is not None
 
     def forget(self) -> None:
         """Let go of it in the child of a fork."""
@@ -104,7 +114,6 @@ class Forked(Process):
         finally:
             os.close(reading)
             os.close(writing)
-        self._status: int | None = None
 
     def status(self) -> int | None:
         """Return its exit status; None while it runs."""
@@ -115,6 +124,10 @@ class Forked(Process):
                 status = -signal.SIGKILL if _is_at_end(self.answers) else _RUNNING
             self._status = None if status == _RUNNING else status
         return self._status
+
+    def has_ended(self) -> bool:
+        """Return whether it has ended, at once: the server may be busy with a fork."""
+        return self._status is not None or _is_at_end(self.answers)
 
     def forget(self) -> None:
         """Let go of it in the child of a fork."""
@@ -189,6 +202,14 @@ class Processes:
         except OSError as error:
             raise StoreError(f"No worker process for queries can be started: {error}") from error
 
+    def preload(self, module: str) -> None:
+        """Have workers that are started from now on import a module before they are asked."""
+        with self._lock:
+            server = self._server
+        if server:
+            with suppress(OSError):
+                server.ask(b"M" + module.encode())
+
     def close(self) -> None:
         """End the fork server."""
         with self._lock:
@@ -210,7 +231,11 @@ def _python(mode: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
         raise StoreError("No worker process for queries can be started: sys.executable is not set.")
     path = [entry or str(Path.cwd()) for entry in sys.path]
     command = [sys.executable, "-I", "-c", _BOOT, json.dumps(path), mode]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    # Neither starts a thread then: a process that forks must have none.
+    environment = os.environ | {
+        "OPENBLAS_NUM_THREADS": "1",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    }
     return subprocess.Popen(  # noqa: S603 - our own command
         command, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env=environment
     )

@@ -26,8 +26,8 @@ import pyarrow as pa
 from hta_sql.errors import HtaSqlError, QueryError
 from hta_sql.library.objects import load_library
 from hta_sql.machine import remove_temporary
+from hta_sql.store.hosted import HostedStore
 from hta_sql.store.limits import bounded_process
-from hta_sql.store.trace_store import TraceStore
 
 LENGTH = struct.Struct(">Q")
 NUMBER = struct.Struct(">q")
@@ -35,15 +35,13 @@ INTERRUPT = b"I"
 ORPHAN_S = 5.0
 """Time after the limit of a query and the parent's grace at which a worker ends itself [s]."""
 
-FORK, WAIT = b"F", b"W"
+MOST_DEPTH = 60
+"""Levels of lists and structs in a table; Arrow streams have at most 64."""
+
+FORK, WAIT, IMPORT = b"F", b"W", b"M"
+LONGEST_MESSAGE = 256
 RUNNING = -1_000
 """Answer of the fork server about a worker that has not ended."""
-
-
-class HostedStore(TraceStore):
-    """A safe store inside a worker: it runs queries in this process."""
-
-    _isolated = False
 
 
 class Worker:
@@ -74,7 +72,7 @@ class Worker:
             while True:
                 self._answer(store, *self._waiting.get())
 
-    def _answer(self, store: TraceStore, seconds: float | None, what: str, given: Any) -> None:
+    def _answer(self, store: HostedStore, seconds: float | None, what: str, given: Any) -> None:
         if seconds is not None:
             # A timer of C: it also ends a worker that an engine call keeps from running Python.
             faulthandler.dump_traceback_later(seconds + ORPHAN_S, exit=True, file=self._nowhere)
@@ -124,9 +122,13 @@ def _failure(error: HtaSqlError) -> dict[str, Any]:
 
 
 def _check_depth(table: pa.Table) -> None:
-    """Raise now what Arrow would raise in the middle of a stream: values nested more than 60 deep."""
-    with pa.ipc.new_stream(pa.BufferOutputStream(), table.schema) as stream:
-        stream.write_batch(pa.RecordBatch.from_pylist([], schema=table.schema))
+    """Refuse what Arrow would refuse in the middle of a stream."""
+    level = [table.schema.field(i).type for i in range(table.num_columns)]
+    for _ in range(MOST_DEPTH):
+        level = [kind.field(i).type for kind in level for i in range(kind.num_fields)]
+        if not level:
+            return
+    raise QueryError(f"A value of the answer is nested more than {MOST_DEPTH} levels deep.")
 
 
 def _harden() -> None:
@@ -158,10 +160,13 @@ def _fork_workers(control: socket.socket) -> None:
     """
     load_library()
     while True:
-        message, files, *_ = socket.recv_fds(control, 1 + NUMBER.size, 2)
+        message, files, *_ = socket.recv_fds(control, LONGEST_MESSAGE, 2)
         if not message:
             return
-        if message[:1] == WAIT:
+        if message[:1] == IMPORT:
+            import_module(message[1:].decode())
+            control.sendall(NUMBER.pack(0))
+        elif message[:1] == WAIT:
             (process,) = NUMBER.unpack(message[1:])
             ended, status = os.waitpid(process, os.WNOHANG)
             control.sendall(NUMBER.pack(os.waitstatus_to_exitcode(status) if ended else RUNNING))

@@ -97,6 +97,7 @@ class Workers(Closing):
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
         self._failures: list[HtaSqlError] = []
+        self._preloaded: set[str] = set()
         self._starting = self._waiting = 0
         self._watcher: threading.Thread | None = None
 
@@ -121,6 +122,10 @@ class Workers(Closing):
             HtaSqlError: What it raises.
             QueryError: It took too long, or its worker ended.
         """
+        module = function.partition(":")[0]
+        if module not in self._preloaded:
+            self._preloaded.add(module)
+            self._processes.preload(module)
         return self._asked(function, given, seconds or self._seconds)
 
     def _asked(self, what: str, given: dict[str, Any], seconds: float | None) -> Any:
@@ -163,7 +168,7 @@ class Workers(Closing):
                 while not self.closed:
                     while self._idle:
                         worker = self._idle.pop()
-                        if worker.process.status() is None:
+                        if not worker.process.has_ended():
                             worker.since, worker.seconds = time.monotonic(), seconds
                             self._busy.append(worker)
                             self._changed.notify_all()
@@ -183,10 +188,11 @@ class Workers(Closing):
         raise StoreError("The store is closed; open it again.")
 
     def _release(self, worker: _Worker, *, is_usable: bool) -> None:
+        with self._changed:
+            # First: the watcher lowers the priority of those that are busy.
+            self._busy.remove(worker)
         is_usable = is_usable and not worker.stopped and self._is_fresh(worker)
         with self._changed:
-            if worker in self._busy:
-                self._busy.remove(worker)
             is_usable = is_usable and not self.closed
             if is_usable:
                 worker.since, worker.seconds, worker.sent = time.monotonic(), None, False
