@@ -27,6 +27,10 @@ LONGEST_JSON = 64 << 20
 """Bytes of an answer that is no table, at most."""
 
 
+class AnswerTooLargeError(QueryError):
+    """A table was not read to its end: its pipe cannot be used any more."""
+
+
 class WorkerDiedError(Exception):
     """A worker ended, or wrote what is no answer, before its answer was complete."""
 
@@ -117,7 +121,7 @@ def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
         table.validate(full=True)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         if source.is_exhausted:
-            raise QueryError(
+            raise AnswerTooLargeError(
                 f"The answer has more than {most_bytes >> 20:,} MiB, which is what a query may use. "
                 "Aggregate in SQL, add a LIMIT, or open the store with a larger memory_limit."
             ) from error

@@ -244,5 +244,8 @@ def _python(mode: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
 def _is_at_end(pipe: IO[bytes]) -> bool:
     """Whether the other end of a pipe is closed."""
     poll = select.poll()
-    poll.register(pipe.fileno(), 0)
+    try:
+        poll.register(pipe.fileno(), 0)
+    except ValueError:  # we have closed ours
+        return True
     return bool(poll.poll(0))

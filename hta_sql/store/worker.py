@@ -28,6 +28,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.machine import remove_temporary
 from hta_sql.store.hosted import HostedStore
 from hta_sql.store.limits import bounded_process
+from hta_sql.store.template import library_digest
 
 LENGTH = struct.Struct(">Q")
 NUMBER = struct.Struct(">q")
@@ -158,7 +159,7 @@ def _fork_workers(control: socket.socket) -> None:
     This process has no thread and no engine. It reports the end of a worker only when it is asked, so that
     no process number is used again while the parent may still signal it.
     """
-    load_library()
+    library_digest(load_library())  # remembered, as it is in each worker then
     while True:
         message, files, *_ = socket.recv_fds(control, LONGEST_MESSAGE, 2)
         if not message:

@@ -16,6 +16,7 @@ from hta_sql.closing import Closing
 from hta_sql.errors import HtaSqlError, QueryError, StoreError
 from hta_sql.machine import duckdb_memory_limit, remove_left_by_dead
 from hta_sql.store.answered import (
+    AnswerTooLargeError,
     WorkerDiedError,
     answer_of,
     end_of,
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 MOST_WORKERS = 16
 """Queries of a store that run at once; others wait."""
 
-SPARES = 2
+SPARES = 3
 """Workers that are ready for the next queries while others run."""
 
 GRACE_S = 0.75
@@ -49,8 +50,16 @@ TICK_S = 0.05
 UNUSED_S = 20.0
 """Time after which a worker beyond the spares is ended [s]."""
 
+KILLED = -9
+UNASKED_S = 0.2
+"""A worker that others kill within this time was as good as dead before it was asked [s]."""
+
 LEAST_ENGINE = 256 << 20
 """Memory limit of a worker's engine, at least, if the store's is not lower [bytes]."""
+
+
+class _DiedUnaskedError(QueryError):
+    """A worker was killed while it was idle."""
 
 
 @dataclass(eq=False)
@@ -69,6 +78,11 @@ class _Worker:
     """Why it was stopped."""
     sent: bool = False
     is_low: bool = False
+
+    def rest(self) -> None:
+        """Forget a query that was answered."""
+        self.since, self.seconds, self.sent = time.monotonic(), None, False
+        self.stopped = self.reason = None
 
 
 class Workers(Closing):
@@ -130,6 +144,17 @@ class Workers(Closing):
 
     def _asked(self, what: str, given: dict[str, Any], seconds: float | None) -> Any:
         frame = request_of((seconds, what, given))
+        try:
+            return self._answered(frame, seconds)
+        except _DiedUnaskedError:
+            return self._answered(frame, seconds)
+
+    def _answered(self, frame: bytes, seconds: float | None) -> Any:
+        """Have a worker answer a request.
+
+        Raises:
+            _DiedUnaskedError: Others killed it before it began.
+        """
         worker = self._claimed(seconds)
         is_usable = False
         try:
@@ -139,8 +164,10 @@ class Workers(Closing):
             is_usable = True
         except WorkerDiedError as error:
             raise self._death_of(worker) from error
+        except AnswerTooLargeError as error:
+            raise QueryError(str(error)) from error
         except HtaSqlError as error:
-            is_usable = "MiB, which is what" not in str(error)
+            is_usable = True
             if worker.reason:
                 raise worker.reason from error
             raise
@@ -149,14 +176,19 @@ class Workers(Closing):
         return answer
 
     def _death_of(self, worker: _Worker) -> HtaSqlError:
+        ran = time.monotonic() - worker.since
+        if worker.process.wait(0.5) is None:
+            worker.process.kill()
+        status = worker.process.wait()
         if worker.reason:
             return worker.reason
         if self.closed:
             return StoreError("The store was closed while the query ran.")
-        worker.process.kill() if worker.process.wait(0.5) is None else None
+        died = f"The worker process of this query ended {end_of(status)}."
+        if status == KILLED and ran < UNASKED_S:
+            return _DiedUnaskedError(died)
         return QueryError(
-            f"The worker process of this query ended {end_of(worker.process.wait())}. The store stays "
-            "usable: ask a simpler query, or report the query if it is an ordinary one."
+            f"{died} The store stays usable: ask a simpler query, or report it if it is an ordinary one."
         )
 
     def _claimed(self, seconds: float | None) -> _Worker:
@@ -191,11 +223,11 @@ class Workers(Closing):
         with self._changed:
             # First: the watcher lowers the priority of those that are busy.
             self._busy.remove(worker)
-        is_usable = is_usable and not worker.stopped and self._is_fresh(worker)
+        is_usable = is_usable and self._is_fresh(worker)
         with self._changed:
             is_usable = is_usable and not self.closed
             if is_usable:
-                worker.since, worker.seconds, worker.sent = time.monotonic(), None, False
+                worker.rest()
                 self._idle.append(worker)
             self._changed.notify_all()
         if not is_usable:

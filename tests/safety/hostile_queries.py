@@ -250,7 +250,15 @@ WAYS = {"store": ask_store, "mcp": ask_server}
 
 def attacked(way: str, path: str, count: int, seed: int) -> dict[str, Any]:
     """Attack in a process of its own, the user's; returns its figures and whether it died."""
-    command = [sys.executable, "-m", __name__, path, str(count), str(seed), way]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.safety.hostile_queries",
+        path,
+        str(count),
+        str(seed),
+        way,
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         return {"died": 1, "status": done.returncode, "stderr": done.stderr[-2000:]}
@@ -259,7 +267,6 @@ def attacked(way: str, path: str, count: int, seed: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    __name__ = "tests.safety.hostile_queries"
     store_path, number, first, *chosen = sys.argv[1:]
     if chosen:
         figures = WAYS[chosen[0]](store_path, int(number), int(first)).summary()

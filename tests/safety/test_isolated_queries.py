@@ -1,0 +1,308 @@
+"""A safe store runs queries in worker processes: one that crashes or hangs costs its worker alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hta_sql
+from hta_sql.errors import ParameterError, QueryError, StoreError
+from hta_sql.store import workers
+from hta_sql.store.answered import LENGTH, WorkerDiedError, answer_of
+from hta_sql.store.limits import Limits
+from tests.cookbook.job import ingest_cookbook
+from tests.safety.hostile_queries import WAYS, attacked
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send signals")
+
+ENDLESS = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1000000) AS b"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The job of the cookbook."""
+    return ingest_cookbook(tmp_path_factory.mktemp("isolated"))
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[hta_sql.TraceStore]:
+    """It, opened for queries of others, with 30 s for each."""
+    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=30)) as opened:
+        yield opened
+
+
+def pool_of(store: hta_sql.TraceStore) -> workers.Workers:
+    """The workers of a store."""
+    assert store._workers
+    return store._workers
+
+
+def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> None:
+    """Do something to the worker of a query once it runs."""
+
+    def watch() -> None:
+        while not [worker for worker in pool_of(store)._busy if worker.sent]:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        act(pool_of(store)._busy[0].process.pid)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def lives(process: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    try:
+        os.kill(process, 0)
+        status = Path(f"/proc/{process}/stat")
+        return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(processes: list[int], seconds: float = 10) -> bool:
+    """Whether processes end within some time."""
+    until = time.monotonic() + seconds
+    while any(map(lives, processes)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not any(map(lives, processes))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signal.Signals) -> None:
+    """It names the signal; the store answers the next query."""
+    when_running(store, lambda process: os.kill(process, number))
+    with pytest.raises(QueryError, match=number.name):
+        store.sql(ENDLESS)
+    assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+
+
+def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) -> None:
+    """No query notices."""
+    assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+    for worker in list(pool_of(store)._idle):
+        os.kill(worker.process.pid, signal.SIGKILL)
+        assert gone([worker.process.pid])
+    assert store.sql("SELECT 2 AS a").rows() == [(2,)]
+
+
+def test_a_worker_killed_while_it_answers_is_an_error(
+    store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a table is no answer."""
+    whole = answer_of
+
+    def killed(process: Any, most_bytes: int) -> Any:
+        process.answers.peek(1)  # the answer has begun, and is larger than a pipe
+        os.kill(process.pid, signal.SIGKILL)
+        return whole(process, most_bytes)
+
+    store.sql("SELECT 1")
+    monkeypatch.setattr(workers, "answer_of", killed)
+    with pytest.raises(QueryError, match="SIGKILL"):
+        store.sql("SELECT repeat('x', 1000) AS x FROM range(20000)")
+    monkeypatch.undo()
+    assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+
+
+def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
+    """A worker that hears no interrupt: as in the parser, the planner, or one call of a function."""
+    with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
+        store.sql("SELECT 1")
+        when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
+        began = time.monotonic()
+        with pytest.raises(QueryError, match=r"Interrupted after 1 s.*--timeout"):
+            store.sql(ENDLESS)
+        assert time.monotonic() - began < 3
+        assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+
+
+def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
+    """Each has a worker of its own; interrupt() stops all of them."""
+    with ThreadPoolExecutor(9) as pool:
+        running = [pool.submit(store.sql, ENDLESS) for _ in range(9)]
+        while len(pool_of(store)._busy) < 9:
+            time.sleep(0.02)
+        for _ in range(5):
+            assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+        assert not any(query.done() for query in running)
+        store.interrupt()
+        for query in running:
+            with pytest.raises(QueryError, match="Interrupted"):
+                query.result(timeout=20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory of processes is not measured")
+def test_all_queries_together_have_one_memory_limit(
+    store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that uses most is ended when the sum is above it."""
+    store.sql("SELECT 1")
+    monkeypatch.setattr(pool_of(store), "_memory", 1)
+    with pytest.raises(QueryError, match="Out of Memory: the queries of this store together"):
+        store.sql(ENDLESS)
+    monkeypatch.undo()
+    assert store.sql("SELECT 1 AS a").rows() == [(1,)]
+
+
+VALUES = [
+    *(None, True, 7, 1.5, "ä", b"\x00\xff", Decimal("1.25"), float("inf"), [1, None], {"a": [1]}),
+    dt.datetime(2026, 1, 2, 3, 4, 5, 6),  # noqa: DTZ001 - a TIMESTAMP has none
+    dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc),
+    *(dt.date(2026, 1, 2), dt.time(1, 2), dt.timedelta(days=1), np.int64(5), np.float32(0.5)),
+]
+
+
+def outcome(store: hta_sql.TraceStore, value: Any) -> tuple[object, ...]:
+    """What comes of a parameter: schema and rows, or the message of an error."""
+    try:
+        table = store.sql("SELECT $a AS a, typeof($a) AS t", {"a": value}).arrow()
+    except QueryError as error:
+        return (str(error),)
+    return str(table.schema), table.to_pylist()
+
+
+def test_parameters_of_every_kind_are_bound_as_before(
+    path: Path, tmp_path: Path, store: hta_sql.TraceStore
+) -> None:
+    """A worker binds them as the engine of this process does."""
+    del tmp_path
+    own = path.with_name("own.store")
+    if not own.exists():
+        hta_sql.ingest(path.parent / "before", own, run="before").close()
+    with hta_sql.open(own) as plain:
+        for value in VALUES:
+            assert outcome(store, value) == outcome(plain, value)
+    assert store.sql("SELECT ? + ? AS a", [1, 2]).rows() == [(3,)]
+    with pytest.raises(ParameterError, match="cannot be sent"):
+        store.sql("SELECT $a", {"a": threading.Lock()})
+
+
+def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
+    """Class and message; also of a text that is no Unicode."""
+    with pytest.raises(QueryError, match=r"Binder Error.*nope"):
+        store.sql("SELECT nope FROM gpu_ops")
+    with pytest.raises(QueryError, match="Only queries that read"):
+        store.sql("COPY (SELECT 1) TO 'x.csv'")
+    with pytest.raises(QueryError, match="surrogates"):
+        store.sql("SELECT '\ud800'")
+    with pytest.raises(QueryError, match="nested more than 60 levels"):
+        store.sql("SELECT " + "[" * 62 + "1" + "]" * 62)
+
+
+def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
+    """Nothing that comes from it is unpickled or trusted in its length."""
+
+    class Process:
+        def __init__(self, content: bytes) -> None:
+            self.answers = io.BytesIO(content)
+
+    table = b'{"table": true}'
+    for content in (
+        b"",
+        LENGTH.pack(2**60),
+        LENGTH.pack(4) + b"nope",
+        LENGTH.pack(2) + b"[]",
+        LENGTH.pack(100_000) + b"[" * 100_000,
+        LENGTH.pack(len(table)) + table,
+        LENGTH.pack(len(table)) + table + b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x07" * 64,
+    ):
+        with pytest.raises(WorkerDiedError):
+            answer_of(Process(content), 1 << 20)  # type: ignore[arg-type]
+
+
+def processes_of(store: hta_sql.TraceStore) -> list[int]:
+    """All processes of a store."""
+    store.sql("SELECT 1")
+    pool = pool_of(store)
+    server = pool._processes._server
+    return [w.process.pid for w in pool._idle] + ([server._child.pid] if server else [])
+
+
+def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
+    """A query that runs meanwhile says that the store was closed."""
+    closed = hta_sql.TraceStore(path, safe=True)
+    processes = processes_of(closed)
+    when_running(closed, lambda _: closed.close())
+    with pytest.raises(StoreError, match="closed"):
+        closed.sql(ENDLESS)
+    with pytest.raises(StoreError, match="closed"):
+        closed.sql("SELECT 1")
+    let_go = hta_sql.TraceStore(path, safe=True)
+    processes += processes_of(let_go)
+    del let_go
+    gc.collect()
+    assert gone(processes)
+
+
+SCRIPT = """
+import sys, time, hta_sql
+store = hta_sql.TraceStore(sys.argv[1], safe=True)
+store.sql("SELECT 1")
+pool = store._workers
+print(*[w.process.pid for w in pool._idle], flush=True)
+if sys.argv[2] == "wait":
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", ["killed", "ends"])
+def test_workers_end_with_their_parent(path: Path, end: str) -> None:
+    """Of a script without a main guard; also where it is killed."""
+    how = "wait" if end == "killed" else "go"
+    command = [sys.executable, "-c", SCRIPT, str(path), how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603
+        assert script.stdout
+        processes = [int(word) for word in script.stdout.readline().split()]
+        if end == "killed":
+            script.kill()
+    assert processes
+    assert gone(processes)
+
+
+def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str]:
+    """Run ``hta-sql sql`` with an endless query, do something to its fork; returns code and stderr."""
+    command = [sys.executable, "-m", "hta_sql", "sql", str(path), ENDLESS, "--timeout", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text().split():
+            time.sleep(0.02)
+        time.sleep(1.5)
+        act(int(children.read_text().split()[0]))
+        _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
+def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
+    """Where the engine crashes, and where it hears no interrupt."""
+    code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
+    assert (code, err.startswith("error: The process of this query ended by SIGSEGV")) == (1, True)
+    code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))
+    assert (code, err.startswith("error: Interrupted after 2 s")) == (1, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_hostile_queries_kill_and_block_nothing(path: Path, way: str) -> None:
+    """A few of ``python -m tests.safety.hostile_queries``; its times are for a machine that is idle."""
+    figures = attacked(way, str(path), 30, 1)
+    assert figures["died"] == 0, figures
+    assert figures["hostile"] == 30
+    assert [query for seconds, query in figures["late"] if seconds > 15] == []
+    assert figures["quick"] > 0
