@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 import hta_sql
+from hta_sql.agents import plain
 from hta_sql.agents.answers import Limits as LimitsOfAnswers
+from hta_sql.cli import supervised
 from hta_sql.ingestion import rank, spans, staging
 from hta_sql.machine import MEMORY_SHARE
-from hta_sql.store import LOCK_TIMEOUT_S, computing, limits, sandbox
+from hta_sql.store import LOCK_TIMEOUT_S, computing, limits, sandbox, worker, workers
 from hta_sql.store.manifest import Fingerprint, RankEntry
 from hta_sql.traces import chunks, grammar, source
 
@@ -34,10 +36,17 @@ NUMBERS = {
     "spans of a run": str(spans.MOST_SPANS),
     "writers": f"{LOCK_TIMEOUT_S:g} s",
     "an answer that is kept": f"{computing.SMALL_BYTES // 1000} kB",
-    "time": f"{limits.Limits().seconds:g} s (`mcp`: {LimitsOfAnswers().seconds:g} s)",
+    "time": f"{limits.Limits().seconds:g} s (`mcp`: {LimitsOfAnswers().seconds:g} s) | interrupted; killed "
+    f"{workers.GRACE_S:g} s later (`sql`: {supervised.GRACE_S:g} s)",
     "rows": f"{limits.Limits().rows:,} (`mcp`: {LimitsOfAnswers().rows}",
     "memory of the engine": f"{MEMORY_SHARE:.0%}".replace("%", " %"),
     "memory beside it": f"{limits.LEAST_BESIDE >> 30} GiB",
+    "memory of all workers": f"{workers.TICK_S * 1000:g} ms",
+    "queries of a store": str(workers.MOST_WORKERS),
+    "levels of a nested value": f"{worker.MOST_DEPTH} (`mcp`: {plain.MOST_DEPTH})",
+    "bytes of an answer": f"{plain.MOST_BYTES:,}",
+    "texts of": f"{plain.LONGEST_TEXT:,} characters, names of columns {plain.LONGEST_NAME}",
+    "nested values": f"{plain.MOST_ITEMS:,} items",
     "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
     "what `repeat`": f"{sandbox.MOST_REPEATED:,}",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hta_sql.agents.plain import MOST_BYTES, Answer, cut, plain, plain_rows, size_of
+from hta_sql.agents.plain import LONGEST_NAME, MOST_BYTES, Answer, cut, plain, plain_rows, size_of
 from hta_sql.errors import ParameterError, QueryError
 from hta_sql.exports.changes import compare_steps
 from hta_sql.exports.comparison import Side
@@ -127,7 +127,7 @@ class Hosted:
         most, total = self._most(limit), len(result)
         rows = plain_rows(result.arrow().slice(0, most), MOST_BYTES - _REST_BYTES)
         return {
-            "columns": [cut(name, 200) for name in result.columns],
+            "columns": [cut(name, LONGEST_NAME) for name in result.columns],
             "rows": rows,
             "row_count": total,
             "is_truncated": total > len(rows),

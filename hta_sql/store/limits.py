@@ -120,7 +120,7 @@ def checked_rows(limit: int | None, count: int) -> None:
 
 
 @contextmanager
-def bounded_process(memory_limit: str | None, stores: int = 1) -> Iterator[None]:
+def bounded_process(memory_limit: str | None) -> Iterator[None]:
     """Have the system refuse this process more memory than its engines may use, and half of that again.
 
     Some functions make texts of gigabytes out of small ones, which the engine does not count. For a
@@ -128,8 +128,7 @@ def bounded_process(memory_limit: str | None, stores: int = 1) -> Iterator[None]
     system has no such limit, nothing is done.
 
     Args:
-        memory_limit: What each engine may use; None: its default.
-        stores: How many engines there are.
+        memory_limit: What the engine may use; None: its default.
     """
     try:
         import resource  # noqa: PLC0415 - not on Windows
@@ -139,7 +138,7 @@ def bounded_process(memory_limit: str | None, stores: int = 1) -> Iterator[None]
         yield
         return
     (used,) = (int(line.split()[1]) << 10 for line in status.splitlines() if line[:7] == "VmData:")
-    wanted = size_of(memory_limit or duckdb_memory_limit()) * stores
+    wanted = size_of(memory_limit or duckdb_memory_limit())
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
     allowed = used + wanted + max(wanted // 2, LEAST_BESIDE)
     if most == resource.RLIM_INFINITY or allowed < most:

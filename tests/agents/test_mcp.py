@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 
 import hta_sql
 from hta_sql.agents.answers import Answers, Limits
+from hta_sql.agents.plain import MOST_BYTES, MOST_COLUMNS, size_of
 from hta_sql.agents.server import ANALYSES, SCHEMA, make_server
 from hta_sql.errors import QueryError
 from tests.questions.job import trace
@@ -165,6 +166,54 @@ def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
         answers.ask("sql", query=ENDLESS, limit=None)
     assert time.monotonic() - began < 20
     assert answers.ask("sql", query="SELECT 1 AS one", limit=None)["rows"] == [{"one": 1}]
+
+
+LARGE = {
+    "SELECT string_agg(repeat('x', 100000), '') AS a FROM range(200)": "(20,000,000 bytes)",
+    "SELECT list(i) AS l FROM range(1000000) AS t(i)": "(1,000,000 items)",
+    "SELECT list(NULL) AS l FROM range(1000000)": "(1,000,000 items)",
+    "SELECT list(repeat('x', 1000)) AS l FROM range(900)": " bytes)",
+    "SELECT map([1, 2], [list(i), [1]]) AS m FROM range(5000) AS t(i)": " items)",
+    "SELECT " + "[" * 20 + "1" + "]" * 20: "nested more than 8 levels",
+}
+"""Query ─▶ what stands in the place of its only value."""
+
+
+@pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
+def test_large_values_are_measured_not_sent(store: hta_sql.TraceStore, query: str) -> None:
+    """Before a Python object is made of them."""
+    (told,) = asked(store, ("sql", {"query": query}))
+    assert LARGE[query] in str(told["rows"])
+    assert size_of(told) < 10_000
+
+
+def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
+    """Rows that do not fit are left out and the answer says so; too many columns are refused."""
+    wide = ", ".join(f"'{'x' * 1900}' || i AS c{n}" for n in range(20))
+    rows, names, columns, error = asked(
+        store,
+        ("sql", {"query": f"SELECT {wide} FROM range(200) AS t(i)"}),  # noqa: S608 - ours
+        ("sql", {"query": f'SELECT 1 AS "{"c" * 100_000}"'}),
+        ("sql", {"query": "SELECT " + ", ".join(f"1 AS c{n}" for n in range(MOST_COLUMNS + 1))}),
+        ("sql", {"query": f'SELECT "{"c" * 100_000}" FROM gpu_ops'}),  # noqa: S608 - ours
+    )
+    assert 0 < len(rows["rows"]) < 200
+    assert rows["is_truncated"]
+    assert size_of(rows) < MOST_BYTES
+    assert size_of(names) < 2_000
+    assert f"Select at most {MOST_COLUMNS}" in columns
+    assert len(error) < 3_000
+
+
+def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.TraceStore) -> None:
+    """Also those that Python's function has: none gets through to it."""
+    reserved = ("name", "self", "executor", "version", "lvl")
+    run = [("run", {"name": "kpis", "parameters": {key: 1}}) for key in reserved]
+    for key, told in zip(reserved, asked(store, *run), strict=True):
+        assert f"kpis has no parameter {key!r}" in told
+    side = {"run": "job", "executor": 1}
+    (told,) = asked(store, ("compare", {"control": side, "test": side}))
+    assert "not 'executor'" in told
 
 
 def test_values_are_plain(store: hta_sql.TraceStore) -> None:
