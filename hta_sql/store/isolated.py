@@ -8,6 +8,9 @@ from typing import Any
 from hta_sql.errors import StoreError
 from hta_sql.store.workers import Workers
 
+OF_THIS_PROCESS = "memory://"
+"""Beginning of a location that no other process can read."""
+
 
 class Isolating:
     """Gives a store worker processes, if it was opened with ``safe=True``."""
@@ -19,7 +22,7 @@ class Isolating:
 
     def _isolate(self, path: str, options: dict[str, Any]) -> None:
         """Start the first worker of a safe store; workers end with the store."""
-        if options["safe"] and self._isolated:
+        if options["safe"] and self._isolated and not path.startswith(OF_THIS_PROCESS):
             self._workers = Workers(path, options)
             weakref.finalize(self, self._workers.close)
             self._workers.warm()
