@@ -40,6 +40,7 @@ class Process(ABC):
     requests: IO[bytes]
     answers: IO[bytes]
     _status: int | None = None
+    _socket: socket.socket | None = None
 
     @abstractmethod
     def status(self) -> int | None:
@@ -67,21 +68,40 @@ class Process(ABC):
             pause = min(2 * pause, 0.05)
         return status
 
-    def close(self) -> None:
-        """Close its pipes, which ends a worker that listens."""
-        for pipe in (self.requests, self.answers):
+    def abandon(self) -> None:
+        """Kill it, and let whoever waits for its answer go on at once: its end may take seconds."""
+        self.kill()
+        if self._socket:
             with suppress(OSError):
-                pipe.close()
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close what leads to it, which ends a worker that listens."""
+        for pipe in (self.requests, self.answers, self._socket):
+            with suppress(OSError):
+                if pipe:
+                    pipe.close()
+
+    def _talk_over(self, ours: socket.socket) -> None:
+        self._socket = ours
+        self.requests = cast("IO[bytes]", ours.makefile("wb", 0))
+        self.answers = ours.makefile("rb")
 
 
 class Spawned(Process):
     """A worker as a child of this process."""
 
     def __init__(self) -> None:
-        self._child = _python("serve", subprocess.PIPE, subprocess.PIPE)
+        if os.name == "posix":
+            ours, other = socket.socketpair()
+            with other:
+                self._child = _python("serve", other.fileno(), other.fileno())
+            self._talk_over(ours)
+        else:
+            self._child = _python("serve", subprocess.PIPE, subprocess.PIPE)
+            self.requests = cast("IO[bytes]", self._child.stdin)
+            self.answers = cast("IO[bytes]", self._child.stdout)
         self.pid = self._child.pid
-        self.requests = cast("IO[bytes]", self._child.stdin)
-        self.answers = cast("IO[bytes]", self._child.stdout)
 
     def status(self) -> int | None:
         """Return its exit status; None while it runs."""
@@ -103,17 +123,14 @@ class Forked(Process):
 
     def __init__(self, server: ForkServer) -> None:
         self._server = server
-        reading, requests = os.pipe()
-        answers, writing = os.pipe()
-        self.requests, self.answers = os.fdopen(requests, "wb", 0), os.fdopen(answers, "rb")
-        try:
-            self.pid = server.ask(b"F", [reading, writing])
-        except OSError:
-            self.close()
-            raise
-        finally:
-            os.close(reading)
-            os.close(writing)
+        ours, other = socket.socketpair()
+        self._talk_over(ours)
+        with other:
+            try:
+                self.pid = server.ask(b"F", [other.fileno()])
+            except OSError:
+                self.close()
+                raise
 
     def status(self) -> int | None:
         """Return its exit status; None while it runs."""

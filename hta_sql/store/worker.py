@@ -1,4 +1,4 @@
-"""Worker process: hosts a safe store and answers the queries of its parent over two pipes.
+"""Worker process: hosts a safe store and answers the queries of its parent over a socket or two pipes.
 
 A worker may crash, run out of memory or be killed without harm to the parent. It trusts what its parent
 sends (pickled). The parent trusts nothing that comes back: JSON, and tables as an Arrow IPC stream.
@@ -161,7 +161,7 @@ def _fork_workers(control: socket.socket) -> None:
     """
     library_digest(load_library())  # remembered, as it is in each worker then
     while True:
-        message, files, *_ = socket.recv_fds(control, LONGEST_MESSAGE, 2)
+        message, files, *_ = socket.recv_fds(control, LONGEST_MESSAGE, 1)
         if not message:
             return
         if message[:1] == IMPORT:
@@ -178,7 +178,7 @@ def _fork_workers(control: socket.socket) -> None:
         else:
             control.close()
             _harden()
-            _serve(*files)
+            _serve(os.dup(files[0]), files[0])
             return
 
 

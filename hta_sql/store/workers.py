@@ -8,14 +8,14 @@ import threading
 import time
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.closing import Closing
 from hta_sql.errors import HtaSqlError, QueryError, StoreError
 from hta_sql.machine import duckdb_memory_limit, remove_left_by_dead
-from hta_sql.store.answered import (
+from hta_sql.store.limits import size_of, too_long
+from hta_sql.store.processes import Processes
+from hta_sql.store.worker_protocol import (
     AnswerTooLargeError,
     WorkerDiedError,
     answer_of,
@@ -24,8 +24,7 @@ from hta_sql.store.answered import (
     request_of,
     send,
 )
-from hta_sql.store.limits import size_of, too_long
-from hta_sql.store.processes import Process, Processes
+from hta_sql.store.worker_state import WorkerState, has_ended, resident, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,29 +61,6 @@ class _DiedUnaskedError(QueryError):
     """A worker was killed while it was idle."""
 
 
-@dataclass(eq=False)
-class _Worker:
-    """A worker and the query that it runs."""
-
-    process: Process
-    base: int
-    """Resident memory when it became ready [bytes]."""
-    since: float = field(default_factory=time.monotonic)
-    """When its query began, or when it became idle."""
-    seconds: float | None = None
-    stopped: float | None = None
-    """When its query was first interrupted."""
-    reason: QueryError | None = None
-    """Why it was stopped."""
-    sent: bool = False
-    is_low: bool = False
-
-    def rest(self) -> None:
-        """Forget a query that was answered."""
-        self.since, self.seconds, self.sent = time.monotonic(), None, False
-        self.stopped = self.reason = None
-
-
 class Workers(Closing):
     """Runs queries of a safe store in processes of their own.
 
@@ -108,8 +84,9 @@ class Workers(Closing):
     def _reset(self) -> None:
         self._changed = threading.Condition()
         self._processes = Processes()
-        self._idle: list[_Worker] = []
-        self._busy: list[_Worker] = []
+        self._idle: list[WorkerState] = []
+        self._busy: list[WorkerState] = []
+        self._ending: list[WorkerState] = []
         self._failures: list[HtaSqlError] = []
         self._preloaded: set[str] = set()
         self._starting = self._waiting = 0
@@ -175,15 +152,15 @@ class Workers(Closing):
             self._release(worker, is_usable=is_usable)
         return answer
 
-    def _death_of(self, worker: _Worker) -> HtaSqlError:
-        ran = time.monotonic() - worker.since
-        if worker.process.wait(0.5) is None:
-            worker.process.kill()
-        status = worker.process.wait()
+    def _death_of(self, worker: WorkerState) -> HtaSqlError:
         if worker.reason:
             return worker.reason
         if self.closed:
             return StoreError("The store was closed while the query ran.")
+        ran = time.monotonic() - worker.since
+        if worker.process.wait(0.5) is None:
+            worker.process.kill()
+        status = worker.process.wait()
         died = f"The worker process of this query ended {end_of(status)}."
         if status == KILLED and ran < UNASKED_S:
             return _DiedUnaskedError(died)
@@ -191,9 +168,9 @@ class Workers(Closing):
             f"{died} The store stays usable: ask a simpler query, or report it if it is an ordinary one."
         )
 
-    def _claimed(self, seconds: float | None) -> _Worker:
+    def _claimed(self, seconds: float | None) -> WorkerState:
         """Take an idle worker; wait for one if all are busy."""
-        until = None if seconds is None else time.monotonic() + seconds
+        called = time.monotonic()
         with self._changed:
             self._waiting += 1
             try:
@@ -201,7 +178,7 @@ class Workers(Closing):
                     while self._idle:
                         worker = self._idle.pop()
                         if not worker.process.has_ended():
-                            worker.since, worker.seconds = time.monotonic(), seconds
+                            worker.begin(called, seconds)
                             self._busy.append(worker)
                             self._changed.notify_all()
                             return worker
@@ -211,7 +188,7 @@ class Workers(Closing):
                     self._start(self._waiting)
                     is_full = len(self._busy) >= MOST_WORKERS
                     self._changed.wait(TICK_S)
-                    if is_full and until is not None and time.monotonic() > until:
+                    if is_full and seconds and time.monotonic() > called + seconds:
                         raise QueryError(
                             f"{MOST_WORKERS} other queries of this store are running. Try again later."
                         )
@@ -219,7 +196,7 @@ class Workers(Closing):
                 self._waiting -= 1
         raise StoreError("The store is closed; open it again.")
 
-    def _release(self, worker: _Worker, *, is_usable: bool) -> None:
+    def _release(self, worker: WorkerState, *, is_usable: bool) -> None:
         with self._changed:
             # First: the watcher lowers the priority of those that are busy.
             self._busy.remove(worker)
@@ -229,11 +206,19 @@ class Workers(Closing):
             if is_usable:
                 worker.rest()
                 self._idle.append(worker)
+            else:
+                self._let_end(worker)
             self._changed.notify_all()
-        if not is_usable:
-            _end(worker)
 
-    def _is_fresh(self, worker: _Worker) -> bool:
+    def _let_end(self, worker: WorkerState) -> None:
+        """Have a worker end; the watcher sees that it does. The lock is held."""
+        if worker.stopped:
+            worker.process.kill()
+        worker.process.close()
+        worker.since = time.monotonic()
+        self._ending.append(worker)
+
+    def _is_fresh(self, worker: WorkerState) -> bool:
         """Whether a worker is as good as a new one: not slowed down for good, nor large."""
         if worker.is_low:
             try:
@@ -241,7 +226,7 @@ class Workers(Closing):
             except OSError:
                 return False  # only a privileged process may raise a priority again
             worker.is_low = False
-        return _resident(worker.process.pid) - worker.base < LEAST_ENGINE
+        return resident(worker.process.pid) - worker.base < LEAST_ENGINE
 
     def _start(self, wanted: int) -> None:
         """Start workers until so many are idle or will be; the lock is held."""
@@ -260,7 +245,7 @@ class Workers(Closing):
             process = self._processes.start()
             send(process, self._setup)
             answer_of(process, 0)
-            worker = _Worker(process, _resident(process.pid))
+            worker = WorkerState(process, resident(process.pid))
         except HtaSqlError as error:
             failure = error
         except WorkerDiedError:
@@ -296,20 +281,21 @@ class Workers(Closing):
                 if self._busy:
                     self._start(SPARES)
                 unused = [w for w in self._idle[:-SPARES] if now - w.since > UNUSED_S]
-                self._idle = [worker for worker in self._idle if worker not in unused]
-            for worker in unused:
-                _end(worker)
-            with self._changed:
+                for worker in unused:
+                    self._idle.remove(worker)
+                    self._let_end(worker)
+                self._ending = [worker for worker in self._ending if not has_ended(worker, now)]
                 if not self.closed:
                     many = len(self._idle) > SPARES
-                    self._changed.wait(TICK_S if self._busy else UNUSED_S if many else None)
+                    soon = self._busy or self._ending
+                    self._changed.wait(TICK_S if soon else UNUSED_S if many else None)
 
-    def _look_at(self, worker: _Worker, now: float) -> None:
+    def _look_at(self, worker: WorkerState, now: float) -> None:
         ran = now - worker.since
         if worker.seconds is not None and ran > worker.seconds and not worker.stopped:
             worker.stopped, worker.reason = now, too_long(worker.seconds)
         if worker.stopped and now - worker.stopped > GRACE_S:
-            worker.process.kill()
+            worker.process.abandon()
         elif worker.stopped and worker.sent:
             interrupt(worker.process)  # again and again: one between two statements is forgotten
         if ran > LONG_S and not worker.is_low and hasattr(os, "setpriority"):
@@ -319,11 +305,11 @@ class Workers(Closing):
 
     def _bound_memory(self) -> None:
         """Kill the largest worker if all together hold more than the memory of the store."""
-        sizes = {id(w): _resident(w.process.pid) - w.base for w in self._busy}
+        sizes = {id(w): resident(w.process.pid) - w.base for w in self._busy}
         if sum(sizes.values()) > self._memory:
             worker = max(self._busy, key=lambda w: sizes[id(w)])
             worker.stopped, worker.reason = worker.stopped or time.monotonic(), too_large()
-            worker.process.kill()
+            worker.process.abandon()
 
     def interrupt(self) -> None:
         """Stop the queries that are running."""
@@ -338,53 +324,28 @@ class Workers(Closing):
         """End all workers; queries that run fail."""
         with self._changed:
             self.closed = True
+            busy, killed = list(self._busy), bool(self._busy or self._ending)
             idle, self._idle = self._idle, []
-            busy = list(self._busy)
+            ending, self._ending = self._ending, []
             self._changed.notify_all()
         for worker in busy:
-            worker.process.kill()
-            worker.process.wait()
+            worker.process.abandon()
         for worker in idle:
             worker.process.close()
-        for worker in idle:
-            _end(worker)
+        for worker in (*idle, *busy, *ending):
+            if worker.process.wait(1.0) is None:
+                worker.process.kill()
+                worker.process.wait()
         self._processes.close()
-        if busy:
+        if killed:
             remove_left_by_dead()
 
     def leave_to_parent(self) -> None:
         """Forget, in the child of a fork, the workers of the parent; queries start others."""
-        for worker in (*self._idle, *self._busy):
+        for worker in (*self._idle, *self._busy, *self._ending):
             worker.process.forget()
         self._processes.forget()
         self._reset()
-
-
-def too_large() -> QueryError:
-    """Return the error of a query that was killed because of the memory of all together."""
-    return QueryError(
-        "Out of Memory: the queries of this store together use more than its memory_limit, and this "
-        "one uses most. Ask for fewer runs, ranks or steps, or open it with a larger memory_limit."
-    )
-
-
-def _end(worker: _Worker) -> None:
-    """End a worker: it ends itself when its pipe is closed, unless it is stuck."""
-    if worker.stopped:
-        worker.process.kill()
-    worker.process.close()
-    if worker.process.wait(1.0) is None:
-        worker.process.kill()
-        worker.process.wait()
-
-
-def _resident(process: int) -> int:
-    """Return the resident memory of a process; 0 if the system does not tell [bytes]."""
-    try:
-        pages = Path(f"/proc/{process}/statm").read_bytes().split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 _LIVING: weakref.WeakSet[Workers] = weakref.WeakSet()

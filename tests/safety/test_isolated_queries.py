@@ -23,8 +23,8 @@ import pytest
 import hta_sql
 from hta_sql.errors import ParameterError, QueryError, StoreError
 from hta_sql.store import workers
-from hta_sql.store.answered import LENGTH, WorkerDiedError, answer_of
 from hta_sql.store.limits import Limits
+from hta_sql.store.worker_protocol import LENGTH, WorkerDiedError, answer_of
 from tests.cookbook.job import ingest_cookbook
 from tests.safety.hostile_queries import WAYS, attacked
 
