@@ -162,7 +162,7 @@ def test_all_queries_together_have_one_memory_limit(
 VALUES = [
     *(None, True, 7, 1.5, "ä", b"\x00\xff", Decimal("1.25"), float("inf"), [1, None], {"a": [1]}),
     dt.datetime(2026, 1, 2, 3, 4, 5, 6),  # noqa: DTZ001 - a TIMESTAMP has none
-    dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc),
+    dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
     *(dt.date(2026, 1, 2), dt.time(1, 2), dt.timedelta(days=1), np.int64(5), np.float32(0.5)),
 ]
 
