@@ -19,9 +19,10 @@ import click
 from hta_sql._version import __version__
 from hta_sql.cli.failures import INTERRUPTED, failure_of
 from hta_sql.cli.interrupts import Interrupts
-from hta_sql.cli.messages import show_error
+from hta_sql.cli.messages import note, show_error
 from hta_sql.cli.streams import streams_there
 from hta_sql.cli.terminal import escaping_terminals
+from hta_sql.exhausted import tight_address_space
 from hta_sql.traces.compiled import reader_at_work
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class InOrder(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a closed pipe (``| head``) ends it without a word."""
+        if warning := tight_address_space():
+            note(f"warning: {warning}")
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()

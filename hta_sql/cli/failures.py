@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from hta_sql.errors import HtaSqlError
+from hta_sql.exhausted import reason_of
 
 HELP_COMMAND = "hta_sql.help_command"
 """Key of a context's meta: the command whose help explains a usage error."""
@@ -42,6 +43,8 @@ def failure_of(error: Exception) -> Failure | None:
             failure = Failure(_engine_message(cause), USER_ERROR)
         case HtaSqlError():
             failure = Failure(str(error), USER_ERROR)
+        case _ if reason := reason_of(error):
+            failure = Failure(reason, USER_ERROR)
         case OSError():
             failure = Failure(_system_message(error), USER_ERROR)
         case _ if _is_engine_error(error):

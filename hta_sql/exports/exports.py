@@ -16,6 +16,7 @@ from hta_sql.errors import (
     StoreError,
     nearest,
 )
+from hta_sql.exhausted import reason_of
 from hta_sql.exports.portable import write_portable
 from hta_sql.exports.speedscope import write_speedscope
 from hta_sql.results.result import Result
@@ -184,7 +185,8 @@ def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]
         with xlsxwriter.Workbook(stream, options) as book:
             return _fill_sheets(book, tables)
     except xlsxwriter.exceptions.FileCreateError as error:
-        raise StoreError(f"Sheets cannot be written to the temporary folder: {error}.") from error
+        reason = next(filter(None, map(reason_of, error.args)), f"{error}.")
+        raise StoreError(f"Sheets cannot be written to the temporary folder: {reason}") from error
 
 
 def _fill_sheets(book: Any, tables: dict[str, Reader]) -> list[Exported]:

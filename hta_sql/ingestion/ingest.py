@@ -95,10 +95,11 @@ def _keeping(task: Task, left: Unfinished) -> Iterator[Progress | None]:
         if not is_disk_full(error):
             left.save()
             kept = unfinished(task.folder, task.run)
-            log.warning(
-                "Interrupted: %s kept, not to be seen yet; the same ingest again goes on from there.",
-                f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
-            )
+            if kept:
+                log.warning(
+                    "Interrupted: %s kept, not to be seen yet; the same ingest again goes on from there.",
+                    f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
+                )
         raise
 
 

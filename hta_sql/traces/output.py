@@ -14,12 +14,14 @@ from fsspec.implementations.local import LocalFileSystem
 from isal import igzip
 
 from hta_sql.errors import TraceError
+from hta_sql.exhausted import disk_reason, disk_refusal
 from hta_sql.machine import temporary_folder
 from hta_sql.traces.writing import made_folder, replacing
 
 COMPRESSION = 2
 """Of igzip's 0 to 3: a third smaller than 0, at half the speed of plain copying."""
 
+_ELSEWHERE = "Choose another folder"
 _ENDINGS = re.compile(r"(\.json)?(\.gz|\.zst)?$")
 
 
@@ -74,10 +76,9 @@ def trace_output(destination: str) -> Iterator[BinaryIO]:
     except TraceError:  # of what is read in the block: a missing trace is also an OSError
         raise
     except OSError as error:
-        reason = error.strerror or error
-        raise TraceError(
-            f"Cannot write {destination!r}: {reason}. Choose another folder."
-        ) from error
+        number = disk_refusal(error)
+        what, remedy = disk_reason(number) if number else (error.strerror or error, _ELSEWHERE)
+        raise TraceError(f"Cannot write {destination!r}: {what}. {remedy}.") from error
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from hta_sql.errors import HtaSqlError, ParameterError, StoreError, TraceError
+from hta_sql.exhausted import is_out_of_memory, is_out_of_threads, reason_of
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.room import is_disk_full
 from hta_sql.ingestion.running.batches import in_batches, text_bytes
@@ -241,6 +242,8 @@ class _Done:
     def _fail(self, job: RankJob, error: BaseException) -> None:
         if is_disk_full(error):
             raise error
+        if is_out_of_threads(error) or is_out_of_memory(error):
+            raise StoreError(str(reason_of(error))) from error
         message = str(error)
         if not isinstance(error, HtaSqlError):
             message = f"{type(error).__name__}: {message.partition(chr(10))[0]}"
