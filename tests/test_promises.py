@@ -16,7 +16,7 @@ from hta_sql.agents.answers import Limits as LimitsOfAnswers
 from hta_sql.cli import supervised
 from hta_sql.ingestion import rank, spans, staging
 from hta_sql.machine import MEMORY_SHARE
-from hta_sql.store import LOCK_TIMEOUT_S, computing, limits, sandbox, worker, workers
+from hta_sql.store import LOCK_TIMEOUT_S, computing, limits, query_functions, worker, workers
 from hta_sql.store.manifest import Fingerprint, RankEntry
 from hta_sql.traces import chunks, grammar, source
 
@@ -48,7 +48,7 @@ NUMBERS = {
     "texts of": f"{plain.LONGEST_TEXT:,} characters, names of columns {plain.LONGEST_NAME}",
     "nested values": f"{plain.MOST_ITEMS:,} items",
     "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
-    "what `repeat`": f"{sandbox.MOST_REPEATED:,}",
+    "what `repeat`": f"{query_functions.MOST_REPEATED:,}",
 }
 """Beginning of a line of docs/limits.md ─▶ what it says by the code."""
 

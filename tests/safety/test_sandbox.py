@@ -14,7 +14,8 @@ import hta_sql
 from hta_sql.errors import QueryError
 from hta_sql.library.objects import load_library
 from hta_sql.store.materialize import materialize
-from hta_sql.store.sandbox import Sandbox, reading_functions
+from hta_sql.store.query_functions import reading_functions
+from hta_sql.store.sandbox import Sandbox
 from hta_sql.store.trace_store import TraceStore
 from tests.cookbook.job import ingest_cookbook
 from tests.cookbook.test_cookbook import QUERIES

@@ -1,0 +1,200 @@
+"""What a query of unknown origin may compute: functions, how much they make, and types of casts.
+
+A function that recurses into a value would run out of stack on a value that is deep enough, and a
+query can build such a value at run time. ``json_contains`` and a cast to VARIANT do so at 100,000
+nested brackets, ``json_transform`` and ``from_json`` with such a structure (DuckDB 2.0, 8 MiB of stack).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hta_sql.errors import QueryError, nearest
+
+MOST_REPEATED = 100_000
+"""Characters or items that a function may make of one value."""
+MOST_STRUCTURE = 1_000
+"""Characters of a structure that JSON is read as."""
+
+TABLE_FUNCTIONS = frozenset(
+    {
+        *("generate_series", "json_each", "json_tree", "query_table", "range", "repeat", "unnest"),
+        *("duckdb_columns", "duckdb_functions", "duckdb_tables", "duckdb_views"),
+    }
+)
+READING_TYPES = frozenset(
+    [
+        "array",
+        "bigint",
+        "bignum",
+        "binary",
+        "bit",
+        "bitstring",
+        "blob",
+        "bool",
+        "boolean",
+        "bpchar",
+        "bytea",
+        "char",
+        "date",
+        "datetime",
+        "dec",
+        "decimal",
+        "double",
+        "enum",
+        "float",
+        "float4",
+        "float8",
+        "guid",
+        "hugeint",
+        "int",
+        "int1",
+        "int128",
+        "int16",
+        "int2",
+        "int32",
+        "int4",
+        "int64",
+        "int8",
+        "integer",
+        "integral",
+        "interval",
+        "json",
+        "list",
+        "logical",
+        "long",
+        "map",
+        "numeric",
+        "nvarchar",
+        "oid",
+        "real",
+        "row",
+        "short",
+        "signed",
+        "smallint",
+        "string",
+        "struct",
+        "text",
+        "time",
+        "time_ns",
+        "timestamp",
+        "timestamp_ms",
+        "timestamp_ns",
+        "timestamp_s",
+        "timestamp_us",
+        "timestamptz",
+        "timestamptz_ns",
+        "timetz",
+        "tinyint",
+        "tuple",
+        "ubigint",
+        "uhugeint",
+        "uint128",
+        "uint16",
+        "uint32",
+        "uint64",
+        "uint8",
+        "uinteger",
+        "union",
+        "usmallint",
+        "utinyint",
+        "uuid",
+        "varbinary",
+        "varchar",
+        "varint",
+    ]
+) | {"time with time zone", "timestamp with time zone"}
+"""Types that a query may name: not VARIANT, whose casts recurse into values."""
+_SIZES = {
+    **dict.fromkeys(("repeat", "lpad", "rpad", "list_resize", "array_resize", "bitstring"), 1),
+    **dict.fromkeys(("equi_width_bins", "to_base"), 2),
+    "bar": 3,
+}
+"""Function ─▶ place of the argument that says how much it makes: out of the engine's count of memory."""
+_SERIES = {"range", "generate_series"}
+"""Likewise, of all arguments together; behind FROM they are made row by row."""
+_FORMATS = {"format", "printf"}
+"""The widths in the text of the first argument say so."""
+_STRUCTURED = {"from_json", "from_json_strict", "json_transform", "json_transform_strict"}
+"""They recurse into the structure, their second argument."""
+
+
+@cache
+def reading_functions() -> frozenset[str]:
+    """Read the list of functions that compute, and do nothing else."""
+    lines = Path(__file__).with_name("reading_functions.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("# ") for word in line.split())
+
+
+def check_function(name: str, node: dict[str, Any]) -> None:
+    """Check that a call of an engine's function only computes, and makes no gigabytes.
+
+    Raises:
+        QueryError: The function is not on the list, or may make too much or recurse too deeply.
+    """
+    if name not in reading_functions():
+        raise refused(f"the function {name}", nearest(name, reading_functions()))
+    arguments = [item["expression"] for item in node.get("arguments", ())]
+    if name in _STRUCTURED:
+        literal = arguments[1].get("literal", {}) if len(arguments) > 1 else {}
+        if literal.get("kind") != "STRING" or len(literal["text"]) > MOST_STRUCTURE:
+            raise QueryError(
+                f"{name}() is allowed here with a structure that is written as a text of at most "
+                f"{MOST_STRUCTURE:,} characters."
+            )
+    _check_size(name, arguments)
+
+
+def check_type(node: dict[str, Any]) -> None:
+    """Check a type that a query names, without the types inside of it.
+
+    Raises:
+        QueryError: It is not on the list.
+    """
+    name = str(node.get("type_name", "")).lower()
+    if name not in READING_TYPES:
+        raise refused(f"the type {name}", nearest(name, READING_TYPES))
+
+
+def refused(what: str, hint: str = "") -> QueryError:
+    """Build the error for something that is on no allowlist."""
+    return QueryError(f"Only queries that read are allowed here, not {what}.{hint}")
+
+
+def _check_size(function: str, arguments: list[dict[str, Any]]) -> None:
+    """Refuse what makes gigabytes out of a number: such memory the engine neither counts nor limits."""
+    if function in _SIZES and len(arguments) > _SIZES[function]:
+        sizes = [_size(arguments[_SIZES[function]])]
+        says = f"of at most {MOST_REPEATED:,}, written as a number or as least(…, number)"
+    elif function in _SERIES:
+        values = [_size(argument) for argument in arguments]
+        known = [value for value in values if value is not None]
+        span = (min(0, *known) - max(0, *known)) if len(known) > 1 else -max([*map(abs, known), 0])
+        sizes = [None if len(known) < len(values) else -span]
+        says = f"of at most {MOST_REPEATED:,} numbers, written as such; or put it behind FROM"
+    elif function in _FORMATS and arguments:
+        literal = arguments[0].get("literal", {})
+        text = literal.get("text") if literal.get("kind") == "STRING" else None
+        widths = re.findall(r"\d+", text or "")
+        is_open = text is None or "*" in text or re.search(r"\{[^{}]*\{", text)
+        sizes = [None if is_open else max(map(int, widths), default=0)]
+        says = f"with a text whose widths are numbers of at most {MOST_REPEATED:,}"
+    else:
+        return
+    if any(size is None or abs(size) > MOST_REPEATED for size in sizes):
+        raise QueryError(f"{function}() is allowed here {says}.")
+
+
+def _size(argument: dict[str, Any]) -> int | None:
+    """Read a whole number, or the least of some of which one is such; None: it is not known."""
+    if argument["class"] == "CAST":
+        return _size(argument["child"])
+    if argument["class"] == "CONSTANT" and argument["literal"]["kind"] == "INTEGER":
+        return int(argument["literal"]["text"])
+    if argument["class"] == "FUNCTION" and argument["function_name"].lower() == "least":
+        found = [_size(item["expression"]) for item in argument["arguments"]]
+        return min((size for size in found if size is not None), default=None)
+    return None

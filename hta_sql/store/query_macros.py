@@ -1,0 +1,117 @@
+"""What the macros of a catalog do with the arguments of a call, read from their definitions.
+
+A macro may pass a text on to ``query_table``, itself or through other macros: then the text is the name
+of a relation. And it may repeat an argument, so that nested calls grow exponentially.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+Name = tuple[str, ...]
+"""A name with the schema before it, if it was given, in small letters."""
+Definition = tuple[list[str], str]
+"""Parameters and SQL of a macro."""
+
+_WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|:=|=>|\S""")
+
+
+@dataclass
+class _Call:
+    """A call in a definition.
+
+    Attributes:
+        function: Its name, without a schema.
+        arguments: For each its name, if it has one, and the words in it.
+    """
+
+    function: str
+    arguments: list[tuple[str, set[str]]] = field(default_factory=lambda: [("", set())])
+
+
+class Macros:
+    """The macros of a catalog and of the engine.
+
+    Args:
+        definitions: Name of each ─▶ its overloads.
+    """
+
+    def __init__(self, definitions: dict[Name, list[Definition]]) -> None:
+        self._by_word: dict[str, list[Definition]] = {}
+        for name, overloads in definitions.items():
+            self._by_word.setdefault(name[-1], []).extend(overloads)
+        self._taking: dict[str, frozenset[str | int]] = {
+            "query_table": frozenset({0, "table_name", "table_names"})
+        }
+        self._repeating: dict[str, int] = {}
+
+    def taking_names(self, function: str) -> frozenset[str | int]:
+        """Return the parameters of a function that name relations: their names and positions."""
+        if function not in self._taking:
+            self._taking[function] = frozenset()  # of a macro that would call itself
+            self._taking[function] = frozenset(
+                key
+                for parameters, definition in self._overloads(function)
+                for position, parameter in enumerate(parameters)
+                if self._names_relation(parameter, definition)
+                for key in (position, parameter)
+            )
+        return self._taking[function]
+
+    def repeats(self, function: str) -> int:
+        """Return how often a macro writes an argument, at most; 1 for any other function."""
+        if function not in self._repeating:
+            self._repeating[function] = 1
+            self._repeating[function] = max(
+                (
+                    _most_uses(*overload) * self._inside(overload[1])
+                    for overload in self._overloads(function)
+                ),
+                default=1,
+            )
+        return self._repeating[function]
+
+    def _inside(self, definition: str) -> int:
+        return max((self.repeats(call.function) for call in _calls(definition)), default=1)
+
+    def _overloads(self, function: str) -> list[Definition]:
+        return self._by_word.get(function, [])
+
+    def _names_relation(self, parameter: str, definition: str) -> bool:
+        return any(
+            parameter in words and (name or position) in self.taking_names(call.function)
+            for call in _calls(definition)
+            for position, (name, words) in enumerate(call.arguments)
+        )
+
+
+def _calls(definition: str) -> Iterator[_Call]:
+    """Find the calls in a definition, which the engine wrote down itself."""
+    opened: list[_Call] = []
+    before = ""
+    for word in _words(definition):
+        if word in {"(", "["}:
+            opened.append(_Call(before if word == "(" else ""))
+        elif word in {")", "]"} and opened:
+            yield opened.pop()
+        elif word == "," and opened:
+            opened[-1].arguments.append(("", set()))
+        elif word in {":=", "=>"} and opened:
+            opened[-1].arguments[-1] = (before, set())
+        else:
+            for call in opened:
+                call.arguments[-1][1].add(word)
+        before = word
+
+
+def _most_uses(parameters: list[str], definition: str) -> int:
+    """Count how often a definition has that parameter which it has most often; 1 at least."""
+    return max([1, *map(list(_words(definition)).count, parameters)])
+
+
+def _words(definition: str) -> Iterator[str]:
+    """Split a definition; texts keep their quotes, names lose them and are in small letters."""
+    for word in _WORD.findall(definition):
+        yield word[1:-1].replace('""', '"').lower() if word.startswith('"') else word.lower()
