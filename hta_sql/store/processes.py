@@ -155,7 +155,7 @@ _RUNNING = -1_000
 
 
 class ForkServer:
-    """A Python that has everything imported and forks workers: 20 ms each, where a start takes 500."""
+    """A Python that has everything imported and forks workers: they save 0.5 s of start and imports."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
