@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hta_sql.errors import LibraryError
 from hta_sql.library.files import sql_root
 from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
-from tests.sql_rules.frozen import LOCK, freeze
+from tests.sql_rules.frozen import LOCK, freeze, refreeze
 from tests.sql_rules.problems import check_library, find_problems
 from tests.sql_rules.run import main
 
@@ -197,7 +197,7 @@ def test_a_release_freezes_its_analyses(root: Path) -> None:
     assert find_problems(root) == [
         f"sql/{ANALYSIS}: it is released but not frozen; run: make freeze."
     ]
-    assert freeze(root) == ["communication/comm_comp_overlap_v1.sql"]
+    assert freeze(root) == ["comm_comp_overlap_v1"]
     assert freeze(root) == []
     assert find_problems(root) == []
 
@@ -213,13 +213,73 @@ def test_a_release_freezes_its_analyses(root: Path) -> None:
     )
 
 
+@pytest.fixture
+def frozen(root: Path) -> Path:
+    """The small library after a release, with one pinned answer."""
+    release(root, "0.1.0 (2026-01-31)")
+    (root.parent / "tests" / "pinned").mkdir()
+    (root.parent / "tests" / "pinned" / "jobs.csv").write_text(
+        "FROM comm_comp_overlap_v1(),rows=2\n"
+    )
+    freeze(root)
+    return root
+
+
+def change_macro(root: Path, old: str, new: str) -> None:
+    """Replace a text in a macro under the analysis."""
+    path = root / "lib" / "class_segments.sql"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
+    """A change of what a released analysis stands on is a change of the analysis."""
+    assert find_problems(frozen) == []
+    change_macro(frozen, "SELECT", "SELECT ALL")
+    (problem,) = find_problems(frozen)
+    assert "class_segments under it changed, without a change of its pinned answers" in problem
+    assert refreeze(frozen) == []  # no reason is given
+    changelog = frozen.parent / "CHANGELOG.md"
+    changelog.write_text(
+        changelog.read_text() + "- Refrozen: lib.class_segments: says ALL, which is the default.\n"
+    )
+    assert refreeze(frozen) == ["comm_comp_overlap_v1"]
+    assert find_problems(frozen) == []
+
+
+def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) -> None:
+    """No reason in the changelog locks that."""
+    change_macro(frozen, "SELECT", "SELECT ALL")
+    (frozen.parent / "tests" / "pinned" / "jobs.csv").write_text(
+        "FROM comm_comp_overlap_v1(),rows=3\n"
+    )
+    changelog = frozen.parent / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text() + "- Refrozen: lib.class_segments: better.\n")
+    assert refreeze(frozen) == []
+    (problem,) = find_problems(frozen)
+    assert "class_segments under it changed its pinned answers" in problem
+    assert "make comm_comp_overlap_v2.sql" in problem
+
+
+def test_a_comment_is_not_frozen(frozen: Path) -> None:
+    """A better sentence in a header needs no new version."""
+    change_macro(frozen, "-- Since: 0.1", "-- Since: 0.1\n-- Reference: the same words")
+    path = frozen / ANALYSIS
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("-- Since: 0.1", "-- Since: 0.1\n-- See: gaps", 1), "utf-8")
+    assert not [problem for problem in find_problems(frozen) if "released" in problem]
+
+
 def test_a_released_file_does_not_vanish(root: Path) -> None:
     """Who pinned _v1 finds it in every later release."""
     release(root, "[0.1.0] - 2026-01-31")
     freeze(root)
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))
     (root / ANALYSIS).unlink()
-    assert find_problems(root) == [f"sql/{ANALYSIS}: it was released and is gone; restore it."]
+    assert find_problems(root) == [
+        "sql/analyses: comm_comp_overlap_v1 was released and is gone; restore it."
+    ]
 
 
 def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
@@ -246,4 +306,4 @@ def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, 
     assert "it is released but not frozen" in broken.stderr
     frozen = CliRunner().invoke(main, ["--freeze"])
     assert (frozen.exit_code, frozen.stdout) == (0, "")
-    assert "frozen: communication/comm_comp_overlap_v1.sql" in frozen.stderr
+    assert "frozen: comm_comp_overlap_v1" in frozen.stderr

@@ -88,8 +88,13 @@ def _order_words(about: SqlObject) -> list[str]:
 def sql_digest(library: Library, about: SqlObject) -> str:
     """Name the SQL that computes something: a hash of all that it stands on in the library."""
     used = library.stands_on(about)
-    parts = "\n".join(_definition(one.path, one.text) for one in used)
+    parts = "\n".join(map(definition_digest, used))
     return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def definition_digest(about: SqlObject) -> str:
+    """Return the SHA-256 of an object's file and of the CSV next to it, without comments."""
+    return _definition(about.path, about.text)
 
 
 @lru_cache(maxsize=4096)

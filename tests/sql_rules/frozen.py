@@ -1,72 +1,180 @@
-"""Released analyses do not change: their hashes stand in sql/analyses/frozen.sha256.
+"""Released analyses do not change: what they compute is locked in sql/analyses/frozen.csv.
 
-A release is a heading with a version and a date in CHANGELOG.md. From then on
-every stable analysis whose ``Since`` is not later has to be in the lock, which
-``python -m tests.sql_rules.run --freeze`` (``make freeze``) writes. It only adds
-lines: a file whose hash is there stays as it is, and a better one is its _v2.
-The lock has the format of sha256sum, so ``sha256sum -c frozen.sha256`` checks it
-without us.
+A release is a heading with a version and a date in CHANGELOG.md. From then on every stable analysis
+whose ``Since`` is not later must be in the lock, which ``make freeze`` writes. It only adds lines.
+
+An analysis is locked with everything that it stands on: its own text, and the macros, tables and
+CSV files under it, without their comments. So each object of the lock has a line:
+
+    object       analysis, macro or table: ``kpis_v1``, ``run_kpis``, ``gpu_ops``
+    definition   SHA-256 of its text without comments, of an analysis with all that it stands on
+    answers      of an analysis: SHA-256 of its pinned and golden answers
+
+If a macro under a released analysis changes and no pinned or golden answer does, ``--refreeze``
+(``make refreeze``) locks the new definition. It needs a line in CHANGELOG.md that begins with
+"Refrozen:" and names the macro and the reason. If an answer changes, the analysis needs a new version.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
+from hta_sql.library.answers import definition_digest
 from hta_sql.library.objects import Library, SqlObject, parse_library
 
-LOCK = Path("analyses", "frozen.sha256")
+LOCK = Path("analyses", "frozen.csv")
 _RELEASE = re.compile(r"^##\s+\[?v?(\d+(?:\.\d+)+)\]?.*\d{4}-\d{2}-\d{2}", re.MULTILINE)
-_LINE = re.compile(r"^([0-9a-f]{64})  (\S+)$", re.MULTILINE)
+_REFROZEN = re.compile(r"^- Refrozen: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Locked:
+    """One line of the lock."""
+
+    object: str
+    definition: str
+    answers: str = ""
+
+
+Lock = dict[str, Locked]
 
 
 def frozen_problems(library: Library, root: Path) -> Iterator[str]:
     """Yield released analyses that changed, vanished or are not locked."""
-    locked = read_lock(root)
-    current = {_name(analysis): analysis for analysis in library.analyses}
-    for name, digest in locked.items():
+    lock = read_lock(root)
+    current = {analysis.name: analysis for analysis in library.analyses}
+    for name, locked in lock.items():
+        if not locked.answers:
+            continue
         if name not in current:
-            yield f"{root / 'analyses' / name}: it was released and is gone; restore it."
-        elif _digest(current[name]) != digest:
-            analysis = current[name]
-            newer = f"{analysis.base_name}_v{(analysis.version or 1) + 1}.sql"
-            yield (
-                f"{analysis.path}: it was released, and a released file does not change. Restore "
-                f"it and make {newer}, with a line '-- Changed: ...'."
-            )
+            yield f"{root / 'analyses'}: {name} was released and is gone; restore it."
+        elif _closure_digest(library, current[name]) != locked.definition:
+            yield _why_changed(library, root, current[name], lock)
     for analysis in released(library, root):
-        if _name(analysis) not in locked:
+        if analysis.name not in lock:
             yield f"{analysis.path}: it is released but not frozen; run: make freeze."
 
 
+def _why_changed(library: Library, root: Path, analysis: SqlObject, lock: Lock) -> str:
+    """Explain which object changed under a released analysis, and what to do."""
+    changed = [
+        one.name
+        for one in library.stands_on(analysis)
+        if _own_line(one, lock) != definition_digest(one)
+    ]
+    newer = f"{analysis.base_name}_v{(analysis.version or 1) + 1}.sql"
+    if analysis.name in changed:
+        return (
+            f"{analysis.path}: it was released, and a released file does not change. Restore "
+            f"it and make {newer}, with a line '-- Changed: ...'."
+        )
+    under = ", ".join(changed) or "something that is gone"
+    if answers_digest(root, analysis) == lock[analysis.name].answers:
+        return (
+            f"{analysis.path}: it was released, and {under} under it changed, without a change of its "
+            "pinned answers. Give the reason in CHANGELOG.md ('- Refrozen: NAME: reason') and run: "
+            "make refreeze."
+        )
+    return (
+        f"{analysis.path}: it was released, and {under} under it changed its pinned answers. Restore "
+        f"that, and make {newer} on a macro of its own, with a line '-- Changed: ...'."
+    )
+
+
+def _own_line(one: SqlObject, lock: Lock) -> str | None:
+    locked = lock.get(_own_name(one))
+    return locked.definition if locked else None
+
+
+def _own_name(one: SqlObject) -> str:
+    """Return the name of the line for an object alone; an analysis has one for its closure, too."""
+    return f"{one.name} alone" if one.version else one.name
+
+
 def freeze(root: Path) -> list[str]:
-    """Lock every released analysis that is not locked yet; returns their names."""
-    locked = read_lock(root)
-    added = {
-        _name(analysis): _digest(analysis)
-        for analysis in released(parse_library(root), root)
-        if _name(analysis) not in locked
-    }
+    """Lock every released analysis that is not locked yet; return their names."""
+    lock, library = read_lock(root), parse_library(root)
+    added = [analysis for analysis in released(library, root) if analysis.name not in lock]
     if added:
-        lines = [f"{digest}  {name}\n" for name, digest in sorted({**added, **locked}.items())]
-        (root / LOCK).write_text("".join(lines), encoding="utf-8")
-    return sorted(added)
+        _write(root, {**lock, **_lines(library, root, added)})
+    return sorted(analysis.name for analysis in added)
 
 
-def read_lock(root: Path) -> dict[str, str]:
-    """File name below analyses/ ─▶ hash."""
+def refreeze(root: Path) -> list[str]:
+    """Lock the new definition of analyses whose macros changed and whose answers did not.
+
+    Returns:
+        Their names. An analysis stays as it is unless every changed macro has its reason in CHANGELOG.md.
+    """
+    lock, library = read_lock(root), parse_library(root)
+    reasons = " ".join(_REFROZEN.findall(_changelog(root)))
+    renewed = []
+    for analysis in library.analyses:
+        locked = lock.get(analysis.name)
+        if not locked or _closure_digest(library, analysis) == locked.definition:
+            continue
+        under = library.stands_on(analysis)
+        changed = [one.name for one in under if _own_line(one, lock) != definition_digest(one)]
+        has_reasons = changed and all(re.search(rf"\b{re.escape(n)}\b", reasons) for n in changed)
+        is_same = analysis.name not in changed and answers_digest(root, analysis) == locked.answers
+        if has_reasons and is_same:
+            renewed.append(analysis)
+    _write(root, {**lock, **_lines(library, root, renewed)})
+    return sorted(analysis.name for analysis in renewed)
+
+
+def _lines(library: Library, root: Path, analyses: Iterable[SqlObject]) -> Lock:
+    """Return the lines of analyses and of everything under them."""
+    lines: Lock = {}
+    for analysis in analyses:
+        for one in library.stands_on(analysis):
+            lines[_own_name(one)] = Locked(_own_name(one), definition_digest(one))
+        digest = _closure_digest(library, analysis)
+        lines[analysis.name] = Locked(analysis.name, digest, answers_digest(root, analysis))
+    return lines
+
+
+def _write(root: Path, lock: Lock) -> None:
+    with (root / LOCK).open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(field.name for field in fields(Locked))
+        lines.writerows(astuple(lock[name]) for name in sorted(lock))
+
+
+def read_lock(root: Path) -> Lock:
+    """Return the lines of the lock by object."""
     path = root / LOCK
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return {name: digest for digest, name in _LINE.findall(text)}
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["object"]: replace(Locked("", ""), **row) for row in csv.DictReader(file)}
+
+
+def _closure_digest(library: Library, analysis: SqlObject) -> str:
+    """Hash an analysis with all that it stands on, wherever the files are."""
+    parts = sorted(f"{one.name} {definition_digest(one)}" for one in library.stands_on(analysis))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def answers_digest(root: Path, analysis: SqlObject) -> str:
+    """Hash what the pinned and golden tests say that an analysis answers."""
+    tests = root.parent / "tests"
+    golden = tests / "golden" / analysis.topic / f"{analysis.name}.test"
+    parts = [golden.read_text("utf-8") if golden.exists() else ""]
+    for pinned in sorted((tests / "pinned").glob("*.csv")):
+        lines = pinned.read_text("utf-8").splitlines()
+        parts += [line for line in lines if re.match(rf'"?FROM {analysis.name}\(', line)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def released(library: Library, root: Path) -> list[SqlObject]:
     """List the stable analyses that the last release holds."""
-    changelog = root.parent / "CHANGELOG.md"
-    text = changelog.read_text(encoding="utf-8") if changelog.exists() else ""
-    releases = [_parts(version) for version in _RELEASE.findall(text)]
+    releases = [_parts(version) for version in _RELEASE.findall(_changelog(root))]
     if not releases:
         return []
     last = max(releases)
@@ -77,13 +185,10 @@ def released(library: Library, root: Path) -> list[SqlObject]:
     ]
 
 
+def _changelog(root: Path) -> str:
+    changelog = root.parent / "CHANGELOG.md"
+    return changelog.read_text(encoding="utf-8") if changelog.exists() else ""
+
+
 def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
-
-
-def _name(analysis: SqlObject) -> str:
-    return f"{analysis.topic}/{analysis.path.name}"
-
-
-def _digest(analysis: SqlObject) -> str:
-    return hashlib.sha256(analysis.text.encode()).hexdigest()

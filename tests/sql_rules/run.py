@@ -5,14 +5,20 @@ from __future__ import annotations
 import click
 
 from hta_sql.library.files import sql_root
-from tests.sql_rules.frozen import freeze
+from tests.sql_rules.frozen import freeze, refreeze
 from tests.sql_rules.problems import find_problems
 
 
 @click.command()
 @click.option("--freeze", "lock", is_flag=True, help="Lock the analyses released so far.")
-def main(lock: bool) -> None:
+@click.option(
+    "--refreeze", "again", is_flag=True, help="Lock changed macros without a changed answer."
+)
+def main(lock: bool, again: bool) -> None:
     """Check the SQL library against its rules and the engine."""
+    if again:
+        for name in refreeze(sql_root()):
+            click.echo(f"frozen again: {name}", err=True)
     if lock:
         for name in freeze(sql_root()):
             click.echo(f"frozen: {name}", err=True)
