@@ -171,7 +171,7 @@ def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
 LARGE = {
     "SELECT string_agg(repeat('x', 100000), '') AS a FROM range(200)": "(20,000,000 bytes)",
     "SELECT list(i) AS l FROM range(1000000) AS t(i)": "(1,000,000 items)",
-    "SELECT list(NULL) AS l FROM range(1000000)": "(1,000,000 items)",
+    "SELECT list(NULL::INTEGER) AS l FROM range(1000000)": "(1,000,000 items)",
     "SELECT list(repeat('x', 1000)) AS l FROM range(900)": " bytes)",
     "SELECT map([1, 2], [list(i), [1]]) AS m FROM range(5000) AS t(i)": " items)",
     "SELECT " + "[" * 20 + "1" + "]" * 20: "nested more than 8 levels",
