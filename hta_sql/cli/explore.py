@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
@@ -73,10 +74,14 @@ def explore(
         # The process ends when this pipe does. The token goes through it: other users can list arguments.
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         # Ctrl-C must end the command first, which then ends the page.
         start_new_session=True,
         text=True,
+        errors="backslashreplace",
     ) as process:
+        messages = threading.Thread(target=_print_messages, args=(process,), daemon=True)
+        messages.start()
         try:
             if bound := _port_of(process, token):
                 url = f"http://{HOST}:{bound}{'' if token_file else f'/?access_token={token}'}"
@@ -85,9 +90,16 @@ def explore(
                 if not only_prints:
                     webbrowser.open(url)
             if process.wait():
+                messages.join()
                 raise click.ClickException("The explorer ended; its messages are above.")
         finally:
             process.terminate()
+
+
+def _print_messages(process: subprocess.Popen[str]) -> None:
+    """Print what the page's process complains of here, where a terminal gets it escaped."""
+    for line in cast("IO[str]", process.stderr):
+        click.echo(line, nl=False, err=True)
 
 
 def _token_of(file: Path) -> str:

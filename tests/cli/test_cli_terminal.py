@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
-import threading
-import tty
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +21,7 @@ from hta_sql.results.writers import WRITERS
 from tests.cli.conftest import Cli
 from tests.golden_cases import TESTS
 from tests.shared_stores import ingest_only
+from tests.terminals import acting, terminal
 
 EVIL = (
     *("\x1b[66;6m", "\x1b]0;title\x07", "\x1b[2J", "\r", "\b", "\x00", "\x7f"),  # C0 and DEL
@@ -64,32 +61,6 @@ def store(traces: Path) -> Path:
     return path
 
 
-@contextmanager
-def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
-    """Open a pseudo-terminal; yield its descriptor and what ends it and returns what was printed."""
-    ours, theirs = os.openpty()
-    tty.setraw(theirs)  # newlines arrive as they are written
-    parts: list[bytes] = []
-
-    def read() -> None:
-        try:
-            while part := os.read(ours, 65536):
-                parts.append(part)
-        except OSError:  # the other end is closed
-            pass
-
-    thread = threading.Thread(target=read)
-    thread.start()
-
-    def printed() -> str:
-        os.close(theirs)
-        thread.join()
-        os.close(ours)
-        return b"".join(parts).decode()
-
-    yield theirs, printed
-
-
 Printed = tuple[int, str, str]
 
 
@@ -110,11 +81,6 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
             return code, printed(), complained()
 
     return call
-
-
-def acting(text: str) -> set[str]:
-    """Characters that a terminal acts on, or that cannot be seen."""
-    return {c for c in text if not (c.isprintable() or c in "\n\t")}
 
 
 @pytest.mark.parametrize("format_name", FORMATS)

@@ -11,11 +11,13 @@ from pathlib import Path
 
 
 @contextmanager
-def explored(store: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def explored(
+    store: Path, *options: str, stderr: int = subprocess.DEVNULL
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start the explorer and yield its process and the URL that it prints; Ctrl-C ends it."""
     command = [sys.executable, "-m", "hta_sql", "explore", str(store), "--print", *options]
     with subprocess.Popen(  # noqa: S603 - our own program
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdout=subprocess.PIPE, stderr=stderr, text=True
     ) as process:
         assert process.stdout
         yield process, process.stdout.readline().strip()

@@ -22,6 +22,7 @@ from hta_sql.explorer.guard import guarded
 from tests.explorer.explored import explored
 from tests.golden_cases import TESTS
 from tests.shared_stores import ingest_only
+from tests.terminals import acting, terminal
 
 PORT = 4321
 OWN = ("127.0.0.1", "localhost")
@@ -165,6 +166,19 @@ def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -
         assert server.handshake(token=asked) == "kernel-ready"
         assert server.get("/api/version")[0] == http.client.UNAUTHORIZED
         assert server.get(f"/api/version?access_token={asked}")[0] == http.client.OK
+
+
+@pytest.mark.slow
+def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
+    """A request without the token is logged with a text of its own: escaped."""
+    with terminal() as (theirs, printed):
+        with explored(store, stderr=theirs) as (_, url):
+            headers = {"Marimo-Server-Token": "\x9b66m"}
+            status, _ = Server(url).get("/api/kernel/instantiate", "POST", **headers)
+            assert status == http.client.UNAUTHORIZED
+        shown = printed()
+    assert "\\u009b66m" in shown
+    assert acting(shown) == set()
 
 
 @pytest.mark.parametrize("text", ["", " \n", "two\nlines", "zwölf"])
