@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,6 +133,21 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
             return client.connect_ex(("127.0.0.1", port)) != 0
 
     eventually(is_gone)
+
+
+@pytest.mark.slow
+def test_a_taken_port_is_an_error(path: Path) -> None:
+    """It is named, and nothing else is printed."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print", "--port", port]
+        done = subprocess.run(  # noqa: S603 - our own program
+            command, capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    first, last = done.stderr.splitlines()
+    assert first.startswith(f"Port {port} of this machine cannot be used: ")
+    assert last == "error: The explorer ended; its messages are above."
 
 
 @pytest.mark.slow
