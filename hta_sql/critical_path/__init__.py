@@ -112,14 +112,14 @@ def _edges_between(
     chosen = {"runs": [run], "ranks": [rank], **_values(store, "critical_path_edges", kinds)}
     scope = {name: chosen[name] for name in ("runs", "ranks", *KINDS)}
     renamed = nodes.rename_columns([NAMES.get(name, name) for name in nodes.column_names])
-    return store.run_over("critical_path_edges", EDGES, {"path_nodes": renamed}, scope).arrow()
+    return store.run_over("critical_path_edges_v1", EDGES, {"path_nodes": renamed}, scope).arrow()
 
 
 def _nodes_of(store: TraceStore, window: Mapping[str, Any]) -> pa.Table:
     """Return the rows of ``critical_path_nodes`` for a window of one rank."""
     values = _values(store, "critical_path_nodes", window)
     store.check_scope(values["runs"], values["ranks"])
-    found = store.run_over("critical_path_nodes", NODES, {}, values).arrow()
+    found = store.run_over("critical_path_nodes_v1", NODES, {}, values).arrow()
     columns = [column.name for column in store.describe("critical_path_nodes").columns]
     return found.select([NAMES.get(name, name) for name in columns]).rename_columns(columns)
 

@@ -39,7 +39,7 @@ class Side:
         Raises:
             RankError: No such run, or no such rank of it.
         """
-        return self.store.run("ops_by_name", **self._scope(), **parameters)
+        return self.store.run("ops_by_name_v1", **self._scope(), **parameters)
 
     def contents(self, include_last_profiler_step: bool = False) -> Result:
         """Run ``step_contents`` over it.
@@ -48,7 +48,7 @@ class Side:
             RankError: No such run, or no such rank of it.
         """
         scope = {**self._scope(), "include_last_profiler_step": include_last_profiler_step}
-        return self.store.run("step_contents", **scope)
+        return self.store.run("step_contents_v1", **scope)
 
     def _scope(self) -> dict[str, Any]:
         unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
@@ -85,7 +85,7 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
     chosen = {"by_step_number": False, **parameters}
     sides = {"control_ops": control.ops(**chosen), "test_ops": test.ops(**chosen)}
     return control.store.run_over(
-        "trace_diff",
+        "trace_diff_v1",
         _DIFFERENCE_OF,
         {name: ops.arrow() for name, ops in sides.items()},
         {"control": control.run, "test": test.run},

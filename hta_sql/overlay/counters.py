@@ -13,7 +13,7 @@ from hta_sql.traces.events import trace_event
 from hta_sql.traces.output import output_path
 from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
-SERIES = {"queue": "queue_length_series", "memory": "memory_bandwidth_series"}
+SERIES = {"queue": "queue_length_series_v1", "memory": "memory_bandwidth_series_v1"}
 """Name of a series ─▶ the analysis that computes it."""
 
 SUFFIX = "_with_counters"

@@ -31,7 +31,7 @@ ORDER BY r.rank
 
 EVENTS = """
 SELECT e.*
-FROM trace_events(
+FROM trace_events_v1(
     runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
 ) AS e
 WHERE $ids IS NULL OR e.event_id IN (SELECT unnest($ids::BIGINT[]))
@@ -42,7 +42,7 @@ DURATION = """
 SELECT coalesce(sum(d.dur), 0)::BIGINT AS duration_ns
 FROM (
     SELECT max(e.ts + e.dur) - min(e.ts) AS dur
-    FROM trace_events(
+    FROM trace_events_v1(
         runs := $runs, ranks := $ranks, include_last_profiler_step := $include_last_profiler_step
     ) AS e
     GROUP BY lib.span_of(e.event_id)
@@ -236,7 +236,7 @@ class Trace(Closing):
     def get_device_type(self) -> str:
         """Return ``NVIDIA GPU``, ``AMD GPU``, ``MTIA`` or ``UNKNOWN GPU``, by the first rank."""
         runs, ranks = [self._job.run], self.get_ranks()[:1]
-        rows = self._job.store.run("device_type", runs=runs, ranks=ranks).arrow().to_pylist()
+        rows = self._job.store.run("device_type_v1", runs=runs, ranks=ranks).arrow().to_pylist()
         return next((str(row["device_type"]) for row in rows if row["device_type"]), "UNKNOWN GPU")
 
     def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
@@ -294,7 +294,7 @@ class Trace(Closing):
             return
         names = None if specs is None else [spec.raw_name for spec in specs]
         found = self._job.store.run(
-            "event_arguments", runs=[self._job.run], ranks=[rank], arguments=names
+            "event_arguments_v1", runs=[self._job.run], ranks=[rank], arguments=names
         )
         add_arguments(frame, found.arrow(), specs)
 

@@ -52,7 +52,7 @@ class CallGraph:
         rows: list[dict[str, Any]] = []
         for rank in self.ranks:
             frame = trace.get_trace(rank)
-            self._walks[rank] = Walk(trace.run("call_stack", rank), trace.clock_ns(rank))
+            self._walks[rank] = Walk(trace.run("call_stack_v1", rank), trace.clock_ns(rank))
             self._walks[rank].write_to(frame)
             for row in self._threads(rank):
                 identity = CallStackIdentity(rank, row["pid"], row["tid"])
@@ -137,7 +137,7 @@ class CallGraph:
 
         A backward thread that is in two trees counts to its own.
         """
-        table = self.trace_data.run("call_stack_threads", rank)
+        table = self.trace_data.run("call_stack_threads_v1", rank)
         table[["pid", "tid"]] = table[["pid", "tid"]].fillna(-1).astype("int64")
         own = table["tree_id"] == table["thread_id"]
         tids = table[own].set_index("tree_id")["tid"]

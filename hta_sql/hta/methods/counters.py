@@ -50,7 +50,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told("queue_length_series", wanted)
+        result = self._told("queue_length_series_v1", wanted)
         show(result, visualize, self.store.path)
         return counter_frames.queue_series(result.df(), wanted)
 
@@ -70,7 +70,7 @@ class Counters(Job):
         Raises:
             RankError: No such rank.
         """
-        result = self._told("queue_length_summary", self._default_ranks(ranks))
+        result = self._told("queue_length_summary_v1", self._default_ranks(ranks))
         return counter_frames.queue_summary(result.df())
 
     def get_queue_length_summary_from_time_series(
@@ -111,7 +111,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(list(queue_length_dict))
-        result = self.result("queue_full_time", wanted, max_queue_length=max_queue_length)
+        result = self.result("queue_full_time_v1", wanted, max_queue_length=max_queue_length)
         show(result, visualize, self.store.path)
         return counter_frames.full_time(result.df(), queue_length_dict)
 
@@ -134,7 +134,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told("memory_bandwidth_series", wanted)
+        result = self._told("memory_bandwidth_series_v1", wanted)
         show(result, visualize, self.store.path)
         return counter_frames.bandwidth_series(result.df(), wanted)
 
@@ -152,7 +152,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told("memory_bandwidth_summary", wanted)
+        result = self._told("memory_bandwidth_summary_v1", wanted)
         frame = counter_frames.bandwidth_summary(result.df())
         if frame is None and len(result):
             log.warning("No copy or memset of rank %s has a bandwidth.", rank_spans(wanted))

@@ -38,7 +38,7 @@ class Cupti(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self.result("cupti_counters_by_operator", wanted)
+        result = self.result("cupti_counters_by_operator_v1", wanted)
         show(result, visualize, self.store.path)
         table = result.df()
         trace = Trace(job=self)

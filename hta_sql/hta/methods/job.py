@@ -26,7 +26,7 @@ _Job = TypeVar("_Job", bound="Job")
 SYMBOLS = """
 WITH texts AS (
     SELECT e.name, e.category
-    FROM trace_events(runs := $runs, include_last_profiler_step := true) AS e
+    FROM trace_events_v1(runs := $runs, include_last_profiler_step := true) AS e
     GROUP BY ALL
 )
 SELECT DISTINCT unnest([t.name, t.category]) AS symbol

@@ -123,7 +123,7 @@ class KeyAverages(Job):
             RankError: No such rank.
         """
         result = self.scoped(include_last_profiler_step=True).result(
-            "operator_table",
+            "operator_table_v1",
             self._default_ranks([rank]),
             by_shapes=group_by_input_shape,
             stack_frames=group_by_stack_n,

@@ -68,7 +68,7 @@ class Operators(Job):
             )
         wanted = self._default_ranks([rank])
         about = {"operator_name": operator_name, "min_pattern_len": min_pattern_len}
-        result = self.result("frequent_kernel_sequences", wanted, **about)
+        result = self.result("frequent_kernel_sequences_v1", wanted, **about)
         frame = frames.sequences(result.df())
         if frame.empty:
             log.warning(
@@ -84,7 +84,7 @@ class Operators(Job):
 
             written = overlay_sequences(
                 self.store,
-                self.result("kernel_sequence_events", wanted, top_k=top_k, **about).df(),
+                self.result("kernel_sequence_events_v1", wanted, top_k=top_k, **about).df(),
                 {
                     place: {pattern: count}
                     for place, (pattern, count) in enumerate(
@@ -132,7 +132,7 @@ class Operators(Job):
             raise ParameterError(
                 f"sort_by names {unknown[0]!r}; the columns are: {', '.join(frames.ATEN_COLUMNS)}."
             )
-        result = self._told("aten_op_kernels_and_delay", wanted)
+        result = self._told("aten_op_kernels_and_delay_v1", wanted)
         show(result, None, self.store.path)
         return frames.aten_ops(result.df(), wanted, keys)
 
@@ -163,7 +163,7 @@ class Operators(Job):
             None where there are no such annotations.
         """
         result = self.result(
-            "user_annotation_breakdown",
+            "user_annotation_breakdown_v1",
             self._ranks,
             use_gpu_annotation=use_gpu_annotation,
             num_annotations=num_kernels,
@@ -202,7 +202,7 @@ class Operators(Job):
         Raises:
             RankError: No such rank.
         """
-        table = self.result("gpu_kernels_with_user_annotations", self._default_ranks([rank])).df()
+        table = self.result("gpu_kernels_with_user_annotations_v1", self._default_ranks([rank])).df()
         if not table["annotation"].notna().any():
             log.warning("No GPU activity of rank %d has a user annotation.", rank)
             return None

@@ -29,7 +29,7 @@ class Stragglers(Job):
             ``N`` of each ``ProfilerStep#N`` of any rank; without the last step of each rank, unless
             it is included.
         """
-        return sorted(set(self.result("profiler_steps", self._ranks).df()["step"].tolist()))
+        return sorted(set(self.result("profiler_steps_v1", self._ranks).df()["step"].tolist()))
 
     def get_potential_stragglers(
         self,
@@ -59,11 +59,11 @@ class Stragglers(Job):
         candidates = max(1, num_candidates)
         steps = self._known_steps(profiler_steps)
         about = {"steps": steps, "num_candidates": candidates}
-        result = self.result("potential_stragglers", self._ranks, **about)
+        result = self.result("potential_stragglers_v1", self._ranks, **about)
         show(result, visualize, self.store.path)
         metric = None
         if straggler_identification_impl is not None or is_wanted(visualize):
-            metric = self.result("straggler_metric", self._ranks, **about)
+            metric = self.result("straggler_metric_v1", self._ranks, **about)
             show(metric, visualize, self.store.path)
         table = result.df()
         if table["is_candidate"].isna().all():
