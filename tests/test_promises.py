@@ -16,7 +16,16 @@ from hta_sql.agents.answers import Limits as LimitsOfAnswers
 from hta_sql.cli import supervised
 from hta_sql.ingestion import rank, spans, staging
 from hta_sql.machine import MEMORY_SHARE
-from hta_sql.store import LOCK_TIMEOUT_S, computing, limits, query_functions, worker, workers
+from hta_sql.store import (
+    LOCK_TIMEOUT_S,
+    computing,
+    limits,
+    query_functions,
+    query_scopes,
+    query_text,
+    worker,
+    workers,
+)
 from hta_sql.store.manifest import Fingerprint, RankEntry
 from hta_sql.traces import chunks, grammar, source
 
@@ -48,6 +57,14 @@ NUMBERS = {
     "texts of": f"{plain.LONGEST_TEXT:,} characters, names of columns {plain.LONGEST_NAME}",
     "nested values": f"{plain.MOST_ITEMS:,} items",
     "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
+    "length of a query": f"{query_text.MOST_BYTES:,} bytes, {query_text.MOST_TOKENS:,} words and signs, "
+    f"{query_text.MOST_JOINS} joins",
+    "open brackets": f"{query_text.MOST_BRACKETS}, CASE included; {query_text.MOST_IN_A_ROW} operators",
+    "nesting of a query": f"{query_scopes.MOST_DEEP} levels, {query_scopes.MOST_QUERIES} queries",
+    "size of a query": f"{query_scopes.MOST_NODES:,} expressions, {query_scopes.MOST_RELATIONS:,} tables, "
+    f"subqueries and joins, {query_scopes.MOST_COLUMNS:,} columns",
+    "WITH in WITH": f"{query_text.MOST_PARSED:,} words",
+    "structure of `from_json`": f"{query_functions.MOST_STRUCTURE:,} characters",
     "what `repeat`": f"{query_functions.MOST_REPEATED:,}",
 }
 """Beginning of a line of docs/limits.md ─▶ what it says by the code."""

@@ -54,8 +54,9 @@ class Macros:
             self._taking[function] = frozenset(
                 key
                 for parameters, definition in self._overloads(function)
+                for passed in [self._passed_on(definition, frozenset(parameters))]
                 for position, parameter in enumerate(parameters)
-                if self._names_relation(parameter, definition)
+                if parameter in passed
                 for key in (position, parameter)
             )
         return self._taking[function]
@@ -79,12 +80,15 @@ class Macros:
     def _overloads(self, function: str) -> list[Definition]:
         return self._by_word.get(function, [])
 
-    def _names_relation(self, parameter: str, definition: str) -> bool:
-        return any(
-            parameter in words and (name or position) in self.taking_names(call.function)
-            for call in _calls(definition)
-            for position, (name, words) in enumerate(call.arguments)
-        )
+    def _passed_on(self, definition: str, parameters: frozenset[str]) -> set[str]:
+        """Return the parameters that a definition passes on to one that names a relation."""
+        passed: set[str] = set()
+        for call in _calls(definition):
+            for position, (name, words) in enumerate(call.arguments):
+                mine = words & parameters
+                if mine - passed and (name or position) in self.taking_names(call.function):
+                    passed |= mine
+        return passed
 
 
 def _calls(definition: str) -> Iterator[_Call]:

@@ -22,10 +22,12 @@ MOST_BYTES = 100_000
 """Length of a query [bytes]."""
 MOST_TOKENS = 10_000
 """Words, numbers, texts and signs of a query; comments do not count."""
+MOST_JOINS = 500
+"""Times that JOIN is written."""
 MOST_BRACKETS = 60
 """Brackets and CASE that are open at a time."""
 MOST_IN_A_ROW = 60
-"""Keywords and operators with no value between them: ``NOT NOT …``, ``- - …``, ``DESCRIBE DESCRIBE …``."""
+"""Operators with no value between them: ``- - …``, ``NOT NOT …``, ``DESCRIBE DESCRIBE …``."""
 MOST_PARSED = 50_000
 """Tokens that the parser reads or copies, because of WITH in WITH and CASE in CASE."""
 
@@ -33,7 +35,9 @@ READINGS_OF_WITH = 8
 """How often the parser reads the body of a WITH that stands in the body of another."""
 
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-_VALUES = {"NULL", "TRUE", "FALSE", ",", ";", "(", "[", "{", ")", "]", "}"}
+_BRACKETS = {"(", "[", "{", *_CLOSERS}
+_PREFIXES = {"NOT", "DESC", "DESCRIBE", "SHOW", "SUMMARIZE"}
+"""Keywords that may stand before themselves."""
 
 
 @dataclass
@@ -76,6 +80,9 @@ def check_text(text: str) -> None:
         raise QueryError(
             f"The query has {len(tokens):,} words and signs; at most {MOST_TOKENS:,} are allowed."
         )
+    joins = sum(word == "JOIN" for _, word, _ in tokens)
+    if joins > MOST_JOINS:
+        raise QueryError(f"The query has {joins:,} joins; at most {MOST_JOINS:,} are allowed.")
     _check_nesting(tokens)
 
 
@@ -102,13 +109,11 @@ def tokens_of(text: str) -> list[tuple[int, str, bool]]:
 def _check_nesting(tokens: list[tuple[int, str, bool]]) -> None:
     opened = [_Open("")]
     row, price = 0, 1
-    for _, word, is_sign in tokens:
-        acts = is_sign and word not in _VALUES
-        row = row + 1 if acts else 0
+    for _, word, acts in tokens:
+        in_row = word in _PREFIXES or not (word.isidentifier() or word in _BRACKETS)
+        row = row + 1 if acts and in_row else 0
         if row > MOST_IN_A_ROW:
-            raise QueryError(
-                f"The query has more than {MOST_IN_A_ROW} keywords and operators in a row."
-            )
+            raise QueryError(f"The query has more than {MOST_IN_A_ROW} operators in a row.")
         opened[-1].parsed += price
         if _read(word, acts, opened):
             price = READINGS_OF_WITH ** max(0, sum(item.has_with for item in opened) - 1)

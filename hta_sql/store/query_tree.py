@@ -18,6 +18,8 @@ Node = dict[str, Any]
 
 COPIES = 3
 """How often the engine binds the body of a lambda or what stands before BETWEEN, at most."""
+GROUPING = 4
+"""Relations that one set of GROUP BY CUBE, ROLLUP or GROUPING SETS counts as: it takes 4 ms to plan."""
 TABLE_COLUMNS = 50
 """What a table or a function behind FROM counts as."""
 
@@ -30,6 +32,9 @@ _SOURCES = {
     "SUBQUERY",
     "TABLE_FUNCTION",
 }
+
+
+_LIMITS = {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
 
 
 class Checks(Protocol):
@@ -91,6 +96,8 @@ class TreeWalk:
         inner = self._sum(node.values(), scope)
         if "class" in node:
             return self._expression(node, inner, scope)
+        if node["type"] in _LIMITS:  # bound twice, with the queries in it
+            return replace(inner, nodes=2 * inner.nodes, relations=2 * inner.relations)
         return self._source(node, inner, scope) if node["type"] in _SOURCES else inner
 
     def _join(self, node: Node, scope: Scope) -> Size:
@@ -116,9 +123,8 @@ class TreeWalk:
             total, scope = self._selected(rest, total, scope)
         inner = total.beside(self._sum(rest.values(), scope))
         columns = total.columns if node["type"] == "SELECT_NODE" else inner.columns
-        query = Size(
-            inner.nodes + 1, inner.relations + 1, inner.depth + 1, inner.queries + 1, columns
-        )
+        relations = inner.relations + 1 + GROUPING * len(node.get("group_sets", ()))
+        query = Size(inner.nodes + 1, relations, inner.depth + 1, inner.queries + 1, columns)
         query.check()
         return query
 

@@ -10,7 +10,6 @@ open no file but the store's Parquet, to load no extension and to keep these set
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import duckdb
 
@@ -185,10 +184,13 @@ class Sandbox:
 
     def _check_names(self, name: Name, function: Node, scope: Scope) -> None:
         """Check the relations whose names a call passes as texts."""
-        taking = self._macros.taking_names(name[-1]) if function["arguments"] else ()
-        for position, argument in enumerate(function["arguments"] if taking else ()):
-            if (small(argument.get("name") or "") or position) in taking:
-                for text in _texts(argument["expression"]):
+        for position, argument in enumerate(function["arguments"]):
+            key = small(argument.get("name") or "") or position
+            texts = _texts(argument["expression"])
+            if texts != [] and key in self._macros.taking_names(name[-1]):
+                if texts is None:
+                    raise refused("a relation whose name is computed")
+                for text in texts:
                     self._check_relation(tuple(small(text).split(".")), scope)
 
     def _check_relation(self, name: Name, scope: Scope) -> None:
@@ -238,15 +240,19 @@ def _ways_to_write(schema: str, name: str) -> set[Name]:
     return {written, written[1:]} if schema == "main" else {written}
 
 
-def _texts(argument: Node) -> Iterator[str]:
-    """Yield the names of relations in an argument: a constant text, or a list of such."""
+def _texts(argument: Node) -> list[str] | None:
+    """List the texts in an argument that is a constant or a list of such; None: it is computed."""
     if argument["class"] == "CONSTANT":
-        if argument["literal"]["kind"] == "STRING":
-            yield argument["literal"]["text"]
-        elif argument["literal"]["kind"] not in ("NULL_LITERAL", "BOOLEAN", "INTEGER"):
-            raise refused("such a name of a relation")
-    elif argument["class"] == "FUNCTION" and argument["function_name"] == "list_value":
-        for item in argument["arguments"]:
-            yield from _texts(item["expression"])
-    else:
-        raise refused("a relation whose name is computed")
+        kind = argument["literal"]["kind"]
+        if kind == "STRING":
+            return [argument["literal"]["text"]]
+        return [] if kind in ("NULL_LITERAL", "BOOLEAN", "INTEGER") else None
+    if argument["class"] != "FUNCTION" or argument["function_name"] != "list_value":
+        return None
+    found: list[str] = []
+    for item in argument["arguments"]:
+        texts = _texts(item["expression"])
+        if texts is None:
+            return None
+        found += texts
+    return found

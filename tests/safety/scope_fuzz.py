@@ -1,0 +1,227 @@
+"""Writes queries that nest WITH in every way, and knows which names each place in them sees.
+
+Run as a program: ``python -m tests.safety.scope_fuzz STORE SECONDS SEED``. Names of WITH are those of views
+of the engine, of files, of tables of the store and of nothing. A query that names what its place does not
+see is refused; any other passes, and runs on a catalog that is not locked without finding anything else.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+
+from hta_sql.errors import QueryError
+from hta_sql.store.sandbox import Sandbox
+
+STORED = ("runs", "gpu_ops", "main.ranks")
+SYSTEM = ("pg_settings", "duckdb_databases", "sqlite_master", "PG_Settings")
+NOWHERE = ("a", "b", "my spans")
+FILES = ("secret.csv", "/outside/secret.csv", "pg_catalog.pg_settings", '"pg_settings"')
+"""Never visible: the engine may read such a name as a path or without its quotes."""
+NAMES = (*SYSTEM, *SYSTEM, *NOWHERE, *FILES, "runs", "gpu_ops")
+HEADS = ("EXPLAIN ", "EXPLAIN ANALYZE ", "EXPLAIN (FORMAT json) ")
+DEPTH = 5
+
+Seen = frozenset[str]
+Way = Callable[[Seen, int], str]
+
+
+def quoted(name: str) -> str:
+    """Quote a name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass
+class Writer:
+    """Writes one query.
+
+    Attributes:
+        chance: What decides.
+        stray: How probable a name is that its place does not see.
+        is_refused: Whether such a name was written.
+    """
+
+    chance: random.Random
+    stray: float
+    is_refused: bool = False
+
+    def query(self, seen: Seen, depth: int = 0) -> str:
+        """Write a query of one column ``v``, all of whose values are 1."""
+        ways: list[Way] = [self.leaf, self.read, self.read, self.passed]
+        if depth < DEPTH:
+            ways += [self.named, self.named, self.recursive, self.united, self.nested]
+            ways += [self.computed, self.filtered, self.lateral, self.described]
+        return self.chance.choice(ways)(seen, depth + 1)
+
+    def name(self, seen: Seen) -> str:
+        """Choose a name: one that the place sees, or now and then another."""
+        if self.chance.random() < self.stray:
+            name = self.chance.choice(NAMES)
+            if name not in STORED and (name in FILES or name.lower() not in seen):
+                self.is_refused = True
+            return name
+        return self.chance.choice(sorted({*seen, *STORED}))
+
+    def leaf(self, _seen: Seen, _depth: int) -> str:
+        """Read nothing."""
+        return "SELECT 1 AS v"
+
+    def read(self, seen: Seen, _depth: int) -> str:
+        """Read from a name."""
+        name = self.name(seen)
+        if name in seen or name.lower() in seen:
+            return f"SELECT v FROM {quoted(name)}"
+        written = name if "." in name and name in STORED else quoted(name)
+        return f"SELECT 1 AS v FROM {written}"
+
+    def passed(self, seen: Seen, _depth: int) -> str:
+        """Pass a name on as a text."""
+        name = self.name(seen)
+        text = name.replace("'", "''")
+        what = self.chance.choice((f"'{text}'", f"['{text}']"))
+        column = "v" if name.lower() in seen else "1 AS v"
+        return f"SELECT {column} FROM query_table({what})"
+
+    def named(self, seen: Seen, depth: int) -> str:
+        """Name queries, each of which sees those before it, and then one that sees all."""
+        taken: set[str] = set()
+        parts = []
+        for _ in range(self.chance.randint(1, 3)):
+            name = self.chance.choice(NAMES)
+            if name.lower() in taken:
+                continue
+            taken.add(name.lower())
+            hint = self.chance.choice(("", "MATERIALIZED ", "NOT MATERIALIZED "))
+            parts.append(f"{quoted(name)} AS {hint}({self.query(seen, depth)})")
+            seen = shown(seen, name)
+        word = self.chance.choice(("WITH", "WITH", "WITH RECURSIVE"))
+        return f"{word} {', '.join(parts)} {self.bare(seen, depth)}"
+
+    def bare(self, seen: Seen, depth: int) -> str:
+        """Write a query that may stand behind WITH."""
+        return self.chance.choice((self.read, self.united, self.nested, self.filtered))(seen, depth)
+
+    def recursive(self, seen: Seen, depth: int) -> str:
+        """Name a query that sees itself behind its UNION, and nowhere else in it."""
+        name = self.chance.choice((*SYSTEM, *NOWHERE))
+        first = f"({self.query(seen, depth)})"
+        inside = shown(seen, name)
+        if self.chance.random() < 0.5:
+            second = f"SELECT v FROM {quoted(name)}"
+        else:
+            second = f"(SELECT v FROM {quoted(name)} UNION ALL {self.enclosed(inside, depth)})"
+        recursive = f"{quoted(name)}(v) AS ({first} UNION {second})"
+        return f"WITH RECURSIVE {recursive} {self.bare(inside, depth)}"
+
+    def enclosed(self, seen: Seen, depth: int) -> str:
+        """Write a query in brackets."""
+        return f"({self.query(seen, depth)})"
+
+    def united(self, seen: Seen, depth: int) -> str:
+        """Put queries together: names of one are not seen in the other."""
+        word = self.chance.choice(("UNION ALL", "UNION", "INTERSECT", "UNION ALL BY NAME"))
+        return f"{self.enclosed(seen, depth)} {word} {self.enclosed(seen, depth)}"
+
+    def nested(self, seen: Seen, depth: int) -> str:
+        """Read from a query, and from a name beside it."""
+        beside = f", ({self.read(seen, depth)}) AS u" if self.chance.random() < 0.5 else ""
+        return f"SELECT t.v FROM ({self.query(seen, depth)}) AS t{beside}"
+
+    def computed(self, seen: Seen, depth: int) -> str:
+        """Compute from queries in a SELECT."""
+        one = f"(SELECT max(v) FROM ({self.query(seen, depth)}))"
+        return f"SELECT greatest({one}, (SELECT max(v) FROM ({self.read(seen, depth)}))) AS v"
+
+    def filtered(self, seen: Seen, depth: int) -> str:
+        """Have a query in a clause."""
+        clause = self.chance.choice(
+            (
+                "SELECT 1 AS v WHERE EXISTS ({})",
+                "SELECT 1 AS v ORDER BY (SELECT max(v) FROM ({}))",
+                "SELECT 1 AS v LIMIT (SELECT count(*) FROM ({}))",
+                "SELECT 1 AS v WHERE 1 IN ({})",
+            )
+        )
+        return clause.format(self.query(seen, depth))
+
+    def lateral(self, seen: Seen, depth: int) -> str:
+        """Read from a query for each row."""
+        return f"SELECT u.v FROM (SELECT 1) AS t, LATERAL ({self.query(seen, depth)}) AS u"
+
+    def described(self, seen: Seen, depth: int) -> str:
+        """Describe a query; SHOW finds no name of WITH."""
+        if self.chance.random() < 0.3:
+            name = self.name(seen)
+            self.is_refused |= name not in STORED
+            return f"SELECT 1 AS v FROM (SHOW {name if name in STORED else quoted(name)})"
+        return f"SELECT 1 AS v FROM (DESCRIBE {self.query(seen, depth)})"
+
+
+def shown(seen: Seen, name: str) -> Seen:
+    """Return what a place sees behind the definition of a name."""
+    return seen if name in FILES else seen | {name.lower()}
+
+
+def written(seed: int) -> tuple[str, bool]:
+    """Write a query; returns it and whether it has to be refused."""
+    chance = random.Random(seed)
+    writer = Writer(chance, stray=chance.choice((0.0, 0.1, 0.5)))
+    head = chance.choice(HEADS) if chance.random() < 0.2 else ""
+    return head + writer.query(frozenset()), writer.is_refused
+
+
+def fuzz(
+    con: duckdb.DuckDBPyConnection, sandbox: Sandbox, seconds: float, count: int, seed: int
+) -> Counter[str]:
+    """Check queries until the time or the number is up, and run those that pass; returns how many went how.
+
+    The catalog is not locked: a view of the engine that is found can be read.
+
+    Raises:
+        AssertionError: A query was taken for another than it is.
+    """
+    told: Counter[str] = Counter()
+    until = time.monotonic() + seconds
+    while sum(told.values()) < count and time.monotonic() < until:
+        text, is_refused = written(seed)
+        checked, error = _checked(sandbox, con, text)
+        is_large = "too l" in error or "nested too" in error
+        assert bool(error) == is_refused or is_large, f"seed {seed}: {error}: {text}"
+        if not error:
+            error = _failure(con, checked)
+            # Had it found another relation than one of WITH, that would have no column ``v``.
+            assert "does not exist" not in error, f"seed {seed}: {error}: {text}"
+            assert "not found" not in error, f"seed {seed}: {error}: {text}"
+            told["failed" if error else "passed"] += 1
+        else:
+            told["too large" if is_large else "refused"] += 1
+        seed += 1
+    return told
+
+
+def _checked(sandbox: Sandbox, con: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
+    try:
+        return sandbox.checked(con, text), ""
+    except QueryError as error:
+        return "", str(error)
+
+
+def _failure(con: duckdb.DuckDBPyConnection, query: str) -> str:
+    try:
+        con.execute(query).fetchall()
+    except duckdb.Error as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    with duckdb.connect(f"{sys.argv[1]}/catalog.duckdb", read_only=True) as opened:
+        opened.execute("SET python_enable_replacements = false")
+        found = fuzz(opened, Sandbox(opened), float(sys.argv[2]), 10**9, int(sys.argv[3]))
+    sys.stdout.write("".join(f"{number:8,} {how}\n" for how, number in sorted(found.items())))

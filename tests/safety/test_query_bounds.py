@@ -1,0 +1,204 @@
+"""TraceStore(safe=True): no query of unknown origin ends the process or keeps the check busy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.errors import QueryError
+from hta_sql.store.materialize import materialize
+from hta_sql.store.query_functions import READING_TYPES, reading_functions
+from hta_sql.store.sandbox import Sandbox
+from hta_sql.store.trace_store import TraceStore
+from tests.cookbook.job import ingest_cookbook
+from tests.safety.oversized import BROKEN, COPYING, DEEP, LARGE_BUT_ORDINARY, NESTED, RECURSING
+
+MOST_S = 0.5
+"""Time in which a query is refused; the machine of a test has other work as well."""
+
+SMALL_STACK = """
+import json, sys, threading, duckdb
+queries = json.load(sys.stdin)
+con = duckdb.connect(sys.argv[1], read_only=True, config={"threads": 1})
+def run():
+    for query in queries:
+        print(query[:300], flush=True)
+        try:
+            con.execute(query).fetchall()
+        except duckdb.Error:
+            pass
+threading.stack_size(int(sys.argv[2]) << 10)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """The job of the cookbook, opened as ``hta-sql sql`` does."""
+    path = ingest_cookbook(tmp_path_factory.mktemp("bounded"))
+    materialize(path)
+    with hta_sql.TraceStore(path, safe=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def catalog(store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of its catalog."""
+    return Path(shutil.copy(store.catalog_path, tmp_path_factory.mktemp("open")))
+
+
+@pytest.fixture(scope="module")
+def con(catalog: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The catalog, not locked."""
+    with duckdb.connect(catalog, read_only=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
+    """The check with the objects of that catalog."""
+    return Sandbox(con)
+
+
+def refuse_in_time(con: duckdb.DuckDBPyConnection, sandbox: Sandbox, query: str) -> None:
+    """Expect that a query is refused, and measure how long that takes."""
+    before = time.thread_time()
+    with pytest.raises(QueryError):
+        sandbox.checked(con, query)
+    assert time.thread_time() - before < MOST_S
+
+
+@pytest.mark.parametrize("count", [1_200, 8_000, 100_000])
+@pytest.mark.parametrize("what", NESTED)
+def test_what_is_nested_too_deeply_is_refused_quickly(
+    what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
+) -> None:
+    """A hundred thousand times before the engine sees it, less often at least before it runs."""
+    if count > 8_000 or what not in ("columns", "constants", "a long text", "a long comment"):
+        refuse_in_time(con, sandbox, NESTED[what](count))
+
+
+@pytest.mark.parametrize("count", [50, 1_200, 8_000, 100_000])
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_no_query_is_refused_quickly(
+    what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
+) -> None:
+    """The parser tries what it may be, again at each bracket."""
+    refuse_in_time(con, sandbox, BROKEN[what](count))
+
+
+@pytest.mark.parametrize("what", COPYING)
+def test_what_the_engine_copies_is_refused_quickly(
+    what: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
+) -> None:
+    """Twenty-five levels are few to write, and millions to bind."""
+    refuse_in_time(con, sandbox, COPYING[what](25))
+    refuse_in_time(con, sandbox, f"EXPLAIN {COPYING[what](25)}")
+
+
+@pytest.mark.parametrize("query", RECURSING, ids=range(len(RECURSING)))
+def test_functions_that_recurse_into_values_are_refused(
+    query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
+) -> None:
+    """A value may be deep although its query is not."""
+    refuse_in_time(con, sandbox, query)
+
+
+@pytest.mark.parametrize("query", LARGE_BUT_ORDINARY, ids=range(len(LARGE_BUT_ORDINARY)))
+def test_large_queries_pass(query: str, store: TraceStore) -> None:
+    """What programs write has long lists, chains and unions."""
+    store.sql(query)
+
+
+def test_the_check_of_an_ordinary_query_is_quick(
+    con: duckdb.DuckDBPyConnection, sandbox: Sandbox
+) -> None:
+    """The bounds cost less than the engine's parser."""
+    query = "SELECT name, sum(dur) FROM gpu_ops WHERE rank = 0 GROUP BY ALL ORDER BY 2 DESC LIMIT 5"
+    sandbox.checked(con, query)
+    before = time.thread_time()
+    for _ in range(20):
+        sandbox.checked(con, query)
+    assert (time.thread_time() - before) / 20 < 0.02
+
+
+def survive(catalog: Path, queries: list[str], stack_kib: int) -> None:
+    """Run queries in a process of their own, on a thread with such a stack."""
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, "-c", SMALL_STACK, str(catalog), str(stack_kib)],
+        input=json.dumps(queries),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-400:] + done.stderr[-400:]
+
+
+@pytest.mark.slow
+def test_what_passes_runs_on_an_eighth_of_a_stack(
+    catalog: Path, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
+) -> None:
+    """The deepest query of each kind that the check lets through does not end its process."""
+    queries = []
+    for what, write in NESTED.items():
+        for count in (195, 95, 58, 49, 40, 30, 20, 9, 5):
+            try:
+                queries.append(sandbox.checked(con, write(count)))
+            except QueryError:
+                continue
+            break
+        else:
+            pytest.fail(f"{what} does not pass five times")
+    survive(catalog, queries, 1024)
+
+
+@pytest.mark.slow
+def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
+    """Each function of JSON and of one argument, on values of 100,000 levels."""
+    values = [
+        DEEP,
+        """repeat('{"a":', 100000) || '1' || repeat('}', 100000)""",
+        "repeat('[', 100000)",
+    ]
+    of_json = [f for f in reading_functions() if "json" in f and f != "json_pretty"]  # 20 GB
+    structured = {"from_json", "from_json_strict", "json_transform", "json_transform_strict"}
+    arguments = ["{0}, '$.a'", "{0}, {0}", "'{{}}', {0}", "{0}, '$', {0}", "({0})::JSON, '$.*'"]
+    named = sorted(f for f in reading_functions() if f.isidentifier() and f != "json_pretty")
+    queries = [
+        *(f"SELECT length(({f}({v}))::VARCHAR)" for f, v in product(named, values)),
+        *(
+            f"SELECT length(({f}({a.format(v)}))::VARCHAR)"
+            for f, v, a in product(sorted({*of_json} - structured), values, arguments)
+        ),
+        *(
+            f"SELECT length(({f}({v}, '{json.dumps(['JSON'])}'))::VARCHAR)"
+            for f, v in product(sorted(structured), values)
+        ),
+        *(
+            f"SELECT length(TRY_CAST(({v})::{first} AS {name})::VARCHAR)"
+            for v in values
+            for first in ("VARCHAR", "JSON")
+            for name in ("JSON", "JSON[]", "INT[][]", "STRUCT(a JSON)", "MAP(VARCHAR, JSON)")
+        ),
+    ]
+    survive(catalog, queries, 8192)
+
+
+def test_listed_types_are_the_engines() -> None:
+    """A list of names that exist nowhere would allow whatever takes such a name later."""
+    with duckdb.connect() as con:
+        rows = con.execute("SELECT DISTINCT lower(type_name) FROM duckdb_types()").fetchall()
+    assert READING_TYPES - {name for (name,) in rows} == set()
