@@ -90,6 +90,7 @@ class Writer:
 
     def named(self, seen: Seen, depth: int) -> str:
         """Name queries, each of which sees those before it, and then one that sees all."""
+        word = self.chance.choice(("WITH", "WITH", "WITH RECURSIVE"))
         taken: set[str] = set()
         parts = []
         for _ in range(self.chance.randint(1, 3)):
@@ -98,9 +99,11 @@ class Writer:
                 continue
             taken.add(name.lower())
             hint = self.chance.choice(("", "MATERIALIZED ", "NOT MATERIALIZED "))
-            parts.append(f"{quoted(name)} AS {hint}({self.query(seen, depth)})")
+            body = self.query(seen, depth)
+            if word == "WITH RECURSIVE":  # a UNION itself would be a recursive query
+                body = f"SELECT v FROM ({body})"
+            parts.append(f"{quoted(name)} AS {hint}({body})")
             seen = shown(seen, name)
-        word = self.chance.choice(("WITH", "WITH", "WITH RECURSIVE"))
         return f"{word} {', '.join(parts)} {self.bare(seen, depth)}"
 
     def bare(self, seen: Seen, depth: int) -> str:
