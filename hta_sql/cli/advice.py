@@ -11,6 +11,7 @@ import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import STORE, memory_limit_option, scope_options
+from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
     from hta_sql.store.trace_store import TraceStore
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
 @scope_options
 @memory_limit_option
+@verify_option
 @click.option(
     "--min-pct",
     type=click.FloatRange(min=0),

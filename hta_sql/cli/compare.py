@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.options import INTEGERS, STORE_RUN, chart_option
+from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
     from hta_sql.exports.changes import Comparison
@@ -45,6 +46,7 @@ FORMATS = ("text", "json", "markdown")
     help="markdown is for pull requests; json has exact values and all changes.",
 )
 @chart_option
+@verify_option
 def compare(
     *,
     control: tuple[Path, str | None],

@@ -8,6 +8,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, run_option
+from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.words import printable
 
 SERIES = ("queue", "memory")
@@ -35,6 +36,7 @@ SERIES = ("queue", "memory")
     show_default="beside each trace",
     help="Folder to write to.",
 )
+@verify_option
 def counters(
     *,
     store: Path,
@@ -55,7 +57,7 @@ def counters(
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.overlay.counters import write_counters  # noqa: PLC0415
 
-    with logged(verbose=False), hta_sql.open(store) as opened:
+    with logged(verbose=False), hta_sql.open(store, verify=verifies()) as opened:
         name = run or opened.runs()[0]
         opened.check_scope([name], ())
         for rank in ranks if ranks is not None else opened.ranks(name):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.options import INTEGERS, STORE, Output, chart_option, output_options, scope_options
+from hta_sql.cli.verifying import verifies, verify_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +55,7 @@ CLASSES = ("computation", "communication", "memory")
 )
 @output_options
 @chart_option
+@verify_option
 def critical_path(
     *,
     store: Path,
@@ -80,7 +82,7 @@ def critical_path(
     if instances:
         window |= {"first_instance": instances[0], "last_instance": instances[-1]}
     window["include_launch_edges"] = wanted["faster"] is not None
-    with hta_sql.TraceStore(store) as opened:
+    with hta_sql.TraceStore(store, verify=verifies()) as opened:
         table = interruptible(
             opened, lambda: _table(critical_paths(opened, runs, ranks, **window), wanted)
         )

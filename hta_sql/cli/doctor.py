@@ -10,6 +10,7 @@ import click
 
 from hta_sql.cli.options import Output, audience_option
 from hta_sql.cli.reading import opened_or_read
+from hta_sql.cli.verifying import verify_option
 from hta_sql.words import counted, rank_spans
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ SEVERITIES = ("error", "warning", "note")
     help="Arguments of TRACES whose types are checked; each file is read once more for it.",
 )
 @audience_option("json (the analysis `findings`)")
+@verify_option
 @click.pass_context
 def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_name: str) -> None:
     """Examine a STORE, or TRACES that are not ingested yet (they are read into a temporary store).

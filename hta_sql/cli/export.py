@@ -9,6 +9,7 @@ import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE, analyses_option
+from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.store.manifest import MANIFEST
 from hta_sql.words import counted
 
@@ -41,6 +42,7 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
 @click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
 @click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
 @analyses_option
+@verify_option
 @click.option(
     "--redact",
     is_flag=True,
@@ -102,7 +104,7 @@ def export(
         written = _redacted(store, output, format_name, redact_key, selection)
     else:
         chosen = format_name or _SUFFIXES.get(output.suffix.lower(), "parquet")
-        with hta_sql.open(store, analyses=analyses) as opened:
+        with hta_sql.open(store, analyses=analyses, verify=verifies()) as opened:
             written = write(opened, output, chosen, selection)
     for part in written:
         if part.left_out:

@@ -10,6 +10,7 @@ import click
 
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import STORE, STORE_RUN
+from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
     from hta_sql.exports.comparison import Side
@@ -89,6 +90,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     callback=_show_rules,
     help="Print the rules that hold where none are given, as a file to start from.",
 )
+@verify_option
 @click.pass_context
 def gate(
     ctx: click.Context,

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.options import STORE, analyses_option, memory_options
+from hta_sql.cli.verifying import verifies, verify_option
 
 
 @click.command(short_help="Serve stores to an agent (Model Context Protocol).")
@@ -27,6 +28,7 @@ from hta_sql.cli.options import STORE, analyses_option, memory_options
 )
 @memory_options
 @analyses_option
+@verify_option
 def mcp(
     *,
     stores: tuple[Path, ...],
@@ -55,6 +57,7 @@ def mcp(
         safe=True,
         limits=Limits(seconds, spill=spill_limit),
         analyses=analyses,
+        verify=verifies(),
     )
     with ExitStack() as opened:
         found = {n: opened.enter_context(open_safely(p)) for n, p in _named(stores).items()}

@@ -11,6 +11,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, run_option
+from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.machine import temporary_folder
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
     metavar="S",
     help="Seconds until the trace must have been read.",
 )
+@verify_option
 def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any) -> None:
     """Open a rank of a STORE in Perfetto's page, or some ranks, steps or categories of a run.
 
@@ -93,7 +95,7 @@ def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any
 
     keys = ("run", "ranks", "steps", "finding", "event")
     more = ("align", "critical_path", "counters")
-    with logged(verbose=False), hta_sql.open(store) as opened:
+    with logged(verbose=False), hta_sql.open(store, verify=verifies()) as opened:
         look = look_at(
             opened,
             **{key: options[key] for key in keys},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import logged, note
+from hta_sql.cli.verifying import verifies
 from hta_sql.machine import temporary_folder
 from hta_sql.store import STORE_NAME
 from hta_sql.store.manifest import MANIFEST, SHARDS
@@ -36,7 +37,9 @@ def opened_or_read(
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
 
     folder = Path(traces)
-    opening = partial(hta_sql.TraceStore, analyses=analyses, memory_limit=memory_limit)
+    opening = partial(
+        hta_sql.TraceStore, analyses=analyses, memory_limit=memory_limit, verify=verifies()
+    )
     for store in (folder, folder / STORE_NAME):
         # Shards that nobody has put together are told where a store is opened.
         if (store / MANIFEST).exists() or (store / SHARDS).is_dir():
@@ -72,7 +75,9 @@ def asked(
                 note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
         else:
             store = opened.enter_context(
-                hta_sql.TraceStore(path, analyses=analyses, memory_limit=memory_limit)
+                hta_sql.TraceStore(
+                    path, analyses=analyses, memory_limit=memory_limit, verify=verifies()
+                )
             )
         with logged(verbose=False):
             yield store

@@ -10,6 +10,7 @@ import click
 
 from hta_sql.cli.messages import name_progress, note
 from hta_sql.cli.options import STORE, analyses_option, memory_limit_option, scope_options
+from hta_sql.cli.verifying import verify_option
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
@@ -24,6 +25,7 @@ from hta_sql.cli.options import STORE, analyses_option, memory_limit_option, sco
 @scope_options
 @analyses_option
 @memory_limit_option
+@verify_option
 @click.option("--title", help="Title of the page.", show_default="names of the runs")
 @click.option(
     "--rows",

@@ -18,6 +18,7 @@ from hta_sql.cli.options import (
     memory_limit_option,
     output_options,
 )
+from hta_sql.cli.verifying import verify_option
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
 
@@ -94,6 +95,7 @@ class AnalysisCommand(click.Command):
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @analyses_option
 @memory_limit_option
+@verify_option
 @click.option(
     "--executor",
     metavar="NAME",

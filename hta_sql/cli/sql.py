@@ -21,6 +21,7 @@ from hta_sql.cli.options import (
     limit_options,
     output_options,
 )
+from hta_sql.cli.verifying import verifies, verify_option
 
 if TYPE_CHECKING:
     from hta_sql.cli.supervised import Supervision
@@ -73,6 +74,7 @@ def _typed(text: str) -> Any:
 )
 @limit_options
 @analyses_option
+@verify_option
 @output_options
 def sql(
     *,
@@ -119,7 +121,12 @@ def sql(
     with (
         nullcontext() if unsafe else bounded_process(memory_limit),
         opens(
-            store, memory_limit=memory_limit, safe=not unsafe, limits=limits, analyses=analyses
+            store,
+            memory_limit=memory_limit,
+            safe=not unsafe,
+            limits=limits,
+            analyses=analyses,
+            verify=verifies(),
         ) as opened,
         supervision.within(timeout) if supervision and not unsafe else nullcontext(),
     ):

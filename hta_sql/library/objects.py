@@ -8,14 +8,14 @@ beside those of this installation: :mod:`hta_sql.library.own`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
-from hta_sql.library.files import Columns, sql_root
+from hta_sql.library.files import Columns, sql_root, stored_columns
 
 _MACRO = re.compile(
     r"^CREATE OR REPLACE MACRO (?:lib\.|derived\.)?(\w+)\(\n(.*?)^\) AS( TABLE)?\n",
@@ -194,8 +194,11 @@ class Library:
 
     def asks_derived(self, query: str) -> bool:
         """Say whether a query names what reads derived tables, as far as its words tell."""
-        words = set(_WORD.findall(query))
-        return any(self.reads_derived(one) for one in map(self._named.get, words) if one)
+        return any(map(self.reads_derived, map(self._named.__getitem__, self.names_in(query))))
+
+    def names_in(self, query: str) -> set[str]:
+        """Return the words of a query that name analyses, macros or tables."""
+        return self._named.keys() & set(_WORD.findall(query.lower()))
 
     @cached_property
     def _named(self) -> dict[str, SqlObject]:
@@ -207,14 +210,33 @@ class Library:
     def _reads_derived(self) -> dict[Path, bool]:
         return {}
 
-    def stands_on(self, about: SqlObject) -> list[SqlObject]:
-        """List an object and all that its text names, and what that names, sorted by path."""
+    def tables_read(self, names: Iterable[str], whole: Collection[str] = ()) -> set[str]:
+        """List the stored and derived tables, and the answers, whose files a query may read.
+
+        Args:
+            names: Analyses, macros and tables that it names.
+            whole: Derived tables and answers whose files hold all that is asked: nothing that
+                they are computed from is read.
+        """
+        stored, derived = stored_columns().keys(), {one.base_name for one in self.derived}
+        words = set(names)
+        for about in filter(None, map(self._named.get, words - set(whole))):
+            words = words.union(*(one.words for one in self.stands_on(about, whole)))
+        return (words & {*stored, *derived}).union(names)
+
+    def stands_on(self, about: SqlObject, without: Collection[str] = ()) -> list[SqlObject]:
+        """List an object and all that its text names, and what that names, sorted by path.
+
+        Args:
+            about: The object.
+            without: Names that are not followed.
+        """
         known = {o.name: o for o in (*self.tables, *self.macros)}
         computing = {o.base_name: o for o in self.derived}
         found = {about.path: about}
         to_read = [about]
         while to_read:
-            for word in to_read.pop().words:
+            for word in to_read.pop().words.difference(without):
                 for named in (known.get(word), computing.get(word)):
                     if named and named.path not in found:
                         found[named.path] = named

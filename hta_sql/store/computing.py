@@ -17,11 +17,14 @@ from hta_sql.store.derived import kept_view
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import keys_of, missing_answers, missing_tables
 from hta_sql.store.manifest import TABLES, KeptTable, Manifest
+from hta_sql.store.origins import ORIGIN, origin_of
 from hta_sql.store.sealed import file_digest
 
 log = logging.getLogger(__name__)
 
-OPTIONS = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1"
+OPTIONS = (
+    f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{ORIGIN}: $origin}}"
+)
 
 SMALL_BYTES = 100_000
 """Size of an answer for one run above which it is kept only where it was asked for by name."""
@@ -122,7 +125,8 @@ def _computed(
     """Compute the rows of a run and put them where they belong, unless there are none or too many."""
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
-        bound = {"run": asked.run, "path": str(local)}
+        origin = origin_of(asked.table, asked.run, asked.key)
+        bound = {"run": asked.run, "path": str(local), "origin": origin}
         ((rows,),) = con.execute(sqltext.copy_to_path(select, OPTIONS), bound).fetchall()
         size = local.stat().st_size if rows else 0
         log.info("Computed %s of run %s: %d rows.", asked.table, asked.run, rows)

@@ -15,25 +15,26 @@ from typing import TypeVar
 import duckdb
 
 from hta_sql.closing import Closing
-from hta_sql.errors import QueryError, StoreDamagedError, StoreError, StoreVersionError
+from hta_sql.errors import QueryError, StoreDamagedError, StoreError
 from hta_sql.library.objects import Library
 from hta_sql.machine import temporary_folder
-from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog, write_catalog
+from hta_sql.store.catalog import Identity, built_from, identity_of, private_catalog
+from hta_sql.store.contents import FileCheck, Reads
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.kept import missing_tables
 from hta_sql.store.limits import UNLIMITED, Limits, in_time
 from hta_sql.store.locks import store_lock
 from hta_sql.store.manifest import CATALOG, digest_of, manifest_bytes, parse_manifest, read_manifest
 from hta_sql.store.materialize import forget, keep_derived
-from hta_sql.store.opened import Opened, configure, kept_of, ranks_of
+from hta_sql.store.opened import Opened, configure, kept_of, ranks_of, refreshed
 from hta_sql.store.own_analyses import may_serve
 from hta_sql.store.sandbox import Sandbox, lock
-from hta_sql.store.sizes import SizeCheck
 from hta_sql.store.template import Config
 from hta_sql.store.unreadable import (
     is_of_database,
     unreadable_kept,
     unreadable_runs,
+    warn_of_changed_files,
     warn_of_runs_left_out,
 )
 
@@ -43,6 +44,7 @@ ATTEMPTS = 5
 """Tries to open a store whose manifest is replaced while we look."""
 
 Answer = TypeVar("Answer")
+Question = Callable[[duckdb.DuckDBPyConnection], Answer]
 
 
 class Connection(Closing):
@@ -54,6 +56,7 @@ class Connection(Closing):
         library: Tables, macros and analyses.
         safe: Lock the engine down, and have a sandbox check what others ask.
         limits: How much a question may cost.
+        verify: Compare all files that a question reads with what was written.
     """
 
     _after_fork = False
@@ -67,6 +70,7 @@ class Connection(Closing):
         *,
         safe: bool,
         limits: Limits = UNLIMITED,
+        verify: bool = False,
     ) -> None:
         self.closed = False
         self._library = library
@@ -74,6 +78,7 @@ class Connection(Closing):
         self._config = config
         self._limits = limits
         self._safe = safe
+        self._verify = verify
         self._opened: Opened | None = None
         self._lock = threading.RLock()
         self._asking: dict[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection] = {}
@@ -97,14 +102,18 @@ class Connection(Closing):
                 opened = self._opened = self._opened or self._open()
         return opened
 
-    def ask(self, question: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
+    def ask(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
         """Ask with a cursor that no other thread uses; it is closed when the answer is there.
+
+        Damaged files among those that it reads are left out.
 
         Raises:
             StoreError: The store is closed.
             QueryError: The engine refused or failed it.
         """
         opened = self.opened()
+        if reads:
+            opened.files.begin(reads)
         try:
             with opened.con.cursor() as cursor:
                 self._asking[cursor] = opened.con
@@ -122,18 +131,18 @@ class Connection(Closing):
                     f"{str(opened.catalog)!r} is damaged: {error}. It holds no data; to build it "
                     f"anew: hta-sql catalog {self._folder.root}"
                 ) from error
-            if self._leaves_out(opened, error) or self._has_wrong_sizes(opened):
-                return self.ask(question)
+            if self._leaves_out(opened, error) or self._has_wrong_files(opened):
+                return self.ask(question, reads)
             raise QueryError(str(error)) from error
         except MemoryError as error:
             raise QueryError(
                 "Out of Memory: the answer is larger than this process may hold."
             ) from error
-        return self.ask(question) if self._has_wrong_sizes(opened) else answer
+        return self.ask(question, reads) if self._has_wrong_files(opened) else answer
 
-    def _has_wrong_sizes(self, opened: Opened) -> bool:
-        """Open the store without the files that have another size than was written; if any have."""
-        wrong = opened.sizes.wrong()
+    def _has_wrong_files(self, opened: Opened) -> bool:
+        """Open the store without the files that are not what was written, if any are found."""
+        wrong = opened.files.wrong()
         if not wrong:
             return False
         with self._lock:
@@ -143,6 +152,7 @@ class Connection(Closing):
             lost = {e.run for e in manifest.entries for f in e.files.values() if f["path"] in wrong}
             if not lost and not wrong & manifest.named_files():
                 return False  # of a manifest that was replaced since
+            warn_of_changed_files(self._folder.root, wrong)
             self._leave_out(opened, lost, {k.path for k in manifest.kept if k.path in wrong})
             return True
 
@@ -288,7 +298,7 @@ class Connection(Closing):
             if self._folder.local and whole and may_serve(self._folder, library):
                 own = self._folder.local / CATALOG
                 opened = self._connected(own, identity)
-                if not (opened or library.shipped) and self._refreshed(library, identity):
+                if not (opened or library.shipped) and refreshed(self._folder, library, identity):
                     opened = self._connected(own, identity)
                 if opened:
                     return opened
@@ -357,8 +367,9 @@ class Connection(Closing):
         self._limits.put_on(con)
         if self._safe:
             lock(con, self._folder.spellings())
-        sizes = SizeCheck(self._folder, self._lost, self._broken)
-        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, sizes)
+        known = self._library
+        files = FileCheck(self._folder, known, self._lost, self._broken, verify=self._verify)
+        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, files)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
         """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""
@@ -367,22 +378,6 @@ class Connection(Closing):
         with temporary_folder() as folder:
             copied = shutil.copy(catalog, folder)
             return duckdb.connect(copied, read_only=True, config=self._config)
-
-    def _refreshed(self, library: Library, identity: Identity) -> bool:
-        """Rebuild the store's own catalog, where it may be written and nobody else is at it."""
-        try:
-            with store_lock(self._folder, 0):
-                if identity_of(self._folder, library) == identity:
-                    write_catalog(self._folder, library)
-        except (OSError, duckdb.Error) as error:
-            log.info("The catalog of %s cannot be rebuilt there: %s.", self._folder.root, error)
-            return False
-        except (StoreVersionError, StoreDamagedError):
-            raise
-        except StoreError:
-            return False  # an ingest is at it, and will replace it
-        log.info("Rebuilt the catalog of %s.", self._folder.root)
-        return True
 
 
 _LIVING: weakref.WeakSet[Connection] = weakref.WeakSet()

@@ -28,6 +28,7 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.asking import questions_of, table_of
 from hta_sql.store.catalog import Identity, identity_of
 from hta_sql.store.connection import Connection
+from hta_sql.store.contents import reads_of_analysis
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.limits import engine
 from hta_sql.store.manifest import TABLES, digest_of
@@ -96,10 +97,13 @@ def compute(task: Task) -> Part:
     for path in folder.files(str(PurePosixPath(task.path).parent)):
         if path.startswith(task.path) and _is_named_by(path, folder.digest(path)):
             return path
-    with Connection(folder, engine(**task.options), library, safe=False) as connection:
+    options = dict(task.options)
+    verify = bool(options.pop("verify", False))
+    with Connection(folder, engine(**options), library, safe=False, verify=verify) as connection:
         before = connection.opened().ranks
         questions = questions_of(library.find(task.analysis), task.values, before)
-        rows = connection.ask(lambda con: table_of(con, questions))
+        reads = reads_of_analysis(library, library.find(task.analysis), task.values)
+        rows = connection.ask(lambda con: table_of(con, questions), reads)
         if lost := set(before) - set(connection.opened().ranks):
             runs = ", ".join(sorted({run for run, *_ in lost}))
             raise StoreError(

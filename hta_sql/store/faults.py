@@ -17,6 +17,7 @@ from hta_sql.machine import cpu_count
 from hta_sql.store.columns import FROM_PATH, stored_files, viewed
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.manifest import KeptTable, Manifest, RankEntry
+from hta_sql.store.origins import ORIGIN, origin_of
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -55,6 +56,8 @@ class Expected:
     run: str
     rank: int | None
     """None of what is of all ranks of its run."""
+    origin: str | None = None
+    """What a materialized file says of itself; see store/origins.py."""
 
 
 def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
@@ -71,7 +74,15 @@ def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
 def of_kept(kept: Iterable[KeptTable]) -> list[Expected]:
     """List the files of derived tables and answers."""
     return [
-        Expected(one.path, one.rows, one.bytes, one.sha256, one.run, None)
+        Expected(
+            one.path,
+            one.rows,
+            one.bytes,
+            one.sha256,
+            one.run,
+            None,
+            origin_of(one.table, one.run, one.key),
+        )
         for one in kept
         if one.path
     ]
@@ -140,6 +151,9 @@ def _inside(folder: StoreFolder, file: Expected, *, deep: bool) -> Fault | str |
             kind = "pages"
             for _ in parquet.iter_batches() if deep and not file.sha256 else ():
                 pass
+            named = (parquet.metadata.metadata or {}).get(ORIGIN.encode())
+            if file.origin and named and named != file.origin.encode():
+                return fault("origin", f"it says that it is {named.decode(errors='replace')}")
             origin = {name: values_of(parquet, name) for name in FROM_PATH}
     except (pa.ArrowException, OSError) as error:
         return fault(kind, f"its {kind} cannot be read: {error}")

@@ -20,6 +20,7 @@ from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import open_for_computing, publish_manifest
 from hta_sql.store.columns import stored_files
 from hta_sql.store.computing import Request, run_computed, to_compute
+from hta_sql.store.contents import changed_files
 from hta_sql.store.files import StoreFolder, store_folder
 from hta_sql.store.kept import kept_tables
 from hta_sql.store.limits import QUICKER_PLANS
@@ -136,6 +137,9 @@ def _computed(
             break
         # Alone: the engine plans for the files of all runs what it is asked of one.
         alone = readable.without([other for other in readable.runs() if other != run])
+        if changed := changed_files(folder, alone):
+            _warn_of_damaged_run(folder, run, changed)
+            continue
         derived = [one for one in alone.kept if one.table in library.derived_columns()]
         alone = replace(alone, kept=derived)
         needed = library.computing if all(about in library.derived for about in abouts) else library
@@ -143,6 +147,14 @@ def _computed(
             found += run_computed(con, folder, alone, abouts, request)
     kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
     return found, replace(manifest, kept=[kept[at] for at in sorted(kept)])
+
+
+def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
+    log.warning(
+        "%s: nothing is materialized of run %s, whose files are not what was written; "
+        "hta-sql repair %s mends it: %s.",
+        *(folder.root, run, folder.root, ", ".join(changed)),
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,11 +10,17 @@ from pathlib import Path
 
 import duckdb
 
+from hta_sql.errors import StoreDamagedError, StoreError, StoreVersionError
+from hta_sql.library.objects import Library
+from hta_sql.store.catalog import Identity, identity_of, write_catalog
+from hta_sql.store.contents import FileCheck
 from hta_sql.store.files import StoreFolder
 from hta_sql.store.limits import KNOWN_FILES, QUICKER_PLANS
+from hta_sql.store.locks import store_lock
 from hta_sql.store.parts import Size
 from hta_sql.store.sandbox import Sandbox
-from hta_sql.store.sizes import SizeCheck
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Opened:
     kept: dict[str, set[str]]
     """Analysis ─▶ runs of which its view reads what is kept."""
     sandbox: Sandbox | None
-    sizes: SizeCheck
+    files: FileCheck
 
     @property
     def scope(self) -> list[tuple[str, int]]:
@@ -68,3 +75,20 @@ def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
         # The engine of a process is one for all that open the same catalog.
         with suppress(duckdb.InvalidInputException):
             con.register_filesystem(filesystem)
+
+
+def refreshed(folder: StoreFolder, library: Library, identity: Identity) -> bool:
+    """Rebuild the store's own catalog, where it may be written and nobody else is at it."""
+    try:
+        with store_lock(folder, 0):
+            if identity_of(folder, library) == identity:
+                write_catalog(folder, library)
+    except (OSError, duckdb.Error) as error:
+        log.info("The catalog of %s cannot be rebuilt there: %s.", folder.root, error)
+        return False
+    except (StoreVersionError, StoreDamagedError):
+        raise
+    except StoreError:
+        return False  # an ingest is at it, and will replace it
+    log.info("Rebuilt the catalog of %s.", folder.root)
+    return True

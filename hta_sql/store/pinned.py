@@ -78,6 +78,7 @@ class HeldStore(TraceStore):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         engine = {"threads": None, "memory_limit": None}
-        options = {"safe": False, "limits": UNLIMITED, "analyses": own_folders(None)}
+        options = {"safe": False, "verify": False, "limits": UNLIMITED}
+        options["analyses"] = own_folders(None)
         self._set_up(path, {**engine, **options})
         self._connection.pin()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection
+from typing import Any
 
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.files import StoreFolder
@@ -31,6 +32,7 @@ class SizeCheck:
     ) -> None:
         self._folder, self._without = folder, (lost, broken)
         self._wrong: set[str] = set()
+        self._manifest: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._look, daemon=True)
         if folder.local:
             self._thread.start()
@@ -45,7 +47,7 @@ class SizeCheck:
         lost, broken = self._without
         try:
             # As it is: to look at all of its values costs more than to look at the files.
-            manifest = json.loads(manifest_bytes(self._folder))
+            self._manifest = manifest = json.loads(manifest_bytes(self._folder))
             named = [
                 (file["path"], file["bytes"])
                 for entry in manifest["entries"]

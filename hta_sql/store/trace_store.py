@@ -19,6 +19,7 @@ from hta_sql.results.result import Result
 from hta_sql.store.asking import Question, first_rows_of, questions_of, result_of, table_of
 from hta_sql.store.catalog import built_from, identity_of
 from hta_sql.store.connection import Connection
+from hta_sql.store.contents import reads_of, reads_of_analysis, reads_of_query
 from hta_sql.store.elsewhere import gathered, read, tasks_of
 from hta_sql.store.files import store_folder
 from hta_sql.store.isolated import Isolating
@@ -59,6 +60,7 @@ class TraceStore(ByName, Isolating, Closing):
             the memory is limited.
         analyses: Folders with analyses of your own, beside the shipped ones; default: those that
             ``HTA_SQL_ANALYSES`` names. Installed packages may add more.
+        verify: Compare each file that a query reads with its checksum; default: small files only.
 
     Attributes:
         library: The tables, macros and analyses that it has.
@@ -85,9 +87,10 @@ class TraceStore(ByName, Isolating, Closing):
         safe: bool = False,
         limits: Limits | None = None,
         analyses: Analyses = None,
+        verify: bool = False,
     ) -> None:
         options: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
-        options["limits"] = limits or (Limits() if safe else UNLIMITED)
+        options |= {"limits": limits or (Limits() if safe else UNLIMITED), "verify": verify}
         self._set_up(path, {**options, "analyses": own_folders(analyses)})
         self._connection.opened()
         self._isolate(self._folder.root, self._options)
@@ -103,9 +106,8 @@ class TraceStore(ByName, Isolating, Closing):
         self._engine = {key: options[key] for key in ("threads", "memory_limit")}
         config = engine(**self._engine)
         self.library = library_of(options["analyses"])
-        self._connection = self._connects(
-            self._folder, config, self.library, safe=options["safe"], limits=options["limits"]
-        )
+        given = {key: options[key] for key in ("safe", "limits", "verify")}
+        self._connection = self._connects(self._folder, config, self.library, **given)
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel to another process as path and options; what is open stays here."""
@@ -166,7 +168,8 @@ class TraceStore(ByName, Isolating, Closing):
             paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
             return Result.of_rows(partial(read, self._folder, parts), *about, paths)
         rows = self._connection.ask(
-            lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept))
+            lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept)),
+            reads_of_analysis(self.library, analysis, values, is_kept=is_kept),
         )
         return Result.of_rows(rows, *about)
 
@@ -180,7 +183,8 @@ class TraceStore(ByName, Isolating, Closing):
             asked = self._questions(analysis, values, is_kept=is_kept)
             return first_rows_of(con, asked, count, analysis, narrowing(parameters))
 
-        return self._connection.ask(question)
+        reads = reads_of_analysis(self.library, analysis, values, is_kept=is_kept)
+        return self._connection.ask(question, reads)
 
     def _prepared(
         self, name: str, version: int | None, parameters: Mapping[str, Any]
@@ -227,7 +231,8 @@ class TraceStore(ByName, Isolating, Closing):
                 f"{self._folder.root!r} was changed since it was opened; open it again."
             )
         scopes = tasks(analysis, wanted_sizes(opened.ranks, values)) or [{}]
-        asked = tasks_of(self._folder, self._engine, wanted, (analysis, values), scopes)
+        options = {**self._engine, "verify": self._options["verify"]}
+        asked = tasks_of(self._folder, options, wanted, (analysis, values), scopes)
         log.info("%s: %d tasks.", analysis.base_name, len(asked))
         return gathered(asked, executor, self._waiting)
 
@@ -270,7 +275,8 @@ class TraceStore(ByName, Isolating, Closing):
             checked_rows(limit, len(result))
             return result
 
-        return self._connection.ask(question)
+        reads = reads_of_query(self.library, query, parameters, self.runs())
+        return self._connection.ask(question, reads)
 
     def run_over(
         self,
@@ -300,7 +306,7 @@ class TraceStore(ByName, Isolating, Closing):
                 con.register(table_name, table)
             return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
 
-        return self._connection.ask(question)
+        return self._connection.ask(question, reads_of(self.library.names_in(query)))
 
     def table(
         self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
@@ -329,7 +335,7 @@ class TraceStore(ByName, Isolating, Closing):
             self.check_scope(runs or (), ranks or ())
             return Result.of_rows(table_of(con, [(sqltext.of_scope(name, scope), scope)]))
 
-        return self._connection.ask(question)
+        return self._connection.ask(question, reads_of([name], runs, ranks))
 
     def compare(self, control: str, test: str, **parameters: Any) -> Result:
         """Return what changed from one run to another: the analysis ``comparison``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 import duckdb
 
@@ -29,6 +30,8 @@ def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
         folder: Where it is.
     """
     faults = faults_of(folder, _meant(error, of_entries(manifest.entries)), deep=False)
+    if faults:
+        warn_of_changed_files(folder.root, {fault.file for fault in faults})
     return {fault.run for fault in faults if fault.run}
 
 
@@ -43,6 +46,16 @@ def unreadable_kept(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
 def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
     said = str(error)
     return [file for file in files if file.path in said] if ".parquet" in said else files
+
+
+def warn_of_changed_files(root: str, files: Collection[str]) -> None:
+    """Name the files whose size, checksum or origin is not what was written."""
+    log.warning(
+        "%s: files are not what was written; hta-sql verify %s tells what is wrong: %s.",
+        root,
+        root,
+        ", ".join(sorted(files)),
+    )
 
 
 def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:

@@ -1,7 +1,7 @@
 """Damages a store at random, again and again: no answer is wrong after ``verify``, nothing ends in a traceback.
 
 Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. What is damaged is a bit, a block, the
-end, the place (two files swapped) or all of a Parquet file, the manifest, the catalog or a shard.
+end, the place (two files exchanged, or one over another) or all of a Parquet file, the manifest, the catalog or a shard.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from hta_sql.store.materialize import keep_answers
 from hta_sql.store.verify import verify_store
 from tests.shared_stores import ingest_only
 
-WAYS = ("bit", "block", "truncation", "swap", "deletion")
+WAYS = ("bit", "block", "truncation", "copy", "deletion", "exchange")
 TARGETS = ("parquet", "parquet", "kept", "manifest", "catalog", "shard")
 QUESTIONS = ("temporal_breakdown", "kernel_table")
 
@@ -31,7 +32,7 @@ Answers = dict[str, list[tuple[object, ...]]]
 
 
 def trace(rank: int, duration: float) -> dict[str, object]:
-    """Two operators, each with a call that launches a kernel."""
+    """Two operators, each with a call that launches a kernel, and an arrow to it."""
     events: list[dict[str, object]] = []
     for number in range(2):
         at = number * 1000.0
@@ -43,6 +44,15 @@ def trace(rank: int, duration: float) -> dict[str, object]:
             | {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 5.0, "args": launch},
             {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 10.0}
             | {"dur": duration, "args": launch | {"device": 0, "stream": 7}},
+            {
+                "ph": "s",
+                "id": number + 1,
+                "pid": 1,
+                "tid": 1,
+                "ts": at,
+                "cat": "ac2g",
+                "name": "ac2g",
+            },
         ]
     return {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
 
@@ -112,12 +122,56 @@ def damage(chance: random.Random, store: Path, way: str, target: str) -> str:
         content[at : at + size] = bytes(len(content[at : at + size]))
     elif way == "truncation":
         content = content[:at]
-    elif way == "swap":
-        content = bytearray(other.read_bytes())
-    path.unlink()  # catalogs that are open, and links to it, stay as they are
-    if way != "deletion":
-        path.write_bytes(content)
+    elif way in {"copy", "exchange"}:
+        exchanged, content = bytes(content), bytearray(other.read_bytes())
+        if way == "exchange" and other != path:
+            replaced(other, exchanged)
+    if way == "deletion":
+        path.unlink()
+    else:
+        replaced(path, bytes(content))
     return f"{way} of {path.relative_to(store)} at {at:,}"
+
+
+def replaced(path: Path, content: bytes) -> None:
+    """Replace a file; catalogs that are open, and links to it, stay as they are."""
+    path.unlink()
+    path.write_bytes(content)
+
+
+def every_row(store: Path) -> Answers:
+    """Query all tables and the materialized analyses; returns the rows by table and run."""
+    found: Answers = {}
+    with hta_sql.open(store, threads=1) as opened:
+        names = [table.name for table in opened.library.tables]
+        for name in (*names, *QUESTIONS, "matched_collectives"):
+            is_analysis = name in QUESTIONS
+            result = opened.run(name) if is_analysis else opened.table(name)
+            at = result.columns.index("run") if "run" in result.columns else None
+            for row in sorted(result.rows(), key=repr):
+                found.setdefault(f"{name} {'' if at is None else row[at]}", []).append(row)
+    return found
+
+
+def is_right_or_named(store: Path, whole: Answers, path: Path, messages: Callable[[], str]) -> bool:
+    """Return whether every answer is right, or what was said names the file.
+
+    Args:
+        store: A damaged store.
+        whole: Its answers before, from :func:`every_row`.
+        path: The damaged file.
+        messages: Returns the warnings so far.
+
+    Raises:
+        AssertionError: An answer is wrong.
+    """
+    try:
+        found = every_row(store)
+    except HtaSqlError as error:
+        return path.name in f"{error} {messages()}"
+    assert found.keys() <= whole.keys()
+    assert all(rows == whole[of] for of, rows in found.items()), "an answer is wrong"
+    return found == whole or path.name in messages()
 
 
 def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = False) -> str:
@@ -143,7 +197,12 @@ def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = Fa
 def restore(store: Path, backup: Path) -> None:
     """Put the store back as it was: links to what never changes, a copy of what does."""
     shutil.rmtree(store, ignore_errors=True)
-    shutil.copytree(backup, store, copy_function=os.link)
+    shutil.copytree(backup, store, copy_function=_linked)
+
+
+def _linked(source: str, target: str) -> None:
+    copies = Path(source).name in {MANIFEST, CATALOG}
+    (shutil.copy2 if copies else os.link)(source, target)
 
 
 def rounds(folder: Path, count: int, seed: int) -> Counter[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import random
@@ -10,20 +11,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+import fsspec
 import pytest
 
 import hta_sql
 from hta_sql.ingestion.ingest import ingest_traces
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.repair import repair_store
-from hta_sql.store import connection
+from hta_sql.store import connection, contents
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import CATALOG, MANIFEST, Manifest, read_manifest
+from hta_sql.store.materialize import keep_answers
+from hta_sql.store.sealed import file_digest
 from hta_sql.store.unreadable import unreadable_runs
 from hta_sql.store.verify import verify_store
 from tests.manifests import write_manifest
 from tests.safety import damages
-from tests.safety.damages import Answers, answers, damage, make_store, restore, survives
+from tests.safety.damages import (
+    Answers,
+    answers,
+    damage,
+    every_row,
+    is_right_or_named,
+    make_store,
+    restore,
+    survives,
+)
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -357,7 +370,9 @@ def test_a_store_of_an_older_version(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers]) -> None:
     """What ``verify`` passes answers rightly; all else is mended, or set aside, or says what to do."""
     chance = random.Random(seed)
-    what = damage(chance, store, damages.WAYS[seed % 5], damages.TARGETS[seed % 6])
+    ways, targets = damages.WAYS, damages.TARGETS
+    at = seed + seed // len(targets)  # so that each way meets each target
+    what = damage(chance, store, ways[at % len(ways)], targets[seed % len(targets)])
     assert survives(store, made[2], has_sources=True, quick=True), what
 
 
@@ -366,3 +381,175 @@ def test_a_thousand_random_damages(tmp_path: Path) -> None:
     """The same with traces that are there or not."""
     told = damages.rounds(tmp_path, 1000, 0)
     assert sum(told.values()) == 1000
+
+
+def materialized(store: Path, table: str, run: str) -> Path:
+    """The file of a materialized answer."""
+    kept = read_manifest(store).kept
+    (path,) = (one.path for one in kept if (one.table, one.run) == (table, run))
+    assert path
+    return store / path
+
+
+def padded(content: bytes, size: int) -> bytes:
+    """Fill a Parquet file up to a size, in front of its footer: it stays a whole one."""
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    return content[:-footer] + bytes(size - len(content)) + content[-footer:]
+
+
+@pytest.mark.parametrize(
+    ("has_one_size", "is_large"), [(False, False), (True, False), (True, True)]
+)
+def test_exchanged_answers_of_two_runs_are_computed_again(
+    store: Path,
+    made: tuple[Path, Path, Answers],
+    *,
+    has_one_size: bool,
+    is_large: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Small ones by their checksums, large ones by the run that each names in its footer."""
+    files = [materialized(store, "temporal_breakdown", run) for run in ("first", "second")]
+    whole = [path.read_bytes() for path in files]
+    if has_one_size:
+        whole = [padded(content, max(map(len, whole))) for content in whole]
+        values = json.loads((store / MANIFEST).read_text())
+        for path, content in zip(files, whole, strict=True):
+            (kept,) = (one for one in values["kept"] if one["path"] and path.match(one["path"]))
+            kept |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            changed(path, content)
+        write_manifest(store, values)
+        assert answers(store) == made[2]
+    for path, content in zip(files, reversed(whole), strict=True):
+        changed(path, content)
+    if is_large:
+        monkeypatch.setattr(contents, "SMALL_BYTES", 1)
+    assert answers(store) == made[2]
+    assert all(path.name in caplog.text for path in files)
+
+
+@pytest.mark.parametrize("at", range(100, 1000, 300))
+def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
+    store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its run is left out with a warning that names the file; a query of other tables has all runs."""
+    path = file_of(store, "first", 0, "flows")
+    flipped(path, at)
+    with hta_sql.open(store) as opened:
+        assert opened.sql("SELECT DISTINCT run FROM gpu_ops ORDER BY run").rows() == [
+            ("first",),
+            ("second",),
+        ]
+        assert path.name not in caplog.text
+        assert opened.sql("SELECT DISTINCT run FROM Flows").rows() == [("second",)]
+    assert path.name in caplog.text
+    assert answers(store) == made[2]
+
+
+def test_nothing_is_materialized_from_a_damaged_file(
+    store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wrong answer would have a right checksum from then on."""
+    path = file_of(store, "first", 0)
+    flipped(path, 400)
+    found = {one.run for one in keep_answers(store, ["gpu_kernels_by_name"])}
+    assert found <= {"second"}
+    assert path.name in caplog.text
+
+
+def test_contents_are_compared_once_and_only_of_what_a_query_reads(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the wanted run and tables, or of the materialized answer alone; a file twice if it changed."""
+    compared: list[str] = []
+
+    def digest(path: Path) -> str:
+        compared.append(path.relative_to(store).as_posix())
+        return file_digest(path)
+
+    monkeypatch.setattr(contents, "file_digest", digest)
+    contents._digest.cache_clear()
+    for _ in range(2):
+        with hta_sql.open(store) as opened:
+            opened.run("temporal_breakdown").rows()
+            opened.table("flows", runs=["first"]).rows()
+    assert {path.split("/")[1] for path in compared} == {"temporal_breakdown", "flows"}
+    assert sorted(path for path in compared if "flows" in path) == sorted(
+        file_of(store, "first", rank, "flows").relative_to(store).as_posix() for rank in range(2)
+    )
+    path = file_of(store, "first", 0, "flows")
+    changed(path, path.read_bytes())
+    with hta_sql.open(store) as opened:
+        opened.table("flows", runs=["first"]).rows()
+    assert compared[-1] == path.relative_to(store).as_posix()
+    assert len(compared) == 5
+
+
+@pytest.mark.parametrize("by", ["library", "command"])
+def test_verify_compares_files_of_any_size(
+    store: Path,
+    cli: Cli,
+    by: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Large files are compared on request only, before the answer is returned."""
+    monkeypatch.setattr(contents, "SMALL_BYTES", 1)
+    path = file_of(store, "first", 0, "flows")
+    flipped(path, 4)
+    query = "SELECT DISTINCT run FROM flows"
+    if by == "library":
+        with hta_sql.open(store, verify=True) as opened:
+            assert opened.sql(query).rows() == [("second",)]
+        assert path.name in caplog.text
+    else:
+        done = cli("sql", store, query, "--verify", "--format", "csv")
+        assert (done.code, done.out.split()) == (0, ["run", "second"])
+        assert path.name in caplog.text
+
+
+def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
+    """Nothing is compared there otherwise: each look is a request."""
+    memory = fsspec.filesystem("memory")
+    path = file_of(store, "first", 0, "flows")
+    flipped(path, 4)
+    for file in store.rglob("*"):
+        if file.is_file():
+            memory.pipe_file(f"/damaged/{file.relative_to(store).as_posix()}", file.read_bytes())
+    with hta_sql.open("memory://damaged", verify=True) as opened:
+        assert opened.sql("SELECT DISTINCT run FROM flows").rows() == [("second",)]
+
+
+@pytest.mark.slow
+def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
+    store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every file of the tables and of what is materialized, at random bits."""
+    whole = every_row(store)
+    files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "kept")]
+    chance = random.Random(7)
+    for path in (store / file.relative_to(store) for file in files):
+        restore(made[0], made[1])
+        content = bytearray(path.read_bytes())
+        at = chance.randrange(len(content))
+        content[at] ^= 1 << chance.randrange(8)
+        changed(path, bytes(content))
+        caplog.clear()
+        assert is_right_or_named(store, whole, path, lambda: caplog.text), (path, at)
+
+
+@pytest.mark.parametrize("most_bytes", [1, 1 << 20])
+def test_of_many_files_those_of_mentioned_runs_are_compared(
+    store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most_bytes: int
+) -> None:
+    """A query of one run of thousands does not pay for the others."""
+    monkeypatch.setattr(contents, "MOST_BYTES", most_bytes)
+    path = file_of(store, "first", 0, "flows")
+    flipped(path, 4)
+    with hta_sql.open(store) as opened:
+        query = "SELECT DISTINCT run FROM flows WHERE run = $run"
+        assert opened.sql(query, {"run": "second"}).rows() == [("second",)]
+        assert (path.name in caplog.text) == (most_bytes > 1)
+        assert opened.sql(query, {"run": "first"}).rows() == []
+        assert path.name in caplog.text
