@@ -25,8 +25,12 @@ from hta_sql.errors import (
     TraceFormatError,
     TraceNotFoundError,
 )
+from hta_sql.results import drawing
 
 if TYPE_CHECKING:
+    import altair as alt
+
+    from hta_sql.charts import Drawable
     from hta_sql.hta.trace_analysis import TraceAnalysis
     from hta_sql.hta.trace_diff import LabeledTrace, TraceDiff
     from hta_sql.store.edits import remove_runs, rename_run, tag_runs
@@ -76,6 +80,16 @@ _MODULES = {
     "retain_runs": "hta_sql.store.retention",
 }
 """Where what costs time to import (duckdb, pandas) is, until it is first used."""
+
+
+def _draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
+    """Import charts, and with them altair, when the first result is drawn."""
+    from hta_sql.charts import draw  # noqa: PLC0415
+
+    return draw(result, **options)
+
+
+drawing.register(_draw)
 
 
 def __getattr__(name: str) -> Any:

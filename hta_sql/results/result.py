@@ -129,7 +129,7 @@ class Result:
             ParameterError: There is no chart of this result, or it has no such option.
             ExtraNotInstalledError: altair or vl-convert-python is not installed.
         """
-        from hta_sql.charts import draw  # noqa: PLC0415 - altair only where used
+        from hta_sql.results.drawing import draw  # noqa: PLC0415 - only where used
 
         return draw(self, **options)
 
