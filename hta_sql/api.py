@@ -9,6 +9,7 @@ from hta_sql.ingestion.options import IngestOptions, ShardOptions, called_with
 from hta_sql.store import LOCK_TIMEOUT_S
 
 if TYPE_CHECKING:
+    from hta_sql.store.repair import Repaired
     from hta_sql.store.reports import IngestReport
     from hta_sql.store.trace_store import TraceStore
 
@@ -104,3 +105,27 @@ def open_store(store: str | os.PathLike[str], **options: object) -> TraceStore:
     from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
 
     return TraceStore(store, **options)  # type: ignore[arg-type]
+
+
+def repair_store(
+    store: str | os.PathLike[str], *, deep: bool = False, lock_timeout: float = LOCK_TIMEOUT_S
+) -> Repaired:
+    """Repair a store: rebuild what can be rebuilt, quarantine the rest.
+
+    Args:
+        store: Folder of the store, or its fsspec URL.
+        deep: Follow every link between events.
+        lock_timeout: Time to wait for another process that is writing the store [s].
+
+    Returns:
+        The faults, the ranks whose traces were read again, and those that stay quarantined.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreDamagedError: Its manifest is damaged, and its catalog has no copy of it.
+        StoreError: Another process is writing it for longer than ``lock_timeout``.
+    """
+    from hta_sql.ingestion.reread import read_again  # noqa: PLC0415
+    from hta_sql.store.repair import repair  # noqa: PLC0415
+
+    return repair(store, read_again, deep=deep, lock_timeout=lock_timeout)

@@ -23,7 +23,7 @@ def repair(ctx: click.Context, *, store: Path, deep: bool) -> None:
     read. Else its run is set aside: the others answer, and an ingest of its traces brings it back. Exit
     code 1 if something is set aside.
     """
-    from hta_sql.ingestion.repair import repair_store  # noqa: PLC0415 - start-up cost
+    from hta_sql.api import repair_store  # noqa: PLC0415 - start-up cost
 
     with logged(verbose=False):
         done = repair_store(str(store), deep=deep)

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import hta_sql
+from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion.repair import repair_store
 from hta_sql.store.manifest import CATALOG, MANIFEST
 from hta_sql.store.materialize import keep_answers
 from hta_sql.store.verify import verify_store

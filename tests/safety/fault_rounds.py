@@ -21,8 +21,8 @@ from typing import NoReturn
 import click
 
 import hta_sql
+from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion.repair import repair_store
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.edits import remove_runs, rename_run, tag_runs
 from hta_sql.store.faults import faults_of, of_entries, of_kept

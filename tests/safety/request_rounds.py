@@ -23,8 +23,8 @@ import fsspec
 import pytest
 
 import hta_sql
+from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion.repair import repair_store
 from hta_sql.store import catalog, remote_lock, unfinished
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.edits import remove_runs, rename_run, tag_runs

@@ -18,7 +18,7 @@ from mmap import mmap
 from pathlib import Path
 
 import hta_sql
-from hta_sql.ingestion.repair import repair_store
+from hta_sql.api import repair_store
 from hta_sql.machine import remove_temporary
 from hta_sql.store.manifest import read_manifest
 from hta_sql.store.verify import verify_store

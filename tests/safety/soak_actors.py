@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 
 import hta_sql
+from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError, RankError
-from hta_sql.ingestion.repair import repair_store
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.edits import remove_runs, rename_run, tag_runs
 from hta_sql.store.manifest import CATALOG, MANIFEST, read_manifest

@@ -15,9 +15,9 @@ import fsspec
 import pytest
 
 import hta_sql
+from hta_sql.api import repair_store
 from hta_sql.ingestion.ingest import ingest_traces
 from hta_sql.ingestion.options import IngestOptions
-from hta_sql.ingestion.repair import repair_store
 from hta_sql.store import connection, contents
 from hta_sql.store.catalog import build_catalog
 from hta_sql.store.manifest import CATALOG, MANIFEST, Manifest, read_manifest

@@ -16,7 +16,7 @@ import fsspec
 import pytest
 
 import hta_sql
-from hta_sql.ingestion.repair import repair_store
+from hta_sql.api import repair_store
 from hta_sql.store import remote_lock
 from hta_sql.store.files import RemoteFolder, store_folder
 from hta_sql.store.locks import LOCK, store_lock

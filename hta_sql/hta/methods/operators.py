@@ -202,7 +202,9 @@ class Operators(Job):
         Raises:
             RankError: No such rank.
         """
-        table = self.result("gpu_kernels_with_user_annotations_v1", self._default_ranks([rank])).df()
+        table = self.result(
+            "gpu_kernels_with_user_annotations_v1", self._default_ranks([rank])
+        ).df()
         if not table["annotation"].notna().any():
             log.warning("No GPU activity of rank %d has a user annotation.", rank)
             return None

@@ -7,15 +7,10 @@ left out, with a warning. No file is deleted for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from hta_sql.errors import HtaSqlError, StoreDamagedError, StoreNotFoundError
-from hta_sql.ingestion.fingerprints import fingerprint
-from hta_sql.ingestion.ingest import read_and_publish
-from hta_sql.ingestion.options import IngestOptions
-from hta_sql.ingestion.plan import Plan, task_of
-from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.errors import StoreDamagedError, StoreNotFoundError
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog import copy_of_manifest, publish_manifest
 from hta_sql.store.faults import Fault
@@ -34,10 +29,14 @@ from hta_sql.store.manifest import (
 from hta_sql.store.own_analyses import OWN
 from hta_sql.store.shard_files import shards_at, write_shard
 from hta_sql.store.verify import verify_store
-from hta_sql.traces.peek import Stated
 
 ASIDE = ".damaged"
 """End of the name of what is kept for who wants to look at it; nothing reads it."""
+
+ReadAgain = Callable[
+    [StoreFolder, Manifest], tuple[list[tuple[str, int]], dict[tuple[str, int], str]]
+]
+"""Reads the traces of quarantined ranks again: returns what it read, and why it did not read the others."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,18 @@ class Repaired:
     """(Run, rank) that are set aside ─▶ why their traces were not read again."""
 
 
-def repair_store(
-    store: Store, *, deep: bool = False, lock_timeout: float = LOCK_TIMEOUT_S
+def repair(
+    store: Store,
+    read_again: ReadAgain,
+    *,
+    deep: bool = False,
+    lock_timeout: float = LOCK_TIMEOUT_S,
 ) -> Repaired:
     """Mend what a look at all files of a store finds; see :func:`hta_sql.store.verify.verify_store`.
 
     Args:
         store: Folder of the store, or its fsspec URL.
+        read_again: Reads the traces of quarantined ranks: ingestion stands above the store.
         deep: Follow every link between events.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
@@ -79,7 +83,7 @@ def repair_store(
             _put_aside(folder, OWN)
         if found:
             publish_manifest(folder, manifest)
-        read, why = _read_again(folder, manifest)
+        read, why = read_again(folder, manifest)
     return Repaired(found, read, why)
 
 
@@ -131,50 +135,3 @@ def _put_aside(folder: StoreFolder, name: str) -> None:
     folder.remove([f"{name}{ASIDE}"])
     folder.copy(name, f"{name}{ASIDE}")
     folder.remove([name])
-
-
-def _read_again(
-    folder: StoreFolder, manifest: Manifest
-) -> tuple[list[tuple[str, int]], dict[tuple[str, int], str]]:
-    """Read the traces of ranks that were set aside, as far as they are there."""
-    why: dict[tuple[str, int], str] = {}
-    read: list[tuple[str, int]] = []
-    for run in sorted(manifest.aside_runs()):
-        entries = [entry for entry in manifest.aside if entry.run == run]
-        hindrances = {(run, entry.rank): _hindrance(entry) for entry in entries}
-        why |= {of: hindrance for of, hindrance in hindrances.items() if hindrance}
-        able = [entry for entry in entries if not hindrances[run, entry.rank]]
-        files = [_trace_of(entry) for entry in able]
-        if not files:
-            continue
-        # As spans, each has the run and the place in it that it had.
-        options = IngestOptions([], folder.root, run=run, join_spans=True)
-        task = task_of(options)
-        done, failures = read_and_publish(task, Plan(files, files), read_manifest(folder))
-        read += [(entry.run, entry.rank) for entry in done]
-        why |= {
-            (run, entry.rank): failure.message
-            for failure in failures
-            for entry in able
-            if entry.path in failure.message
-        }
-    return read, why
-
-
-def _trace_of(entry: RankEntry) -> TraceFile:
-    """Say of a trace what was found out when it was first read."""
-    stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
-    return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
-
-
-def _hindrance(entry: RankEntry) -> str | None:
-    """Say why a rank cannot be read again as it was; None: it can."""
-    if entry.options.get("kernel_classes"):
-        return "it was read with rules of your own; ingest it again with --kernel-classes"
-    try:
-        now = fingerprint(entry.path)
-    except (OSError, HtaSqlError):
-        return f"its trace is not there: {entry.source}"
-    if (now.size, now.content) != (entry.fingerprint.size, entry.fingerprint.content):
-        return f"its trace has changed since it was read: {entry.source}"
-    return None

@@ -1,0 +1,68 @@
+"""Read the traces of damaged ranks again, when they are still the traces that were ingested."""
+
+from __future__ import annotations
+
+from hta_sql.errors import HtaSqlError
+from hta_sql.ingestion.fingerprints import fingerprint
+from hta_sql.ingestion.ingest import read_and_publish
+from hta_sql.ingestion.options import IngestOptions
+from hta_sql.ingestion.plan import Plan, task_of
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.files import StoreFolder
+from hta_sql.store.manifest import Manifest, RankEntry, read_manifest
+from hta_sql.traces.peek import Stated
+
+
+def read_again(
+    folder: StoreFolder, manifest: Manifest
+) -> tuple[list[tuple[str, int]], dict[tuple[str, int], str]]:
+    """Read the traces of quarantined ranks again and publish them. Call with the store locked.
+
+    Args:
+        folder: The store.
+        manifest: Its manifest, whose damaged ranks are in ``aside``.
+
+    Returns:
+        The (run, rank) pairs that were read; and why each of the others was not.
+    """
+    why: dict[tuple[str, int], str] = {}
+    read: list[tuple[str, int]] = []
+    for run in sorted(manifest.aside_runs()):
+        entries = [entry for entry in manifest.aside if entry.run == run]
+        hindrances = {(run, entry.rank): _hindrance(entry) for entry in entries}
+        why |= {of: hindrance for of, hindrance in hindrances.items() if hindrance}
+        able = [entry for entry in entries if not hindrances[run, entry.rank]]
+        files = [_trace_of(entry) for entry in able]
+        if not files:
+            continue
+        # As spans, each has the run and the place in it that it had.
+        options = IngestOptions([], folder.root, run=run, join_spans=True)
+        task = task_of(options)
+        done, failures = read_and_publish(task, Plan(files, files), read_manifest(folder))
+        read += [(entry.run, entry.rank) for entry in done]
+        why |= {
+            (run, entry.rank): failure.message
+            for failure in failures
+            for entry in able
+            if entry.path in failure.message
+        }
+    return read, why
+
+
+def _trace_of(entry: RankEntry) -> TraceFile:
+    """Say of a trace what was found out when it was first read."""
+    stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
+    return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
+
+
+def _hindrance(entry: RankEntry) -> str | None:
+    """Say why a rank cannot be read again as it was; None: it can."""
+    if entry.options.get("kernel_classes"):
+        return "it was read with rules of your own; ingest it again with --kernel-classes"
+    try:
+        now = fingerprint(entry.path)
+    except (OSError, HtaSqlError):
+        return f"its trace is not there: {entry.source}"
+    if (now.size, now.content) != (entry.fingerprint.size, entry.fingerprint.content):
+        return f"its trace has changed since it was read: {entry.source}"
+    return None
