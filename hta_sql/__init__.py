@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from hta_sql.charts import Drawable
     from hta_sql.hta.trace_analysis import TraceAnalysis
     from hta_sql.hta.trace_diff import LabeledTrace, TraceDiff
-    from hta_sql.store.edits import remove_runs, rename_run, tag_runs
-    from hta_sql.store.retention import retain_runs
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.catalog.run_tags import tag_runs
+    from hta_sql.store.maintenance.edits import remove_runs, rename_run
+    from hta_sql.store.maintenance.retention import retain_runs
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = [
     "AnalysisError",
@@ -70,14 +71,14 @@ __all__ = [
 
 
 _MODULES = {
-    "TraceStore": "hta_sql.store.trace_store",
+    "TraceStore": "hta_sql.store.query.trace_store",
     "TraceAnalysis": "hta_sql.hta.trace_analysis",
     "LabeledTrace": "hta_sql.hta.trace_diff",
     "TraceDiff": "hta_sql.hta.trace_diff",
-    "tag_runs": "hta_sql.store.edits",
-    "rename_run": "hta_sql.store.edits",
-    "remove_runs": "hta_sql.store.edits",
-    "retain_runs": "hta_sql.store.retention",
+    "tag_runs": "hta_sql.store.maintenance.edits",
+    "rename_run": "hta_sql.store.maintenance.edits",
+    "remove_runs": "hta_sql.store.maintenance.edits",
+    "retain_runs": "hta_sql.store.maintenance.retention",
 }
 """Where what costs time to import (duckdb, pandas) is, until it is first used."""
 

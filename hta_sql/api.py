@@ -9,9 +9,9 @@ from hta_sql.ingestion.options import IngestOptions, ShardOptions, called_with
 from hta_sql.store import LOCK_TIMEOUT_S
 
 if TYPE_CHECKING:
-    from hta_sql.store.repair import Repaired
-    from hta_sql.store.reports import IngestReport
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.disk.reports import IngestReport
+    from hta_sql.store.maintenance.repair import Repaired
+    from hta_sql.store.query.trace_store import TraceStore
 
 # The modules behind these are imported where they are called: they are the start-up cost.
 
@@ -35,7 +35,7 @@ def ingest(options: IngestOptions) -> TraceStore:
             is no room left to write it.
     """
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
-    from hta_sql.store.pinned import HeldStore  # noqa: PLC0415
+    from hta_sql.store.query.snapshot import HeldStore  # noqa: PLC0415
 
     report = ingest_traces(options)
     opened = HeldStore(options.store)
@@ -90,7 +90,7 @@ def publish(
         StoreError: Shards are missing of those that are expected, or there are none at all.
     """
     from hta_sql.ingestion.shards import publish_shards  # noqa: PLC0415
-    from hta_sql.store.pinned import HeldStore  # noqa: PLC0415
+    from hta_sql.store.query.snapshot import HeldStore  # noqa: PLC0415
 
     report = publish_shards(
         store, expect=expect, lock_timeout=lock_timeout, materialize=materialize
@@ -102,7 +102,7 @@ def publish(
 
 def open_store(store: str | os.PathLike[str], **options: object) -> TraceStore:
     """Open a store for reading; see :class:`hta_sql.TraceStore`."""
-    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
+    from hta_sql.store.query.trace_store import TraceStore  # noqa: PLC0415
 
     return TraceStore(store, **options)  # type: ignore[arg-type]
 
@@ -126,6 +126,6 @@ def repair_store(
         StoreError: Another process is writing it for longer than ``lock_timeout``.
     """
     from hta_sql.ingestion.reread import read_again  # noqa: PLC0415
-    from hta_sql.store.repair import repair  # noqa: PLC0415
+    from hta_sql.store.maintenance.repair import repair  # noqa: PLC0415
 
     return repair(store, read_again, deep=deep, lock_timeout=lock_timeout)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hta_sql.words import size_text
+from hta_sql.text import size_text
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIDS_MAX = Path("/sys/fs/cgroup/pids.max")

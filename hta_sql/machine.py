@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -12,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from hta_sql.errors import StoreError
+from hta_sql.errors import ParameterError, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -169,3 +170,16 @@ def _remove(folder: str, token: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):
         Path(folder, f"{_PREFIX}{token}{_LOCK}").unlink()
+
+
+def size_of(text: str) -> int:
+    """Read a size as the engine writes it [bytes]: ``512MiB``, ``2GB``.
+
+    Raises:
+        ParameterError: It is none.
+    """
+    size = re.fullmatch(r"([\d.]+)\s*([KMGT]?)(i?)B", text, re.IGNORECASE)
+    if not size:
+        raise ParameterError(f"{text!r} is no size: a number and its unit, for example '2GiB'.")
+    number, letter, binary = size.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " KMGT".index(letter.upper() or " "))

@@ -17,7 +17,7 @@ from tests.shared_stores import ingest_only
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
     from tests.report_pages import Browser
 
 TRACES = Path(__file__).parent / "traces"

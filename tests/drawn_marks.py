@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import vl_convert
 
-from hta_sql.charts.files import spec_of
+from hta_sql.charts.export import spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from hta_sql.authoring.golden import Case, cases_of, read_traces
 from hta_sql.authoring.golden import traces_of as traces_of_case
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hta_sql.store.manifest import MANIFEST
-from hta_sql.store.sealed import SEAL, file_digest, sealed
+from hta_sql.store.disk.integrity import SEAL, file_digest, sealed
+from hta_sql.store.disk.manifest import MANIFEST
 
 
 def write_manifest(store: Path, values: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from hta_sql.results.result import Result
 
 if TYPE_CHECKING:
     from hta_sql.library.objects import Library
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 RANKS = 4096
 

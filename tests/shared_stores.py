@@ -10,9 +10,9 @@ import pytest
 
 from hta_sql.ingestion.ingest import ingest_traces
 from hta_sql.ingestion.options import IngestOptions, called_with
-from hta_sql.store.files import store_folder
-from hta_sql.store.locks import store_lock
-from hta_sql.store.reports import IngestReport
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.reports import IngestReport
 
 MADE_WITHIN_S = 900
 

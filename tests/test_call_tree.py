@@ -26,8 +26,7 @@ from hta_sql.ingestion.call_tree import (
     enclosing_events,
     nearest_ancestor,
 )
-from hta_sql.ingestion.native import native_batch
-from hta_sql.ingestion.native_tree import native_call_tree
+from hta_sql.ingestion.native import native_batch, native_call_tree
 from tests.examples import examples
 
 RUNTIME_CALL = 1

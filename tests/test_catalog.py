@@ -14,9 +14,9 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.store import opened
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.manifest import RELATIVE_CATALOG
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.disk.manifest import RELATIVE_CATALOG
+from hta_sql.store.query import open_catalog as opened
 from tests.manifests import write_manifest
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hta_sql.charts.counters import queue_length_series
-from hta_sql.charts.files import page_of, spec_of
+from hta_sql.charts.export import page_of, spec_of
 from hta_sql.charts.gpu_views import gpu_summary
 from hta_sql.charts.kernels import gpu_kernel_types
 from hta_sql.charts.launches import launch_histograms

@@ -19,7 +19,7 @@ import vl_convert
 
 import hta_sql
 from hta_sql import charts
-from hta_sql.charts import files, page, style
+from hta_sql.charts import export, page, style
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.drawn_marks import charts_in, picture_marks, size_of_png
@@ -28,7 +28,7 @@ from tests.report_pages import kernel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 PAYLOADS = [
     "</script><img src=x onerror=alert(1)>",
@@ -92,7 +92,7 @@ def test_hostile_names_are_text_in_every_format(
         assert len(names) == len(PAYLOADS)
     else:
         # As long as the bars that the other formats have.
-        assert size_of_png(content)[1] > files.SCALE * 20 * len(PAYLOADS)
+        assert size_of_png(content)[1] > export.SCALE * 20 * len(PAYLOADS)
 
 
 def test_the_scripts_of_a_page_are_put_together_once(

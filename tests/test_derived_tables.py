@@ -12,13 +12,13 @@ from click.testing import CliRunner
 import hta_sql
 from hta_sql.cli import program
 from hta_sql.library.objects import load_library
-from hta_sql.store import materialize as materialize_module
-from hta_sql.store.catalog import publish_manifest
-from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.kept import keys_of, missing_tables
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import Manifest, read_manifest
-from hta_sql.store.materialize import materialize
+from hta_sql.store.catalog import materialize as materialize_module
+from hta_sql.store.catalog.build import publish_manifest
+from hta_sql.store.catalog.materialize import materialize
+from hta_sql.store.catalog.materialized_tables import keys_of, missing_tables
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import Manifest, read_manifest
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
 from tests.shared_stores import ingest_only

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.store import elsewhere, parts
-from hta_sql.store.catalog import Identity
+import hta_sql.store.catalog.materialize
+from hta_sql.store.catalog.build import Identity
+from hta_sql.store.query import distributed, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ class Here(Executor):
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Here:
     """An executor for tasks of one run or rank each."""
-    monkeypatch.setattr(parts, "LEAST_EVENTS", 1)
+    monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     return Here()
 
 
@@ -46,7 +47,7 @@ def test_many_rows_stay_in_the_store(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once: the same question finds them; the next ingest removes them, which is said."""
-    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     ingest_trace("two_ranks_0.json", run="a").close()
     store = ingest_trace("overlap_two_streams.json", run="b")
     found = store.run("gpu_kernels_by_name", executor=here)
@@ -67,7 +68,7 @@ def test_rows_in_a_file_that_was_damaged(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not read; whoever asks again has them computed again."""
-    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     whole = store.run("temporal_breakdown").rows()
     found = store.run("temporal_breakdown", executor=here)
@@ -84,10 +85,10 @@ def test_a_store_that_may_not_be_written(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many rows come back as few do."""
-    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     tables = Path(store.path) / "tables"
-    monkeypatch.setattr(elsewhere, "TABLES", "manifest.json/no folder")
+    monkeypatch.setattr(distributed, "TABLES", "manifest.json/no folder")
     found = store.run("temporal_breakdown", executor=here)
     assert found.paths == ()
     assert found.rows() == store.run("temporal_breakdown").rows()
@@ -107,7 +108,7 @@ def test_a_store_that_has_another_name_on_a_worker(
 
 def test_a_store_at_a_url(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rows stay there."""
-    monkeypatch.setattr(elsewhere, "LARGE_BYTES", 1)
+    monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     trace = str(Path(__file__).parent / "traces" / "two_ranks_0.json")
     with hta_sql.ingest({0: trace}, "memory://elsewhere/job.store") as store:
         found = store.run("temporal_breakdown", executor=here)
@@ -145,7 +146,7 @@ def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> Non
     store = ingest_trace("two_ranks_0.json")
     assert store.run("temporal_breakdown", executor=here).rows()
     assert here.tasks == 1
-    hta_sql.store.materialize.keep_answers(store.path, ["temporal_breakdown"])
+    hta_sql.store.catalog.materialize.keep_answers(store.path, ["temporal_breakdown"])
     with hta_sql.open(store.path) as opened:
         assert (
             opened.run("temporal_breakdown", executor=here).rows()
@@ -191,6 +192,6 @@ def test_another_hta_sql_on_a_worker(
     tiny_store: hta_sql.TraceStore, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its SQL may be other SQL."""
-    monkeypatch.setattr(elsewhere, "identity_of", lambda *_: Identity("", "", "other"))
+    monkeypatch.setattr(distributed, "identity_of", lambda *_: Identity("", "", "other"))
     with pytest.raises(hta_sql.StoreError, match="has another hta_sql"):
         tiny_store.run("temporal_breakdown", executor=here)

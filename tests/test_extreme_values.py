@@ -15,7 +15,7 @@ from hta_sql.results.display import print_table
 from hta_sql.results.notebook import result_markup
 from hta_sql.results.result import Result
 from hta_sql.results.writers import WRITERS
-from hta_sql.store.asking import result_of
+from hta_sql.store.query.execution import result_of
 
 FAR = ("290000-01-01", "5000-01-01 (BC)", "infinity", "-infinity", "0001-01-01", "9999-12-31")
 

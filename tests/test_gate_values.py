@@ -15,7 +15,7 @@ from hta_sql.exports.gate.values import Value, key_columns, values_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 TIMES = {(rank, step): 100 * step + rank for rank in (0, 1) for step in (1, 2, 3)}
 ROWS: list[dict[str, Any]] = [

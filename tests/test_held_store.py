@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.store.catalog import build_catalog
+from hta_sql.store.catalog.build import build_catalog
 
 TRACES = Path(__file__).parent / "traces"
 FIRST, SECOND = (str(TRACES / f"{name}.json") for name in ("arguments", "aten_climbing"))

@@ -21,15 +21,15 @@ from hta_sql.cli import program
 from hta_sql.errors import ParameterError
 from hta_sql.library.answers import answers, first_terms, order_of
 from hta_sql.library.data_tables import data_views
-from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
-from hta_sql.store import computing
-from hta_sql.store.catalog import build_catalog, publish_manifest
-from hta_sql.store.files import store_folder
-from hta_sql.store.kept import kept_tables, keys_of
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import CATALOG, read_manifest
-from hta_sql.store.materialize import keep_answers
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.store.catalog import compute
+from hta_sql.store.catalog.build import build_catalog, publish_manifest
+from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialized_tables import kept_tables, keys_of
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import CATALOG, read_manifest
 from tests.test_catalog import files_read
 
 if TYPE_CHECKING:
@@ -245,8 +245,8 @@ def test_keys_tell_what_rank_scope_says(store: Path) -> None:
 def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise they are computed once, found to be large and left; views compute them."""
     computed = shown(store)
-    monkeypatch.setattr(computing, "SMALL_BYTES", 0)
-    monkeypatch.setattr("hta_sql.store.kept.answers", few)
+    monkeypatch.setattr(compute, "SMALL_BYTES", 0)
+    monkeypatch.setattr("hta_sql.store.catalog.materialized_tables.answers", few)
     found = keep_answers(store)
     assert {one.is_left_out for one in found if one.table in NAMES} == {True}
     assert keep_answers(store) == []
@@ -323,7 +323,7 @@ def test_a_catalog_without_a_broken_file(store: Path) -> None:
 
 KEEP = """
 import sys
-from hta_sql.store.materialize import keep_answers
+from hta_sql.store.catalog.materialize import keep_answers
 keep_answers(sys.argv[1], sys.argv[2:])
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 import hta_sql
 from hta_sql.library.objects import load_library
-from hta_sql.store.manifest import CATALOG
+from hta_sql.store.disk.manifest import CATALOG
 from hta_sql.synthetic import JobSpec, write_job
 from tests.cookbook.job import ingest_cookbook
 from tests.cookbook.test_cookbook import QUERIES

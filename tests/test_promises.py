@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.agents import plain
-from hta_sql.agents.answers import Limits as LimitsOfAnswers
 from hta_sql.cli import supervised
 from hta_sql.ingestion import rank, spans, staging
 from hta_sql.machine import MEMORY_SHARE
-from hta_sql.store import (
-    LOCK_TIMEOUT_S,
-    computing,
+from hta_sql.serve.mcp import bounded_json
+from hta_sql.serve.mcp.responses import Limits as LimitsOfAnswers
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.catalog import compute
+from hta_sql.store.disk.manifest import Fingerprint, RankEntry
+from hta_sql.store.query import (
     limits,
-    query_functions,
-    query_scopes,
-    query_text,
+    sandbox_functions,
+    sandbox_scopes,
+    sandbox_text,
     worker,
-    workers,
+    worker_pool,
 )
-from hta_sql.store.manifest import Fingerprint, RankEntry
 from hta_sql.traces import chunks, grammar, source
 
 ROOT = Path(__file__).parent.parent
@@ -44,28 +44,28 @@ NUMBERS = {
     "a file that changes": f"{rank.MAX_READS} readings",
     "spans of a run": str(spans.MOST_SPANS),
     "writers": f"{LOCK_TIMEOUT_S:g} s",
-    "an answer that is kept": f"{computing.SMALL_BYTES // 1000} kB",
+    "an answer that is kept": f"{compute.SMALL_BYTES // 1000} kB",
     "time": f"{limits.Limits().seconds:g} s (`mcp`: {LimitsOfAnswers().seconds:g} s) | interrupted; killed "
-    f"{workers.GRACE_S:g} s later (`sql`: {supervised.GRACE_S:g} s)",
+    f"{worker_pool.GRACE_S:g} s later (`sql`: {supervised.GRACE_S:g} s)",
     "rows": f"{limits.Limits().rows:,} (`mcp`: {LimitsOfAnswers().rows}",
     "memory of the engine": f"{MEMORY_SHARE:.0%}".replace("%", " %"),
     "memory beside it": f"{limits.LEAST_BESIDE >> 30} GiB",
-    "memory of all workers": f"{workers.TICK_S * 1000:g} ms",
-    "queries of a store": str(workers.MOST_WORKERS),
-    "levels of a nested value": f"{worker.MOST_DEPTH} (`mcp`: {plain.MOST_DEPTH})",
-    "bytes of an answer": f"{plain.MOST_BYTES:,}",
-    "texts of": f"{plain.LONGEST_TEXT:,} characters, names of columns {plain.LONGEST_NAME}",
-    "nested values": f"{plain.MOST_ITEMS:,} items",
+    "memory of all workers": f"{worker_pool.TICK_S * 1000:g} ms",
+    "queries of a store": str(worker_pool.MOST_WORKERS),
+    "levels of a nested value": f"{worker.MOST_DEPTH} (`mcp`: {bounded_json.MOST_DEPTH})",
+    "bytes of an answer": f"{bounded_json.MOST_BYTES:,}",
+    "texts of": f"{bounded_json.LONGEST_TEXT:,} characters, names of columns {bounded_json.LONGEST_NAME}",
+    "nested values": f"{bounded_json.MOST_ITEMS:,} items",
     "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
-    "length of a query": f"{query_text.MOST_BYTES:,} bytes, {query_text.MOST_TOKENS:,} words and signs, "
-    f"{query_text.MOST_JOINS} joins",
-    "open brackets": f"{query_text.MOST_BRACKETS}, CASE included; {query_text.MOST_IN_A_ROW} operators",
-    "nesting of a query": f"{query_scopes.MOST_DEEP} levels, {query_scopes.MOST_QUERIES} queries",
-    "size of a query": f"{query_scopes.MOST_NODES:,} expressions, {query_scopes.MOST_RELATIONS:,} tables, "
-    f"subqueries and joins, {query_scopes.MOST_COLUMNS:,} columns",
-    "WITH in WITH": f"{query_text.MOST_PARSED:,} words",
-    "structure of `from_json`": f"{query_functions.MOST_STRUCTURE:,} characters",
-    "what `repeat`": f"{query_functions.MOST_REPEATED:,}",
+    "length of a query": f"{sandbox_text.MOST_BYTES:,} bytes, {sandbox_text.MOST_TOKENS:,} words and signs, "
+    f"{sandbox_text.MOST_JOINS} joins",
+    "open brackets": f"{sandbox_text.MOST_BRACKETS}, CASE included; {sandbox_text.MOST_IN_A_ROW} operators",
+    "nesting of a query": f"{sandbox_scopes.MOST_DEEP} levels, {sandbox_scopes.MOST_QUERIES} queries",
+    "size of a query": f"{sandbox_scopes.MOST_NODES:,} expressions, {sandbox_scopes.MOST_RELATIONS:,} tables, "
+    f"subqueries and joins, {sandbox_scopes.MOST_COLUMNS:,} columns",
+    "WITH in WITH": f"{sandbox_text.MOST_PARSED:,} words",
+    "structure of `from_json`": f"{sandbox_functions.MOST_STRUCTURE:,} characters",
+    "what `repeat`": f"{sandbox_functions.MOST_REPEATED:,}",
 }
 """Beginning of a line of docs/limits.md ─▶ what it says by the code."""
 

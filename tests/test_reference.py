@@ -9,8 +9,8 @@ import pytest
 
 from docs.generate import analyses, schema, stored_columns
 from docs.generate.page import with_reference
-from hta_sql.library.files import sql_root
 from hta_sql.library.objects import load_library
+from hta_sql.library.sql_files import sql_root
 
 DOCS = Path(__file__).parent.parent / "docs"
 SCHEMA = DOCS / "schema.md"

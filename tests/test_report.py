@@ -28,7 +28,7 @@ from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, job_report, kernel, section_of
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 MEGABYTE = 1_000_000
 PAYLOADS = [

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 import hta_sql
-from hta_sql.charts.files import spec_of
+from hta_sql.charts.export import spec_of
 from hta_sql.charts.palette import ON_COLOUR
 from hta_sql.charts.source import folded_stacks
 from hta_sql.charts.work import roofline
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
+from hta_sql.report.column_order import places
 from hta_sql.report.contents import topics
-from hta_sql.report.places import places
 from hta_sql.report.questions import questions_markup
 from hta_sql.report.scope import scope_of
 from hta_sql.report.sections import first_answers, no_rows, written

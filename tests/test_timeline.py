@@ -32,7 +32,7 @@ from tests.drawn_marks import picture_marks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 TRACES = Path(__file__).parent / "traces"
 

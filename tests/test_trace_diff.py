@@ -23,7 +23,7 @@ from tests.shared_stores import ingest_only
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 TRACES = Path(__file__).parent / "traces"
 OPERATORS = TRACES / "annotated_operators.json"

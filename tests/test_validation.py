@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
 from tests.sql_rules.frozen import LOCK, freeze, refreeze
 from tests.sql_rules.problems import check_library, find_problems

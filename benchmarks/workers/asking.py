@@ -25,7 +25,7 @@ def ingest(asked: dict[str, Any]) -> dict[str, float]:
     """Read a job into a new store."""
     import hta_sql  # noqa: PLC0415
     import hta_sql.ingestion.ingest  # noqa: PLC0415
-    import hta_sql.store.trace_store  # noqa: PLC0415
+    import hta_sql.store.query.trace_store  # noqa: PLC0415
 
     started = _cpu()
     hta_sql.ingest(asked["traces"], asked["store"]).close()
@@ -37,7 +37,7 @@ def opened(asked: dict[str, Any]) -> dict[str, float]:
     import pyarrow as pa  # noqa: F401, PLC0415
 
     import hta_sql  # noqa: PLC0415
-    import hta_sql.store.trace_store  # noqa: PLC0415
+    import hta_sql.store.query.trace_store  # noqa: PLC0415
 
     started = _cpu()
     with hta_sql.open(asked["store"]) as store:

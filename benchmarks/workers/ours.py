@@ -14,7 +14,7 @@ def ingest(asked: dict[str, Any]) -> None:
     # processes of a job of many ranks import again: that stays in its lap.
     import hta_sql  # noqa: PLC0415
     import hta_sql.ingestion.ingest  # noqa: PLC0415
-    import hta_sql.store.trace_store  # noqa: PLC0415
+    import hta_sql.store.query.trace_store  # noqa: PLC0415
 
     laps.lap("import")
     store = hta_sql.ingest(asked["traces"], asked["store"], jobs=asked.get("jobs"))
@@ -30,7 +30,7 @@ def reopen(asked: dict[str, Any]) -> None:
     """Open a store and ask it one question."""
     laps = Laps()
     import hta_sql  # noqa: PLC0415
-    import hta_sql.store.trace_store  # noqa: PLC0415
+    import hta_sql.store.query.trace_store  # noqa: PLC0415
 
     laps.lap("import")
     store = hta_sql.open(asked["store"])

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import duckdb
 
-from hta_sql.ingestion.mindspore import stage_cluster_data
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED, frames_of, parameters
-from hta_sql.library.files import Columns, ingest_sql
+from hta_sql.ingestion.vendors.mindspore import stage_cluster_data
+from hta_sql.library.sql_files import Columns, ingest_sql
 from hta_sql.library.sqltext import subquery
-from hta_sql.store.manifest import Fingerprint
+from hta_sql.store.disk.manifest import Fingerprint
 
 
 def defined_columns() -> Columns:

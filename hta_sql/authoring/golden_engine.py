@@ -19,13 +19,13 @@ import duckdb
 from hta_sql.authoring.golden import Case, read_traces, traces_of
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library
-from hta_sql.store.catalog import put_tables
-from hta_sql.store.columns import stored_files
-from hta_sql.store.files import store_folder
-from hta_sql.store.limits import QUICKER_PLANS
-from hta_sql.store.manifest import Manifest, RankEntry, digest_of
-from hta_sql.store.shard_files import read_shards
-from hta_sql.store.template import CONFIG, template
+from hta_sql.store.catalog.build import put_tables
+from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
+from hta_sql.store.catalog.template import CONFIG, template
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import Manifest, RankEntry, digest_of
+from hta_sql.store.disk.shard_files import read_shards
 
 
 class GoldenEngine:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from hta_sql.errors import LibraryError, ParameterError
-from hta_sql.library.files import sql_root
 from hta_sql.library.objects import load_library
+from hta_sql.library.sql_files import sql_root
 from hta_sql.traces.writing import replacing
 
 PLACEHOLDER = "new_analysis"

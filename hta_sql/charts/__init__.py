@@ -24,7 +24,7 @@ TOPICS = (
 try:
     _PARTS = [import_module(f"hta_sql.charts.{topic}") for topic in TOPICS]
     from hta_sql.charts.compare import side_by_side as grouped
-    from hta_sql.charts.files import save
+    from hta_sql.charts.export import save
     from hta_sql.charts.shown import themed
     from hta_sql.charts.style import nothing, readable
 except ModuleNotFoundError as missing:  # altair or what it needs

@@ -29,7 +29,7 @@ from hta_sql.charts.style import (
     subtitled,
     zoom,
 )
-from hta_sql.words import size_text
+from hta_sql.text import size_text
 
 __all__ = ["live_at_peak", "memory_by_operator", "memory_curve"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from hta_sql.charts.files import content, spec_of
+from hta_sql.charts.export import content, spec_of
 from hta_sql.charts.style import CONFIG
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from hta_sql.words import CUT, cut_column, cut_middle, printable, time_text
+from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
 
 WIDTH = 640
 TIMELINE_WIDTH = int(1.5 * WIDTH)

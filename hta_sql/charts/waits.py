@@ -21,7 +21,7 @@ from hta_sql.charts.style import (
     present,
     shades,
 )
-from hta_sql.words import counted
+from hta_sql.text import counted
 
 __all__ = ["collective_waits", "step_accounting", "stragglers"]
 

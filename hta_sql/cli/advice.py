@@ -14,7 +14,7 @@ from hta_sql.cli.options import STORE, memory_limit_option, scope_options
 from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 
 @click.command(short_help="Say what to do, what it saves at most, and how to check it.")
@@ -55,7 +55,7 @@ def tell(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
         store: Its name in the commands that are printed.
         given: Parameters of the analysis.
     """
-    from hta_sql.words import counted  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.text import counted  # noqa: PLC0415 - imports are the start-up cost
 
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
@@ -70,7 +70,7 @@ def tell(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
 
 
 def _paragraph(row: dict[str, Any], store: str) -> str:
-    from hta_sql.words import cut_middle, printable, time_text  # noqa: PLC0415
+    from hta_sql.text import cut_middle, printable, time_text  # noqa: PLC0415
 
     saves = "saves what cannot be told"
     if row["ceiling_ns"] is not None:

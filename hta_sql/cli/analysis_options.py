@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hta_sql.cli.completing import complete_runs
+from hta_sql.cli.completion_candidates import complete_runs
 from hta_sql.cli.options import INTEGERS
 from hta_sql.library.declared import Parameter
 from hta_sql.library.objects import Library, SqlObject

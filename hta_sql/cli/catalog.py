@@ -9,7 +9,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE
-from hta_sql.words import counted
+from hta_sql.text import counted
 
 
 @click.command(short_help="Rebuild the catalog of a store.")
@@ -38,8 +38,8 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
     import hta_sql  # noqa: PLC0415
     from hta_sql.library.objects import load_library  # noqa: PLC0415
     from hta_sql.library.own import library_with  # noqa: PLC0415
-    from hta_sql.store.catalog import build_catalog  # noqa: PLC0415 - imports are the start-up cost
-    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
+    from hta_sql.store.catalog.build import build_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
 
     if analyses and shipped_only:
         raise click.UsageError("--analyses puts some in, --no-analyses takes them out: give one")

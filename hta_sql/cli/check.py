@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.words import counted
+from hta_sql.text import counted
 
 
 @click.command(short_help="Check analyses of your own.")

@@ -15,7 +15,7 @@ from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
     from hta_sql.exports.changes import Comparison
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 FORMATS = ("text", "json", "markdown")
 

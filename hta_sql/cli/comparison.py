@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from hta_sql.exports.changes import Comparison, signed_time
-from hta_sql.words import CUT, cut_middle, printable, time_text
+from hta_sql.text import CUT, cut_middle, printable, time_text
 
 PARTS = {
     "compute": "computation",

@@ -9,7 +9,7 @@ import click
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import INTEGERS, STORE, run_option
 from hta_sql.cli.verifying import verifies, verify_option
-from hta_sql.words import printable
+from hta_sql.text import printable
 
 SERIES = ("queue", "memory")
 

@@ -15,7 +15,7 @@ from hta_sql.cli.advice import tell
 from hta_sql.cli.messages import name_progress, note, rank_progress
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 STRAGGLER_DELAY_NS = 3_000_000
 

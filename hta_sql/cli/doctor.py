@@ -11,11 +11,11 @@ import click
 from hta_sql.cli.options import Output, audience_option
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.verifying import verify_option
-from hta_sql.words import counted, rank_spans
+from hta_sql.text import counted, rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.results.display import Rows
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -93,7 +93,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
 
 def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
-    from hta_sql.words import printable  # noqa: PLC0415
+    from hta_sql.text import printable  # noqa: PLC0415
 
     match = store.run("collective_match").arrow().to_pylist()
     health = store.run("rank_health")

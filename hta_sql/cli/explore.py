@@ -59,9 +59,9 @@ def explore(
     """
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.errors import ExtraNotInstalledError  # noqa: PLC0415
-    from hta_sql.explorer.guard import HOST  # noqa: PLC0415
-    from hta_sql.explorer.views import MEMORY_LIMIT  # noqa: PLC0415
-    from hta_sql.explorer.views import STORE as VARIABLE  # noqa: PLC0415
+    from hta_sql.serve.explorer.guard import HOST  # noqa: PLC0415
+    from hta_sql.serve.explorer.views import MEMORY_LIMIT  # noqa: PLC0415
+    from hta_sql.serve.explorer.views import STORE as VARIABLE  # noqa: PLC0415
 
     if find_spec("marimo") is None:
         raise ExtraNotInstalledError("marimo is not installed: pip install 'hta_sql[explore]'")
@@ -69,7 +69,7 @@ def explore(
         pass  # says what is wrong with it, and renews its catalog
     token = _token_of(token_file) if token_file else secrets.token_urlsafe(_TOKEN_BYTES)
     with subprocess.Popen(  # noqa: S603 - a program of this environment, no shell
-        [sys.executable, "-m", "hta_sql.explorer", str(port or 0)],
+        [sys.executable, "-m", "hta_sql.serve.explorer", str(port or 0)],
         env=os.environ | {VARIABLE: str(store), MEMORY_LIMIT: memory_limit},
         # The process ends when this pipe does. The token goes through it: other users can list arguments.
         stdin=subprocess.PIPE,

@@ -10,8 +10,8 @@ import click
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import INTEGERS, STORE, analyses_option
 from hta_sql.cli.verifying import verifies, verify_option
-from hta_sql.store.manifest import MANIFEST
-from hta_sql.words import counted
+from hta_sql.store.disk.manifest import MANIFEST
+from hta_sql.text import counted
 
 if TYPE_CHECKING:
     from hta_sql.exports.exports import Exported, Selection

@@ -15,7 +15,7 @@ from hta_sql.cli.verifying import verify_option
 if TYPE_CHECKING:
     from hta_sql.exports.comparison import Side
     from hta_sql.exports.gate import Outcome, Rules
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 FORMATS = ("text", "json", "junit", "markdown")
 SUFFIXES = {".txt": "text", ".json": "json", ".xml": "junit", ".md": "markdown"}

@@ -10,7 +10,7 @@ from hta_sql.cli.comparison import aligned, in_markdown, piped
 from hta_sql.exports.gate import Judged, Outcome, Verdict
 from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, key_text
 from hta_sql.exports.gate.words import difference_text, number_text
-from hta_sql.words import CUT, counted, cut_middle, printable
+from hta_sql.text import CUT, counted, cut_middle, printable
 
 VALUES = 5
 """Values of a rule on one screen; JSON has all."""

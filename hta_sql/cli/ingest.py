@@ -11,10 +11,10 @@ import click
 from hta_sql.cli.messages import logged, note, rank_progress
 from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, materialize_option, tag_option
 from hta_sql.store import LOCK_TIMEOUT_S, STORE_NAME
-from hta_sql.words import counted
+from hta_sql.text import counted
 
 if TYPE_CHECKING:
-    from hta_sql.store.reports import IngestReport
+    from hta_sql.store.disk.reports import IngestReport
 
 
 @click.command(short_help="Read traces into a store.")
@@ -98,7 +98,7 @@ def ingest(
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
     from hta_sql.ingestion.options import IngestOptions  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import executor_for  # noqa: PLC0415
-    from hta_sql.store.places import absolute  # noqa: PLC0415
+    from hta_sql.store.disk.location import absolute  # noqa: PLC0415
 
     started = time.monotonic()
     given = [absolute(path) for path in traces]
@@ -128,7 +128,7 @@ def _first_analysis(report: IngestReport) -> str:
 
 
 def _store_beside(traces: list[str]) -> Path:
-    from hta_sql.store.places import is_writable  # noqa: PLC0415
+    from hta_sql.store.disk.location import is_writable  # noqa: PLC0415
 
     folder = Path(traces[0])
     if len(traces) > 1 or not folder.is_dir():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hta_sql.machine import remove_temporary
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 Answer = TypeVar("Answer")
 

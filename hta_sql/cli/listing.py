@@ -12,8 +12,8 @@ from hta_sql.cli.options import STORE, Output, analyses_option, output_options
 from hta_sql.cli.terminal import Heading, show
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.own import library_with
-from hta_sql.store.manifest import RankEntry
-from hta_sql.words import printable, rank_spans
+from hta_sql.store.disk.manifest import RankEntry
+from hta_sql.text import printable, rank_spans
 
 
 @click.command("list", short_help="List the analyses, or what is in a store.")
@@ -31,7 +31,7 @@ def list_(
     In the formats for programs it is one table: the ranks of the STORE where one is given, else
     the analyses.
     """
-    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
 
     library = library_with(analyses)
     entries = read_manifest(store).entries if store else []

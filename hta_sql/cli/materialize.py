@@ -26,7 +26,7 @@ def materialize(
     have the ingest do it (--materialize). Views give the same rows either way; what is kept is
     computed anew when traces are read again, or when the SQL of an analysis changes.
     """
-    from hta_sql.store.materialize import keep_answers  # noqa: PLC0415 - start-up cost
+    from hta_sql.store.catalog.materialize import keep_answers  # noqa: PLC0415 - start-up cost
 
     if lists:
         _list(store)
@@ -44,9 +44,9 @@ def materialize(
 def _list(store: Path) -> None:
     """Print what is kept and up to date, a line for each analysis or derived table."""
     from hta_sql.library.objects import load_library  # noqa: PLC0415 - start-up cost
-    from hta_sql.store.kept import kept_tables  # noqa: PLC0415
-    from hta_sql.store.manifest import read_manifest  # noqa: PLC0415
-    from hta_sql.words import counted  # noqa: PLC0415
+    from hta_sql.store.catalog.materialized_tables import kept_tables  # noqa: PLC0415
+    from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
+    from hta_sql.text import counted  # noqa: PLC0415
 
     manifest = read_manifest(store)
     found = list(kept_tables(manifest, load_library()).values())

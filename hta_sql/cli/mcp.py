@@ -43,11 +43,11 @@ def mcp(
     Its tools list, describe and run analyses, ask SQL that reads the store and nothing else, give
     the doctor's findings and advice, and compare runs. Needs pip install 'hta_sql[mcp]'.
     """
-    from hta_sql.agents.answers import Limits as OfAnswers  # noqa: PLC0415 - start-up cost
-    from hta_sql.agents.server import make_server  # noqa: PLC0415
-    from hta_sql.store.limits import Limits  # noqa: PLC0415
-    from hta_sql.store.materialize import materialize_if_free  # noqa: PLC0415
-    from hta_sql.store.trace_store import TraceStore  # noqa: PLC0415
+    from hta_sql.serve.mcp.responses import Limits as OfAnswers  # noqa: PLC0415 - start-up cost
+    from hta_sql.serve.mcp.server import make_server  # noqa: PLC0415
+    from hta_sql.store.catalog.materialize import materialize_if_free  # noqa: PLC0415
+    from hta_sql.store.query.limits import Limits  # noqa: PLC0415
+    from hta_sql.store.query.trace_store import TraceStore  # noqa: PLC0415
 
     for store in stores:
         materialize_if_free(store)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.terminal import terminal_of
-from hta_sql.words import printable
+from hta_sql.text import printable
 
 if TYPE_CHECKING:
     from hta_sql.ingestion.rank import RankResult

@@ -124,7 +124,7 @@ def _tell(written: Slice, look: Look) -> None:
 
 
 def _serve(path: Path, view: dict[str, int], options: dict[str, Any], *, only_prints: bool) -> None:
-    from hta_sql.overlay.serving import TraceServer  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.serve.perfetto import TraceServer  # noqa: PLC0415 - imports are the start-up cost
 
     with TraceServer(path, options["origin"], options["port"]) as server:
         url = server.link(view)

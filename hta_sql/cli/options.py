@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from hta_sql.cli.completing import complete_runs, store_at
+from hta_sql.cli.completion_candidates import complete_runs, store_at
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")

@@ -8,7 +8,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE, materialize_option
-from hta_sql.words import counted
+from hta_sql.text import counted
 
 
 @click.command(short_help="Put the shards of an ingest together.")

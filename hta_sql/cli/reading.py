@@ -14,10 +14,10 @@ from hta_sql.cli.messages import logged, note
 from hta_sql.cli.verifying import verifies
 from hta_sql.machine import temporary_folder
 from hta_sql.store import STORE_NAME
-from hta_sql.store.manifest import MANIFEST, SHARDS
+from hta_sql.store.disk.manifest import MANIFEST, SHARDS
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 
 @contextmanager

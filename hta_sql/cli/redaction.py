@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.words import counted, printable
+from hta_sql.text import counted, printable
 
 if TYPE_CHECKING:
     from hta_sql.exports.redaction.names import Redactor

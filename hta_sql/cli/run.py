@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hta_sql.cli.analysis_options import analysis_options, folders_in, scan
-from hta_sql.cli.completing import complete_analyses
+from hta_sql.cli.completion_candidates import complete_analyses
 from hta_sql.cli.failures import HELP_COMMAND
 from hta_sql.cli.options import (
     STORE,

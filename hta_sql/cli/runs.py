@@ -10,7 +10,7 @@ import click
 
 from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE, FromText, Output, output_options, tag_option, tags_of
-from hta_sql.words import counted, size_text
+from hta_sql.text import counted, size_text
 
 _AGE = re.compile(r"(\d{1,6})\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -72,7 +72,7 @@ def list_runs(store: Path, out: Output) -> None:
 @click.argument("tags", nargs=-1, required=True, metavar="KEY=VALUE...", callback=tags_of)
 def tag(store: Path, run: str, tags: dict[str, str]) -> None:
     """Add tags to a RUN of a STORE; KEY= takes one away."""
-    from hta_sql.store.edits import tag_runs  # noqa: PLC0415
+    from hta_sql.store.catalog.run_tags import tag_runs  # noqa: PLC0415
 
     with logged(verbose=False):
         tag_runs(store, [run], tags)
@@ -88,7 +88,7 @@ def rename(store: Path, run: str, name: str) -> None:
 
     Its files get new names, without a copy where the file system has links.
     """
-    from hta_sql.store.edits import rename_run  # noqa: PLC0415
+    from hta_sql.store.maintenance.edits import rename_run  # noqa: PLC0415
 
     with logged(verbose=False):
         rename_run(store, run, name)
@@ -100,7 +100,7 @@ def rename(store: Path, run: str, name: str) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
 def remove(store: Path, names: tuple[str, ...]) -> None:
     """Remove runs from a STORE, and their files. The traces stay where they are."""
-    from hta_sql.store.edits import remove_runs  # noqa: PLC0415
+    from hta_sql.store.maintenance.edits import remove_runs  # noqa: PLC0415
 
     with logged(verbose=False):
         freed = remove_runs(store, names)
@@ -130,7 +130,7 @@ def retain(
     A run is as old as its first event; where no trace of it says a time of day, as its ingest. The
     names of those that are removed go to stdout.
     """
-    from hta_sql.store.retention import retain_runs  # noqa: PLC0415
+    from hta_sql.store.maintenance.retention import retain_runs  # noqa: PLC0415
 
     if keep is None and older_than is None:
         raise click.UsageError("Say what stays: --keep N, --older-than AGE, or both")

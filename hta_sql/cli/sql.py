@@ -109,9 +109,9 @@ def sql(
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.own import library_with  # noqa: PLC0415
-    from hta_sql.store.hosted import HostedStore  # noqa: PLC0415
-    from hta_sql.store.limits import Limits, bounded_process  # noqa: PLC0415
-    from hta_sql.store.materialize import materialize_for  # noqa: PLC0415
+    from hta_sql.store.catalog.materialize import materialize_for  # noqa: PLC0415
+    from hta_sql.store.query.limits import Limits, bounded_process  # noqa: PLC0415
+    from hta_sql.store.query.worker_store import HostedStore  # noqa: PLC0415
 
     materialize_for(store, text, library_with(analyses))
     limits = None if unsafe else Limits(timeout, max_rows, spill_limit)

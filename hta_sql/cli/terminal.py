@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, TextIO
 
 import click
 
-from hta_sql.words import printable
+from hta_sql.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -14,8 +14,8 @@ from hta_sql.cli.options import STORE, audience_option
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hta_sql.store.faults import Fault
-    from hta_sql.store.verify import Verified
+    from hta_sql.store.disk.file_checks import Fault
+    from hta_sql.store.maintenance.verify import Verified
 
 
 @click.command(short_help="Check that a store is what was written.")
@@ -34,7 +34,7 @@ def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> 
     file, shards that wait, and all that the catalog says. Exit code 1 if something is wrong: then
     hta-sql repair mends what can be mended.
     """
-    from hta_sql.store.verify import verify_store  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.maintenance.verify import verify_store  # noqa: PLC0415 - imports are the start-up cost
 
     with logged(verbose=False):
         verified = verify_store(str(store), deep=deep)
@@ -50,7 +50,7 @@ def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> 
 
 def show_faults(faults: Iterable[Fault]) -> None:
     """Print a line for each."""
-    from hta_sql.words import printable  # noqa: PLC0415
+    from hta_sql.text import printable  # noqa: PLC0415
 
     for fault in faults:
         of = f" (run {fault.run}" + (f" rank {fault.rank})" if fault.rank is not None else ")")
@@ -58,7 +58,7 @@ def show_faults(faults: Iterable[Fault]) -> None:
 
 
 def _sum_up(verified: Verified) -> None:
-    from hta_sql.words import counted  # noqa: PLC0415
+    from hta_sql.text import counted  # noqa: PLC0415
 
     missing = f"; no checksum is recorded of {verified.unrecorded:,}" if verified.unrecorded else ""
     well = "" if verified.faults else " Nothing is wrong."

@@ -19,7 +19,7 @@ from hta_sql.library.parameters import check_parameters
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = [
     "CPEdge",

@@ -11,7 +11,7 @@ import numpy as np
 
 from hta_sql.critical_path.longest import IntArray
 from hta_sql.errors import ParameterError
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from hta_sql.critical_path.longest import IntArray, longest_path
 from hta_sql.critical_path.saved import TABLES, read_graph, write_graph
 from hta_sql.errors import ExtraNotInstalledError, ParameterError
 from hta_sql.library.names import short_names
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 if TYPE_CHECKING:
     import altair as alt

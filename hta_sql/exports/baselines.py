@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import ParameterError, StoreError, nearest
-from hta_sql.store.baselines import BASELINES, Baseline, read_baselines
-from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import in_order, read_manifest
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.disk.baselines import BASELINES, Baseline, read_baselines
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import in_order, read_manifest
+from hta_sql.store.query.trace_store import TraceStore
 
 FORMAT = "hta_sql baselines"
 LOCK_WITHIN_S = 60

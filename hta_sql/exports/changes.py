@@ -11,7 +11,7 @@ from hta_sql.errors import ParameterError
 from hta_sql.exports.comparison import Side
 from hta_sql.library.parameters import narrowing
 from hta_sql.results.result import Result
-from hta_sql.words import time_text
+from hta_sql.text import time_text
 
 _CHANGES = (
     "SELECT $control AS control_run, $test AS test_run, c.* "

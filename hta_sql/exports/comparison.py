@@ -8,7 +8,7 @@ from typing import Any
 from hta_sql.errors import RankError
 from hta_sql.library.parameters import narrowing
 from hta_sql.results.result import Result
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 
 _DIFFERENCE_OF = (
     "SELECT $control AS control_run, $test AS test_run, d.* "

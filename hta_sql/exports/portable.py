@@ -12,9 +12,9 @@ import duckdb
 from hta_sql.errors import QueryError, StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
-from hta_sql.library.files import stored_columns
-from hta_sql.store.template import CONFIG, template
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.store.catalog.template import CONFIG, template
+from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing
 
 _SOURCE = "source"

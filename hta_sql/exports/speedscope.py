@@ -10,7 +10,7 @@ from typing import Any
 
 from hta_sql._version import __version__
 from hta_sql.errors import StoreError
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing
 
 MIN_PCT = 0.001

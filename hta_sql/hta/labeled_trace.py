@@ -16,7 +16,7 @@ from hta_sql.hta.common.trace_symbol_table import decode_symbol_id_to_symbol_nam
 from hta_sql.hta.methods.job import Job
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 OPS = """
 SELECT o.rank, o.event_id, o.step

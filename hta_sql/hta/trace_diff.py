@@ -19,7 +19,7 @@ from hta_sql.hta.common.trace import Trace
 from hta_sql.hta.labeled_trace import SIDES, DeviceType, LabeledTrace, Wanted
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import display, in_notebook
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 __all__ = ["DeviceType", "LabeledTrace", "TraceDiff"]
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import replace
 
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.runs import is_unix_time
-from hta_sql.words import rank_spans
+from hta_sql.store.disk.run_names import is_unix_time
+from hta_sql.text import rank_spans
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hta_sql.words import rank_spans
+from hta_sql.text import rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.ingestion.rank import RankResult

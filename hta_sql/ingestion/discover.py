@@ -24,13 +24,13 @@ from hta_sql.errors import (
 from hta_sql.ingestion.captures import folder_of, number_captures
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.listing import list_trace_paths
-from hta_sql.ingestion.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.manifest import RANKS
+from hta_sql.ingestion.vendors.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
+from hta_sql.store.disk.manifest import RANKS
+from hta_sql.text import counted, rank_spans
 from hta_sql.traces import TraceNames
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.traces.source import is_remote, located
-from hta_sql.words import counted, rank_spans
 
 log = logging.getLogger(__name__)
 

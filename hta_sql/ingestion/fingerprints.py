@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import TraceError, TraceNotFoundError
-from hta_sql.ingestion.mindspore import cluster_file, parts_of_rank
 from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.ingestion.vendors.mindspore import cluster_file, parts_of_rank
 from hta_sql.library.definitions import definitions
-from hta_sql.store.manifest import Fingerprint, RankEntry, in_order
+from hta_sql.store.disk.manifest import Fingerprint, RankEntry, in_order
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.traces.source import located, refuse_special_file
 

@@ -8,21 +8,20 @@ from contextlib import contextmanager
 from functools import partial
 
 from hta_sql.ingestion.consistency import warn_of_mixed_clocks
+from hta_sql.ingestion.disk_space import is_disk_full, room_in
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, task_of
 from hta_sql.ingestion.publish import entry_of, settle
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.room import is_disk_full, room_in
 from hta_sql.ingestion.running.workers import Failure, Progress, raise_failures, run_jobs
 from hta_sql.ingestion.spans import check_spans
-from hta_sql.store.edits import tag_runs
-from hta_sql.store.leftovers import remove_leftovers
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import Manifest, RankEntry, manifest_or_empty
-from hta_sql.store.materialize import keep_answers, publish
-from hta_sql.store.reports import IngestReport
-from hta_sql.store.unfinished import Unfinished, unfinished
-from hta_sql.words import counted
+from hta_sql.store.catalog.materialize import keep_answers, publish
+from hta_sql.store.catalog.run_tags import tag_runs
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import Manifest, RankEntry, manifest_or_empty
+from hta_sql.store.disk.orphaned_files import Unfinished, remove_leftovers, unfinished
+from hta_sql.store.disk.reports import IngestReport
+from hta_sql.text import counted
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any
 from fsspec.implementations.local import LocalFileSystem
 
 from hta_sql.errors import TraceNotFoundError
-from hta_sql.ingestion.mindspore import cluster_file, is_unsupported
-from hta_sql.store.manifest import CATALOG, MANIFEST
+from hta_sql.ingestion.vendors.mindspore import cluster_file, is_unsupported
+from hta_sql.store.disk.manifest import CATALOG, MANIFEST
 from hta_sql.traces.source import ARCHIVE_SUFFIXES, archive_members, located
 
 log = logging.getLogger(__name__)

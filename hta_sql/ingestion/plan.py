@@ -12,10 +12,10 @@ from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.rank import RankJob
 from hta_sql.ingestion.running.workers import WorkerPlan, plan_workers
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.edits import checked_tags
-from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.manifest import TABLES, Manifest, RankEntry
-from hta_sql.store.runs import check_run_name, default_run_name, run_of_capture
+from hta_sql.store.catalog.run_tags import checked_tags
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.manifest import TABLES, Manifest, RankEntry
+from hta_sql.store.disk.run_names import check_run_name, default_run_name, run_of_capture
 from hta_sql.traces import TraceNames
 from hta_sql.traces.source import file_bytes, located
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.library.files import columns_digest
-from hta_sql.store.files import StoreFolder
-from hta_sql.store.manifest import TABLES, RankEntry
+from hta_sql.library.sql_files import columns_digest
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.manifest import TABLES, RankEntry
 from hta_sql.traces.names import path_text
 
 

@@ -22,18 +22,17 @@ import pyarrow as pa
 from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
-from hta_sql.ingestion.mindspore import cluster_file, stage_cluster_data
-from hta_sql.ingestion.native_tree import best_build
+from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.tables import Place, StoredFile, write_tables
-from hta_sql.library.files import ingest_sql, sql_root
+from hta_sql.ingestion.vendors.mindspore import cluster_file, stage_cluster_data
+from hta_sql.library.sql_files import ingest_sql, sql_root
 from hta_sql.library.sqltext import create_table, first_match_macro, sort_table
-from hta_sql.machine import temporary_folder
-from hta_sql.store.engine import beside, scratch
-from hta_sql.store.limits import size_of
-from hta_sql.store.manifest import Fingerprint
-from hta_sql.store.scope import DESCRIBING, facts_of
+from hta_sql.machine import size_of, temporary_folder
+from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
+from hta_sql.store.catalog.shared_engine import beside, scratch
+from hta_sql.store.disk.manifest import Fingerprint
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.names import path_text
 from hta_sql.traces.source import open_trace
@@ -108,7 +107,7 @@ class RankResult:
     steps: list[str] = field(default_factory=list)
     has_base_time: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
-    """What a list of runs shows of it; see store/scope.py."""
+    """What a list of runs shows of it; see store/catalog/rank_scope.py."""
 
 
 def ingest_rank(job: RankJob) -> RankResult:

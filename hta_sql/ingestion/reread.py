@@ -8,8 +8,8 @@ from hta_sql.ingestion.ingest import read_and_publish
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.plan import Plan, task_of
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.files import StoreFolder
-from hta_sql.store.manifest import Manifest, RankEntry, read_manifest
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.manifest import Manifest, RankEntry, read_manifest
 from hta_sql.traces.peek import Stated
 
 

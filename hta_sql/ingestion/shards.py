@@ -10,22 +10,29 @@ from contextlib import suppress
 from dataclasses import replace
 
 from hta_sql.errors import StoreError
+from hta_sql.ingestion.disk_space import room_in
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import ShardOptions
 from hta_sql.ingestion.plan import compared, intact, plan_ingest, rank_jobs, share, task_of
 from hta_sql.ingestion.publish import entry_of, settle
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.room import room_in
 from hta_sql.ingestion.running.workers import Progress, raise_failures, run_jobs
 from hta_sql.ingestion.spans import check_spans
 from hta_sql.store import LOCK_TIMEOUT_S
-from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.leftovers import remove_leftovers
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import SHARDS, TABLES, Manifest, RankEntry, Store, manifest_or_empty
-from hta_sql.store.materialize import keep_answers, publish
-from hta_sql.store.reports import IngestReport, PublishReport
-from hta_sql.store.shard_files import (
+from hta_sql.store.catalog.materialize import keep_answers, publish
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import (
+    SHARDS,
+    TABLES,
+    Manifest,
+    RankEntry,
+    Store,
+    manifest_or_empty,
+)
+from hta_sql.store.disk.orphaned_files import remove_leftovers
+from hta_sql.store.disk.reports import IngestReport, PublishReport
+from hta_sql.store.disk.shard_files import (
     Shard,
     check_shard,
     read_shards,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from hta_sql.errors import TraceError
-from hta_sql.store.manifest import RankEntry
-from hta_sql.store.runs import is_unix_time
+from hta_sql.store.disk.manifest import RankEntry
+from hta_sql.store.disk.run_names import is_unix_time
 
 MOST_SPANS = 256
 """Queries put a rank above the forty bits that event ids have."""

@@ -19,14 +19,14 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.ingestion.ascend import adopt_ascend_events, is_ascend
-from hta_sql.ingestion.filling import Staged, number
 from hta_sql.ingestion.native import CHUNK_BITS, native_batch
-from hta_sql.ingestion.places import place_set_aside
+from hta_sql.ingestion.quarantine_offsets import place_set_aside
+from hta_sql.ingestion.staged_tables import Staged, number
 from hta_sql.ingestion.statements import run
+from hta_sql.ingestion.vendors.ascend import adopt_ascend_events, is_ascend
 from hta_sql.library.arguments import argument_macros
 from hta_sql.library.categories import category_macros
-from hta_sql.library.files import ingest_sql
+from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.salvage import Rescued, rescue, too_long

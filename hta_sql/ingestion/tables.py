@@ -15,16 +15,16 @@ from types import MappingProxyType
 
 import duckdb
 
-from hta_sql.ingestion.filling import EXTRACTED
-from hta_sql.ingestion.mindspore import CLUSTER_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
+from hta_sql.ingestion.staged_tables import EXTRACTED
 from hta_sql.ingestion.statements import run
-from hta_sql.library.files import ingest_sql
+from hta_sql.ingestion.vendors.mindspore import CLUSTER_TABLES
+from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import copy_to_path, create_table, of_scope
 from hta_sql.machine import temporary_folder
-from hta_sql.store.files import store_folder
-from hta_sql.store.scope import DESCRIBING
-from hta_sql.store.sealed import file_digest
+from hta_sql.store.catalog.rank_scope import DESCRIBING
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.integrity import file_digest
 from hta_sql.traces.writing import PARTIAL, sync_all
 
 STORED = (

@@ -19,17 +19,17 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion.ascend import is_ascend
 from hta_sql.ingestion.call_tree import PART_BITS
-from hta_sql.ingestion.filling import Staged, number
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.native import NativeBatch, native_batch
 from hta_sql.ingestion.rank import SPAN_BITS, RankJob, RankResult, ReadTrace, ingest_rank, stored
+from hta_sql.ingestion.staged_tables import Staged, number
 from hta_sql.ingestion.staging import arrow, parse, prepare
 from hta_sql.ingestion.statements import run
-from hta_sql.library.files import ingest_sql
+from hta_sql.ingestion.vendors.ascend import is_ascend
+from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
-from hta_sql.store.engine import scratch
+from hta_sql.store.catalog.shared_engine import scratch
 from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace
 

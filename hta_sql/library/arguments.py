@@ -24,7 +24,7 @@ from functools import cache
 from typing import NamedTuple
 
 from hta_sql.library import argument_sql, sqltext
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 
 ARGUMENTS = "arguments.csv"
 FORMS = "argument_forms.csv"

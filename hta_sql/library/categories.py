@@ -15,7 +15,7 @@ import csv
 from functools import cache
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 from hta_sql.library.sqltext import lookup_macro
 
 KINDS = {"kernel", "memcpy", "memset", "sync"}

@@ -15,8 +15,8 @@ from hta_sql.library.answers import answers, columns_of
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.data_tables import data_views, operation_macros
 from hta_sql.library.declared import Column
-from hta_sql.library.files import Columns, stored_columns
 from hta_sql.library.objects import Library, SqlObject
+from hta_sql.library.sql_files import Columns, stored_columns
 
 MICROSECONDS = "us"
 """Schema of the views whose times are microseconds."""

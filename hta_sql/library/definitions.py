@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from hta_sql.library.arguments import ARGUMENTS, FIELDS, extraction
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 
 _TOKEN = re.compile(
     r"""

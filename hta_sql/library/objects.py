@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
-from hta_sql.library.files import Columns, sql_root, stored_columns
+from hta_sql.library.sql_files import Columns, sql_root, stored_columns
 
 _MACRO = re.compile(
     r"^CREATE OR REPLACE MACRO (?:lib\.|derived\.)?(\w+)\(\n(.*?)^\) AS( TABLE)?\n",

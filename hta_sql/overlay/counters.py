@@ -8,7 +8,7 @@ from typing import Any
 
 from hta_sql.errors import ParameterError
 from hta_sql.overlay.source import source_of
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.events import trace_event
 from hta_sql.traces.output import output_path
 from hta_sql.traces.rewriting import Rewritten, rewrite_trace

@@ -13,7 +13,7 @@ from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
 if TYPE_CHECKING:
     from hta_sql.critical_path import CPEdge, CPGraph
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
 """Complete events that stay when only the critical ones are shown."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.traces.events import Event, trace_event
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 _EVENTS = """
 SELECT pid, tid, ts, ts + dur AS until, event_id, table_name = 'gpu_ops' AS is_on_device

@@ -8,8 +8,8 @@ from typing import Any
 
 from hta_sql.errors import ParameterError, RankError, nearest
 from hta_sql.overlay.slices import Slice, Wanted
-from hta_sql.store.trace_store import TraceStore
-from hta_sql.words import cut_middle
+from hta_sql.store.query.trace_store import TraceStore
+from hta_sql.text import cut_middle
 
 _EVENT = """
 SELECT name, ts, coalesce(dur, 0) AS dur, pid, tid

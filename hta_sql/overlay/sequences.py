@@ -13,7 +13,7 @@ from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 NAMES_EVENT = "hta_sql: names of compressed events"
 

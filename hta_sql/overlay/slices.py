@@ -19,7 +19,7 @@ from hta_sql.overlay.counters import SERIES, counter_events
 from hta_sql.overlay.critical_path import PathMarking
 from hta_sql.overlay.lanes import Lanes
 from hta_sql.overlay.source import SourceFile, source_of
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.events import Event, Json, microseconds, trace_event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.rewriting import rewrite_trace

@@ -9,7 +9,7 @@ from hta_sql.errors import ParameterError, RankError
 from hta_sql.traces.names import path_of
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 _SOURCE = """
 SELECT source, event_count, first_ts, offset_ns

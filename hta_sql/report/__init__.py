@@ -29,9 +29,9 @@ from hta_sql.report.sections import (
     written,
 )
 from hta_sql.report.tiles import figures_markup
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
+from hta_sql.text import printable
 from hta_sql.traces.writing import replacing
-from hta_sql.words import printable
 
 __all__ = ["write_report"]
 

@@ -11,7 +11,7 @@ from hta_sql.charts.style import duration_text
 from hta_sql.library.objects import load_library
 from hta_sql.report.sections import Answers, linked, missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
-from hta_sql.words import cut_middle, printable
+from hta_sql.text import cut_middle, printable
 
 CARDS = 6
 """So many rules have a card; the table has all."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hta_sql.charts.style import duration_unit, size_unit
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.cells import NULL, cell_text, column_unit
-from hta_sql.words import plain_number, printable
+from hta_sql.text import plain_number, printable
 
 _ACRONYMS = {
     word.lower(): word

@@ -13,7 +13,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.report.headings import sentence
 from hta_sql.report.sections import Answers, missing, no_rows, parameters_of, sql_markup
 from hta_sql.report.tables import table_markup
-from hta_sql.words import cut_middle, printable, rank_spans, time_text
+from hta_sql.text import cut_middle, printable, rank_spans, time_text
 
 RUNS = 6
 """So many runs get statements of their own; the table has all."""

@@ -16,7 +16,7 @@ from hta_sql.report.advice import first_cards
 from hta_sql.report.headings import sentence
 from hta_sql.report.sections import Answers, linked, missing, no_rows
 from hta_sql.report.tiles import job_text, tiles_markup
-from hta_sql.words import cut_middle, printable
+from hta_sql.text import cut_middle, printable
 
 RUNS = 6
 """So many runs have a bar on the first screen."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
-from hta_sql.charts.files import spec_of
+from hta_sql.charts.export import spec_of
 from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
@@ -22,8 +22,8 @@ from hta_sql.report.headings import column_texts, column_words, sentence
 from hta_sql.report.scope import scope_of
 from hta_sql.report.tables import table_markup
 from hta_sql.results.result import Result
-from hta_sql.store.trace_store import TraceStore
-from hta_sql.words import counted, cut_middle
+from hta_sql.store.query.trace_store import TraceStore
+from hta_sql.text import counted, cut_middle
 
 Answers = Mapping[str, Result]
 """Name of an analysis ─▶ its result in the scope of the report."""

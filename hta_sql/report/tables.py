@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from hta_sql.library.objects import SqlObject
+from hta_sql.report.column_order import places
 from hta_sql.report.headings import column_texts, headings
-from hta_sql.report.kept import kept_markup, largest, order_of
-from hta_sql.report.places import places
+from hta_sql.report.row_selection import kept_markup, largest, order_of
 from hta_sql.results.display import SENTENCES, Rows, is_number
-from hta_sql.words import cut_middle
+from hta_sql.text import cut_middle
 
 CELL_CHARACTERS = 6_000
 """Names of real kernels have up to 5,200; they are whole on hover and when they are copied."""

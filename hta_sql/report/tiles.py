@@ -11,7 +11,7 @@ from hta_sql.charts.style import duration_text
 from hta_sql.charts.waits import STEP_PARTS
 from hta_sql.report.headings import sentence
 from hta_sql.report.sections import Answers
-from hta_sql.words import counted, printable, size_text
+from hta_sql.text import counted, printable, size_text
 
 TILES = 6
 """So many figures stand in a row."""

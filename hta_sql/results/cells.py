@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from hta_sql.library.objects import SqlObject, load_library
-from hta_sql.words import plain_number, printable, size_text, time_text
+from hta_sql.text import plain_number, printable, size_text, time_text
 
 NULL = "–"  # noqa: RUF001 - an en dash, so that it is not read as a minus
 

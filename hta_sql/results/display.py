@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hta_sql.results.cells import NULL, cell_text, column_unit
-from hta_sql.words import CUT, cut_column, cut_middle, text_width
+from hta_sql.text import CUT, cut_column, cut_middle, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from hta_sql.results.display import Rows, text_columns
-from hta_sql.words import cut_middle
+from hta_sql.text import cut_middle
 
 ROWS = 20
 """So many rows are shown; ``.df()`` has all."""

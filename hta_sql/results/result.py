@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.errors import ExtraNotInstalledError
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.engine_types import fitting, table_of_relation
-from hta_sql.words import counted
+from hta_sql.text import counted
 
 if TYPE_CHECKING:
     import altair as alt

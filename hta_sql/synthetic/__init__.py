@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hta_sql.synthetic.device import simulate
-from hta_sql.synthetic.files import rank_writer
+from hta_sql.synthetic.kineto_writer import rank_writer
 from hta_sql.synthetic.spec import JobSpec
 
 __all__ = ["Job", "JobSpec", "write_job"]

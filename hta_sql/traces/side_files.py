@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.library.files import reader_sql
+from hta_sql.library.sql_files import reader_sql
 from hta_sql.traces.source import open_trace, whole_text
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import hta_sql
-from hta_sql.agents.answers import Answers, Limits
-from hta_sql.agents.plain import MOST_BYTES, MOST_COLUMNS, size_of
-from hta_sql.agents.server import ANALYSES, SCHEMA, make_server
 from hta_sql.errors import QueryError
+from hta_sql.serve.mcp.bounded_json import MOST_BYTES, MOST_COLUMNS, size_of
+from hta_sql.serve.mcp.responses import Answers, Limits
+from hta_sql.serve.mcp.server import ANALYSES, SCHEMA, make_server
 from tests.questions.job import trace
 from tests.shared_stores import ingest_only
 

@@ -23,7 +23,7 @@ import duckdb
 
 from hta_sql.library.arguments import known_arguments
 from hta_sql.library.objects import load_library
-from hta_sql.store.template import CONFIG
+from hta_sql.store.catalog.template import CONFIG
 from tests.pinned.answers import calls_of
 from tests.pinned.jobs import CATALOG, Runs, make_catalog, write_jobs
 

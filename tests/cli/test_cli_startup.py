@@ -39,7 +39,7 @@ def test_help_and_descriptions_import_nothing_slow(args: list[str]) -> None:
 
 STARTING = {
     "import hta_sql": set(),
-    "main(['--version'])": {"hta_sql.cli.run", "hta_sql.store.manifest", "concurrent.futures"},
+    "main(['--version'])": {"hta_sql.cli.run", "hta_sql.store.disk.manifest", "concurrent.futures"},
     "main(['run', STORE, 'temporal_breakdown'])": {
         *("numpy", "pandas", "pyarrow", "fsspec", "hta_sql.cli.report", "hta_sql.ingestion.rank"),
     },

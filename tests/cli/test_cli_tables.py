@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hta_sql.results.cells import cell_text, number_text
-from hta_sql.words import cut_column, printable, rank_spans
+from hta_sql.text import cut_column, printable, rank_spans
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

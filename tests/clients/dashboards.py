@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from docs.generate.superset_charts import CHARTS, Parameters, query
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 
 Rows = list[Parameters]
 Choices = dict[str, list[Any]]

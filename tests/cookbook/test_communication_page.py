@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from hta_sql.library.objects import load_library
-from hta_sql.store.materialize import materialize
+from hta_sql.store.catalog.materialize import materialize
 from tests.jobs.kinds import LATE
 from tests.jobs.traces import write_job
 from tests.shared_stores import ingest_only

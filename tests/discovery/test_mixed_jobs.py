@@ -14,7 +14,7 @@ import hta_sql
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
     Ingest = Callable[[dict[str, dict[str, Any]]], TraceStore]
 

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 
 import hta_sql
-from hta_sql.explorer import views
 from hta_sql.library.objects import load_library
 from hta_sql.results.result import Result
+from hta_sql.serve.explorer import views
 from tests.explorer.explored import explored
 from tests.golden_cases import TESTS
 from tests.report_pages import OPENS_WITHIN_S, Browser, browser

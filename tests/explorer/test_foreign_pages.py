@@ -18,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from hta_sql.cli import main
-from hta_sql.explorer.guard import guarded
+from hta_sql.serve.explorer.guard import guarded
 from tests.explorer.explored import explored
 from tests.golden_cases import TESTS
 from tests.shared_stores import ingest_only

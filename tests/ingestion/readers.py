@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from hta_sql.ingestion import staging
-from hta_sql.ingestion.filling import EXTRACTED, Staged
 from hta_sql.ingestion.native import NativeBatch, native_batch
+from hta_sql.ingestion.staged_tables import EXTRACTED, Staged
 from hta_sql.ingestion.staging import prepare
 from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.grammar import may_be_too_deep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from hta_sql.library.files import ingest_sql
+from hta_sql.library.sql_files import ingest_sql
 
 
 def test_a_definition_is_that_of_the_own_rank() -> None:

@@ -11,11 +11,11 @@ from unittest.mock import Mock, patch
 import duckdb
 import pytest
 
-from hta_sql.ingestion import filling, native, staging
+from hta_sql.ingestion import native, staged_tables, staging
 from hta_sql.ingestion.rank import RankJob, ingest_rank
 from hta_sql.ingestion.running.side_by_side import Beside
 from hta_sql.ingestion.statements import run
-from hta_sql.library.files import ingest_sql
+from hta_sql.library.sql_files import ingest_sql
 from tests.ingestion.readers import needs_native
 from tests.ingestion.small_trace import EVENTS, Event, document
 
@@ -64,8 +64,8 @@ def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
     path.write_bytes(document(shuffled(400, odd=odd)))
     job = job_of(path, tmp_path / "tables")
     tables = stored(job)
-    assert len(tables) > len(filling.EXTRACTED)
-    for table in filling.EXTRACTED:
+    assert len(tables) > len(staged_tables.EXTRACTED)
+    for table in staged_tables.EXTRACTED:
         assert ids(tables[table]) == sorted(ids(tables[table])), table
     with patch.object(staging, "native_batch", Mock(return_value=None)):
         assert stored(job) == tables
@@ -89,7 +89,7 @@ def test_what_is_copied_beside_the_reading(
         do(self, task)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Beside, "do", noted)
-    monkeypatch.setattr(filling, "MOST_HELD", 0)
+    monkeypatch.setattr(staged_tables, "MOST_HELD", 0)
     monkeypatch.setattr(native, "MOST_HELD", 20_000)
     assert stored(replace(job, threads=2)) == alone
     assert len(begun) > 3
@@ -110,7 +110,7 @@ def test_what_ascend_moves(tmp_path: Path) -> None:
 def test_tables_out_of_order_are_told() -> None:
     """Also where the rows are more than a core takes at once."""
     with duckdb.connect(config={"threads": 4}) as con:
-        for table in filling.EXTRACTED:
+        for table in staged_tables.EXTRACTED:
             con.execute(
                 f"CREATE TABLE staged_{table} AS SELECT range AS event_id FROM range(300_000)"  # noqa: S608 - ours
             )

@@ -16,7 +16,7 @@ from hta_sql.cli import main
 from hta_sql.exports.redaction.exporting import export_redacted
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.overlay.source import source_of
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.traces.names import path_of, path_text
 from tests.golden_cases import TESTS
 from tests.shared_stores import ingest_only

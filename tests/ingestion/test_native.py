@@ -15,8 +15,7 @@ import pytest
 from hta_sql.errors import TraceError
 from hta_sql.ingestion import native
 from hta_sql.ingestion.call_tree import call_tree
-from hta_sql.ingestion.native import native_batch
-from hta_sql.ingestion.native_tree import best_build, native_call_tree
+from hta_sql.ingestion.native import best_build, native_batch, native_call_tree
 from hta_sql.traces import compiled
 from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace

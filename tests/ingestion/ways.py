@@ -12,8 +12,8 @@ from unittest.mock import Mock, patch
 import duckdb
 
 from hta_sql.errors import HtaSqlError
-from hta_sql.ingestion import filling, staging
-from hta_sql.ingestion.filling import EXTRACTED
+from hta_sql.ingestion import staged_tables, staging
+from hta_sql.ingestion.staged_tables import EXTRACTED
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.traces import source
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
@@ -75,9 +75,9 @@ def _staged(path: Path, way: Way) -> Outcome:
         if not (way.is_native and way.is_deep):
             patches.enter_context(patch.object(staging, "native_batch", Mock(return_value=None)))
         if not way.is_deep:
-            patches.enter_context(patch.object(filling, "_extract", _keep_as_parsed))
-            patches.enter_context(patch.object(filling, "_create_empty", Mock()))
-            patches.enter_context(patch.object(filling.Staged, "sort", Mock()))
+            patches.enter_context(patch.object(staged_tables, "_extract", _keep_as_parsed))
+            patches.enter_context(patch.object(staged_tables, "_create_empty", Mock()))
+            patches.enter_context(patch.object(staged_tables.Staged, "sort", Mock()))
             patches.enter_context(patch.object(staging, "is_ascend", Mock(return_value=False)))
         if way.max_bytes is not None:
             patches.enter_context(patch.object(source, "ALWAYS_ALLOWED_BYTES", way.max_bytes))

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from hta_sql.library import sqltext
 from hta_sql.library.creation import RANK_SCOPE
-from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
-from hta_sql.store.template import CONFIG, template
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.store.catalog.template import CONFIG, template
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import Captured, Trace
 

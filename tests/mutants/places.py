@@ -19,7 +19,7 @@ import duckdb
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.library.parameters import check_parameters
-from hta_sql.store.template import connected, template
+from hta_sql.store.catalog.template import connected, template
 from tests.mutants.rows import PLACE, number_of, rows_file, stored_tables
 from tests.mutants.uses import parts_in, parts_of, texts_of
 

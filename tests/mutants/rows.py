@@ -21,14 +21,14 @@ from hta_sql.authoring.golden import read_traces
 from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.definitions import definitions
-from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
-from hta_sql.store.catalog import put_tables
-from hta_sql.store.columns import stored_files
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import Manifest
-from hta_sql.store.shard_files import read_shards
-from hta_sql.store.template import connected, template
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.store.catalog.build import put_tables
+from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.template import connected, template
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import Manifest
+from hta_sql.store.disk.shard_files import read_shards
 from hta_sql.traces.writing import replacing
 from tests.golden_cases import TESTS, TRACES, all_cases, traces_of
 from tests.mutants.uses import digest_of

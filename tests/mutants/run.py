@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 from hta_sql.machine import cpu_count
 from tests.golden_cases import all_cases
 from tests.mutants.memory import Memory

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hta_sql.library.files import sql_root
 from hta_sql.library.objects import load_library
+from hta_sql.library.sql_files import sql_root
 from tests.mutants import judges, rows
 from tests.mutants.judges import Court, Judge, undocumented
 from tests.mutants.memory import Memory

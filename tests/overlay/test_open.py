@@ -18,8 +18,8 @@ import pytest
 
 from hta_sql.cli import main
 from hta_sql.errors import ParameterError
-from hta_sql.overlay import serving as serving_module
-from hta_sql.overlay.serving import TraceServer
+from hta_sql.serve import perfetto as serving_module
+from hta_sql.serve.perfetto import TraceServer
 from tests.golden_cases import TESTS
 from tests.report_pages import browser
 from tests.shared_stores import ingest_only

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import hta_sql
-from hta_sql.store.materialize import materialize
+from hta_sql.store.catalog.materialize import materialize
 from tests.parity.own.jobs import OWN_JOBS, own_files
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"

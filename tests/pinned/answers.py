@@ -23,7 +23,7 @@ import duckdb
 from hta_sql.authoring.golden_engine import GoldenEngine
 from hta_sql.library.objects import load_library
 from hta_sql.library.sqltext import call
-from hta_sql.store.template import CONFIG
+from hta_sql.store.catalog.template import CONFIG
 from tests.golden_cases import TRACES, all_cases
 from tests.pinned.crowds import write_planted_jobs, write_tiny
 from tests.pinned.jobs import CATALOG, make_catalog, write_jobs

@@ -12,14 +12,14 @@ import duckdb
 from hta_sql.api import ingest_shard
 from hta_sql.authoring.golden_engine import keep_derived
 from hta_sql.library import sqltext
-from hta_sql.library.files import stored_columns
 from hta_sql.library.objects import load_library
-from hta_sql.store.catalog import put_tables
-from hta_sql.store.columns import stored_files
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import Manifest
-from hta_sql.store.shard_files import read_shards
-from hta_sql.store.template import CONFIG, template
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.store.catalog.build import put_tables
+from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.template import CONFIG, template
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import Manifest
+from hta_sql.store.disk.shard_files import read_shards
 from hta_sql.synthetic import write_job as write_synthetic
 from tests.golden_cases import TRACES
 from tests.jobs.spec import MS, US, Clock, PlantedJob

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
 """Ten steps count."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hta_sql.library.objects import load_library
-from hta_sql.store import elsewhere, parts
-from hta_sql.store.parts import whole_because
+from hta_sql.store.query import distributed, partitions
+from hta_sql.store.query.partitions import whole_because
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import SEED, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["job"]
 
@@ -42,7 +42,7 @@ def test_ranks_apart_are_the_whole(
     _, store = job
     whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
-    monkeypatch.setattr(parts, "APART_EVENTS", 1)
+    monkeypatch.setattr(partitions, "APART_EVENTS", 1)
     for scope, expected in zip(SCOPES, whole, strict=True):
         assert store.run(name, **options_of(name), **scope).arrow().equals(expected), scope
 
@@ -50,7 +50,7 @@ def test_ranks_apart_are_the_whole(
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
     """Two threads, for tasks of a run or a rank each."""
-    monkeypatch.setattr(parts, "LEAST_EVENTS", 1)
+    monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     with ThreadPoolExecutor(2) as pool:
         yield pool
 
@@ -69,7 +69,7 @@ def test_an_executor_gives_the_whole(
 ) -> None:
     """Types, rows and their order, whether rows come back or stay in the store."""
     _, store = job
-    monkeypatch.setattr(elsewhere, "LARGE_BYTES", large)
+    monkeypatch.setattr(distributed, "LARGE_BYTES", large)
     taken = {parameter.name for parameter in LIBRARY.find(name).parameters}
     for scope in (SCOPES[0], SCOPES[2]):
         if taken.issuperset(scope):
@@ -99,12 +99,12 @@ def test_there_are_some() -> None:
 
 def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small runs go together, a large run is parted only where its ranks are apart."""
-    monkeypatch.setattr(parts, "LEAST_EVENTS", 10)
+    monkeypatch.setattr(partitions, "LEAST_EVENTS", 10)
     sizes = [("a", 0, 4), ("b", 0, 6), ("c", 0, 6), *(("d", rank, 5) for rank in range(5))]
     runs = [{"runs": ["a", "b"]}, {"runs": ["c"]}]
-    whole = parts.tasks(LIBRARY.find("kpis"), sizes)
+    whole = partitions.tasks(LIBRARY.find("kpis"), sizes)
     assert whole == [*runs, {"runs": ["d"]}]
-    apart = parts.tasks(LIBRARY.find("modules"), sizes)
+    apart = partitions.tasks(LIBRARY.find("modules"), sizes)
     groups = ([0, 1], [2, 3], [4])
     assert apart == [*runs, *({"runs": ["d"], "ranks": ranks} for ranks in groups)]
 
@@ -112,4 +112,4 @@ def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatc
 def test_large_jobs_are_a_few_tasks() -> None:
     """A thousand ranks are not a thousand tasks."""
     sizes = [("job", rank, 250_000) for rank in range(1000)]
-    assert len(parts.tasks(LIBRARY.find("operator_table"), sizes)) == 67
+    assert len(partitions.tasks(LIBRARY.find("operator_table"), sizes)) == 67

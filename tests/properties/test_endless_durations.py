@@ -13,7 +13,7 @@ from hta_sql.ingestion import rank as rank_module
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 Event = dict[str, Any]
 DAY_US = 86_400 * 10**6

@@ -12,7 +12,7 @@ from hta_sql.exports.gate import Outcome, Rule, gate
 from tests.properties.planted import NOISE, few, many
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["few", "many"]
 

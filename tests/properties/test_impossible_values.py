@@ -11,7 +11,7 @@ from hta_sql.library.objects import load_library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 
 def copy(ts: float, bandwidth: float, size: int) -> dict[str, Any]:

@@ -11,14 +11,14 @@ import pytest
 
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import load_library
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.manifest import CATALOG
-from hta_sql.store.materialize import keep_answers, materialize
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.catalog.materialize import keep_answers, materialize
+from hta_sql.store.disk.manifest import CATALOG
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import OF_NO_RUN, SEED
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["job"]
 

@@ -15,7 +15,7 @@ from tests.ingestion.small_trace import EVENTS, Event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 STAND_IN = "!"
 """A name that no rule knows, in place of a missing one; in front of others, as the empty name is."""

@@ -14,7 +14,7 @@ from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import MOST_SLOW, SEED, options_of
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["job"]
 

@@ -18,7 +18,7 @@ from tests.properties.test_scopes import ANALYSES, options_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["job"]
 

@@ -26,7 +26,7 @@ from tests.properties.traces import random_job, store_of_job
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "2")))
 """Jobs to make up; each is looked at through a handful of scopes. All but the first are slow ones."""

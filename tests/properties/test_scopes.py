@@ -15,7 +15,7 @@ from hta_sql.library.objects import load_library
 from tests.properties.test_recomputed import CASES, job
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 __all__ = ["job"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hta_sql
-from hta_sql.store.materialize import materialize
+from hta_sql.store.catalog.materialize import materialize
 from tests.shared_stores import made_once
 
 Event = dict[str, Any]

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import hta_sql
 from hta_sql.cli import program
-from hta_sql.store.manifest import MANIFEST, read_manifest
-from hta_sql.store.materialize import materialize
+from hta_sql.store.catalog.materialize import materialize
+from hta_sql.store.disk.manifest import MANIFEST, read_manifest
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
 from tests.manifests import write_manifest

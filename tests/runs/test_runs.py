@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.store.manifest import MANIFEST, read_manifest
+from hta_sql.store.disk.manifest import MANIFEST, read_manifest
 from tests.manifests import write_manifest
 from tests.runs.writing import called, write_trace
 from tests.shared_stores import ingest_only

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import hta_sql.store.edits
-import hta_sql.store.trace_store
-from hta_sql.store.manifest import read_manifest
+import hta_sql.store.maintenance.edits
+import hta_sql.store.query.trace_store
+from hta_sql.store.disk.manifest import read_manifest
 from tests.safety.crash_rounds import done, finished, forked
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from pathlib import Path
 import hta_sql
 import hta_sql.ingestion.ingest
 import hta_sql.ingestion.shards
-import hta_sql.store.trace_store
-from hta_sql.store.manifest import read_manifest
+import hta_sql.store.query.trace_store
+from hta_sql.store.disk.manifest import read_manifest
 
 RANKS = 2
 OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.listdir", "os.scandir"}

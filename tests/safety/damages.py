@@ -19,9 +19,9 @@ from pathlib import Path
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.store.manifest import CATALOG, MANIFEST
-from hta_sql.store.materialize import keep_answers
-from hta_sql.store.verify import verify_store
+from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.disk.manifest import CATALOG, MANIFEST
+from hta_sql.store.maintenance.verify import verify_store
 from tests.shared_stores import ingest_only
 
 WAYS = ("bit", "block", "truncation", "copy", "deletion", "exchange")

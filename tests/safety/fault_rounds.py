@@ -23,13 +23,14 @@ import click
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.edits import remove_runs, rename_run, tag_runs
-from hta_sql.store.faults import faults_of, of_entries, of_kept
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import read_manifest
-from hta_sql.store.materialize import keep_answers
-from hta_sql.store.verify import verify_store
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.run_tags import tag_runs
+from hta_sql.store.disk.file_checks import faults_of, of_entries, of_kept
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.maintenance.edits import remove_runs, rename_run
+from hta_sql.store.maintenance.verify import verify_store
 from tests.safety.damages import QUESTIONS, Answers, answers, make_store, restore
 from tests.safety.file_faults import StoppedError, faults
 

@@ -23,7 +23,8 @@ from typing import Any
 from unittest.mock import patch
 
 from hta_sql.ingestion import tables
-from hta_sql.store import catalog, computing, unfinished
+from hta_sql.store.catalog import build, compute
+from hta_sql.store.disk import orphaned_files
 
 KINDS = {
     "replace": "rename",
@@ -36,7 +37,7 @@ KINDS = {
 }
 """Function of ``os`` ─▶ what it does, with the path that is its last one. What only looks is left out."""
 
-ENGINE = ((tables, "copy_to_parquet"), (catalog, "_build_of"), (computing, "_computed"))
+ENGINE = ((tables, "copy_to_parquet"), (build, "_build_of"), (compute, "_computed"))
 """What has the engine write a file: module and function."""
 
 
@@ -183,7 +184,7 @@ def faults(folder: Path, at: int | None = None, how: str = "fail") -> Iterator[F
             patched.enter_context(patch.object(os, "open", _os_open(layer, os.open)))
             patched.enter_context(patch.object(os, "fsync", _fsync(layer, os.fsync)))
             # Else it depends on the time whether an ingest writes down how far it is.
-            patched.enter_context(patch.object(unfinished, "SAVE_S", 0))
+            patched.enter_context(patch.object(orphaned_files, "SAVE_S", 0))
             for module, name in ENGINE:
                 real = getattr(module, name)
                 patched.enter_context(patch.object(module, name, _engine(layer, real, name)))

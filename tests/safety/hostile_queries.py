@@ -29,7 +29,7 @@ from mcp import Client, StdioServerParameters
 
 import hta_sql
 from hta_sql.errors import HtaSqlError
-from hta_sql.store.limits import Limits
+from hta_sql.store.query.limits import Limits
 
 SECONDS = 2.0
 """The time limit of a query."""

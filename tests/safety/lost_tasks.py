@@ -15,8 +15,8 @@ from typing import Any
 from unittest.mock import patch
 
 from hta_sql.ingestion import tables
-from hta_sql.store import elsewhere
-from hta_sql.store.files import LocalFolder
+from hta_sql.store.disk.folder import LocalFolder
+from hta_sql.store.query import distributed
 from hta_sql.traces.chunks import TraceReader
 from tests.safety.file_faults import StoppedError, faults
 
@@ -65,7 +65,7 @@ def dies(stage: str, mark: Path | None, task: Callable[..., Any], *given: Any) -
     with ExitStack() as patched:
         if stage in PLACES:
             patched.enter_context(patch.object(*PLACES[stage]))
-        patched.enter_context(patch.object(elsewhere, "LARGE_BYTES", 1))
+        patched.enter_context(patch.object(distributed, "LARGE_BYTES", 1))
         task(*given)
     if stage in PLACES:
         raise AssertionError(f"{stage} was not reached")
@@ -96,7 +96,7 @@ PLACES: dict[str, tuple[object, str, Callable[..., Any]]] = {
     "reading": (TraceReader, "_end_of_events", _end),
     "writing": (tables, "sync_all", _end),
     "naming": (Path, "replace", _second_name),
-    "asking": (elsewhere, "table_of", _end),
+    "asking": (distributed, "table_of", _end),
     "putting": (LocalFolder, "put", _half),
 }
 """Stage ─▶ what does not come to its end there."""

@@ -25,11 +25,13 @@ import pytest
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.store import catalog, remote_lock, unfinished
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.edits import remove_runs, rename_run, tag_runs
-from hta_sql.store.manifest import read_manifest
-from hta_sql.store.materialize import keep_answers
+from hta_sql.store.catalog import build
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.run_tags import tag_runs
+from hta_sql.store.disk import orphaned_files, remote_lock
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.maintenance.edits import remove_runs, rename_run
 from tests.safety.damages import QUESTIONS, Answers, answers, trace
 from tests.safety.fault_rounds import DAMAGED, Round, Truth, chosen, conclude, is_partial, told
 from tests.safety.request_faults import WRITING, requests
@@ -103,10 +105,10 @@ def hasty(cache: Path) -> Iterator[Path]:
     """Keep catalogs in a folder of its own; take a lock that nobody renews over after a blink."""
     cache.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalog, "cache_folder", lambda _: cache)
+        patch.setattr(build, "cache_folder", lambda _: cache)
         for name, seconds in {"STALE_S": 0.05, "SETTLE_S": 0.01, "POLL_S": 0.01}.items():
             patch.setattr(remote_lock, name, seconds)
-        patch.setattr(unfinished, "SAVE_S", 0)
+        patch.setattr(orphaned_files, "SAVE_S", 0)
         yield cache
 
 

@@ -18,8 +18,8 @@ import duckdb
 
 import hta_sql
 from hta_sql.errors import QueryError
-from hta_sql.store.limits import Limits
-from hta_sql.store.sandbox import Sandbox
+from hta_sql.store.query.limits import Limits
+from hta_sql.store.query.sandbox import Sandbox
 from tests.safety.escapes import CALLING, READING, WRITING
 
 BETWEEN = (

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import duckdb
 
 from hta_sql.errors import QueryError
-from hta_sql.store.sandbox import Sandbox
+from hta_sql.store.query.sandbox import Sandbox
 
 STORED = ("runs", "gpu_ops", "main.ranks")
 SYSTEM = ("pg_settings", "duckdb_databases", "sqlite_master", "PG_Settings")

@@ -20,8 +20,8 @@ from pathlib import Path
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.machine import remove_temporary
-from hta_sql.store.manifest import read_manifest
-from hta_sql.store.verify import verify_store
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.maintenance.verify import verify_store
 from tests.safety.crash_rounds import done, forked
 from tests.safety.soak_actors import READERS, WRITERS, Writer, act
 from tests.safety.soak_truth import write_traces

@@ -15,10 +15,11 @@ import duckdb
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError, RankError
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.edits import remove_runs, rename_run, tag_runs
-from hta_sql.store.manifest import CATALOG, MANIFEST, read_manifest
-from hta_sql.store.materialize import keep_answers
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.run_tags import tag_runs
+from hta_sql.store.disk.manifest import CATALOG, MANIFEST, read_manifest
+from hta_sql.store.maintenance.edits import remove_runs, rename_run
 from tests.safety.soak_truth import (
     ANYTHING,
     Content,

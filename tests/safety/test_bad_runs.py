@@ -15,9 +15,9 @@ import fsspec
 import pytest
 
 import hta_sql
-from hta_sql.store import catalog
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.manifest import MANIFEST, read_manifest
+from hta_sql.store.catalog import build
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.disk.manifest import MANIFEST, read_manifest
 from tests.manifests import write_manifest
 from tests.safety.conftest import busy_times_of, trace_of
 
@@ -124,7 +124,7 @@ def test_nothing_changes_before_the_catalog_is_built(
 
     before, manifest = files(), (store / MANIFEST).read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr(catalog, "rank_scope", lambda *_: pytest.fail("no catalog"))
+        patched.setattr(build, "rank_scope", lambda *_: pytest.fail("no catalog"))
         with pytest.raises(pytest.fail.Exception):
             hta_sql.ingest(store.parent / "good", store, run="new")
     assert (store / MANIFEST).read_bytes() == manifest

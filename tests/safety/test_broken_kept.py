@@ -10,11 +10,11 @@ import pytest
 
 import hta_sql
 from hta_sql.library.objects import load_library
-from hta_sql.store.files import store_folder
-from hta_sql.store.kept import missing_tables
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import read_manifest
-from hta_sql.store.materialize import materialize
+from hta_sql.store.catalog.materialize import materialize
+from hta_sql.store.catalog.materialized_tables import missing_tables
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import read_manifest
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import write_job
 from tests.shared_stores import ingest_only

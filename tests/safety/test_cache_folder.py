@@ -14,9 +14,9 @@ import pytest
 
 import hta_sql
 from hta_sql import machine
-from hta_sql.store import places
-from hta_sql.store.files import store_folder
-from hta_sql.store.locks import store_lock
+from hta_sql.store.disk import location
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of traces in a folder that cannot be written either; one warning says what it costs."""
-    monkeypatch.setattr(places, "is_writable", lambda _: False)
+    monkeypatch.setattr(location, "is_writable", lambda _: False)
     with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
         assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
     assert caplog.text.count("Set XDG_CACHE_HOME to a folder that can") == 1

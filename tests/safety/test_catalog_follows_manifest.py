@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.store import catalog
-from hta_sql.store.files import store_folder
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import CATALOG, MANIFEST
+from hta_sql.store.catalog import build
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import CATALOG, MANIFEST
 from tests.safety.conftest import busy_times_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_a_store_that_is_being_written_is_left_alone(
     """While an ingest has the lock, a reader makes a catalog in its own cache."""
     cache = tmp_path / "cache"
     cache.mkdir()
-    monkeypatch.setattr(catalog, "cache_folder", lambda _: cache)
+    monkeypatch.setattr(build, "cache_folder", lambda _: cache)
     old = (between / CATALOG).read_bytes()
     with store_lock(store_folder(between)):
         assert busy_times(between) == {0: 200.0}
@@ -76,7 +76,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
     moved = tmp_path / "moved.store"
     shutil.move(between, moved)
-    monkeypatch.setattr("hta_sql.store.connection.write_catalog", refuse)
+    monkeypatch.setattr("hta_sql.store.query.connection.write_catalog", refuse)
     assert busy_times(moved) == {0: 200.0}
 
 

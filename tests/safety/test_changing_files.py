@@ -15,7 +15,7 @@ import pytest
 import hta_sql
 from hta_sql.ingestion import fingerprints, plan, rank
 from hta_sql.ingestion.discover import discover
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.traces.source import open_trace
 from tests.safety.conftest import trace_of
 

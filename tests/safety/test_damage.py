@@ -15,16 +15,18 @@ import fsspec
 import pytest
 
 import hta_sql
+import hta_sql.store.maintenance.edits
 from hta_sql.api import repair_store
 from hta_sql.ingestion.ingest import ingest_traces
 from hta_sql.ingestion.options import IngestOptions
-from hta_sql.store import connection, contents
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.manifest import CATALOG, MANIFEST, Manifest, read_manifest
-from hta_sql.store.materialize import keep_answers
-from hta_sql.store.sealed import file_digest
-from hta_sql.store.unreadable import unreadable_runs
-from hta_sql.store.verify import verify_store
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.catalog.damage import unreadable_runs
+from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.disk import content_check
+from hta_sql.store.disk.integrity import file_digest
+from hta_sql.store.disk.manifest import CATALOG, MANIFEST, Manifest, read_manifest
+from hta_sql.store.maintenance.verify import verify_store
+from hta_sql.store.query import connection
 from tests.manifests import write_manifest
 from tests.safety import damages
 from tests.safety.damages import (
@@ -42,7 +44,7 @@ from tests.shared_stores import ingest_only
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hta_sql.store.files import StoreFolder
+    from hta_sql.store.disk.folder import StoreFolder
     from tests.cli.conftest import Cli
 
 OLD = Path(__file__).parent.parent / "stores" / "0.1.0"
@@ -312,7 +314,7 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
         assert list(done.aside) == [("first", 0)]
         assert "has changed" in done.aside["first", 0]
         hta_sql.open(store).close()
-        hta_sql.store.edits.remove_runs(store, "first")
+        hta_sql.store.maintenance.edits.remove_runs(store, "first")
         assert answers(store).keys() == {"second"}
     finally:
         trace.write_text(content)
@@ -424,7 +426,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
     for path, content in zip(files, reversed(whole), strict=True):
         changed(path, content)
     if is_large:
-        monkeypatch.setattr(contents, "SMALL_BYTES", 1)
+        monkeypatch.setattr(content_check, "SMALL_BYTES", 1)
     assert answers(store) == made[2]
     assert all(path.name in caplog.text for path in files)
 
@@ -468,8 +470,8 @@ def test_contents_are_compared_once_and_only_of_what_a_query_reads(
         compared.append(path.relative_to(store).as_posix())
         return file_digest(path)
 
-    monkeypatch.setattr(contents, "file_digest", digest)
-    contents._digest.cache_clear()
+    monkeypatch.setattr(content_check, "file_digest", digest)
+    content_check._digest.cache_clear()
     for _ in range(2):
         with hta_sql.open(store) as opened:
             opened.run("temporal_breakdown").rows()
@@ -495,7 +497,7 @@ def test_verify_compares_files_of_any_size(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Large files are compared on request only, before the answer is returned."""
-    monkeypatch.setattr(contents, "SMALL_BYTES", 1)
+    monkeypatch.setattr(content_check, "SMALL_BYTES", 1)
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
     query = "SELECT DISTINCT run FROM flows"
@@ -544,7 +546,7 @@ def test_of_many_files_those_of_mentioned_runs_are_compared(
     store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most_bytes: int
 ) -> None:
     """A query of one run of thousands does not pay for the others."""
-    monkeypatch.setattr(contents, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(content_check, "MOST_BYTES", most_bytes)
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
     with hta_sql.open(store) as opened:

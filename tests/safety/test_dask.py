@@ -18,7 +18,7 @@ import pytest
 
 import hta_sql
 from hta_sql.ingestion.running.executors import executor_for
-from hta_sql.store import parts
+from hta_sql.store.query import partitions
 from tests.safety.conftest import trace_of
 from tests.safety.dask_noise import NOISE
 
@@ -100,7 +100,7 @@ def test_a_question_is_answered_by_the_cluster(
     cluster: Any, asked: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With ``--executor``, and in Python: the rows, order and types of this machine."""
-    monkeypatch.setattr(parts, "LEAST_EVENTS", 2)
+    monkeypatch.setattr(partitions, "LEAST_EVENTS", 2)
     command = ("run", asked, "launching_operators", "--format", "csv")
     done = cli(*command, "--executor", address_of(cluster))
     assert done.code == 0, done.err

@@ -13,7 +13,7 @@ import pytest
 
 import hta_sql
 from hta_sql.library import definitions
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.traces import writing
 from tests.shared_stores import ingest_only
 

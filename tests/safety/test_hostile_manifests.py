@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import parse_manifest, read_manifest
-from hta_sql.store.sealed import SEAL, sealed
-from hta_sql.store.shard_files import protected_files, read_shards
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.integrity import SEAL, sealed
+from hta_sql.store.disk.manifest import parse_manifest, read_manifest
+from hta_sql.store.disk.shard_files import protected_files, read_shards
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
     from tests.safety.conftest import WriteTraces
 
 Damage = Callable[[dict[str, Any]], object]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.store import unfinished
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.disk import orphaned_files
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import read_manifest
 from tests.safety.conftest import trace_of
 from tests.shared_stores import ingest_only
 
@@ -98,7 +98,7 @@ def interrupted(traces: Path, store: Path, **options: Any) -> None:
 
 def left(store: Path) -> list[int]:
     """Ranks that are read and not published."""
-    return sorted(entry.rank for entry in unfinished.unfinished(store_folder(store)))
+    return sorted(entry.rank for entry in orphaned_files.unfinished(store_folder(store)))
 
 
 def files_of(store: Path) -> set[str]:
@@ -185,7 +185,7 @@ def test_killed_between_two_records(
     traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a chance to write anything down, it keeps what it wrote down as it went."""
-    monkeypatch.setattr(unfinished, "SAVE_S", 0.0)
+    monkeypatch.setattr(orphaned_files, "SAVE_S", 0.0)
     store = tmp_path / "job.store"
 
     def kill(_result: object, done: int, _total: int) -> None:

@@ -22,9 +22,9 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import ParameterError, QueryError, StoreError
-from hta_sql.store import workers
-from hta_sql.store.limits import Limits
-from hta_sql.store.worker_protocol import LENGTH, WorkerDiedError, answer_of
+from hta_sql.store.query import worker_pool
+from hta_sql.store.query.limits import Limits
+from hta_sql.store.query.worker_protocol import LENGTH, WorkerDiedError, answer_of
 from tests.cookbook.job import ingest_cookbook
 from tests.safety.hostile_queries import WAYS, attacked
 
@@ -46,7 +46,7 @@ def store(path: Path) -> Iterator[hta_sql.TraceStore]:
         yield opened
 
 
-def pool_of(store: hta_sql.TraceStore) -> workers.Workers:
+def pool_of(store: hta_sql.TraceStore) -> worker_pool.Workers:
     """The workers of a store."""
     assert store._workers
     return store._workers
@@ -112,7 +112,7 @@ def test_a_worker_killed_while_it_answers_is_an_error(
         return whole(process, most_bytes)
 
     store.sql("SELECT 1")
-    monkeypatch.setattr(workers, "answer_of", killed)
+    monkeypatch.setattr(worker_pool, "answer_of", killed)
     with pytest.raises(QueryError, match="SIGKILL"):
         store.sql("SELECT repeat('x', 1000) AS x FROM range(20000)")
     monkeypatch.undo()

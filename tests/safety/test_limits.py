@@ -14,7 +14,8 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import QueryError
-from hta_sql.store.limits import Limits, size_of
+from hta_sql.machine import size_of
+from hta_sql.store.query.limits import Limits
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli

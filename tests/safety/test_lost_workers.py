@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 import hta_sql
+import hta_sql.store.disk.folder
 from hta_sql.ingestion import ingest as ingesting
-from hta_sql.store import materialize, parts
-from hta_sql.store.manifest import read_manifest
-from hta_sql.store.shard_files import read_shards
+from hta_sql.store.catalog import materialize
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.disk.shard_files import read_shards
+from hta_sql.store.query import partitions
 from tests.safety.damages import trace
 from tests.safety.dask_noise import NOISE
 from tests.safety.lost_tasks import ASKING, READING, Dying, Losing
@@ -171,7 +173,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_shard(
     hta_sql.ingest_shard(folder / "second", store, shard=(1, 1), executor=dying)
     hta_sql.publish(store).close()
     assert there(store) == BOTH
-    assert not read_shards(hta_sql.store.files.store_folder(store))
+    assert not read_shards(hta_sql.store.disk.folder.store_folder(store))
     check_the_next(folder)
 
 
@@ -212,7 +214,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The rows are those of this machine, or the error says that a worker failed."""
-    monkeypatch.setattr(parts, "LEAST_EVENTS", 1)
+    monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     store = folder / "job.store"
     ingest_only(folder / "second", store, jobs=1)
     dying = Dying(executor[0], stage, None if always else folder / "mark", None)

@@ -12,9 +12,9 @@ from fsspec.implementations.local import LocalFileOpener
 
 import hta_sql
 from hta_sql.ingestion import fingerprints
-from hta_sql.store.files import store_folder
-from hta_sql.store.leftovers import remove_leftovers
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.disk.orphaned_files import remove_leftovers
 from hta_sql.traces.peek import Stated
 from tests.shared_stores import ingest_only
 

@@ -14,9 +14,9 @@ import fsspec
 import pytest
 
 import hta_sql
-from hta_sql.store import catalog
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import MANIFEST, manifest_content, read_manifest
+from hta_sql.store.catalog import build
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import MANIFEST, manifest_content, read_manifest
 from tests.safety.conftest import busy_times_of, trace_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
 def use_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Keep templates, and start with no catalogs."""
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(catalog, "cache_folder", lambda _: folder)
+    monkeypatch.setattr(build, "cache_folder", lambda _: folder)
 
 
 def put_traces(folder: str, durations: dict[int, float]) -> str:
@@ -167,7 +167,7 @@ def test_opening_a_large_store_reads_two_objects(
     more = [replace(manifest.entries[0], rank=rank) for rank in range(1000)]
     store_folder(store).replace(MANIFEST, manifest_content(manifest.with_entries(more)))
     requests = counted_requests(monkeypatch)
-    catalog.write_catalog(store_folder(store))
+    build.write_catalog(store_folder(store))
     # s3fs asks for the size of an object before it gets it.
     assert requests() == {"head_object": 1, "get_object": 1, "put_object": 1}
     use_cache(monkeypatch, tmp_path / "new-cache")

@@ -15,9 +15,9 @@ import pytest
 
 import hta_sql
 from hta_sql.exports.portable import write_portable
-from hta_sql.library.files import columns_digest, stored_columns
 from hta_sql.library.objects import load_library
-from hta_sql.store.manifest import MANIFEST
+from hta_sql.library.sql_files import columns_digest, stored_columns
+from hta_sql.store.disk.manifest import MANIFEST
 from tests.manifests import write_manifest
 from tests.shared_stores import ingest_only
 from tests.test_catalog import files_read

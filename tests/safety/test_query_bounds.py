@@ -16,10 +16,10 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import QueryError
-from hta_sql.store.materialize import materialize
-from hta_sql.store.query_functions import READING_TYPES, reading_functions
-from hta_sql.store.sandbox import Sandbox
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.catalog.materialize import materialize
+from hta_sql.store.query.sandbox import Sandbox
+from hta_sql.store.query.sandbox_functions import READING_TYPES, reading_functions
+from hta_sql.store.query.trace_store import TraceStore
 from tests.cookbook.job import ingest_cookbook
 from tests.safety.oversized import BROKEN, COPYING, DEEP, LARGE_BUT_ORDINARY, NESTED, RECURSING
 

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from hta_sql.errors import QueryError
-from hta_sql.store.materialize import materialize
-from hta_sql.store.sandbox import Sandbox
+from hta_sql.store.catalog.materialize import materialize
+from hta_sql.store.query.sandbox import Sandbox
 from tests.cookbook.job import ingest_cookbook
 from tests.safety.scope_fuzz import fuzz
 

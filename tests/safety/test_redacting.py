@@ -19,14 +19,14 @@ from hta_sql.exports.redaction.exporting import export_redacted
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.stores import redact_store
 from hta_sql.exports.redaction.traces import redacted_event
-from hta_sql.store.files import store_folder
+from hta_sql.store.disk.folder import store_folder
 from hta_sql.traces.events import Event
 from tests.examples import examples
 from tests.properties.traces import random_job, write_job
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 PLANTED = "Zqacme"
 

@@ -24,7 +24,7 @@ from hta_sql.exports.redaction.stores import JSON_KINDS, KINDS, NAMES, STACK_NAM
 from hta_sql.exports.redaction.traces import name_kind
 from hta_sql.results.result import Result
 from hta_sql.results.writers import WRITERS
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 from tests.examples import examples
 from tests.golden_cases import TESTS
 from tests.shared_stores import ingest_only

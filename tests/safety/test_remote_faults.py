@@ -17,10 +17,10 @@ import pytest
 
 import hta_sql
 from hta_sql.api import repair_store
-from hta_sql.store import remote_lock
-from hta_sql.store.files import RemoteFolder, store_folder
-from hta_sql.store.locks import LOCK, store_lock
-from hta_sql.store.verify import verify_store
+from hta_sql.store.disk import remote_lock
+from hta_sql.store.disk.folder import RemoteFolder, store_folder
+from hta_sql.store.disk.locks import LOCK, store_lock
+from hta_sql.store.maintenance.verify import verify_store
 from tests.safety.damages import answers
 from tests.safety.request_faults import requests
 from tests.safety.request_rounds import (

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.store import remote_lock
-from hta_sql.store.files import RemoteFolder, store_folder
-from hta_sql.store.locks import LOCK, store_lock
+from hta_sql.store.disk import remote_lock
+from hta_sql.store.disk.folder import RemoteFolder, store_folder
+from hta_sql.store.disk.locks import LOCK, store_lock
 from tests.safety.test_object_storage import (
     DURATIONS,
     bucket,

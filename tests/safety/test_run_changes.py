@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.store.catalog import build_catalog
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.catalog.build import build_catalog
+from hta_sql.store.disk.manifest import read_manifest
 from tests.safety.conftest import trace_of
 from tests.safety.test_two_at_once import started
 from tests.shared_stores import ingest_only

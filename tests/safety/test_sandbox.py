@@ -13,10 +13,10 @@ import pytest
 import hta_sql
 from hta_sql.errors import QueryError
 from hta_sql.library.objects import load_library
-from hta_sql.store.materialize import materialize
-from hta_sql.store.query_functions import reading_functions
-from hta_sql.store.sandbox import Sandbox
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.catalog.materialize import materialize
+from hta_sql.store.query.sandbox import Sandbox
+from hta_sql.store.query.sandbox_functions import reading_functions
+from hta_sql.store.query.trace_store import TraceStore
 from tests.cookbook.job import ingest_cookbook
 from tests.cookbook.test_cookbook import QUERIES
 from tests.safety.escapes import BOMBS, BOUNDED, ESCAPES, ORDINARY

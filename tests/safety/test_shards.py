@@ -11,9 +11,9 @@ import pytest
 import hta_sql
 from hta_sql.ingestion.plan import share
 from hta_sql.ingestion.trace_file import TraceFile
-from hta_sql.store.files import store_folder
-from hta_sql.store.locks import store_lock
-from hta_sql.store.manifest import read_manifest
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import read_manifest
 from tests.manifests import write_shard_file
 from tests.shared_stores import ingest_only
 

@@ -24,7 +24,7 @@ from tests.cookbook.job import ingest_cookbook
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
 SLOW = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1000000) AS b"

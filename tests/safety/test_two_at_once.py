@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hta_sql
-from hta_sql.store.files import store_folder
-from hta_sql.store.locks import store_lock
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import store_lock
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
     store = tmp_path / "job.store"
     code = (
         "import sys, time\n"
-        "from hta_sql.store.locks import store_lock\n"
-        "from hta_sql.store.files import store_folder\n"
+        "from hta_sql.store.disk.locks import store_lock\n"
+        "from hta_sql.store.disk.folder import store_folder\n"
         "with store_lock(store_folder(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(60)\n"

@@ -13,10 +13,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.files import sql_root
 from hta_sql.library.objects import Library, parse_library
 from hta_sql.library.rules.engine import engine_problems
 from hta_sql.library.rules.text import text_problems
+from hta_sql.library.sql_files import sql_root
 from tests.sql_rules.frozen import frozen_problems
 from tests.sql_rules.shipped import FACTS, shipped_problems
 

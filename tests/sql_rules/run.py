@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 from tests.sql_rules.frozen import freeze, refreeze
 from tests.sql_rules.problems import find_problems
 

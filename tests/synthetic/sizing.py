@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hta_sql.synthetic.device import simulate
-from hta_sql.synthetic.files import rank_writer
+from hta_sql.synthetic.kineto_writer import rank_writer
 from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import OPERATORS
 

@@ -16,7 +16,7 @@ import hta_sql
 from hta_sql.errors import RankError, TraceNotFoundError
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from hta_sql.machine import cache_folder
-from hta_sql.store import places as trace_places
+from hta_sql.store.disk import location as trace_places
 from hta_sql.synthetic import Job
 from tests.trace_analysis.writing import kernel, write_trace
 

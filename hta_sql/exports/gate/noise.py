@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import sqrt
 
 from hta_sql.exports.gate.values import Value
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.query.trace_store import TraceStore
 
 ENOUGH_RUNS = 3
 """From so many baseline runs on, their spread is the noise; two say only that it is not less."""

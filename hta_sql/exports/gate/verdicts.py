@@ -11,7 +11,7 @@ from hta_sql.exports.comparison import Side
 from hta_sql.exports.gate.rules import Rule
 from hta_sql.exports.gate.words import limit_text
 from hta_sql.results.cells import cell_text
-from hta_sql.words import cut_middle
+from hta_sql.text import cut_middle
 
 PASSED, SKIPPED, INCONCLUSIVE, FAILED = "passed", "skipped", "inconclusive", "failed"
 VERDICTS = (SKIPPED, PASSED, INCONCLUSIVE, FAILED)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.public import listed, patterns
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 
 KINDS = {
     "Collective name": "collective",

@@ -14,9 +14,9 @@ from hta_sql.exports.redaction.stores import redact_store
 from hta_sql.exports.redaction.traces import redact_trace
 from hta_sql.ingestion.discover import discover
 from hta_sql.machine import temporary_folder
-from hta_sql.store.files import store_folder
-from hta_sql.store.manifest import MANIFEST, read_manifest
-from hta_sql.store.trace_store import TraceStore
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import MANIFEST, read_manifest
+from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import replacing_in
 
 TRACE = "trace"

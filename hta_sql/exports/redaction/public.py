@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from hta_sql.library.files import sql_root
+from hta_sql.library.sql_files import sql_root
 
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"\d+(x\d+)*[A-Za-z]{0,2}")

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from hta_sql.errors import StoreError
 from hta_sql.exports.redaction.arguments import redacted_json
 from hta_sql.exports.redaction.names import Redactor
-from hta_sql.store.catalog import publish_manifest
-from hta_sql.store.columns import stored_files
-from hta_sql.store.files import StoreFolder, store_folder
-from hta_sql.store.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
-from hta_sql.store.sealed import file_digest
+from hta_sql.store.catalog.build import publish_manifest
+from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.integrity import file_digest
+from hta_sql.store.disk.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
 from hta_sql.traces.writing import make_folder
 
 NAMES = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hta_sql.errors import ParameterError
 from hta_sql.hta.common.trace import Trace
-from hta_sql.library.files import reader_sql
+from hta_sql.library.sql_files import reader_sql
 from hta_sql.traces.side_files import execution_trace_nodes
 
 __all__ = [

@@ -161,7 +161,7 @@ def plot_events_timeline(
         log.warning("%s: there are no events to draw.", title)
         return None
     from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
-    from hta_sql.charts.files import page_of  # noqa: PLC0415
+    from hta_sql.charts.export import page_of  # noqa: PLC0415
     from hta_sql.charts.frame_timeline import frame_timeline  # noqa: PLC0415
     from hta_sql.charts.shown import themed  # noqa: PLC0415
 

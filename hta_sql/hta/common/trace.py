@@ -16,9 +16,9 @@ from hta_sql.hta.frames.argument_frames import add_arguments, wanted_arguments
 from hta_sql.hta.frames.event_frames import trace_frame
 from hta_sql.hta.methods.job import DEFAULT_TRACE_DIR, Job
 from hta_sql.overlay.source import source_of
+from hta_sql.text import NS
 from hta_sql.traces.names import path_of
 from hta_sql.traces.whole_files import read_trace, write_trace
-from hta_sql.words import NS
 
 __all__ = ["Trace", "TraceSymbolTable"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 _CLASSES = ("computation", "communication", "memory")
 """In the order in which HTA names what overlaps."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 _DESCRIBED = {
     "count": "point_count",

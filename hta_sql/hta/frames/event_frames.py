@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 _NUMBERS = {
     "pid": ("pid", -1),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from hta_sql.hta.common.trace_symbol_table import TraceSymbolTable
 from hta_sql.hta.frames.breakdown_frames import durations
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 ATEN_COLUMNS = (
     "aten_op_name",

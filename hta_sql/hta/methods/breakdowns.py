@@ -7,7 +7,7 @@ import pandas as pd
 from hta_sql.hta.frames import breakdown_frames as frames
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 
 class Breakdowns(Job):

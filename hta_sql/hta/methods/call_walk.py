@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hta_sql.hta.frames.event_frames import microseconds
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 Integers = npt.NDArray[np.int64]
 

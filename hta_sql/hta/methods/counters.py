@@ -13,7 +13,7 @@ from hta_sql.errors import ParameterError
 from hta_sql.hta.frames import counter_frames
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import show
-from hta_sql.words import rank_spans
+from hta_sql.text import rank_spans
 
 log = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from hta_sql.api import ingest, open_store
 from hta_sql.closing import Closing
 from hta_sql.errors import ParameterError, RankError
 from hta_sql.results.result import Result
-from hta_sql.store.places import lost_sources, selected, store_beside
-from hta_sql.words import rank_spans
+from hta_sql.store.disk.location import lost_sources, selected, store_beside
+from hta_sql.text import rank_spans
 
 if TYPE_CHECKING:
-    from hta_sql.store.trace_store import TraceStore
+    from hta_sql.store.query.trace_store import TraceStore
 
 log = logging.getLogger(__name__)
 

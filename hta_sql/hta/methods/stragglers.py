@@ -11,7 +11,7 @@ import pandas as pd
 from hta_sql.errors import ParameterError
 from hta_sql.hta.methods.job import Job
 from hta_sql.hta.methods.showing import is_wanted, show
-from hta_sql.words import NS
+from hta_sql.text import NS
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import duckdb
 
-from hta_sql.store.engine import beside
+from hta_sql.store.catalog.shared_engine import beside
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

@@ -18,14 +18,13 @@ from typing import Any
 
 from hta_sql.errors import HtaSqlError, ParameterError, StoreError, TraceError
 from hta_sql.exhausted import is_out_of_memory, is_out_of_threads, reason_of
+from hta_sql.ingestion.disk_space import is_disk_full
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
-from hta_sql.ingestion.room import is_disk_full
 from hta_sql.ingestion.running.batches import in_batches, text_bytes
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.together import ingest_together
-from hta_sql.machine import cpu_count, duckdb_memory_limit
-from hta_sql.store.limits import size_of
+from hta_sql.machine import cpu_count, duckdb_memory_limit, size_of
 from hta_sql.traces.source import file_bytes
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,56 @@
+"""What a shell completes: runs of the store that stands before, analyses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from hta_sql.store import STORE_NAME
+from hta_sql.store.disk.manifest import MANIFEST
+
+
+def store_at(value: Any) -> Path:
+    """Find the store that is meant: a folder, or the one inside a folder of traces."""
+    folder = Path(value)
+    inside = folder / STORE_NAME
+    is_inside = not (folder / MANIFEST).exists() and (inside / MANIFEST).exists()
+    return inside if is_inside else folder
+
+
+def complete_runs(
+    ctx: click.Context,
+    _: click.Parameter,
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Complete the name of a run of the store that stands before; the last one behind commas."""
+    from hta_sql.errors import HtaSqlError  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
+
+    before, comma, start = incomplete.rpartition(",")
+    # Where an option still lacks its value, click has the arguments, but no parameters.
+    given = ctx.params.get("store") or next(iter(ctx.args), None)
+    if given is None:
+        return []
+    try:
+        names = {entry.run for entry in read_manifest(store_at(given)).entries}
+    except (HtaSqlError, OSError):
+        return []
+    return [
+        CompletionItem(before + comma + name) for name in sorted(names) if name.startswith(start)
+    ]
+
+
+def complete_analyses(
+    _: click.Context, __: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a shipped analysis."""
+    from hta_sql.library.objects import load_library  # noqa: PLC0415 - imports are the start-up cost
+
+    return [
+        CompletionItem(analysis.base_name, help=analysis.summary)
+        for analysis in load_library().newest()
+        if analysis.base_name.startswith(incomplete)
+    ]

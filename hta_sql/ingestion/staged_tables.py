@@ -1,0 +1,211 @@
+"""What was read ─▶ the staged tables, one for each kind of event, by whichever reader read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+import duckdb
+import pyarrow as pa
+
+from hta_sql.ingestion.native import CHUNK_BITS, MOST_HELD, NativeBatch
+from hta_sql.ingestion.running.side_by_side import Beside, side_by_side
+from hta_sql.ingestion.statements import run
+from hta_sql.library.arguments import FIELDS, extraction
+from hta_sql.library.sql_files import ingest_sql
+from hta_sql.library.sqltext import create_table, insert, replace_view_by_table, sort_table
+
+EXTRACTED = (
+    "cpu_ops",
+    "runtime_calls",
+    "gpu_ops",
+    "annotations",
+    "python_calls",
+    "memory_events",
+    "flows",
+    "counters",
+    "other_events",
+)
+
+
+class Staged:
+    """The staged tables of an ingest while they are filled.
+
+    What the compiled reader has read is shown where it lies, by views over its columns: the copy
+    into tables is a tenth of what a trace costs. It is copied where that takes too much memory, which
+    the engine does not count, and where rows are to be added or taken away; beside the reading of
+    the next batch, where there is a core for it and memory for two.
+
+    To be closed, whatever happens: then nothing is being copied.
+
+    Args:
+        con: The database.
+        threads: Fill so many tables at once.
+        most_held: Bytes of columns up to which they are shown instead of copied.
+
+    Attributes:
+        are_tables: What there is so far has been copied, or extracted by statements.
+    """
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, threads: int = 1, most_held: int = 0
+    ) -> None:
+        self.are_tables = False
+        self._con, self._threads, self._most_held = con, threads, most_held
+        self._held: list[dict[str, pa.Table]] = []
+        self._is_shown = False
+        self._is_parsed = False
+        self._beside = Beside(con) if threads > 1 and most_held >= 2 * MOST_HELD else None
+
+    def close(self) -> None:
+        """Wait for what is being copied: the database may be closed next."""
+        if self._beside:
+            self._beside.close()
+
+    def add(self, natives: Iterable[NativeBatch], starts: Mapping[int, int]) -> None:
+        """Take what the compiled reader has read.
+
+        Args:
+            natives: What it has read, one batch or one for each trace.
+            starts: Id of the first event of each chunk.
+        """
+        self._held += [
+            native.tables([starts[chunk] for chunk in native.events]) for native in natives
+        ]
+        held = sum(table.nbytes for tables in self._held for table in tables.values())
+        is_busy = self._beside and self._beside.is_busy
+        if held > self._most_held or (self.are_tables and not is_busy):
+            self._copy(self._beside)
+
+    def extract(self, counts: Mapping[str, int]) -> None:
+        """Bring the parsed events of a batch, which are numbered, into the staged tables.
+
+        Args:
+            counts: Number of events by table.
+        """
+        self.settle()
+        self._is_parsed = True
+        con, threads = self._con, self._threads
+        run(con, ingest_sql("parse/batch_events"))
+        largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
+        into_table = partial(_extract, into_new=not self.are_tables)
+        side_by_side(con, threads, into_table, largest_first)
+        if not self.are_tables:
+            absent = [table for table in EXTRACTED if table not in counts]
+            side_by_side(con, threads, _create_empty, absent)
+        self.are_tables = True
+
+    def show(self) -> None:
+        """Make what was taken visible to statements, in event order; nothing is taken afterwards."""
+        if self._held and not self.are_tables:
+            for table, rows in self._rows().items():
+                self._con.from_arrow(rows).create_view(f"staged_{table}")
+            self._is_shown = True
+            return
+        self.settle()
+        if self._is_parsed:
+            self.sort()
+
+    def settle(self) -> None:
+        """Copy what is not copied yet: now rows can be added and taken away."""
+        if self._is_shown:
+            for table in EXTRACTED:
+                drop, _ = replace_view_by_table(f"staged_{table}", "")
+                run(self._con, drop)
+            self._is_shown = False
+        if self._beside:
+            self._beside.wait()
+        if self._held:
+            self._copy()
+
+    def sort(self) -> None:
+        """Put the rows of each table in event order.
+
+        Those of the compiled reader are in it; what was parsed of a batch comes behind them.
+        """
+        for (table,) in run(self._con, ingest_sql("link/out_of_order")).fetchall():
+            run(self._con, sort_table(f"staged_{table}", "event_id"))
+
+    def _copy(self, beside: Beside | None = None) -> None:
+        """Copy what is held, or have it copied while the next is read."""
+        statement = insert if self.are_tables else create_table
+        rows = {t: r for t, r in self._rows().items() if r.num_rows or not self.are_tables}
+        self.are_tables, self._held = True, []
+        if beside:
+            beside.do(partial(_copy_all, statement, rows))
+            return
+        largest_first = sorted(rows, key=lambda table: -rows[table].num_rows)
+        side_by_side(self._con, self._threads, partial(_copy, statement, rows), largest_first)
+
+    def _rows(self) -> dict[str, pa.Table]:
+        return {table: pa.concat_tables([one[table] for one in self._held]) for table in EXTRACTED}
+
+
+Statement = Callable[[str, str], str]
+
+
+def _copy(
+    statement: Statement, tables: dict[str, pa.Table], con: duckdb.DuckDBPyConnection, table: str
+) -> None:
+    con.register("native_rows", tables[table])
+    run(con, statement(f"staged_{table}", "FROM native_rows"))
+    con.unregister("native_rows")
+
+
+def _copy_all(
+    statement: Statement, tables: dict[str, pa.Table], con: duckdb.DuckDBPyConnection
+) -> None:
+    for table in tables:
+        _copy(statement, tables, con, table)
+
+
+def number(
+    con: duckdb.DuckDBPyConnection,
+    first_event_ids: list[int],
+    read: Mapping[int, int],
+    *,
+    is_parsed: bool = True,
+) -> dict[int, int]:
+    """Count the events before each chunk of a batch; returns the id of the first in each.
+
+    Args:
+        con: The database with the parsed events.
+        first_event_ids: Id of the first event of each trace in the batch.
+        read: Chunk ─▶ number of events, of those that were not parsed.
+        is_parsed: There are others, which were.
+    """
+    if not is_parsed:
+        ids, starts = list(first_event_ids), {}
+        for chunk, count in read.items():
+            starts[chunk] = ids[chunk >> CHUNK_BITS]
+            ids[chunk >> CHUNK_BITS] += count
+        return starts
+    values = {
+        "first_event_ids": first_event_ids,
+        "read": [{"chunk": chunk, "event_count": count} for chunk, count in read.items()],
+    }
+    run(con, ingest_sql("parse/chunk_starts"), values)
+    return dict(run(con, "SELECT chunk, first_event_id FROM chunk_starts").fetchall())
+
+
+def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
+    """Bring one kind of event of the batch into its table.
+
+    The SELECT goes into one statement, without a view between: binding and planning it is what
+    a small rank costs, and a view has it bound at every step.
+    """
+    select = extraction(table) if table in FIELDS else ingest_sql(f"extract/{table}")
+    run(con, (create_table if into_new else insert)(f"staged_{table}", select))
+
+
+_definitions: dict[str, str] = {}
+"""Staged table ─▶ its DDL, as the engine inferred it for an earlier rank of this process."""
+
+
+def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    if table in _definitions:
+        run(con, _definitions[table])
+        return
+    _extract(con, table, into_new=True)
+    named = {"table_name": f"staged_{table}"}
+    ((_definitions[table],),) = run(con, ingest_sql("link/table_definition"), named).fetchall()

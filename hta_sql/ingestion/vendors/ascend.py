@@ -1,0 +1,44 @@
+"""Traces of the Ascend profiler (``trace_view.json``): device rows are told by process names.
+
+Kineto says with a category what an event is; Ascend's device rows have none. They
+are staged as events that no table takes, and moved once all of the file is read,
+because the names of processes may stand at its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import duckdb
+
+from hta_sql.ingestion.statements import run
+from hta_sql.library.sql_files import ingest_sql
+
+
+def is_ascend(con: duckdb.DuckDBPyConnection) -> bool:
+    """Say whether a trace among those that are staged was written by the Ascend profiler."""
+    return bool(run(con, ingest_sql("ascend/is_ascend")).fetchall())
+
+
+def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:
+    """Move Ascend's device activity and task queue to the tables that other vendors' are in.
+
+    Args:
+        con: The database with the staged tables of one trace, which is Ascend's.
+        events: Number of events by table.
+
+    Returns:
+        Number of events by table afterwards.
+    """
+    run(con, ingest_sql("ascend/shapes"))
+    run(con, ingest_sql("ascend/device_events"))
+    moved = Counter(
+        {table: _inserted(con, f"ascend/{table}") for table in ("gpu_ops", "runtime_calls")}
+    )
+    run(con, ingest_sql("ascend/drop_moved"))
+    return events + moved - Counter({"other_events": moved.total()})
+
+
+def _inserted(con: duckdb.DuckDBPyConnection, name: str) -> int:
+    ((rows,),) = run(con, ingest_sql(name)).fetchall()
+    return int(rows)

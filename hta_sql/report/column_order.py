@@ -1,0 +1,90 @@
+"""Which columns of a table come first where a page is too narrow for all: those that tell rows apart and what took long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import pyarrow as pa
+
+from hta_sql.library.objects import SqlObject
+from hta_sql.report.row_selection import order_of
+from hta_sql.results.cells import column_unit
+from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
+
+_NAMES = 2
+"""Columns before that of the first time."""
+_MORE = 0.2
+"""A further one, if it tells apart so many more of the rows."""
+_BESIDE_REASONS = 4
+_ID = re.compile(r"(?:^|_)(?:id|pid|tid)$")
+_POINT = re.compile(r"(?:^|_)(?:start_ns|end_ns|ts)$")
+
+
+def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
+    """Number the columns by what they tell, as on a terminal: a narrow page shows those that fit."""
+    columns = [TextColumn(field.name, [], is_number(field.type)) for field in table.schema]
+    names = [column.name for column in telling_first(columns)]
+    same = {n for n in names if table.num_rows > 1 and len(table.column(n).unique()) == 1}
+    names.sort(key=lambda name: (name in same, bool(_ID.search(name)), bool(_POINT.search(name))))
+    # Why there is no number is asked once it is missed.
+    if "reason" in names and "reason" not in same:
+        names.remove("reason")
+        names.insert(_BESIDE_REASONS, "reason")
+    # On a page the sentence before it leads there.
+    names.sort(key=lambda name: name == "look_at")
+    first = names[:_NAMES]
+    if not SENTENCES & set(first):
+        whole = {"name"} if "short_name" in names else set()
+        first = _telling_apart(table, names, SENTENCES | same | whole, analysis)
+        first += _about(names, first, table, analysis)
+    return {name: place for place, name in enumerate(dict.fromkeys([*first, *names]))}
+
+
+def _telling_apart(
+    table: pa.Table, names: Sequence[str], but: AbstractSet[str], analysis: SqlObject | None
+) -> list[str]:
+    """Choose the first columns, and further names and ids where rows that differ look the same without them."""
+    ids = [
+        n
+        for n in names
+        if not is_number(table.schema.field(n).type) or column_unit(n, analysis) == "id"
+    ]
+    parts = {n: [str(v) for v in table.column(n).to_pylist()] for n in {*names[:_NAMES], *ids}}
+
+    def told(*chosen: str) -> int:
+        return len(set(zip(*(parts[n] for n in chosen), strict=True)))
+
+    first = [
+        n
+        for n in names[:_NAMES]
+        if n == names[0] or n not in ids or told(names[0], n) > told(names[0])
+    ]
+    for name in ids:
+        if len(first) > _NAMES or told(*first) == table.num_rows:
+            break
+        if (
+            not {name} & {*first, *but}
+            and told(*first, name) >= told(*first) + _MORE * table.num_rows
+        ):
+            first.append(name)
+    return first
+
+
+def _about(
+    names: Sequence[str], first: Sequence[str], table: pa.Table, analysis: SqlObject | None
+) -> list[str]:
+    """Choose what the rows are about: what bears the name of the analysis or orders them, else a time; and a share."""
+    last = analysis.base_name.rpartition("_")[2].removesuffix("s") if analysis else ""
+    units = {name: column_unit(name, analysis) for name in names}
+    counted = [n for n in names if units[n] in {"ns", "bytes", "count", "%"}]
+    own = [n for n in counted if n.rpartition("_")[0] == last and units[n] != "count"]
+    falling = [t.name for t in order_of(analysis, table) if t.falls and t.name in counted]
+    times = [n for n in names if units[n] == "ns" and not _POINT.search(n)]
+    if any(units[n] == "ns" for n in first):
+        times = []
+    took = (falling or times)[:1]
+    shares = [n for n in counted if units[n] == "%" and not own]
+    shares.sort(key=lambda n: n.removesuffix("_pct") not in {t.removesuffix("_ns") for t in took})
+    return [*own[:1], *took, *shares[:1]]

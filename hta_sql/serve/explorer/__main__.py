@@ -1,0 +1,74 @@
+"""The process of the explorer's page: ``python -m hta_sql.serve.explorer PORT``, started by ``hta-sql explore``.
+
+The first line on stdin is the token. The first line on stdout is the port, as soon as the page can be
+opened. The process ends when its stdin does, that is, however the process that started it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+from hta_sql.serve.explorer.guard import HOST, guarded
+
+_KEEP_ALIVE_S = 300
+_PAGE = Path(__file__).with_name("page.py")
+
+
+def _end_with_parent() -> None:
+    while os.read(
+        sys.stdin.fileno(), 1
+    ):  # no buffer, whose lock would end the interpreter in an abort
+        pass
+    os._exit(0)
+
+
+def _app(token: str, port: int) -> Any:
+    """Return the page as an ASGI app that asks for the token and refuses foreign pages."""
+    import marimo  # noqa: PLC0415 - after the port is known to be free
+
+    def with_port(app: Any) -> Any:
+        # marimo names its session cookie by the port: cookies are shared by all ports of a host,
+        # and a second explorer would end the session of the first.
+        app.state.port = port
+        return app
+
+    with chdir(
+        _PAGE.parent
+    ):  # marimo reads settings of the folder, and the user's may be a stranger's
+        builder = marimo.create_asgi_app(quiet=True, token=token, skew_protection=True)
+    page = builder.with_app(path="", root=str(_PAGE), middleware=[with_port]).build()
+    return guarded(page, port)
+
+
+def _serve(port: int, token: str) -> None:
+    listener = socket.create_server((HOST, port))
+    port = listener.getsockname()[1]
+    app = _app(token, port)
+    import uvicorn  # noqa: PLC0415 - part of marimo
+
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=1,
+    )
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nobody reads what follows
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    token = sys.stdin.readline().rstrip("\n")
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        _serve(int(sys.argv[1]), token)
+    except OSError as error:
+        sys.exit(f"Port {sys.argv[1]} of this machine cannot be used: {error.strerror}.")

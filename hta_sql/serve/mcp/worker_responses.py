@@ -1,0 +1,142 @@
+"""The answers of a store to an agent, computed in a worker process of that store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hta_sql.errors import ParameterError, QueryError
+from hta_sql.exports.changes import compare_steps
+from hta_sql.exports.comparison import Side
+from hta_sql.library.parameters import check_parameters
+from hta_sql.results.result import Result
+from hta_sql.serve.mcp.bounded_json import (
+    LONGEST_NAME,
+    MOST_BYTES,
+    Answer,
+    cut,
+    plain,
+    plain_rows,
+    size_of,
+)
+from hta_sql.store.query.trace_store import TraceStore
+
+FIRST_STEPS = (
+    "doctor: what the traces lack, before a number is believed",
+    "advice: what to change, with what it saves at most",
+    "run kpis: step time, utilisation, exposed communication, memory of each run",
+    "run step_accounting: where each step of each rank goes, in parts that sum to it",
+    "list_analyses, describe: everything else that can be asked",
+)
+
+_REST_BYTES = 200_000
+"""Bytes of an answer that are left for what is not a row: columns, units, next steps."""
+
+
+def answer(store: TraceStore, *, tool: str, given: Mapping[str, Any], most_rows: int) -> Answer:
+    """Answer a call of a tool.
+
+    Args:
+        store: The store, inside a worker.
+        tool: Name of a method of :class:`Hosted`.
+        given: Its arguments.
+        most_rows: Rows of an answer, at most.
+
+    Raises:
+        QueryError: The answer is larger than an agent may be sent.
+    """
+    told: Answer = getattr(Hosted(store, most_rows), tool)(**given)
+    if size_of(told) > MOST_BYTES:
+        raise QueryError(
+            f"The answer is larger than {MOST_BYTES:,} bytes. Ask for fewer runs, ranks or columns."
+        )
+    return told
+
+
+class Hosted:
+    """What one store answers.
+
+    Args:
+        store: The store.
+        most_rows: Rows of an answer, at most.
+    """
+
+    def __init__(self, store: TraceStore, most_rows: int) -> None:
+        self._store = store
+        self._most_rows = most_rows
+
+    def overview(self) -> Answer:
+        """Return the runs, and what to ask first."""
+        told = self._of_rows(self._store.sql("FROM runs ORDER BY run"), None)
+        return {"runs": told["rows"], "next": list(FIRST_STEPS)}
+
+    def run(self, name: str, parameters: Mapping[str, Any], limit: int | None) -> Answer:
+        """Run an analysis with these parameters."""
+        found = self._store.library.find(name)
+        # By name, before they become arguments of Python: some of those have the same names.
+        check_parameters(found, parameters)
+        result = self._store.run(name, **parameters)
+        return {
+            "analysis": found.name,
+            "says": found.summary,
+            **self._of_rows(result, limit),
+            "units": {column.name: column.unit for column in found.columns if column.unit},
+        }
+
+    def sql(self, query: str, limit: int | None) -> Answer:
+        """Run one query of the tables, analyses and macros."""
+        most = self._most(limit)
+        # One more than is given: whether there are more is said, not how many.
+        told = self._of_rows(self._store.sql(query, most_rows=most + 1), most)
+        return told | {"row_count": None} if told["is_truncated"] else told
+
+    def doctor(self) -> Answer:
+        """Return what the traces lack, and what that limits."""
+        told = self._of_rows(self._store.run("findings"), None)
+        return {"findings": told["rows"], "next": ["advice", "run rank_health"]}
+
+    def advice(self, parameters: Mapping[str, Any]) -> Answer:
+        """Return what to change: each rule that applies once, on the rank where it saves most."""
+        table = self._store.run("advice", **parameters).arrow()
+        told = [row for row in plain_rows(table, MOST_BYTES) if row["is_worst"]]
+        following = sorted({str(row["next_analysis"]) for row in told if row["next_analysis"]})
+        return {"advice": told, "next": [f"run {name}" for name in following]}
+
+    def compare(
+        self, control: Mapping[str, Any], test: Mapping[str, Any], renamed: list[str] | None
+    ) -> Answer:
+        """Compare two runs, or ranks or steps of one: ``run``, ``ranks``, ``steps`` of each side."""
+        compared = compare_steps(self._side(control), self._side(test), renamed=renamed)
+        found = compared.as_json()
+        told: Answer = {
+            key: plain(found[key]) for key in found if key not in ("baseline", "candidate")
+        }
+        changes = found["changes"]
+        fitting, used = [], size_of(told | {"changes": []})
+        for change in changes[: self._most_rows]:
+            fitting.append(plain(change))
+            used += size_of(fitting[-1])
+            if used > MOST_BYTES - _REST_BYTES:
+                fitting.pop()
+                break
+        return told | {"changes": fitting, "is_truncated": len(changes) > len(fitting)}
+
+    def _side(self, side: Mapping[str, Any]) -> Side:
+        if unknown := sorted(side.keys() - {"run", "ranks", "steps"}):
+            raise ParameterError(f"A side has run, ranks and steps, not {cut(str(unknown[0]))!r}.")
+        return Side(self._store, side["run"], side.get("ranks"), side.get("steps"))
+
+    def _most(self, limit: int | None) -> int:
+        if limit is not None and limit < 1:
+            raise ParameterError("limit must be 1 or more.")
+        return min(limit or self._most_rows, self._most_rows)
+
+    def _of_rows(self, result: Result, limit: int | None) -> Answer:
+        most, total = self._most(limit), len(result)
+        rows = plain_rows(result.arrow().slice(0, most), MOST_BYTES - _REST_BYTES)
+        return {
+            "columns": [cut(name, LONGEST_NAME) for name in result.columns],
+            "rows": rows,
+            "row_count": total,
+            "is_truncated": total > len(rows),
+        }

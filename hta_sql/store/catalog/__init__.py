@@ -1,0 +1,1 @@
+"""Catalog of a store: template, bindings to Parquet files, columns, materialized tables, own analyses."""

@@ -1,0 +1,385 @@
+"""Builds catalog.duckdb: views and macros over the Parquet of a store, no data.
+
+It is rebuilt whole beside the old one and moved over it, so readers see one or
+the other; everybody opens it read-only. It carries the digest of the manifest
+that it was built from: what the manifest names is the store, and a catalog of
+another manifest, library or place is found out when it is opened. A manifest is
+replaced when its catalog is built; a run that cannot be read is left out of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+
+import duckdb
+
+from hta_sql._version import __version__
+from hta_sql.errors import StoreError, StoreVersionError
+from hta_sql.library import sqltext
+from hta_sql.library.objects import Library, load_library
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.machine import cache_folder, temporary_folder
+from hta_sql.store.catalog.columns import StoredFiles, stored_files
+from hta_sql.store.catalog.damage import unreadable_kept, unreadable_runs
+from hta_sql.store.catalog.materialized_tables import kept_parts, kept_views
+from hta_sql.store.catalog.own_analyses import put_own, with_those_of_store
+from hta_sql.store.catalog.rank_scope import described, rank_scope, run_tags
+from hta_sql.store.catalog.shared_engine import scratch
+from hta_sql.store.catalog.template import (
+    BESIDE,
+    CONFIG,
+    STORAGE_VERSION,
+    Config,
+    library_digest,
+    template,
+)
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import (
+    CATALOG,
+    MANIFEST,
+    RELATIVE_CATALOG,
+    Manifest,
+    Store,
+    digest_of,
+    manifest_bytes,
+    manifest_content,
+    parse_manifest,
+)
+from hta_sql.store.disk.run_names import is_run_name
+from hta_sql.traces.writing import replacing
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a catalog was built from, and for where."""
+
+    location: str
+    manifest: str
+    library: str
+
+    def serves(self, wanted: Identity) -> bool:
+        """Whether a catalog has what is wanted; it may have analyses of a team besides."""
+        beside = BESIDE in wanted.library
+        library = self.library if beside else self.library.partition(BESIDE)[0]
+        return replace(self, library=library) == wanted
+
+
+def identity_of(folder: StoreFolder, library: Library) -> Identity:
+    """Say what a catalog that fits would be built from; reads the manifest.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+    """
+    return Identity(folder.root, digest_of(manifest_bytes(folder)), library_digest(library))
+
+
+def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
+    """Read what an opened catalog was built from; None where it does not say so."""
+    try:
+        rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
+    except duckdb.OutOfMemoryException:
+        raise  # nothing is known of it then
+    except duckdb.Error:
+        return None
+    return Identity(*rows[0]) if rows else None
+
+
+def build_catalog(store: Store, library: Library | None = None, *, relative: bool = False) -> Path:
+    """Build the catalog of a store from its manifest; returns where it is.
+
+    Args:
+        store: The store.
+        library: Tables, macros and analyses; default: those of this installation, and those that
+            were put into the store. What it adds to the shipped ones is put into it: from then on
+            each of its catalogs has them.
+        relative: Build :data:`RELATIVE_CATALOG` beside it as well, and return that. From then on
+            it is rebuilt with the other.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreVersionError: It was written with other table definitions.
+        StoreError: An ingest is writing it, for longer than we wait.
+        LibraryError: The engine refuses a file of the library.
+    """
+    folder = store_folder(store)
+    manifest_bytes(folder)
+    if relative and not folder.local:
+        raise StoreError(
+            f"{folder.root!r} is no folder of this machine: it has no relative catalog."
+        )
+    with store_lock(folder):
+        if library:
+            template(library)  # which finds what is wrong with it
+            put_own(folder, library)
+        write_catalog(folder, library, relative=relative)
+    return Path(folder.path(RELATIVE_CATALOG if relative else CATALOG))
+
+
+def write_catalog(
+    folder: StoreFolder, library: Library | None = None, *, relative: bool = False
+) -> None:
+    """Replace the catalog of a store, and the relative one if there is or shall be one.
+
+    Under its lock.
+    """
+    _write(folder, manifest_bytes(folder), library or load_library(), relative=relative)
+
+
+def build_aside(target: Path, folder: StoreFolder) -> None:
+    """Build the catalog that a store should have, somewhere else."""
+    _build(target, folder, manifest_bytes(folder), with_those_of_store(folder, load_library()))
+
+
+def copy_of_manifest(folder: StoreFolder) -> bytes | None:
+    """Read the manifest that the catalog was built from, out of the catalog; None: it has none."""
+    with temporary_folder() as temporary:
+        copied = Path(temporary, CATALOG)
+        try:
+            copied.write_bytes(folder.read(CATALOG))
+            with duckdb.connect(str(copied), read_only=True) as con:
+                ((content,),) = con.execute("SELECT content FROM stored.manifest_copy").fetchall()
+            return zlib.decompress(content)
+        except (OSError, duckdb.Error, zlib.error, ValueError):
+            return None
+
+
+def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
+    """Replace the manifest of a store and its catalog, which is built before anything changes.
+
+    Under its lock.
+    """
+    with suppress(duckdb.Error, StoreVersionError):  # the catalog says of which runs
+        manifest = described(manifest, folder)
+    _write(folder, manifest_content(manifest), load_library(), publishes=True)
+
+
+def _write(
+    folder: StoreFolder,
+    content: bytes,
+    library: Library,
+    *,
+    relative: bool = False,
+    publishes: bool = False,
+) -> None:
+    """Build catalogs aside; then, where it is new, replace the manifest, and then the catalogs."""
+    if not library.shipped:
+        library = with_those_of_store(folder, library)
+    with ExitStack() as ready:
+        if folder.local:
+            built = ready.enter_context(replacing(folder.local / CATALOG))
+            if relative or (folder.local / RELATIVE_CATALOG).exists():
+                aside = ready.enter_context(replacing(folder.local / RELATIVE_CATALOG))
+                _build(aside, folder, content, library, relative=True)
+        else:
+            built = Path(ready.enter_context(temporary_folder()), CATALOG)
+        _build(built, folder, content, library)
+        if publishes:
+            folder.replace(MANIFEST, content)
+        if not folder.local:
+            folder.put(built, CATALOG)
+
+
+def private_catalog(
+    folder: StoreFolder,
+    library: Library,
+    identity: Identity,
+    lost: frozenset[str] = frozenset(),
+    broken: frozenset[str] = frozenset(),
+) -> Path:
+    """Return a catalog in the user's cache, for a store whose own one cannot be used as it is.
+
+    It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
+    were lost since it was built, or files of derived tables that broke.
+    """
+    whose = [folder.root, *sorted({str(about.path.parent) for about in library.own.analyses})]
+    place = cache_folder("catalogs") / digest_of("\n".join(whose).encode())[:16]
+    parts = (*astuple(identity), *sorted(lost), *sorted(broken))
+    target = place / f"{digest_of(repr(parts).encode())[:24]}.duckdb"
+    if target.exists():
+        return target
+    place.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as partial:
+        if lost or broken or not _fetched(partial, folder, identity):
+            content = manifest_bytes(folder)
+            _build(partial, folder, content, library, lost=lost, broken=broken)
+        for outdated in place.glob("*.duckdb"):
+            outdated.unlink(missing_ok=True)
+    return target
+
+
+def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
+    """Copy the store's own catalog, if it is the right one."""
+    try:
+        target.write_bytes(folder.read(CATALOG))
+        with duckdb.connect(str(target), read_only=True) as con:
+            if (built := built_from(con)) and built.serves(identity):
+                return True
+    except (OSError, duckdb.Error) as error:
+        log.debug("No catalog to copy from %s: %s", folder.root, error)
+    target.unlink(missing_ok=True)
+    return False
+
+
+def _build(
+    target: Path,
+    folder: StoreFolder,
+    content: bytes,
+    library: Library,
+    *,
+    relative: bool = False,
+    lost: Iterable[str] = (),
+    broken: Collection[str] = (),
+) -> None:
+    """Build a catalog of those runs of a manifest that can be read, and are not known to be lost.
+
+    Derived tables whose files are known to be broken are computed by each question.
+
+    Raises:
+        StoreError: There are runs, but none of them can.
+    """
+    manifest = parse_manifest(content, folder).without_kept(broken)
+    identity = Identity(
+        "" if relative else folder.root, digest_of(content), library_digest(library)
+    )
+    lost = {run for run in manifest.runs() if not is_run_name(run)}.union(lost)
+    while True:
+        try:
+            files = stored_files(described(manifest.without(lost), folder), folder)
+            everything = tuple({*lost, *files.lost})
+            _build_of(target, folder, replace(files, lost=everything), (identity, content), library)
+        except duckdb.Error as error:
+            more = unreadable_runs(error, manifest.without(lost), folder)
+            if not more and not manifest.kept:
+                raise
+            # What was computed can be computed again.
+            gone = unreadable_kept(error, manifest, folder)
+            manifest = manifest.without_kept(gone) if gone else replace(manifest, kept=[])
+            lost |= more
+            if lost.issuperset(manifest.runs()):
+                raise StoreError(
+                    f"No run of {folder.root!r} can be read: {error}. Ingest its traces again: "
+                    f"hta-sql ingest TRACES -o {folder.root} --force"
+                ) from error
+        else:
+            return
+
+
+def _build_of(
+    target: Path,
+    folder: StoreFolder,
+    files: StoredFiles,
+    built_of: tuple[Identity, bytes],
+    library: Library,
+) -> None:
+    """Copy the template and put the tables of a store below its views, with a copy of the manifest."""
+    identity, content = built_of
+    relative = not identity.location
+    shutil.copyfile(template(library), target)
+    with _to_be_filled(target, folder, relative=relative) as con:
+        con.execute("BEGIN")
+        put_tables(con, folder, files, library, relative=relative)
+        con.execute(_store_info(identity, files))
+        con.execute("CREATE TABLE stored.manifest_copy (content BLOB)")
+        con.execute("INSERT INTO stored.manifest_copy VALUES (?)", [zlib.compress(content, 1)])
+        con.execute("COMMIT")
+
+
+def _to_be_filled(
+    target: Path, folder: StoreFolder, *, relative: bool
+) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """Open a catalog to be filled: in an engine of its own if it needs more than a database."""
+    if folder.local and not relative:
+        return scratch(target, f"STORAGE_VERSION {sqltext.literal(STORAGE_VERSION)}")
+    # The engine looks for the files while it creates a view.
+    found_from = {"file_search_path": str(folder.local)} if relative else {}
+    return duckdb.connect(str(target), config=CONFIG | found_from)
+
+
+def put_tables(
+    con: duckdb.DuckDBPyConnection,
+    folder: StoreFolder,
+    files: StoredFiles,
+    library: Library,
+    *,
+    relative: bool = False,
+) -> None:
+    """Put the tables of a store below the views of a template.
+
+    Args:
+        con: A copy of the template, in a transaction.
+        folder: Store.
+        files: What of the store can be read.
+        library: Tables, macros and analyses.
+        relative: Whether the files are named from the folder on, or by their whole paths.
+    """
+    tables = {name: files.parts(name) for name in stored_columns()}
+    if filesystem := folder.filesystem():
+        from hta_sql.store.catalog.remote_binding import known_columns  # noqa: PLC0415 - imports fsspec
+
+        kept = kept_parts(files.manifest, library)
+        con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
+    for name, parts in tables.items():
+        located = [
+            (part.columns, part.paths if relative else [*map(folder.path, part.paths)], part.span)
+            for part in parts
+        ]
+        if located:
+            con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
+    # Tables: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
+    scope = {"rank_scope": rank_scope(files), "run_tags": run_tags(files.manifest)}
+    for name, rows in scope.items():
+        for statement in sqltext.replace_view_by_table(f"stored.{name}", rows):
+            con.execute(statement)
+    above = "" if relative else f"{folder.root}/"
+    for statement in kept_views(files.manifest, library, above):
+        con.execute(statement)
+
+
+@contextmanager
+def open_for_computing(
+    target: Path, folder: StoreFolder, manifest: Manifest, library: Library, limits: Config
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a catalog of no identity, to compute derived tables in; nobody opens it again.
+
+    Args:
+        target: File to write.
+        folder: Store.
+        manifest: What of the store can be read.
+        library: Tables, macros and analyses.
+        limits: Settings of the engine.
+    """
+    shutil.copyfile(template(library), target)
+    with duckdb.connect(str(target), config=CONFIG | limits) as con:
+        con.execute("BEGIN")
+        put_tables(con, folder, stored_files(manifest, folder), library)
+        con.execute("COMMIT")
+        con.execute("PRAGMA disable_checkpoint_on_shutdown")
+        if folder.local:
+            yield con
+            return
+    # The file system of that one knows of columns, not of rows.
+    with duckdb.connect(str(target), config=CONFIG | limits) as con:
+        con.register_filesystem(folder.filesystem())
+        yield con
+
+
+def _store_info(identity: Identity, files: StoredFiles) -> str:
+    """Where the catalog expects its files, what it was made from, and what it leaves out."""
+    values = {
+        **asdict(identity),
+        "hta_sql_version": __version__,
+        "writer": files.manifest.writer,
+        "left_out": ", ".join(files.left_out),
+        "lost": ", ".join(sorted(map(repr, files.lost))),
+    }
+    columns = dict.fromkeys(values, "VARCHAR")
+    return sqltext.values_view("stored.store_info", columns, [list(values.values())])

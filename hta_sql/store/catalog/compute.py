@@ -1,0 +1,143 @@
+"""Computes derived tables and answers, and writes them."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import duckdb
+
+from hta_sql.library import sqltext
+from hta_sql.library.objects import Library, SqlObject, load_library
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.materialized_tables import (
+    kept_view,
+    keys_of,
+    missing_answers,
+    missing_tables,
+)
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.integrity import file_digest
+from hta_sql.store.disk.manifest import TABLES, KeptTable, Manifest
+from hta_sql.store.disk.origins import ORIGIN, origin_of
+
+log = logging.getLogger(__name__)
+
+OPTIONS = (
+    f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{ORIGIN}: $origin}}"
+)
+
+SMALL_BYTES = 100_000
+"""Size of an answer for one run above which it is kept only where it was asked for by name."""
+
+
+@dataclass
+class Request:
+    """Which answers to compute.
+
+    Attributes:
+        names: Analyses, whatever the size of their answers; none: those whose answers are small.
+        until: Time of the monotonic clock from which on no other run is begun [s].
+        failed: (Analysis, run) that the engine failed; they are not tried again.
+    """
+
+    names: Collection[str] = ()
+    until: float = float("inf")
+    failed: set[tuple[str, str]] = field(default_factory=set)
+
+
+Todo = dict[str, list[SqlObject]]
+"""Run ─▶ what to compute of it, in that order."""
+
+
+def to_compute(
+    manifest: Manifest, library: Library, runs: Collection[str] | None, request: Request | None
+) -> Todo:
+    """List what is not kept of derived tables, and of the answers that are requested."""
+    wanted = missing_answers(manifest, library, runs, request.names) if request else []
+    reads = any(library.reads_derived(about) for about, _ in wanted)
+    tables = (
+        [] if request and request.names and not reads else missing_tables(manifest, library, runs)
+    )
+    missing = [*tables, *wanted]
+    failed = request.failed if request else set()
+    todo: Todo = {}
+    for about, of_runs in missing:
+        for run in of_runs:
+            if (about.base_name, run) not in failed:
+                todo.setdefault(run, []).append(about)
+    return {run: todo[run] for run in sorted(todo)}
+
+
+def run_computed(
+    con: duckdb.DuckDBPyConnection,
+    folder: StoreFolder,
+    alone: Manifest,
+    todo: list[SqlObject],
+    request: Request | None,
+) -> list[KeptTable]:
+    """Compute derived tables and answers of a run.
+
+    Args:
+        con: A catalog of that run alone, which may be written.
+        folder: The store.
+        alone: That run alone.
+        todo: What to compute.
+        request: How much of answers to keep.
+
+    Raises:
+        duckdb.Error: The engine failed to compute a derived table.
+    """
+    (run,), library = alone.runs(), load_library()
+    keys = keys_of(alone, library, {about.base_name for about in todo})
+    found = []
+    for about in todo:
+        at = (about.base_name, run)
+        asked = KeptTable(*at, keys[at], None, 0)
+        if about in library.derived:
+            # To keep the order of rows that have none would take twice the memory.
+            con.execute("SET preserve_insertion_order = false")
+            kept = _computed(con, folder, sqltext.rows_of_run(f"derived.{about.name}"), asked)
+            # The next one reads it from the file.
+            con.execute(kept_view(library, about, [kept], f"{folder.root}/", [run]))
+            con.execute("SET preserve_insertion_order = true")
+        else:
+            largest = None if request and request.names else SMALL_BYTES
+            try:
+                kept = _computed(
+                    con, folder, sqltext.rows_of_run(f"main.{about.name}"), asked, largest
+                )
+            except duckdb.Error as error:
+                log.warning("%s of run %s cannot be kept: %s", about.base_name, run, error)
+                if request:
+                    request.failed.add(at)
+                continue
+        found.append(kept)
+    return found
+
+
+def _computed(
+    con: duckdb.DuckDBPyConnection,
+    folder: StoreFolder,
+    select: str,
+    asked: KeptTable,
+    largest: int | None = None,
+) -> KeptTable:
+    """Compute the rows of a run and put them where they belong, unless there are none or too many."""
+    with temporary_folder() as temporary:
+        local = Path(temporary, "rows.parquet")
+        origin = origin_of(asked.table, asked.run, asked.key)
+        bound = {"run": asked.run, "path": str(local), "origin": origin}
+        ((rows,),) = con.execute(sqltext.copy_to_path(select, OPTIONS), bound).fetchall()
+        size = local.stat().st_size if rows else 0
+        log.info("Computed %s of run %s: %d rows.", asked.table, asked.run, rows)
+        if not rows or (largest is not None and size > largest):
+            return replace(asked, rows=int(rows), bytes=size)
+        name = f"{uuid.uuid4().hex[:12]}.parquet"
+        path = f"{TABLES}/{asked.table}/run={asked.run}/all/{name}"
+        digest = file_digest(local)
+        folder.put(local, path)
+    return replace(asked, path=path, rows=int(rows), bytes=size, sha256=digest)

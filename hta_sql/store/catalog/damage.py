@@ -1,0 +1,58 @@
+"""Runs and materialized files that an engine error shows to be missing or corrupt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+import duckdb
+
+from hta_sql.store.disk.file_checks import Expected, faults_of, of_entries, of_kept
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.manifest import CATALOG, Manifest
+
+log = logging.getLogger(__name__)
+
+
+def is_of_database(error: duckdb.Error) -> bool:
+    """Say whether the engine stumbled over a catalog, not over Parquet: a block of it is damaged."""
+    if isinstance(error, (duckdb.IOException, duckdb.SerializationException)):
+        return CATALOG in str(error)
+    return "Corrupt database" in str(error)
+
+
+def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
+    """Find the runs with files that are not what was written, among those that an error may mean.
+
+    Args:
+        error: What the engine said; where it names no file, as for a broken footer, all may be meant.
+        manifest: What the store holds.
+        folder: Where it is.
+    """
+    faults = faults_of(folder, _meant(error, of_entries(manifest.entries)), deep=False)
+    if faults:
+        warn_of_changed_files(folder.root, {fault.file for fault in faults})
+    return {fault.run for fault in faults if fault.run}
+
+
+def unreadable_kept(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
+    """Find the files of derived tables that are not what was written.
+
+    The arguments are those of :func:`unreadable_runs`.
+    """
+    return {f.file for f in faults_of(folder, _meant(error, of_kept(manifest.kept)), deep=True)}
+
+
+def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
+    said = str(error)
+    return [file for file in files if file.path in said] if ".parquet" in said else files
+
+
+def warn_of_changed_files(root: str, files: Collection[str]) -> None:
+    """Name the files whose size, checksum or origin is not what was written."""
+    log.warning(
+        "%s: files are not what was written; hta-sql verify %s tells what is wrong: %s.",
+        root,
+        root,
+        ", ".join(sorted(files)),
+    )

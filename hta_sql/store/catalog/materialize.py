@@ -1,0 +1,278 @@
+"""Has derived tables and answers computed: at the end of an ingest, on demand, by the first question."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from hta_sql.errors import HtaSqlError, ParameterError, QueryError, StoreVersionError
+from hta_sql.library.answers import answers
+from hta_sql.library.objects import Library, load_library
+from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.catalog.build import open_for_computing, publish_manifest
+from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.compute import Request, run_computed, to_compute
+from hta_sql.store.catalog.materialized_tables import kept_tables
+from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
+from hta_sql.store.catalog.template import Config
+from hta_sql.store.disk.content_check import changed_files
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import (
+    CATALOG,
+    KeptTable,
+    Manifest,
+    Store,
+    manifest_bytes,
+    parse_manifest,
+)
+
+log = logging.getLogger(__name__)
+
+DEAR_EVENTS = 50_000
+"""Events of a run from which on an ingest computes its derived tables: about half a second."""
+
+FEW_EVENTS = 500_000
+"""Events of a run up to which a second core saves none of its time, and costs a fifth of CPU."""
+
+SOON_EVENTS = 5_000_000
+"""Events of a run up to which they are there before the run is shown: one catalog less to build,
+which costs 0.1 s of CPU. They take a second; more take longer, and who is interrupted meanwhile
+should have the run."""
+
+BATCH_S = 30
+"""Time after which what was computed is shown to readers, and others may write."""
+
+
+def publish(folder: StoreFolder, manifest: Manifest) -> None:
+    """Replace the manifest and the catalog of a store, and compute what is dear to compute.
+
+    Under the store's lock. What cannot be computed now, or is quickly computed, is computed by
+    the first question.
+    """
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for entry in manifest.entries:
+        sizes[entry.run].append(entry.event_count)
+    events = {run: sum(counts) for run, counts in sizes.items() if len(counts) > 1}
+    dear = {run for run, count in events.items() if count >= DEAR_EVENTS}
+    soon = {run for run in dear if events[run] <= SOON_EVENTS}
+    publish_manifest(folder, _with_derived(folder, manifest, soon))
+    if later := dear - soon:
+        try:
+            keep_derived(folder, load_library(), later)
+        except (OSError, duckdb.Error) as error:
+            _warn_of_missing(folder, error)
+
+
+def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> Manifest:
+    """Compute derived tables of runs that are not shown yet; what fails is left to the first question."""
+    try:
+        return _computed(folder, manifest, load_library(), runs)[1] if runs else manifest
+    except (OSError, duckdb.Error) as error:
+        _warn_of_missing(folder, error)
+    except StoreVersionError as error:
+        # Of runs that can be read nothing is left: who builds the catalog says so.
+        log.debug("Nothing to compute from in %s: %s", folder.root, error)
+    return manifest
+
+
+def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
+    log.warning("Derived tables of %s are not computed yet: %s", folder.root, error)
+
+
+def keep_derived(
+    folder: StoreFolder, library: Library, runs: Collection[str] | None = None
+) -> list[KeptTable]:
+    """Compute the derived tables that are not kept yet; returns them.
+
+    Under the store's lock.
+
+    Args:
+        folder: The store.
+        library: Tables, macros and analyses.
+        runs: Runs to compute; None: all.
+
+    Raises:
+        duckdb.Error: The engine failed; the store is as before.
+    """
+    return _keep(folder, library, runs, None)
+
+
+def _keep(
+    folder: StoreFolder, library: Library, runs: Collection[str] | None, request: Request | None
+) -> list[KeptTable]:
+    """Compute derived tables, and what is requested of answers. Under the store's lock."""
+    manifest = parse_manifest(manifest_bytes(folder), folder)
+    if request:
+        manifest = manifest.without_kept(folder.missing({k.path for k in manifest.kept if k.path}))
+    found, keeping = _computed(folder, manifest, library, runs, request)
+    if keeping is not manifest:
+        publish_manifest(folder, keeping)
+    return found
+
+
+def _computed(
+    folder: StoreFolder,
+    manifest: Manifest,
+    library: Library,
+    runs: Collection[str] | None,
+    request: Request | None = None,
+) -> tuple[list[KeptTable], Manifest]:
+    """Compute what is not kept; returns it, and the manifest that names it: the same if all is."""
+    readable = stored_files(manifest, folder).manifest
+    todo = to_compute(readable, library, runs, request)
+    if not todo:
+        return [], manifest
+    found: list[KeptTable] = []
+    for run, abouts in todo.items():
+        if request and found and time.monotonic() > request.until:
+            break
+        # Alone: the engine plans for the files of all runs what it is asked of one.
+        alone = readable.without([other for other in readable.runs() if other != run])
+        if changed := changed_files(folder, alone):
+            _warn_of_damaged_run(folder, run, changed)
+            continue
+        derived = [one for one in alone.kept if one.table in library.derived_columns()]
+        alone = replace(alone, kept=derived)
+        needed = library.computing if all(about in library.derived for about in abouts) else library
+        with _opened(folder, alone, needed) as con:
+            found += run_computed(con, folder, alone, abouts, request)
+    kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
+    return found, replace(manifest, kept=[kept[at] for at in sorted(kept)])
+
+
+def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
+    log.warning(
+        "%s: nothing is materialized of run %s, whose files are not what was written; "
+        "hta-sql repair %s mends it: %s.",
+        *(folder.root, run, folder.root, ", ".join(changed)),
+    )
+
+
+@contextmanager
+def _opened(
+    folder: StoreFolder, manifest: Manifest, library: Library
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a catalog to compute in."""
+    with temporary_folder() as temporary:
+        events = sum(entry.event_count for entry in manifest.entries)
+        threads = cpu_count() if events > FEW_EVENTS else 1
+        limits: Config = {"threads": threads, "memory_limit": duckdb_memory_limit()}
+        # As in a store that is opened: the engine takes the rows of nearly every stage for few.
+        limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
+        target = Path(temporary, CATALOG)
+        with open_for_computing(target, folder, manifest, library, limits) as con:
+            con.execute(QUICKER_PLANS)
+            yield con
+
+
+def forget(folder: StoreFolder, paths: Collection[str]) -> None:
+    """Keep no longer what is in files that are broken: the next question computes it.
+
+    Under the store's lock.
+    """
+    manifest = parse_manifest(manifest_bytes(folder), folder)
+    publish_manifest(folder, manifest.without_kept(paths))
+
+
+def materialize_for(store: Store, query: str, library: Library | None = None) -> None:
+    """Compute what a query reads of derived tables, before the store is opened for reading only.
+
+    Without them the engine computes them anew in each place that names them, which may take
+    minutes. Where they cannot be kept it does so still.
+    """
+    if (library or load_library()).asks_derived(query):
+        materialize_if_free(store)
+
+
+def materialize_if_free(store: Store) -> None:
+    """Compute the derived tables, unless somebody is writing the store or it may not be written."""
+    try:
+        materialize(store, lock_timeout=0)
+    except (OSError, HtaSqlError) as error:
+        log.info("Derived tables of %s are not kept: %s", store, error)
+
+
+def materialize(
+    store: Store, runs: Collection[str] | None = None, *, lock_timeout: float = LOCK_TIMEOUT_S
+) -> list[KeptTable]:
+    """Compute the derived tables that a store does not keep yet; returns them.
+
+    Args:
+        store: The store.
+        runs: Runs to compute; None: all.
+        lock_timeout: Seconds to wait for an ingest that is writing it.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreError: An ingest is writing it, for longer than we wait.
+        QueryError: The engine failed; the store is as before.
+    """
+    return _materialize(store, runs, None, lock_timeout)
+
+
+def keep_answers(
+    store: Store,
+    names: Collection[str] = (),
+    runs: Collection[str] | None = None,
+    *,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+) -> list[KeptTable]:
+    """Keep what analyses return with their defaults, for views to read; returns what is new.
+
+    What can be kept is a run's part of an answer. Readers see it every half minute, and others
+    that want to write get their turn. What the engine fails is left out with a warning.
+
+    Args:
+        store: The store.
+        names: Analyses, and derived tables; none: these, and all analyses whose answer for a run
+            is below :data:`SMALL_BYTES`, which is found out once for each run.
+        runs: Runs to compute; None: all.
+        lock_timeout: Seconds to wait, each time, for another that is writing it.
+
+    Raises:
+        AnalysisNotFoundError: There is no analysis of a name.
+        ParameterError: What an analysis returns is not that of one run.
+        StoreNotFoundError: There is no store at that path.
+        StoreError: An ingest is writing it, for longer than we wait.
+        QueryError: The engine failed to compute derived tables; the store is as before.
+    """
+    library = load_library()
+    derived = {about.base_name for about in library.derived}
+    for name in set(names) - derived:
+        if library.find(name).name not in {about.name for about in answers(library).values()}:
+            raise ParameterError(
+                f"What {name!r} returns is not kept: it is no default, or not of one run. "
+                f"Leave it out; {len(answers(library))} analyses are kept."
+            )
+    wanted = {library.find(name).base_name for name in set(names) - derived}
+    if names and not wanted:
+        return materialize(store, runs, lock_timeout=lock_timeout)
+    request = Request(wanted)
+    found: list[KeptTable] = []
+    while True:
+        request.until = time.monotonic() + BATCH_S
+        batch = _materialize(store, runs, request, lock_timeout)
+        found += batch
+        if not batch:
+            return found
+
+
+def _materialize(
+    store: Store, runs: Collection[str] | None, request: Request | None, lock_timeout: float
+) -> list[KeptTable]:
+    folder = store_folder(store)
+    manifest_bytes(folder)
+    with store_lock(folder, lock_timeout):
+        try:
+            return _keep(folder, load_library(), runs, request)
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error

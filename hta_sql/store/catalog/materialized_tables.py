@@ -1,0 +1,194 @@
+"""Materialized derived tables and answers: which are up to date, and the views that read them.
+
+Derived tables need all ranks of a run; answers are what analyses return with their defaults. SQL of the
+library computes both. The rows of one run are one Parquet file, which the manifest names by a key: a hash of
+the SQL with all that it depends on, of the files of the run and of what else the catalog knows of its ranks.
+None of these changes, so a materialized file is never stale: a rank that is read again has other files, and
+the key no longer matches. Views read the files and compute the runs that have none, with the same rows, and
+answers in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from hta_sql.library import sqltext
+from hta_sql.library.answers import answers, columns_of, order_of, sql_digest
+from hta_sql.library.creation import KEPT_ANSWERS
+from hta_sql.library.definitions import definitions
+from hta_sql.library.objects import Library, SqlObject
+from hta_sql.library.sql_files import Columns, columns_digest
+from hta_sql.store.catalog.columns import Part
+from hta_sql.store.disk.manifest import KeptTable, Manifest, RankEntry, digest_of
+
+Missing = list[tuple[SqlObject, list[str]]]
+"""What is to be computed, and its runs."""
+
+
+def keys_of(
+    manifest: Manifest, library: Library, names: Collection[str] | None = None
+) -> dict[tuple[str, str], str]:
+    """Name what derived tables and answers are computed from: (name, run) ─▶ key.
+
+    Args:
+        manifest: What is in the store.
+        library: Tables, macros and analyses.
+        names: Of which; those that the library has not are left out. None: the derived tables.
+    """
+    ranks: dict[str, list[RankEntry]] = defaultdict(list)
+    for entry in manifest.entries:
+        ranks[entry.run].append(entry)
+    runs = {run: digest_of(repr(sorted(map(_known_of, ranks[run]))).encode()) for run in ranks}
+    known = {about.base_name: about for about in library.derived}
+    if names is not None:
+        known = {name: about for name, about in (known | answers(library)).items() if name in names}
+    digests = {name: sql_digest(library, about) for name, about in known.items()}
+    return {
+        (name, run): digest_of(f"{sql} {columns_digest()} {digest}".encode())
+        for name, sql in digests.items()
+        for run, digest in runs.items()
+    }
+
+
+def _known_of(entry: RankEntry) -> tuple[object, ...]:
+    """Say all that rows of a rank may hang on: its files, and what makes up its line of rank_scope."""
+    files = sorted(file["path"] for file in entry.files.values())
+    changed = entry.options.get("definitions") != definitions()
+    return entry.rank, entry.span, files, entry.start_ns, entry.step_names, entry.schema, changed
+
+
+def kept_tables(
+    manifest: Manifest, library: Library, names: Collection[str] | None = None
+) -> dict[tuple[str, str], KeptTable]:
+    """Find what is kept and up to date: (name, run) ─▶ where it is; also what was found too large.
+
+    Args:
+        manifest: What is in the store.
+        library: Tables, macros and analyses.
+        names: Of which; None: of all.
+    """
+    tables = {
+        (kept.table, kept.run): kept
+        for kept in manifest.kept
+        if names is None or kept.table in names
+    }
+    keys = keys_of(manifest, library, {name for name, _ in tables})
+    return {at: kept for at, kept in tables.items() if kept.key == keys.get(at)}
+
+
+def missing_tables(
+    manifest: Manifest, library: Library, runs: Collection[str] | None = None
+) -> Missing:
+    """List the derived tables that are not kept, in the order in which to compute them.
+
+    Args:
+        manifest: What is in the store.
+        library: Tables, macros and analyses.
+        runs: Runs to look at; None: all.
+    """
+    kept = kept_tables(manifest, library, {about.base_name for about in library.derived})
+    return _without(kept, library.derived, _wanted(manifest, runs))
+
+
+def missing_answers(
+    manifest: Manifest,
+    library: Library,
+    runs: Collection[str] | None = None,
+    names: Collection[str] = (),
+) -> Missing:
+    """List the answers that are not kept.
+
+    Args:
+        manifest: What is in the store.
+        library: Tables, macros and analyses.
+        runs: Runs to look at; None: all.
+        names: Analyses, also those whose answers are large; none: those that were not found to be.
+    """
+    wanted = [about for name, about in answers(library).items() if name in names or not names]
+    kept = kept_tables(manifest, library, {about.base_name for about in wanted}).items()
+    settled = {at for at, one in kept if not (names and one.is_left_out)}
+    return _without(settled, wanted, _wanted(manifest, runs))
+
+
+def _wanted(manifest: Manifest, runs: Collection[str] | None) -> list[str]:
+    return [run for run in manifest.runs() if runs is None or run in runs]
+
+
+def _without(
+    settled: Collection[tuple[str, str]], abouts: Iterable[SqlObject], runs: list[str]
+) -> Missing:
+    missing = (
+        (about, [run for run in runs if (about.base_name, run) not in settled]) for about in abouts
+    )
+    return [(about, runs) for about, runs in missing if runs]
+
+
+def kept_columns(library: Library) -> Columns:
+    """Name the columns of all that can be kept."""
+    of_answers = {name: columns_of(about) for name, about in answers(library).items()}
+    return library.derived_columns() | of_answers
+
+
+def kept_parts(manifest: Manifest, library: Library) -> list[Part]:
+    """List the files of what is kept, those of one table together."""
+    columns = kept_columns(library)
+    paths: dict[str, list[str]] = {}
+    for one in kept_tables(manifest, library).values():
+        paths.setdefault(one.table, []).extend([one.path] if one.path else [])
+    return [Part(columns[name], paths[name]) for name in paths]
+
+
+def kept_views(manifest: Manifest, library: Library, place: str) -> list[str]:
+    """Build the statements that define the views of what a store keeps some of.
+
+    Args:
+        manifest: What is in the store.
+        library: Tables, macros and analyses.
+        place: What to put before the paths of the files: that of the store, and a slash.
+    """
+    kept: dict[str, list[KeptTable]] = {}
+    for one in kept_tables(manifest, library).values():
+        if not one.is_left_out:
+            kept.setdefault(one.table, []).append(one)
+    runs = manifest.runs()
+    abouts = (*library.derived, *answers(library).values())
+    views = [
+        kept_view(library, about, kept[about.base_name], place, runs)
+        for about in abouts
+        if about.base_name in kept
+    ]
+    lines = [
+        (one.table, one.run, one.rows, one.bytes)
+        for name in sorted(answers(library).keys() & kept.keys())
+        for one in sorted(kept[name], key=lambda one: one.run)
+    ]
+    listed = sqltext.replace_view_by_table(
+        "stored.kept_answers", sqltext.values(KEPT_ANSWERS, lines)
+    )
+    return [*views, *listed] if lines else views
+
+
+def kept_view(
+    library: Library, about: SqlObject, kept: Iterable[KeptTable], place: str, runs: Iterable[str]
+) -> str:
+    """Build the view of one of which something is kept.
+
+    Args:
+        library: Tables, macros and analyses.
+        about: What computes it.
+        kept: What is kept of it.
+        place: What to put before the paths of the files.
+        runs: The runs of the store.
+    """
+    name, columns = about.base_name, kept_columns(library)[about.base_name]
+    own = {one.run: one for one in kept}
+    paths = [place + path for run in sorted(own) if (path := own[run].path)]
+    missing = [run for run in runs if run not in own]
+    is_derived = about in library.derived
+    if not paths and not missing:
+        view = f"{'derived' if is_derived else 'kept'}.{sqltext.identifier(name)}"
+        return sqltext.values_view(view, columns, [])
+    if is_derived:
+        return sqltext.derived_view(name, columns, paths, about.name, missing)
+    return sqltext.answer_view(name, columns, paths, about.name, missing, order=order_of(about))

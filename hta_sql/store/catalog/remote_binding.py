@@ -1,0 +1,70 @@
+"""Lets the engine define views over files at a URL without a request for any of them.
+
+To define a view, the engine asks for every file that it names and reads the columns of one: for
+a thousand ranks on an object storage that is fifteen thousand requests, for what is known. While
+a catalog is built, this file system answers in place of the real one: every file is there, and
+has the columns that it was written with.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from fsspec import AbstractFileSystem
+
+from hta_sql.library import sqltext
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.columns import Part
+
+
+class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
+    """Answers for each file of a store with an empty one of its columns."""
+
+    cachable = False
+
+    def __init__(self, real: Any, samples: dict[str, bytes]) -> None:
+        super().__init__()
+        self.protocol = real.protocol
+        self._samples = samples
+
+    def _sample(self, path: str) -> bytes:
+        """Find what stands for .../tables/<table>/run=.../rank=.../<id>.parquet."""
+        name = "/".join(path.split("/")[-5:])
+        if name not in self._samples:
+            raise FileNotFoundError(path)
+        return self._samples[name]
+
+    def info(self, path: str, **_options: Any) -> dict[str, Any]:
+        """Describe a file."""
+        return {"name": path, "size": len(self._sample(path)), "type": "file"}
+
+    def glob(self, path: str, **_options: Any) -> list[str]:
+        """Find what is asked for."""
+        return [path]
+
+    def modified(self, _path: str) -> datetime:
+        """Tell a time; nobody remembers it."""
+        return datetime.fromtimestamp(0, UTC)
+
+    def open(self, path: str, *_arguments: Any, **_options: Any) -> io.BytesIO:
+        """Open a file."""
+        return io.BytesIO(self._sample(path))
+
+
+def known_columns(
+    con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[list[Part]]
+) -> KnownColumns:
+    """Make the file system of the files of a store's tables."""
+    samples: dict[str, bytes] = {}
+    with temporary_folder() as folder:
+        sample = Path(folder, "sample.parquet")
+        for part in chain.from_iterable(tables):
+            con.sql(sqltext.values(part.columns, [])).write_parquet(str(sample))
+            samples |= dict.fromkeys(part.paths, sample.read_bytes())
+    return KnownColumns(real, samples)

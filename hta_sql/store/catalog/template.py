@@ -1,0 +1,106 @@
+"""The part of a catalog that is the same for every store: views and macros over empty tables.
+
+The engine binds each macro as it is created, which takes half a second for all of them. So they
+are created once for each state of the library, in a file of the user's cache; the catalog of a
+store is a copy of it with other tables below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+import duckdb
+
+from hta_sql._version import __version__
+from hta_sql.library.arguments import argument_columns
+from hta_sql.library.creation import add_objects, create_objects
+from hta_sql.library.data_tables import data_views
+from hta_sql.library.objects import Library, SqlObject
+from hta_sql.library.sql_files import stored_columns
+from hta_sql.machine import cache_folder
+from hta_sql.store.disk.manifest import digest_of
+from hta_sql.traces.writing import replacing
+
+STORAGE_VERSION = "v1.4.0"
+"""What BI tools that still bundle DuckDB 1.4 can open."""
+
+Config = dict[str, str | bool | int | float | list[str]]
+CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
+
+_FORMAT = 13
+"""Raised when the code here, in build.py or in library/creation.py writes something else from the same library."""
+
+
+OUTDATED_S = 3600
+"""Age of a template of a team's folder at which it gives way to a newer one."""
+
+BESIDE = "+"
+"""Between the name of the shipped library and that of what is added to it."""
+
+
+def library_digest(library: Library) -> str:
+    """Name a state of the library, of the table definitions and of what writes catalogs."""
+    if not library.shipped:
+        return _shipped_digest(library)
+    own = library.own
+    added = digest_of(_texts((*own.macros, *own.analyses)).encode())
+    return f"{_shipped_digest(library.shipped)}{BESIDE}{added}"
+
+
+@lru_cache(maxsize=4)
+def _shipped_digest(library: Library) -> str:
+    digest = hashlib.sha256(f"{_FORMAT} {STORAGE_VERSION} {__version__}".encode())
+    digest.update(f"{stored_columns()} {argument_columns()} {data_views(library.tables)}".encode())
+    abouts = (*library.tables, *library.macros, *library.derived, *library.analyses)
+    digest.update(_texts(abouts).encode())
+    return digest.hexdigest()
+
+
+def _texts(abouts: Iterable[SqlObject]) -> str:
+    # Not by properties of the paths, which take ten times as long.
+    places = [(*os.fspath(about.path).rsplit(os.sep, 2)[1:], about.text) for about in abouts]
+    return "".join(f"{topic}/{name}\0{text}\0" for topic, name, text in places)
+
+
+def template(library: Library) -> Path:
+    """Return the template of a library, from the cache or built now.
+
+    Raises:
+        LibraryError: The engine refuses a file that is added to the shipped library.
+    """
+    folder = cache_folder("templates")
+    name = f"{library_digest(library.base)[:24]}-duckdb{duckdb.__version__}.duckdb"
+    if not (folder / name).exists():
+        with replacing(folder / name) as partial, connected(partial) as con:
+            create_objects(con, library.base)
+    return _with_own(folder / name, library) if library.shipped else folder / name
+
+
+def _with_own(shipped: Path, library: Library) -> Path:
+    """Copy a template and add what is not shipped."""
+    paths = sorted({str(about.path.parent) for about in library.own.analyses})
+    place = f"own-{digest_of(repr(paths).encode())[:16]}-"
+    state = digest_of(f"{library_digest(library)} {shipped.name}".encode())
+    target = shipped.with_name(f"{place}{state[:24]}.duckdb")
+    if not target.exists():
+        with replacing(target) as partial:
+            shutil.copyfile(shipped, partial)
+            with connected(partial) as con:
+                add_objects(con, library)
+        for other in shipped.parent.glob(f"{place}*.duckdb"):
+            with suppress(FileNotFoundError):
+                if other.stat().st_mtime < time.time() - OUTDATED_S:
+                    other.unlink()
+    return target
+
+
+def connected(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open a catalog that is being built."""
+    return duckdb.connect(str(path), config=CONFIG)

@@ -1,0 +1,1 @@
+"""Files of a store: folder, manifest, locks, checksums, run names, shard files."""

@@ -1,0 +1,182 @@
+"""Checks of single Parquet files against the manifest: size, checksum, footer, rows, origin."""
+
+from __future__ import annotations
+
+import errno
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.errors import StoreError
+from hta_sql.machine import cpu_count
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.manifest import FROM_PATH, KeptTable, RankEntry
+from hta_sql.store.disk.origins import ORIGIN, origin_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+_OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What lies at this process, not at the file."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is wrong with a file."""
+
+    file: str
+    """Relative to the store."""
+    kind: str
+    """manifest, catalog, analyses, shard; missing, size, content, footer, rows, pages, origin, links."""
+    message: str
+    run: str | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the manifest says of a Parquet file."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str | None
+    run: str
+    rank: int | None
+    """None of what is of all ranks of its run."""
+    origin: str | None = None
+    """What a materialized file says of itself; see store/disk/origins.py."""
+
+
+def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
+    """List the files of ranks."""
+    return [
+        Expected(
+            file["path"], file["rows"], file["bytes"], file.get("sha256"), entry.run, entry.rank
+        )
+        for entry in entries
+        for file in entry.files.values()
+    ]
+
+
+def of_kept(kept: Iterable[KeptTable]) -> list[Expected]:
+    """List the files of derived tables and answers."""
+    return [
+        Expected(
+            one.path,
+            one.rows,
+            one.bytes,
+            one.sha256,
+            one.run,
+            None,
+            origin_of(one.table, one.run, one.key),
+        )
+        for one in kept
+        if one.path
+    ]
+
+
+def faults_of(folder: StoreFolder, files: list[Expected], *, deep: bool) -> list[Fault]:
+    """Look at files, several at once; what is found first of each is told.
+
+    Args:
+        folder: The store.
+        files: What the manifest says of them.
+        deep: Read every page of those that no checksum is recorded of.
+
+    Raises:
+        StoreError: An object storage does not answer.
+    """
+    sizes = folder.sizes([file.path for file in files])
+    look = partial(_look, folder, sizes, deep=deep)
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        looked = list(zip(files, pool.map(look, files), strict=True))
+    found = [found for _, found in looked if isinstance(found, Fault)]
+    strangers = _strangers([(file, run) for file, run in looked if isinstance(run, str)])
+    return [*found, *strangers]
+
+
+def _look(
+    folder: StoreFolder, sizes: Mapping[str, int], file: Expected, *, deep: bool
+) -> Fault | str | None:
+    """Look at one file; returns what is wrong, else the run that is written inside of it."""
+    fault = partial(_fault, file)
+
+    if file.path not in sizes:
+        return fault("missing", "it is gone")
+    if file.bytes and sizes[file.path] != file.bytes:
+        return fault("size", f"it has {sizes[file.path]:,} bytes, {file.bytes:,} were written")
+    try:
+        if file.sha256 and folder.digest(file.path) != file.sha256:
+            return fault("content", "it has another checksum than was written")
+        return _inside(folder, file, deep=deep)
+    except FileNotFoundError:
+        return fault("missing", "it is gone")
+    except OSError as error:
+        if error.errno in _OURS:
+            raise
+        if not folder.local:  # that it does not answer now says nothing of the file
+            raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
+        return fault("content", f"it cannot be read: {error}")
+
+
+def _fault(file: Expected, kind: str, message: str) -> Fault:
+    return Fault(file.path, kind, message, file.run, file.rank)
+
+
+def _inside(folder: StoreFolder, file: Expected, *, deep: bool) -> Fault | str | None:
+    """Compare what the end of a Parquet file says with the manifest."""
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    source = folder.local / file.path if folder.local else io.BytesIO(folder.read(file.path))
+    kind, fault = "footer", partial(_fault, file)
+    try:
+        with pq.ParquetFile(source) as parquet:
+            if parquet.metadata.num_rows != file.rows:
+                rows = parquet.metadata.num_rows
+                return fault("rows", f"it has {rows:,} rows, {file.rows:,} were written")
+            kind = "pages"
+            for _ in parquet.iter_batches() if deep and not file.sha256 else ():
+                pass
+            named = (parquet.metadata.metadata or {}).get(ORIGIN.encode())
+            if file.origin and named and named != file.origin.encode():
+                return fault("origin", f"it says that it is {named.decode(errors='replace')}")
+            origin = {name: values_of(parquet, name) for name in FROM_PATH}
+    except (pa.ArrowException, OSError) as error:
+        return fault(kind, f"its {kind} cannot be read: {error}")
+    if file.rank is not None and origin["rank"] not in (set(), {file.rank}):
+        return fault("origin", f"it holds rank {', '.join(map(str, origin['rank']))}")
+    return ", ".join(sorted(map(str, origin["run"]))) if file.rank is not None else None
+
+
+def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
+    """Return the least and the largest value of a column, as its statistics have them."""
+    names = parquet.schema_arrow.names
+    if column not in names:
+        return set()
+    found: set[Any] = set()
+    for group in range(parquet.num_row_groups):
+        statistics = parquet.metadata.row_group(group).column(names.index(column)).statistics
+        if statistics and statistics.has_min_max:
+            found |= {statistics.min, statistics.max}
+    return found
+
+
+def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
+    """Find files that hold another run than the others of their rank.
+
+    That it is not the run which the manifest names means nothing: a run may have been renamed.
+    """
+    inside: dict[tuple[str, int | None], Counter[str]] = {}
+    for file, run in looked:
+        inside.setdefault((file.run, file.rank), Counter())[run] += 1
+    for file, run in looked:
+        runs = inside[file.run, file.rank]
+        usual = file.run if file.run in runs else max(sorted(runs), key=runs.__getitem__)
+        if run != usual:
+            yield Fault(file.path, "origin", f"it holds run {run}", file.run, file.rank)

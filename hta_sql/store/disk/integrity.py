@@ -1,0 +1,98 @@
+"""Integrity of JSON files and Parquet files: SHA-256 checksums, and types of parsed fields."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import reprlib
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
+
+SEAL = "sha256"
+
+HASHED_BYTES = 1 << 17
+"""Read at once: hashing lets other threads run meanwhile."""
+
+_OPEN = "0" * 64
+"""What stands in the place of the digest while it is computed."""
+
+Made = TypeVar("Made")
+Check = Callable[[Any], bool]
+
+_BIGINT = 1 << 63
+
+
+def sealed(values: Mapping[str, Any]) -> bytes:
+    """Write values as JSON, with the digest of what is written in front."""
+    content = json.dumps({SEAL: _OPEN, **values}, indent=1).encode()
+    return content.replace(_OPEN.encode(), hashlib.sha256(content).hexdigest().encode(), 1)
+
+
+def is_damaged(content: bytes, values: Mapping[str, Any], unsealed: frozenset[str]) -> bool:
+    """Say whether a content is not what was written.
+
+    Args:
+        content: All bytes.
+        values: What they say.
+        unsealed: Keys that a content may have which was written before there were seals: one
+            without a seal that has others has lost it.
+    """
+    seal = values.get(SEAL)
+    if seal is None:
+        return not values.keys() <= unsealed
+    if not isinstance(seal, str) or len(seal) != len(_OPEN):
+        return True
+    opened = content.replace(seal.encode(), _OPEN.encode(), 1)
+    return hashlib.sha256(opened).hexdigest() != seal
+
+
+def file_digest(path: Path) -> str:
+    """Compute the SHA-256 of a file."""
+    with path.open("rb", buffering=0) as file:
+        return digest_of_stream(file)
+
+
+def digest_of_stream(file: BinaryIO) -> str:
+    """Compute the SHA-256 of what is left to be read."""
+    digest, buffer = hashlib.sha256(), bytearray(HASHED_BYTES)
+    view = memoryview(buffer)
+    while count := file.readinto(view):  # type: ignore[attr-defined]  # which files of bytes have
+        digest.update(view[:count])
+    return digest.hexdigest()
+
+
+def checked(made: Made) -> Made:
+    """Return a data class whose fields are what their types say; whole numbers fit a BIGINT.
+
+    Raises:
+        TypeError: One is not.
+    """
+    fields: type = type(made)
+    for name, check in _checks(fields).items():
+        if not check(getattr(made, name)):
+            value = reprlib.repr(getattr(made, name))
+            raise TypeError(f"{name} of a {type(made).__name__} is {value}")
+    return made
+
+
+@cache
+def _checks(kind: type) -> dict[str, Check]:
+    """Make a test of each field; once for a class, because a store has many ranks."""
+    return {name: _check(hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _check(hint: Any) -> Check:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        checks = [_check(arg) for arg in args]
+        return lambda value: any(check(value) for check in checks)
+    if origin in (dict, list):
+        inner = _check(args[-1])
+        items: Callable[[Any], Any] = dict.values if origin is dict else iter
+        return lambda value: type(value) is origin and all(map(inner, items(value)))
+    if hint is int:
+        return lambda value: type(value) is int and -_BIGINT <= value < _BIGINT
+    return lambda value: hint is Any or type(value) is hint

@@ -1,0 +1,100 @@
+"""One writer at a time; the system drops the lock of a process that dies."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+from hta_sql.errors import StoreError
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.disk.folder import RemoteFolder, StoreFolder
+from hta_sql.store.disk.remote_lock import remote_lock
+from hta_sql.traces.writing import make_folder
+
+log = logging.getLogger(__name__)
+
+LOCK = ".lock"
+POLL_S = 0.05
+
+
+@contextmanager
+def store_lock(
+    folder: StoreFolder, timeout_s: float = LOCK_TIMEOUT_S, name: str = LOCK
+) -> Iterator[None]:
+    """Hold the lock of a store, waiting for another process that does.
+
+    At a URL it is an object that is created exclusively and renewed; see ``remote_lock``.
+
+    Raises:
+        StoreError: Another ingest still held it after the timeout.
+    """
+    if isinstance(folder, RemoteFolder):
+        with remote_lock(folder, timeout_s, name):
+            yield
+        return
+    # Not on Windows, where ingests of one store must not overlap.
+    if folder.local is None or not find_spec("fcntl"):
+        yield
+        return
+    path = folder.local / name
+    make_folder(path.parent)
+    until = time.monotonic() + timeout_s
+    while True:
+        with path.open("a+") as file:
+            _wait_for(folder, file, until, timeout_s)
+            if not _is_at(path, file):
+                continue  # whoever held it has removed it, and another may hold the new one
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield
+            return
+
+
+def _wait_for(folder: StoreFolder, file: IO[str], until: float, timeout_s: float) -> None:
+    import fcntl  # noqa: PLC0415 - which is there
+
+    waiting = False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() >= until:
+                raise StoreError(_still_busy(folder, file, timeout_s)) from error
+        else:
+            return
+        if not waiting:
+            log.warning(
+                "Another ingest (%s) is writing %s; waiting for it, up to %g s.",
+                _holder(file),
+                folder.root,
+                timeout_s,
+            )
+            waiting = True
+        time.sleep(POLL_S)
+
+
+def _is_at(path: Path, file: IO[str]) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
+
+
+def _holder(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read(200) or "a process"
+
+
+def _still_busy(folder: StoreFolder, file: IO[str], timeout_s: float) -> str:
+    waited = f" after {timeout_s:g} s" if timeout_s else ""
+    return (
+        f"Another ingest ({_holder(file)}) is still writing {folder.root!r}{waited}. Wait for it, "
+        "give it longer (lock_timeout), or use another store."
+    )

@@ -1,0 +1,161 @@
+"""The lock of a store at a URL: an object that only one writer can create.
+
+No system drops the lock of a process that dies there, so its holder renews it: it
+writes the object anew every BEAT_S seconds. Who waits and sees no change for STALE_S seconds,
+by its own clock, takes the lock over; clocks of different machines are never compared.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hta_sql.errors import StoreError
+from hta_sql.store.disk.folder import RemoteFolder
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 10.0
+STALE_S = 45.0
+"""Four beats may be late; below the minute for which an ingest waits by default."""
+
+SETTLE_S = 1.0
+"""After a stale lock was taken over: two that take over at once both look again after this."""
+
+POLL_S = 0.5
+
+
+@contextmanager
+def remote_lock(folder: RemoteFolder, timeout_s: float, name: str) -> Iterator[None]:
+    """Hold the lock of a store at a URL, waiting for another process that does.
+
+    Raises:
+        StoreError: Another ingest still held it after the timeout.
+    """
+    lock = _RemoteLock(folder, name)
+    lock.acquire(timeout_s)
+    try:
+        with lock.kept():
+            yield
+    finally:
+        lock.release()
+
+
+class _RemoteLock:
+    """One attempt to hold a lock."""
+
+    def __init__(self, folder: RemoteFolder, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._token = uuid.uuid4().hex
+        self._beats = 0
+
+    def acquire(self, timeout_s: float) -> None:
+        """Create the object; wait while another one's is there and alive."""
+        started = time.monotonic()
+        seen, since = b"", started
+        while not self._create():
+            now = time.monotonic()
+            current = self._read()
+            if current != seen:
+                if not seen and current and timeout_s:
+                    log.warning(
+                        "Another ingest (%s) is writing %s; waiting for it, up to %g s.",
+                        _holder(current),
+                        self._folder.root,
+                        timeout_s,
+                    )
+                seen, since = current, now
+            elif current and now - since >= STALE_S and self._taken_over(current):
+                return
+            if now - started >= timeout_s:
+                raise StoreError(self._still_busy(current, timeout_s))
+            time.sleep(min(POLL_S, max(0.0, timeout_s - (now - started))))
+
+    def _create(self) -> bool:
+        return self._folder.create(self._name, self._content())
+
+    def _taken_over(self, stale: bytes) -> bool:
+        """Replace a lock that nobody renews; of two that do so at once, the later one has it."""
+        if self._read() != stale:
+            return False
+        log.warning(
+            "The lock of %s was left by %s, which has not renewed it for %g s; taking it over.",
+            self._folder.root,
+            _holder(stale),
+            STALE_S,
+        )
+        self._folder.replace(self._name, self._content())
+        time.sleep(SETTLE_S)
+        return self._is_mine()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew the lock from another thread for as long as it is held."""
+        done = threading.Event()
+        thread = threading.Thread(target=self._renew, args=(done.wait,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _renew(self, wait: Callable[[float], bool]) -> None:
+        while not wait(BEAT_S):
+            try:
+                if not self._is_mine():
+                    log.error(
+                        "The lock of %s was taken over while this ingest did not respond. What it "
+                        "publishes may replace what the other one did: ingest again.",
+                        self._folder.root,
+                    )
+                    return
+                self._beats += 1
+                self._folder.replace(self._name, self._content())
+            except OSError as error:
+                log.warning("The lock of %s could not be renewed: %s", self._folder.root, error)
+
+    def release(self) -> None:
+        """Remove the object, unless it is another one's by now."""
+        try:
+            if self._is_mine():
+                self._folder.remove([self._name])
+        except OSError as error:
+            log.warning("The lock of %s could not be removed: %s", self._folder.root, error)
+
+    def _is_mine(self) -> bool:
+        return self._token.encode() in self._read()
+
+    def _read(self) -> bytes:
+        try:
+            return self._folder.read(self._name)
+        except FileNotFoundError:
+            return b""
+
+    def _content(self) -> bytes:
+        holder = f"process {os.getpid()} on {socket.gethostname()}"
+        return json.dumps({"holder": holder, "token": self._token, "beats": self._beats}).encode()
+
+    def _still_busy(self, current: bytes, timeout_s: float) -> str:
+        waited = f" after {timeout_s:g} s" if timeout_s else ""
+        return (
+            f"Another ingest ({_holder(current)}) is still writing {self._folder.root!r}{waited}. "
+            f"Wait for it, or give it longer (lock_timeout): the lock of a process that died is "
+            f"free when it has not been renewed for {STALE_S:g} s. If you know that nobody is "
+            f"writing, remove {self._folder.path(self._name)}."
+        )
+
+
+def _holder(content: bytes) -> str:
+    try:
+        return str(json.loads(content)["holder"])
+    except (ValueError, KeyError, TypeError):
+        return "a process"

@@ -1,0 +1,164 @@
+"""Shard manifests: what one job of an array has read and nobody has published yet.
+
+``<store>/shards/<run>.<i>-of-<n>.json`` is there from the start of the job, incomplete, so that
+an ingest which cleans up knows whose the new files are. It is replaced after each rank: a job
+that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict, dataclass, field, replace
+
+from hta_sql.errors import ParameterError
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.integrity import SEAL, checked, is_damaged, sealed
+from hta_sql.store.disk.manifest import (
+    SCHEMA_VERSION,
+    SHARDS,
+    TABLES,
+    RankEntry,
+    digest_of,
+    entry_from,
+)
+
+log = logging.getLogger(__name__)
+
+FORMAT = "hta_sql shard"
+
+_UNSEALED = frozenset(
+    [
+        "format",
+        "schema_version",
+        "run",
+        "number",
+        "of",
+        "writer",
+        "complete",
+        "entries",
+        "failures",
+        "tags",
+    ]
+)
+"""What a shard says that was written before shards had checksums."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The i-th of n parts of a run, counted from 1."""
+
+    run: str
+    number: int
+    of: int
+    writer: str
+    """Beginning of the names of the Parquet files that this job writes."""
+    complete: bool = False
+    entries: list[RankEntry] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    digest: str = ""
+    """Of its file."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """What its user says of the run."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages and in the manifest."""
+        return shard_name(self.run, self.number, self.of)
+
+    @property
+    def path(self) -> str:
+        """Where it is, relative to the store."""
+        return f"{SHARDS}/{self.name}.json"
+
+    def with_entries(self, new: list[RankEntry]) -> Shard:
+        """Add ranks that were read."""
+        return replace(self, entries=[*self.entries, *new])
+
+
+def shard_name(run: str, number: int, of: int) -> str:
+    """Name a part of a run."""
+    return f"{run}.{number}-of-{of}"
+
+
+def run_of_shard(name: str) -> str:
+    """Return the run that a part of it is named after."""
+    return name.rpartition(".")[0]
+
+
+def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
+    """Return number and count, or say what is wrong with them.
+
+    Raises:
+        ParameterError: Not a part of a whole.
+    """
+    number, of = shard
+    if not 1 <= number <= of:
+        raise ParameterError(f"Shard {number}/{of}: shards are counted from 1/{of} to {of}/{of}.")
+    return number, of
+
+
+def write_shard(folder: StoreFolder, shard: Shard) -> None:
+    """Replace the file of a shard in one step."""
+    content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(shard)}
+    del content["digest"]
+    folder.replace(shard.path, sealed(content))
+
+
+def read_shards(folder: StoreFolder) -> list[Shard]:
+    """Read all shards that are there, complete or not, without those that nobody can read."""
+    return shards_at(folder)[0]
+
+
+def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
+    """Read all shards; beside them the files that are none: path ─▶ why."""
+    shards: list[Shard] = []
+    damaged: dict[str, str] = {}
+    for path in folder.files(SHARDS):
+        name = path.rpartition("/")[2]
+        if name.startswith(".") or not name.endswith(".json"):
+            continue
+        try:
+            shards.append(_parsed(folder.read(path)))
+        except FileNotFoundError:
+            continue  # published and removed since it was listed
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            damaged[path] = repr(error)
+    return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number)), damaged
+
+
+def _parsed(content: bytes) -> Shard:
+    values = json.loads(content)
+    if is_damaged(content, values, _UNSEALED):
+        raise ValueError("another checksum than was written")
+    values.pop(SEAL, None)
+    if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
+        raise ValueError("another format")
+    entries = [entry_from(entry) for entry in values.pop("entries")]
+    return checked(Shard(**values, entries=entries, digest=digest_of(content)))
+
+
+def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
+    """Collect the files among those present that belong to shards: published or not, alive or not.
+
+    Which are those of a shard that cannot be read nobody knows, so that all stay.
+    """
+    shards, damaged = shards_at(folder)
+    for path, why in damaged.items():
+        log.warning(
+            "%r is not a shard that this version can publish: %s. Others are not held up; run its "
+            "job again, or: hta-sql repair %s. Until then files that nothing names stay.",
+            folder.path(path),
+            why,
+            folder.root,
+        )
+    if damaged:
+        return {path for path in present if path.startswith(f"{TABLES}/")}
+    named = {f["path"] for s in shards for entry in s.entries for f in entry.files.values()}
+    writers = tuple(shard.writer for shard in shards)
+    return named | {
+        path
+        for path in present
+        if path.startswith(f"{TABLES}/")
+        and path.rpartition("/")[2].removeprefix(".").startswith(writers)
+    }

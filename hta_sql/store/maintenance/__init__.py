@@ -1,0 +1,1 @@
+"""Maintenance of a store: verify, repair, edits of runs, retention."""

@@ -1,0 +1,78 @@
+"""Which runs of a store are old enough to go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+
+from hta_sql.errors import ParameterError
+from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.catalog.run_tags import checked_tags
+from hta_sql.store.disk.baselines import baseline_runs
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import Manifest, Store, read_manifest
+from hta_sql.store.disk.run_names import is_unix_time
+from hta_sql.store.maintenance.edits import remove_runs
+
+
+def retain_runs(
+    store: Store,
+    *,
+    keep: int | None = None,
+    tags: Mapping[str, object] | None = None,
+    older_than: timedelta | None = None,
+    dry_run: bool = False,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+) -> list[str]:
+    """Remove the runs of a store that nobody wants any more; returns them, the oldest first.
+
+    Of the runs with all of these tags, the newest are kept, and those that are not old enough. A run
+    is as old as its first event, or, where no trace of it has a base time, as its ingest; without
+    either it stays, and so does one that the store's own file of baselines names.
+
+    Args:
+        store: Folder of the store, or its fsspec URL.
+        keep: So many runs stay, whatever their age; default: none.
+        tags: Tag ─▶ value: other runs stay.
+        older_than: Younger runs stay.
+        dry_run: Say which would be removed, and leave all as it is.
+        lock_timeout: Time to wait for another process that is writing the store [s].
+
+    Raises:
+        ParameterError: Neither a number nor an age was given, or a negative one.
+        StoreNotFoundError: There is no store at that path.
+        StoreError: Another process is writing it for longer than ``lock_timeout``.
+    """
+    if keep is None and older_than is None:
+        raise ParameterError("Say how many runs to keep, or how old the others have to be.")
+    if (keep or 0) < 0 or (older_than or timedelta()) < timedelta():
+        raise ParameterError("A number of runs to keep, or an age, is not negative.")
+    manifest = read_manifest(store)
+    before = time.time_ns() - _nanoseconds(older_than or timedelta())
+    times = run_times(manifest, checked_tags(tags))
+    named = baseline_runs(store_folder(store))
+    oldest_first = sorted(times.keys() - named, key=lambda run: (times[run], run))
+    candidates = oldest_first[: max(0, len(oldest_first) - (keep or 0))]
+    old = [run for run in candidates if older_than is None or times[run] < before]
+    if old and not dry_run:
+        remove_runs(store, old, lock_timeout=lock_timeout)
+    return old
+
+
+def run_times(manifest: Manifest, tags: Mapping[str, str]) -> dict[str, int]:
+    """Tell when the runs with some tags were captured, or else ingested, as Unix time [ns]."""
+    captured: dict[str, int] = {}
+    ingested: dict[str, int] = {}
+    for entry in manifest.entries:
+        if not tags.items() <= manifest.tags.get(entry.run, {}).items():
+            continue
+        if entry.start_ns is not None and is_unix_time(entry.start_ns):
+            captured[entry.run] = min(captured.get(entry.run, entry.start_ns), entry.start_ns)
+        if entry.ingested_ns is not None:
+            ingested[entry.run] = max(ingested.get(entry.run, 0), entry.ingested_ns)
+    return ingested | captured
+
+
+def _nanoseconds(age: timedelta) -> int:
+    return age // timedelta(microseconds=1) * 1000

@@ -1,0 +1,152 @@
+"""Whether a store is what was written: all of its files, compared with what it says of itself.
+
+Nothing is changed. Sizes are compared at every opening; the contents are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from hta_sql.errors import StoreDamagedError, StoreError, StoreVersionError
+from hta_sql.library.objects import load_library
+from hta_sql.library.sql_files import reader_sql
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.build import build_aside, built_from, identity_of
+from hta_sql.store.catalog.columns import stored_files, viewed
+from hta_sql.store.catalog.own_analyses import OWN, own_texts
+from hta_sql.store.disk.file_checks import Fault, faults_of, of_entries, of_kept
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.manifest import (
+    CATALOG,
+    MANIFEST,
+    Manifest,
+    Store,
+    manifest_bytes,
+    parse_manifest,
+)
+from hta_sql.store.disk.shard_files import shards_at
+
+ATTEMPTS = 5
+"""Looks at a store that others write meanwhile."""
+
+LINKED = (
+    *("cpu_ops", "runtime_calls", "annotations", "python_calls", "steps"),
+    *("memory_events", "gpu_ops"),
+)
+"""The tables that sql/readers/dangling_links.sql reads."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was looked at, and what is wrong with it."""
+
+    store: str
+    files: int
+    """Parquet files."""
+    bytes: int
+    unrecorded: int
+    """Files that an older version wrote, without a checksum: damage inside of a page may be missed."""
+    deep: bool
+    faults: list[Fault] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self) | {"is_sound": not self.faults}
+
+
+def verify_store(store: Store, *, deep: bool = False) -> Verified:
+    """Compare all files of a store with what its manifest says of them.
+
+    Args:
+        store: Folder of the store, or its fsspec URL.
+        deep: Follow every link between events, and read every page of what has no checksum.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreError: Others write it whenever it is looked at.
+    """
+    folder = store_folder(store)
+    if folder.sizes([MANIFEST, CATALOG]).keys() == {CATALOG}:
+        return Verified(folder.root, 0, 0, 0, deep, [Fault(MANIFEST, "manifest", "it is gone")])
+    for _ in range(ATTEMPTS):
+        before = manifest_bytes(folder)
+        try:
+            manifest = parse_manifest(before, folder)
+        except (StoreDamagedError, StoreVersionError) as error:
+            return Verified(folder.root, 0, 0, 0, deep, [Fault(MANIFEST, "manifest", str(error))])
+        verified = _verified(folder, manifest, deep=deep)
+        if not verified.faults or manifest_bytes(folder) == before:
+            return verified
+    raise StoreError(f"{folder.root!r} changed whenever it was looked at; verify it later.")
+
+
+def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verified:
+    files = [*of_entries(manifest.entries), *of_kept(manifest.kept)]
+    shards, damaged = shards_at(folder)
+    found = faults_of(folder, files, deep=deep)
+    found += [
+        Fault(path, "shard", f"it is not a shard that this version can publish: {why}")
+        for path, why in sorted(damaged.items())
+    ]
+    found += faults_of(folder, of_entries(e for s in shards for e in s.entries), deep=deep)
+    try:
+        own_texts(folder)
+    except FileNotFoundError:
+        pass
+    except StoreDamagedError as error:
+        found.append(Fault(OWN, "analyses", str(error)))
+    if deep and not found:
+        found += dangling(folder, manifest)
+    found += _catalog_faults(folder, compare=not found)
+    bytes_read, unrecorded = sum(f.bytes for f in files), sum(f.sha256 is None for f in files)
+    return Verified(folder.root, len(files), bytes_read, unrecorded, deep, found)
+
+
+def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
+    """Open the catalog, read all of it, and compare it with one that is built now."""
+    library = load_library()
+    with temporary_folder() as temporary:
+        copied, built = Path(temporary, "copied.duckdb"), Path(temporary, "built.duckdb")
+        try:
+            copied.write_bytes(folder.read(CATALOG))
+            with duckdb.connect(str(copied), read_only=True) as con:
+                identity = built_from(con)
+                fits = identity is not None and identity.serves(identity_of(folder, library))
+                contents = _contents(con) if fits else []
+        except FileNotFoundError:
+            yield Fault(CATALOG, "catalog", "it is gone")
+            return
+        except (OSError, duckdb.Error) as error:
+            yield Fault(CATALOG, "catalog", f"it cannot be read: {error}")
+            return
+        if not fits:
+            yield Fault(CATALOG, "catalog", "it is of another manifest, place or version")
+        elif compare:
+            build_aside(built, folder)
+            with duckdb.connect(str(built), read_only=True) as con:
+                if _contents(con) != contents:
+                    yield Fault(CATALOG, "catalog", "it says something else than the manifest")
+
+
+def _contents(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    return con.execute(reader_sql("catalog_contents")).fetchall()
+
+
+def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
+    """Find links between events that lead nowhere, run by run."""
+    files = stored_files(manifest, folder)
+    for run in files.manifest.runs():
+        others = [other for other in manifest.runs() if other != run]
+        alone = stored_files(manifest.without(others), folder)
+        with viewed(alone, folder, LINKED) as con:
+            rows = con.execute(reader_sql("dangling_links")).fetchall()
+        for _, rank, table, link, count in rows:
+            paths = [e.files[table]["path"] for e in alone.manifest.entries if e.rank == rank]
+            yield Fault(
+                paths[0], "links", f"{link} names {count:,} events that are not there", run, rank
+            )

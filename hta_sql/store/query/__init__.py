@@ -1,0 +1,1 @@
+"""Queries of a store: TraceStore, connections, sandbox, limits, distributed execution."""

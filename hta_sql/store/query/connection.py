@@ -1,0 +1,400 @@
+"""The catalog of a store, opened once and asked by many threads: a cursor for each question."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import shutil
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from hta_sql.closing import Closing
+from hta_sql.errors import QueryError, StoreDamagedError, StoreError
+from hta_sql.library.objects import Library
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.build import Identity, built_from, identity_of, private_catalog
+from hta_sql.store.catalog.damage import (
+    is_of_database,
+    unreadable_kept,
+    unreadable_runs,
+    warn_of_changed_files,
+)
+from hta_sql.store.catalog.materialize import forget, keep_derived
+from hta_sql.store.catalog.materialized_tables import missing_tables
+from hta_sql.store.catalog.own_analyses import may_serve
+from hta_sql.store.catalog.template import Config
+from hta_sql.store.disk.content_check import FileCheck, Reads
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import (
+    CATALOG,
+    digest_of,
+    manifest_bytes,
+    parse_manifest,
+    read_manifest,
+)
+from hta_sql.store.query.limits import UNLIMITED, Limits, in_time
+from hta_sql.store.query.open_catalog import (
+    Opened,
+    configure,
+    kept_of,
+    lacks_replaced_runs,
+    ranks_of,
+    refreshed,
+    warn_of_runs_left_out,
+)
+from hta_sql.store.query.sandbox import Sandbox, lock
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""Tries to open a store whose manifest is replaced while we look."""
+
+OTHER_RUNS = 8
+"""Runs whose derived tables a query computes with those of its own: 0.3 s each."""
+
+Answer = TypeVar("Answer")
+Question = Callable[[duckdb.DuckDBPyConnection], Answer]
+
+
+class Connection(Closing):
+    """Opens the catalog of a store at the first question, and anew after a fork.
+
+    Args:
+        folder: Where the store is.
+        config: Settings of the engine.
+        library: Tables, macros and analyses.
+        safe: Lock the engine down, and have a sandbox check what others ask.
+        limits: How much a question may cost.
+        verify: Compare all files that a question reads with what was written.
+    """
+
+    _after_fork = False
+    """Whether this process has instances of a parent, whose threads it has not."""
+
+    def __init__(
+        self,
+        folder: StoreFolder,
+        config: Config,
+        library: Library,
+        *,
+        safe: bool,
+        limits: Limits = UNLIMITED,
+        verify: bool = False,
+    ) -> None:
+        self.closed = False
+        self._library = library
+        self._folder = folder
+        self._config = config
+        self._limits = limits
+        self._safe = safe
+        self._verify = verify
+        self._opened: Opened | None = None
+        self._lock = threading.RLock()
+        self._asking: dict[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection] = {}
+        self._lost: frozenset[str] = frozenset()
+        self._broken: frozenset[str] = frozenset()
+        self._kept: set[str] = set()
+        self._replaced: list[duckdb.DuckDBPyConnection] = []
+        _LIVING.add(self)
+
+    def opened(self) -> Opened:
+        """Return the catalog, which is opened where it is not yet.
+
+        Raises:
+            StoreError: It was closed, or is open in this process with other settings.
+        """
+        opened = self._opened
+        if opened is None:
+            with self._lock:
+                if self.closed:
+                    raise StoreError(f"The store {self._folder.root!r} is closed; open it again.")
+                opened = self._opened = self._opened or self._open()
+        return opened
+
+    def ask(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
+        """Ask with a cursor that no other thread uses; it is closed when the answer is there.
+
+        Damaged files among those that it reads are left out.
+
+        Raises:
+            StoreError: The store is closed.
+            QueryError: The engine refused or failed it.
+        """
+        opened = self.opened()
+        if reads:
+            opened.files.begin(reads)
+        try:
+            with opened.con.cursor() as cursor:
+                self._asking[cursor] = opened.con
+                try:
+                    with in_time(cursor, self._limits.seconds):
+                        answer = question(cursor)
+                finally:
+                    del self._asking[cursor]
+                    self._close_replaced()
+        except (duckdb.Error, UnicodeDecodeError) as said:
+            # A damaged text may end in an error of Python's.
+            error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
+            if is_of_database(error):
+                raise StoreDamagedError(
+                    f"{str(opened.catalog)!r} is damaged: {error}. It holds no data; to build it "
+                    f"anew: hta-sql catalog {self._folder.root}"
+                ) from error
+            if self._leaves_out(opened, error) or self._has_wrong_files(opened):
+                return self.ask(question, reads)
+            raise QueryError(str(error)) from error
+        except MemoryError as error:
+            raise QueryError(
+                "Out of Memory: the answer is larger than this process may hold."
+            ) from error
+        return self.ask(question, reads) if self._has_wrong_files(opened) else answer
+
+    def _has_wrong_files(self, opened: Opened) -> bool:
+        """Open the store without the files that are not what was written, if any are found."""
+        wrong = opened.files.wrong()
+        if not wrong:
+            return False
+        with self._lock:
+            if self.opened() is not opened:
+                return True
+            manifest = read_manifest(self._folder)
+            lost = {e.run for e in manifest.entries for f in e.files.values() if f["path"] in wrong}
+            if not lost and not wrong & manifest.named_files():
+                return False  # of a manifest that was replaced since
+            warn_of_changed_files(self._folder.root, wrong)
+            self._leave_out(opened, lost, {k.path for k in manifest.kept if k.path in wrong})
+            return True
+
+    def keep(self, runs: Iterable[str]) -> None:
+        """Compute the derived tables of runs, where nobody has yet and the store may be written.
+
+        Tried once for each run: where it cannot be done, each question computes what it needs. A
+        few others are computed with them: one run without makes each question of the store dearer, since the
+        engine plans how to compute it (1.4 s) whatever runs are asked for.
+        """
+        with self._lock:
+            opened = self.opened()
+            others = sorted({run for run, _ in opened.scope} - self._kept)[:OTHER_RUNS]
+            wanted = {*runs, *others} - self._kept
+            self._kept |= wanted
+            local = self._folder.local and not self._lost and not self._broken
+            if not wanted or self._safe or not local:
+                return
+            library = self._library.base
+            if not missing_tables(read_manifest(self._folder), library, wanted):
+                return
+            try:
+                with store_lock(self._folder, 0):
+                    # Else somebody has changed it since it was opened.
+                    built = built_from(opened.con)
+                    if built and built.serves(identity_of(self._folder, library)):
+                        keep_derived(self._folder, library, wanted)
+            except (OSError, duckdb.Error, StoreError) as error:
+                log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
+                return
+            self._reopen(opened)
+
+    def _reopen(self, opened: Opened) -> None:
+        """Open the catalog that is there now.
+
+        The engine gives what it has open already, as it was: so that is closed first, unless
+        other threads are asking it.
+        """
+        self._replaced.append(opened.con)
+        self._close_replaced()
+        self._opened = None
+        self._opened = self._open()
+
+    def _close_replaced(self) -> None:
+        """Close catalogs that were replaced and that no thread asks any more: each holds tens of MB."""
+        if not self._replaced:
+            return
+        with self._lock:
+            asked = {id(con) for con in list(self._asking.values())}
+            for con in self._replaced:
+                if id(con) not in asked:
+                    con.close()
+            self._replaced = [con for con in self._replaced if id(con) in asked]
+
+    def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
+        """Open the store without the files that an error shows to be lost; if any are.
+
+        Their runs are left out; what is of derived tables is computed again.
+
+        Raises:
+            StoreError: It was closed meanwhile, or nothing is left of it.
+        """
+        if isinstance(error, duckdb.ConnectionException):
+            with self._lock:
+                return self.opened() is not opened  # another thread replaced it
+        if ".parquet" not in str(error) and type(error) is not duckdb.Error:
+            return self.closed  # to be told so
+        with self._lock:
+            if self.opened() is not opened:
+                return True
+            built, content = built_from(opened.con), manifest_bytes(self._folder)
+            if built and built.manifest != digest_of(content):
+                # A run was removed or has another name since: the store of now is asked. What was
+                # lost may have been repaired.
+                self._lost = self._broken = frozenset()
+                self._reopen(opened)
+                return True
+            manifest = parse_manifest(content, self._folder).without(self._lost)
+            lost = unreadable_runs(error, manifest, self._folder)
+            broken = unreadable_kept(error, manifest, self._folder)
+            if (lost or broken) and manifest_bytes(self._folder) != content:
+                self._reopen(opened)  # files that others have replaced meanwhile are not lost
+            elif lost or broken:
+                self._leave_out(opened, lost, broken)
+            return bool(lost or broken)
+
+    def _leave_out(self, opened: Opened, lost: set[str], broken: set[str]) -> None:
+        """Open the store without runs, and without files of derived tables."""
+        self._lost |= lost
+        if broken:
+            self._forget(broken)
+        self._reopen(opened)
+
+    def _forget(self, broken: set[str]) -> None:
+        """Have the store name broken files of derived tables no longer, or else do so ourselves."""
+        log.warning(
+            "%s: cannot read what was computed before; it is computed again: %s.",
+            self._folder.root,
+            ", ".join(sorted(broken)),
+        )
+        try:
+            if self._safe or self._lost or not self._folder.local:
+                self._broken |= broken
+                return
+            with store_lock(self._folder, 0):
+                forget(self._folder, broken)
+            self._kept.clear()  # may be computed and kept again
+        except (OSError, duckdb.Error, StoreError) as error:
+            log.info("The manifest of %s still names them: %s.", self._folder.root, error)
+            self._broken |= broken
+
+    def interrupt(self) -> None:
+        """Stop the questions that other threads are asking."""
+        for cursor in list(self._asking):
+            cursor.interrupt()
+
+    def close(self) -> None:
+        """Close the catalog; what is asked from now on is an error."""
+        with self._lock:
+            self.closed = True
+            opened, self._opened = self._opened, None
+        for con in [*self._replaced, *([opened.con] if opened else [])]:
+            con.close()
+
+    def leave_to_parent(self) -> None:
+        """Forget, in the child of a fork, what the parent has open.
+
+        To end such an instance would wait for threads that are not here; so it stays for good.
+        """
+        self._lock = threading.RLock()
+        held = [*self._asking, *self._replaced, *([self._opened.con] if self._opened else [])]
+        for con in held:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(con))
+        Connection._after_fork |= bool(held)
+        self._asking, self._replaced, self._opened = {}, [], None
+
+    def _open(self) -> Opened:
+        """Open a catalog of the manifest that is there: the store's own, or one of our own."""
+        library = self._library
+        for _ in range(ATTEMPTS):
+            identity = identity_of(self._folder, library)
+            whole = not self._lost and not self._broken
+            if self._folder.local and whole and may_serve(self._folder, library):
+                own = self._folder.local / CATALOG
+                opened = self._connected(own, identity)
+                if not (opened or library.shipped) and refreshed(self._folder, library, identity):
+                    opened = self._connected(own, identity)
+                if opened:
+                    return opened
+            try:
+                catalog = private_catalog(self._folder, library, identity, self._lost, self._broken)
+            except duckdb.Error as error:
+                root = self._folder.root
+                raise StoreDamagedError(
+                    f"No catalog of {root!r} can be built: {error}. To see why: hta-sql verify {root}"
+                ) from error
+            if opened := self._connected(catalog, identity):
+                if not lacks_replaced_runs(opened.con, self._folder, identity):
+                    return opened
+                opened.con.close()
+            catalog.unlink(missing_ok=True)
+        raise StoreError(
+            f"The store {self._folder.root!r} was replaced {ATTEMPTS} times while it was opened. "
+            "Try again."
+        )
+
+    def _connected(self, catalog: Path, identity: Identity) -> Opened | None:
+        """Open a catalog; None where it is not the right one."""
+        try:
+            con = self._engine(catalog)
+        except duckdb.ConnectionException as error:
+            raise StoreError(
+                f"This process has {self._folder.root!r} open with other threads or memory_limit; "
+                "close that first, or open it with the same."
+            ) from error
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(str(error)) from error
+        except (OSError, duckdb.Error):
+            return None
+        try:
+            return self._ready(con, catalog, identity)
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(str(error)) from error
+        except duckdb.Error as error:
+            if not is_of_database(error):
+                raise
+            con.close()
+            return None
+
+    def _ready(
+        self, con: duckdb.DuckDBPyConnection, catalog: Path, identity: Identity
+    ) -> Opened | None:
+        """Look into a catalog; None where it is not the right one.
+
+        Raises:
+            duckdb.Error: It is damaged.
+        """
+        built = built_from(con)
+        if not built or not built.serves(identity):
+            con.close()
+            return None
+        configure(con, self._folder)
+        warn_of_runs_left_out(con, self._folder.root)
+        sandbox = Sandbox(con) if self._safe else None
+        self._limits.put_on(con)
+        if self._safe:
+            lock(con, self._folder.spellings())
+        known = self._library
+        files = FileCheck(self._folder, known, self._lost, self._broken, verify=self._verify)
+        return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, files)
+
+    def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
+        """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""
+        if not Connection._after_fork:
+            return duckdb.connect(str(catalog), read_only=True, config=self._config)
+        with temporary_folder() as folder:
+            return duckdb.connect(shutil.copy(catalog, folder), read_only=True, config=self._config)
+
+
+_LIVING: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for connection in list(_LIVING):
+        connection.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,248 @@
+"""Answers a question on an executor: each task opens the store by its path and computes a part.
+
+A task gives rows, or the path of a file in the store that holds them where they are many. Such a file
+is named by all that it was computed from, so that the same question finds it. Nothing names it in the
+manifest: it goes with the next ingest that has something to read, as other leftovers do.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from hta_sql._version import __version__
+from hta_sql.errors import (
+    HtaSqlError,
+    QueryError,
+    StoreDamagedError,
+    StoreError,
+    StoreNotFoundError,
+)
+from hta_sql.library.objects import Library, SqlObject, load_library
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.build import Identity, built_from, identity_of
+from hta_sql.store.disk.content_check import reads_of_analysis
+from hta_sql.store.disk.folder import StoreFolder, store_folder
+from hta_sql.store.disk.integrity import file_digest
+from hta_sql.store.disk.manifest import TABLES, digest_of
+from hta_sql.store.query.connection import Connection
+from hta_sql.store.query.execution import questions_of, table_of
+from hta_sql.store.query.limits import engine
+from hta_sql.store.query.partitions import Scope
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+LARGE_BYTES = 16 << 20
+"""Rows of a task from which on they stay in the store."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A part of a question, for a worker.
+
+    Attributes:
+        root: Path or URL of the store.
+        options: Threads and memory of the engine; None: those that the worker may use.
+        wanted: The state of the store that is asked.
+        analysis: Name and version of what computes it.
+        values: Its parameters.
+    """
+
+    root: str
+    options: Mapping[str, Any]
+    wanted: Identity
+    analysis: str
+    values: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """Where many rows of it are put, relative to the store: how the name of the file begins.
+
+        It ends with the checksum of the file.
+        """
+        asked = f"{self.wanted} {self.analysis} {sorted(self.values.items())}"
+        return f"{TABLES}/{self.analysis}/answers/{digest_of(asked.encode())[:24]}-"
+
+
+Part = bytes | str
+"""Rows as an Arrow stream, or the path of their file, relative to the store."""
+
+
+def compute(task: Task) -> Part:
+    """Compute a part; called by a worker.
+
+    Raises:
+        StoreNotFoundError: The worker cannot see the store.
+        StoreError: It sees another one, or not all of it.
+        QueryError: The engine failed.
+    """
+    folder, library = store_folder(task.root), load_library()
+    host = socket.gethostname()
+    try:
+        seen = identity_of(folder, library)
+    except StoreNotFoundError as error:
+        raise StoreNotFoundError(
+            f"The worker on {host} sees no store at {task.root!r}: workers need it under the same "
+            "name, on a shared file system or an object storage."
+        ) from error
+    # A worker may know the place by another name.
+    if (seen.manifest, seen.library) != (task.wanted.manifest, task.wanted.library):
+        raise StoreError(_difference(host, task, seen))
+    for path in folder.files(str(PurePosixPath(task.path).parent)):
+        if path.startswith(task.path) and _is_named_by(path, folder.digest(path)):
+            return path
+    options = dict(task.options)
+    verify = bool(options.pop("verify", False))
+    with Connection(folder, engine(**options), library, safe=False, verify=verify) as connection:
+        before = connection.opened().ranks
+        questions = questions_of(library.find(task.analysis), task.values, before)
+        reads = reads_of_analysis(library, library.find(task.analysis), task.values)
+        rows = connection.ask(lambda con: table_of(con, questions), reads)
+        if lost := set(before) - set(connection.opened().ranks):
+            runs = ", ".join(sorted({run for run, *_ in lost}))
+            raise StoreError(
+                f"The worker on {host} cannot read the Parquet of these runs in {task.root!r}: {runs}."
+            )
+    put = _put(folder, rows, task.path) if rows.nbytes >= LARGE_BYTES else None
+    return put or _stream(rows)
+
+
+def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[Part]]) -> list[Part]:
+    """Have tasks computed; returns what they gave, in their order.
+
+    Args:
+        tasks: What to compute.
+        executor: Where.
+        waiting: Holds, as long as it takes, what can be cancelled.
+
+    Raises:
+        HtaSqlError: What a worker raised, or that it failed otherwise.
+    """
+    futures: list[Future[Part]] = []
+    try:
+        for task in tasks:
+            futures.append(executor.submit(compute, task))
+            waiting.add(futures[-1])
+        return [future.result() for future in futures]
+    except HtaSqlError:
+        raise
+    except Exception as error:  # whatever an executor raises
+        raise QueryError(
+            f"A worker failed: {type(error).__name__}: {error}. Workers need hta_sql {__version__}, "
+            "and memory for the ranks of a task."
+        ) from error
+    finally:
+        waiting.difference_update(futures)
+        for future in futures:
+            future.cancel()
+
+
+def read(folder: StoreFolder, parts: Iterable[Part]) -> pa.Table:
+    """Put the rows of parts behind each other.
+
+    Raises:
+        StoreError: A file of them is gone.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    return pa.concat_tables([_rows(folder, part) for part in parts])
+
+
+def _rows(folder: StoreFolder, part: Part) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if isinstance(part, bytes):
+        return pa.ipc.open_stream(part).read_all()
+    try:
+        content = folder.read(part)
+        if not _is_named_by(part, digest_of(content)):
+            raise StoreDamagedError(f"{folder.path(part)!r} is damaged; ask again.")
+        return pq.read_table(io.BytesIO(content))
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{folder.path(part)!r} went with an ingest that came after the question; ask again."
+        ) from error
+
+
+def unchanged_identity(
+    folder: StoreFolder, library: Library, con: duckdb.DuckDBPyConnection
+) -> Identity:
+    """Return what a store is now, if it is still the store that a catalog was built from.
+
+    Raises:
+        StoreError: The store was changed since it was opened.
+    """
+    now, built = identity_of(folder, library.base), built_from(con)
+    if built and built.manifest != now.manifest:
+        raise StoreError(f"{folder.root!r} was changed since it was opened; open it again.")
+    return now
+
+
+def tasks_of(
+    folder: StoreFolder,
+    options: Mapping[str, Any],
+    wanted: Identity,
+    question: tuple[SqlObject, Mapping[str, Any]],
+    scopes: Iterable[Scope],
+) -> list[Task]:
+    """Make the tasks of a question.
+
+    Args:
+        folder: The store.
+        options: Threads and memory of the engine.
+        wanted: The state of the store that is asked.
+        question: An analysis and its parameters.
+        scopes: What each task is to look at.
+    """
+    analysis, values = question
+    return [
+        Task(folder.root, options, wanted, analysis.name, {**values, **scope}) for scope in scopes
+    ]
+
+
+def _difference(host: str, task: Task, seen: Identity) -> str:
+    if seen.library != task.wanted.library:
+        return (
+            f"The worker on {host} has another hta_sql ({__version__}) than who asks; install the "
+            "same one there."
+        )
+    return (
+        f"The worker on {host} sees another store at {task.root!r} than who asks: it was changed "
+        "meanwhile, so ask again, or is an older copy."
+    )
+
+
+def _stream(rows: pa.Table) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue()
+
+
+def _is_named_by(path: str, digest: str) -> bool:
+    return path.endswith(f"-{digest[:24]}.parquet")
+
+
+def _put(folder: StoreFolder, rows: pa.Table, begin: str) -> str | None:
+    """Write rows into the store; returns where they are, None where that may not be written."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
+
+    with temporary_folder() as temporary:
+        local = Path(temporary, "rows.parquet")
+        pq.write_table(rows, local, compression="zstd", compression_level=1)
+        name = f"{begin}{file_digest(local)[:24]}.parquet"
+        try:
+            folder.put(local, name)
+        except OSError:
+            return None
+    return name

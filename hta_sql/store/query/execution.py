@@ -1,0 +1,134 @@
+"""Asks the engine an analysis: all of its rows as Arrow, or the first of them as Python values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from hta_sql.library import sqltext
+from hta_sql.library.objects import SqlObject
+from hta_sql.results.engine_types import lacks_arrow, lacks_python, table_of_relation
+from hta_sql.results.first_rows import FirstRows
+from hta_sql.results.result import Result
+from hta_sql.store.query.partitions import Size, one_by_one
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Question = tuple[str, dict[str, Any]]
+"""A SELECT of ours and the values that it is bound to."""
+
+BATCH_ROWS = 100_000
+
+_NUMBERS = (
+    *("tinyint", "smallint", "integer", "bigint", "hugeint"),
+    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+    *("float", "double", "decimal"),
+)
+
+
+def questions_of(
+    analysis: SqlObject, values: Mapping[str, Any], sizes: Sequence[Size]
+) -> list[Question]:
+    """Say what to ask for an analysis: one question, or rank by rank where that is cheaper.
+
+    Args:
+        analysis: What is asked.
+        values: Its parameters.
+        sizes: The ranks of the store.
+    """
+    found = []
+    for part in one_by_one(analysis, sizes, values):
+        asked = {**values, **part}
+        found.append((sqltext.call(analysis.name, {key: f"${key}" for key in asked}), asked))
+    return found
+
+
+def table_of(con: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> pa.Table:
+    """Return the rows of questions, one behind the other."""
+    tables = [_table(con, *question) for question in questions]
+    if len(tables) == 1:
+        return tables[0]
+    import pyarrow as pa  # noqa: PLC0415 - only where used
+
+    return pa.concat_tables(tables)
+
+
+def result_of(
+    con: duckdb.DuckDBPyConnection,
+    query: str,
+    values: Mapping[str, Any] | list[Any] | None,
+    most_rows: int | None,
+) -> Result:
+    """Ask what somebody wrote: a SELECT as one question, anything else as the engine's client does."""
+    kinds = [statement.type.name for statement in con.extract_statements(query)]
+    if kinds == ["SELECT"] and most_rows is None:
+        asked = dict(values) if isinstance(values, Mapping) else values
+        return Result.of_rows(_table(con, query, asked))
+    relation = con.sql(query, params=values)
+    return Result(relation if most_rows is None else relation.limit(most_rows))
+
+
+def _table(
+    con: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any] | list[Any] | None
+) -> pa.Table:
+    """Ask one question.
+
+    A relation binds its query when it is made, and again when it runs: for a long macro that is a
+    third of an answer about a small trace. What a cursor returns would be held twice.
+    """
+    submit = getattr(con, "_submit", None)
+    if submit is None:  # an engine that does not part the two
+        return table_of_relation(con.sql(query, params=values))
+    try:
+        submitted = submit(query, values or None, "arrow")
+    except duckdb.NotImplementedException:  # Arrow has no such type at all
+        return table_of_relation(con.sql(query, params=values))
+    if lacks_arrow(kind for _, kind, *_ in submitted.description):
+        submitted.close()
+        return table_of_relation(con.sql(query, params=values))
+    return submitted.arrow_table()
+
+
+def first_rows_of(
+    con: duckdb.DuckDBPyConnection,
+    questions: Sequence[Question],
+    count: int,
+    analysis: SqlObject,
+    given: tuple[str, ...] = (),
+) -> FirstRows:
+    """Return the first rows of questions, and the number of all; Arrow is loaded for many only."""
+    rows: list[tuple[Any, ...]] = []
+    total = 0
+    for query, values in questions:
+        con.execute(query, values)
+        if lacks_python(kind for _, kind, *_ in con.description):
+            return _first_of(Result.of_rows(table_of(con, questions), analysis, given), count)
+        found = con.fetchmany(count + 1)
+        total += len(found) + (sum(_rest(con)) if len(found) > count else 0)
+        rows += islice(found, count - len(rows))
+    columns = [(name, kind.id in _NUMBERS) for name, kind, *_ in con.description]
+    return FirstRows(analysis, given, tuple(columns), rows, total)
+
+
+def _first_of(result: Result, count: int) -> FirstRows:
+    """Return the first rows of a result."""
+    head = result.head(count)
+    columns = tuple((name, is_number) for name, is_number, _ in head)
+    rows = list(zip(*(values for _, _, values in head), strict=True))
+    return FirstRows(result.analysis, result.given, columns, rows, len(result))
+
+
+def _rest(con: duckdb.DuckDBPyConnection) -> Iterator[int]:
+    """Count the rows that are left to be fetched."""
+    yield (few := len(con.fetchmany(BATCH_ROWS // 10)))
+    if few < BATCH_ROWS // 10:
+        return
+    with warnings.catch_warnings():  # that these are copied once more: a batch at a time
+        warnings.simplefilter("ignore", UserWarning)
+        reader = con.to_arrow_reader(BATCH_ROWS)
+    yield from (batch.num_rows for batch in reader or ())

@@ -1,0 +1,84 @@
+"""A store as it is now, opened when it is first asked: who only ingests does not wait for that."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hta_sql.library.own import own_folders
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.build import Identity, identity_of
+from hta_sql.store.disk.manifest import CATALOG
+from hta_sql.store.query.connection import Connection
+from hta_sql.store.query.limits import UNLIMITED
+from hta_sql.store.query.trace_store import TraceStore
+
+if TYPE_CHECKING:
+    from hta_sql.store.query.open_catalog import Opened
+
+
+class _Pinned:
+    """The catalog that is there now, whatever takes its place."""
+
+    def __init__(self, path: Path, identity: Identity) -> None:
+        self.path, self.identity = path, identity
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def is_there(self) -> bool:
+        try:
+            return os.path.samestat(self.path.stat(), os.fstat(self._file))
+        except OSError:
+            return False
+
+    def copied(self, folder: str) -> Path:
+        """Copy it; not by its position, which the child of a fork has in common with the parent."""
+        target = Path(folder, CATALOG)
+        target.write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
+        return target
+
+
+class PinnedConnection(Connection):
+    """Answers from the store as it was when it was pinned, though it is opened at the first question.
+
+    To open a catalog takes 45 ms of CPU. At a URL, or with analyses of one's own, it is opened at once.
+    """
+
+    _pinned: _Pinned | None = None
+
+    def pin(self) -> None:
+        """Hold on to the store as it is now."""
+        local, library = self._folder.local, self._library
+        if local and not library.shipped and (local / CATALOG).exists():
+            self._pinned = _Pinned(local / CATALOG, identity_of(self._folder, library))
+        else:
+            self.opened()
+
+    def _open(self) -> Opened:
+        pinned, self._pinned = self._pinned, None
+        return (pinned and self._of(pinned)) or super()._open()
+
+    def _of(self, pinned: _Pinned) -> Opened | None:
+        """Open what was there; None where that is of another library, or of no manifest."""
+        if pinned.is_there() and (opened := self._connected(pinned.path, pinned.identity)):
+            return opened
+        with temporary_folder() as folder:
+            found = self._connected(pinned.copied(folder), pinned.identity)
+        return replace(found, catalog=pinned.path) if found else None
+
+
+class HeldStore(TraceStore):
+    """A store as it is when this is made; its catalog is opened when it is first asked."""
+
+    _connects = PinnedConnection
+    _connection: PinnedConnection
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        engine = {"threads": None, "memory_limit": None}
+        options = {"safe": False, "verify": False, "limits": UNLIMITED}
+        options["analyses"] = own_folders(None)
+        self._set_up(path, {**engine, **options})
+        self._connection.pin()

@@ -1,0 +1,400 @@
+"""TraceStore: a read-only connection to a store; run analyses, ask SQL."""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hta_sql.closing import Closing
+from hta_sql.errors import AnalysisNotFoundError, nearest
+from hta_sql.library import sqltext
+from hta_sql.library.answers import answers
+from hta_sql.library.objects import SqlObject
+from hta_sql.library.own import Analyses, library_of, own_folders
+from hta_sql.library.parameters import check_parameters, narrowing, taken_by
+from hta_sql.results.result import Result
+from hta_sql.store.disk.content_check import reads_of, reads_of_analysis, reads_of_query
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.query.connection import Connection
+from hta_sql.store.query.distributed import gathered, read, tasks_of, unchanged_identity
+from hta_sql.store.query.execution import Question, first_rows_of, questions_of, result_of, table_of
+from hta_sql.store.query.isolation import Isolating
+from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
+from hta_sql.store.query.namespaces import ByName
+from hta_sql.store.query.open_catalog import warn_of_other_definitions
+from hta_sql.store.query.partitions import refuse_unknown, tasks, wanted_sizes, whole_because
+from hta_sql.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from concurrent.futures import Executor, Future
+
+    import duckdb
+    import pyarrow as pa
+
+    from hta_sql.results.first_rows import FirstRows
+    from hta_sql.store.disk.reports import IngestReport, PublishReport
+    from hta_sql.store.query.distributed import Part
+
+log = logging.getLogger(__name__)
+
+
+class TraceStore(ByName, Isolating, Closing):
+    """A store of ingested traces, opened for reading.
+
+    Many threads may ask it at once. A call is a connection of its own: temporary tables and
+    settings that it makes end with it. After a fork, and where it was pickled, it opens anew.
+
+    Args:
+        path: Folder of the store, or its fsspec URL.
+        threads: Threads of the engine; default: the cores of this process.
+        memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of
+            what the cgroup allows.
+        safe: Let queries read this store and nothing else: no other file, no writing, no
+            extension, no setting. For queries of others: each runs in a worker process.
+        limits: How much a question may cost; default: ``Limits()`` with ``safe``, else nothing but
+            the memory is limited.
+        analyses: Folders with analyses of your own, beside the shipped ones; default: those that
+            ``HTA_SQL_ANALYSES`` names. Installed packages may add more.
+        verify: Compare each file that a query reads with its checksum; default: small files only.
+
+    Attributes:
+        library: The tables, macros and analyses that it has.
+        catalog_path: The DuckDB file that this connection reads.
+        ingested: What the ingest that returned this store did; None for a store that was opened.
+        published: Likewise for a publish.
+
+    Raises:
+        StoreNotFoundError: There is no store at that path.
+        StoreVersionError: It was written by an incompatible version, or with other tables.
+        StoreError: It is open in this process with other settings.
+        LibraryError: A file of your own analyses has not the form of an analysis, the engine
+            refuses it, or its name is taken.
+    """
+
+    _connects: type[Connection] = Connection
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        threads: int | None = None,
+        memory_limit: str | None = None,
+        safe: bool = False,
+        limits: Limits | None = None,
+        analyses: Analyses = None,
+        verify: bool = False,
+    ) -> None:
+        options: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
+        options |= {"limits": limits or (Limits() if safe else UNLIMITED), "verify": verify}
+        self._set_up(path, {**options, "analyses": own_folders(analyses)})
+        self._connection.opened()
+        self._isolate(self._folder.root, self._options)
+
+    def _set_up(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.ingested: IngestReport | None = None
+        self.published: PublishReport | None = None
+        self._told_of_definitions = False
+        self._waiting: set[Future[Part]] = set()
+        self._options = options
+        self._folder = store_folder(path)
+        self._engine = {key: options[key] for key in ("threads", "memory_limit")}
+        config = engine(**self._engine)
+        self.library = library_of(options["analyses"])
+        given = {key: options[key] for key in ("safe", "limits", "verify")}
+        self._connection = self._connects(self._folder, config, self.library, **given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel to another process as path and options; what is open stays here."""
+        closed = self._connection.closed
+        return {"path": self._folder.root, "options": self._options, "closed": closed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set_up(state["path"], state["options"])
+        if state["closed"]:
+            self.close()
+        else:
+            self._connection.opened()
+            self._isolate(self._folder.root, self._options)
+
+    @property
+    def catalog_path(self) -> str:
+        """The DuckDB file that this store is read through."""
+        return str(self._connection.opened().catalog)
+
+    def run(
+        self,
+        name: str,
+        *,
+        version: int | None = None,
+        executor: Executor | None = None,
+        **parameters: Any,
+    ) -> Result:
+        """Run an analysis.
+
+        Args:
+            name: Its name, with or without version: ``temporal_breakdown``.
+            version: Pins a version; default: the newest stable one.
+            executor: Any ``concurrent.futures.Executor`` to compute it on, some runs or ranks a
+                task; its workers open the store by its path, with the same threads and memory_limit.
+                Many rows stay in the store: see ``Result.paths``. What cannot be
+                parted, or is kept, is computed here.
+            **parameters: As documented by :meth:`describe`; values are bound, never pasted.
+
+        Returns:
+            The result, with ``.df()``, ``.arrow()``, ``.pl()``, ``.rows()``, ``.show()``.
+
+        Raises:
+            AnalysisNotFoundError: No such analysis or version.
+            ParameterError: An unknown parameter, or a value of the wrong type.
+            RankError: A wanted run or rank is not in the store.
+            StoreError: Workers of the executor cannot see the store.
+        """
+        analysis, values, is_kept = self._prepared(name, version, parameters)
+        # Now, since a chart may be drawn when the store is closed.
+        drawn_from = None
+        if drawn := analysis.facts.get("Drawn from"):
+            taken = taken_by(self.library.find(drawn), parameters)
+            drawn_from = self.run(drawn, executor=executor, **taken)
+        about = (analysis, narrowing(parameters), drawn_from)
+        if executor and not is_kept and self._is_parted(analysis):
+            self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+            parts = self._elsewhere(analysis, values, executor)
+            paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
+            return Result.of_rows(partial(read, self._folder, parts), *about, paths)
+        rows = self._connection.ask(
+            lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept)),
+            reads_of_analysis(self.library, analysis, values, is_kept=is_kept),
+        )
+        return Result.of_rows(rows, *about)
+
+    def head(
+        self, name: str, count: int, *, version: int | None = None, **parameters: Any
+    ) -> FirstRows:
+        """Run an analysis as :meth:`run` does, and hold the first ``count`` rows: for a screen."""
+        analysis, values, is_kept = self._prepared(name, version, parameters)
+
+        def question(con: duckdb.DuckDBPyConnection) -> FirstRows:
+            asked = self._questions(analysis, values, is_kept=is_kept)
+            return first_rows_of(con, asked, count, analysis, narrowing(parameters))
+
+        reads = reads_of_analysis(self.library, analysis, values, is_kept=is_kept)
+        return self._connection.ask(question, reads)
+
+    def _prepared(
+        self, name: str, version: int | None, parameters: Mapping[str, Any]
+    ) -> tuple[SqlObject, dict[str, Any], bool]:
+        """Find an analysis, check its values, say whether it is kept; what it reads is kept then."""
+        analysis = self.library.find(name, version)
+        if analysis.topic != "health" and not self._told_of_definitions:  # which says so itself
+            self._told_of_definitions = True
+            warn_of_other_definitions(self._connection.opened().changed, self._folder.root)
+        values = check_parameters(analysis, parameters)
+        is_kept = self._is_kept(analysis, values)
+        if self.library.reads_derived(analysis) and not is_kept:
+            self._connection.keep(values.get("runs") or self.runs())
+        return analysis, values, is_kept
+
+    def _questions(
+        self, analysis: SqlObject, values: dict[str, Any], *, is_kept: bool
+    ) -> list[Question]:
+        """Say what to ask, of the store as it is open now."""
+        self.check_scope(values.get("runs") or (), values.get("ranks") or ())
+        if is_kept:
+            return [(sqltext.of_scope(sqltext.kept_answer(analysis.base_name), values), values)]
+        return questions_of(analysis, values, self._connection.opened().ranks)
+
+    def _is_parted(self, analysis: SqlObject) -> bool:
+        """Whether an executor can compute an analysis in parts; says why not."""
+        if why := whole_because(analysis, self.library):
+            log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
+        return why is None
+
+    def _elsewhere(
+        self, analysis: SqlObject, values: Mapping[str, Any], executor: Executor
+    ) -> list[Part]:
+        """Have an executor compute an answer; returns its parts in the order of their rows.
+
+        Raises:
+            StoreError: The store is another one since it was opened, or workers cannot see it.
+            QueryError: A worker failed.
+        """
+        opened = self._connection.opened()
+        wanted = unchanged_identity(self._folder, self.library, opened.con)
+        scopes = tasks(analysis, wanted_sizes(opened.ranks, values)) or [{}]
+        options = {**self._engine, "verify": self._options["verify"]}
+        asked = tasks_of(self._folder, options, wanted, (analysis, values), scopes)
+        log.info("%s: %d tasks.", analysis.base_name, len(asked))
+        return gathered(asked, executor, self._waiting)
+
+    def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
+        """Say whether the view of an analysis reads all of what is asked: runs, else the defaults."""
+        runs = values.get("runs", self.runs())
+        is_default = analysis == answers(self.library.base).get(analysis.base_name)
+        kept = self._connection.opened().kept.get(analysis.base_name, set())
+        return bool(is_default and values.keys() <= {"runs"} and runs and kept.issuperset(runs))
+
+    def sql(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | list[Any] | None = None,
+        *,
+        most_rows: int | None = None,
+    ) -> Result:
+        """Ask one SQL query of the tables, analyses and macros.
+
+        Args:
+            query: SQL in DuckDB's dialect.
+            parameters: Values for ``$name`` or ``?`` in the query.
+            most_rows: Rows to fetch, at most; None: all.
+
+        Raises:
+            QueryError: The engine refused or failed it, the message is the engine's; or it took
+                longer, or has more rows, than the limits of this store allow.
+        """
+        if self._workers:
+            return Result.of_rows(self._workers.sql(query, parameters, most_rows))
+        if self.library.asks_derived(query):
+            self._connection.keep(self.runs())
+        sandbox = self._connection.opened().sandbox
+        limit = self._options["limits"].rows if most_rows is None else None
+        most = most_rows if limit is None else limit + 1
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            checked = sandbox.checked(con, query) if sandbox else query
+            result = result_of(con, checked, parameters, most)
+            checked_rows(limit, len(result))
+            return result
+
+        reads = reads_of_query(self.library, query, parameters, self.runs())
+        return self._connection.ask(question, reads)
+
+    def run_over(
+        self,
+        name: str,
+        query: str,
+        tables: Mapping[str, pa.Table],
+        parameters: Mapping[str, Any],
+        given: Iterable[str] = (),
+    ) -> Result:
+        """Compute what an analysis returns from tables that may come from elsewhere.
+
+        Args:
+            name: The analysis whose columns the query has.
+            query: SQL that is ours, of the store's macros and these tables.
+            tables: Name in the query ─▶ table.
+            parameters: Values for ``$name`` in the query.
+            given: Names of the parameters that the caller narrowed it by.
+
+        Raises:
+            QueryError: The engine failed.
+        """
+        analysis = self.library.find(name)
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            # Names that no other query sees.
+            for table_name, table in tables.items():
+                con.register(table_name, table)
+            return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
+
+        return self._connection.ask(question, reads_of(self.library.names_in(query)))
+
+    def table(
+        self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
+    ) -> Result:
+        """Return the rows of a table.
+
+        Args:
+            name: Its name: ``gpu_ops``.
+            runs: Runs; default: all.
+            ranks: Ranks; default: all.
+
+        Raises:
+            AnalysisNotFoundError: No such table.
+            RankError: A wanted run or rank is not in the store.
+            QueryError: The engine failed.
+        """
+        tables = {table.name: table for table in self.library.tables}
+        if name not in tables:
+            raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
+        columns = {column.name for column in tables[name].columns}
+        # The table of runs has no ranks, that of arguments has neither.
+        wanted = {"runs": runs, "ranks": ranks}
+        scope = {key: value for key, value in wanted.items() if key.removesuffix("s") in columns}
+
+        def question(con: duckdb.DuckDBPyConnection) -> Result:
+            self.check_scope(runs or (), ranks or ())
+            return Result.of_rows(table_of(con, [(sqltext.of_scope(name, scope), scope)]))
+
+        return self._connection.ask(question, reads_of([name], runs, ranks))
+
+    def compare(self, control: str, test: str, **parameters: Any) -> Result:
+        """Return what changed from one run to another: the analysis ``comparison``.
+
+        Args:
+            control: Run that the test is measured against.
+            test: Run that is measured.
+            **parameters: Its other parameters, such as ``ranks`` and ``test_ranks``.
+
+        Raises:
+            RankError: A run or rank is not in the store.
+            ParameterError: An unknown parameter, or a value of the wrong type.
+            QueryError: The engine failed.
+        """
+        return self.run("comparison", runs=[control, test], **parameters)
+
+    def describe(self, name: str, version: int | None = None) -> SqlObject:
+        """Return what an analysis takes, returns and means."""
+        return self.library.find(name, version)
+
+    def ranks(self, run: str | None = None) -> list[int]:
+        """List the ranks of a run; of all runs by default."""
+        return sorted(
+            {rank for name, rank in self._connection.opened().scope if run in (None, name)}
+        )
+
+    def runs(self) -> list[str]:
+        """List the runs."""
+        return sorted({run for run, _ in self._connection.opened().scope})
+
+    def interrupt(self) -> None:
+        """Stop the queries that other threads are running, here or on an executor."""
+        self._connection.interrupt()
+        self._interrupt_workers()
+        for future in list(self._waiting):
+            future.cancel()
+
+    def close(self) -> None:
+        """Close the store; whatever is asked of it from now on is an error."""
+        self._connection.close()
+        self._close_workers()
+
+    def __repr__(self) -> str:
+        if self._connection.closed:
+            return f"TraceStore({self._folder.root!r}, closed)"
+        ranks = len(self._connection.opened().scope)
+        about = f"{counted(len(self.runs()), 'run')}, {counted(ranks, 'rank')}"
+        return f"TraceStore({self._folder.root!r}, {about})"
+
+    def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
+        """Attach this store's catalog to another connection, to be read.
+
+        Args:
+            con: The other connection.
+            name: Name of the database there, trusted.
+        """
+        if filesystem := self._folder.filesystem():
+            con.register_filesystem(filesystem)
+        con.execute(sqltext.attach(self.catalog_path, name))
+
+    def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
+        """Refuse runs and ranks that are not in the store.
+
+        Raises:
+            RankError: The first that is not, and what there is.
+        """
+        refuse_unknown(str(self.path), self._connection.opened().ranks, wanted_runs, wanted_ranks)
