@@ -32,13 +32,17 @@ ROOMS = (
         "store",
         "ingestion",
         "api",
-        "charts",
-        "authoring",
     ),
-    *("critical_path", "overlay", "exports", "report", "serve"),
+    *("charts", "critical_path", "report", "exports", "overlay", "authoring", "serve"),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
 """The rooms in the order in which data flows: a room imports only rooms before it."""
+
+STORE_FOLDERS = ("disk", "catalog", "query", "maintenance")
+"""The folders of the store, each of which imports only folders before it."""
+
+BELOW_INGESTION = ("hta_sql.store.disk", "hta_sql.store.catalog")
+"""The folders of the store that ingestion writes with: it needs no query and no maintenance."""
 
 # Names of objects cannot be bound, so a few modules put them into SQL text: names of the
 # library, never values.
@@ -142,6 +146,44 @@ def test_data_flows_one_way() -> None:
         if place[imported.partition(".")[0]] > place[importing.partition(".")[0]]
     }
     assert back == set()
+
+
+def store_arrows() -> Iterator[tuple[str, str]]:
+    """Every import from one folder of the store into another: (importing folder, imported folder)."""
+    for path in (PACKAGE / "store").rglob("*.py"):
+        folder = path.relative_to(PACKAGE / "store").parts[0]
+        for module in imported_modules(path):
+            match module.split("."):
+                case ["hta_sql", "store", target, *_] if target in STORE_FOLDERS:
+                    if target != folder:
+                        yield folder, target
+
+
+def test_every_module_of_the_store_stands_in_one_of_its_folders() -> None:
+    """Only the names that everyone needs stand in the package itself."""
+    store = PACKAGE / "store"
+    assert [path.name for path in store.glob("*.py")] == ["__init__.py"]
+    assert sorted(path.parent.name for path in store.glob("*/__init__.py")) == sorted(STORE_FOLDERS)
+
+
+def test_folders_of_the_store_import_only_lower_ones() -> None:
+    """Files know no catalog, a catalog knows no query, and a query knows no maintenance."""
+    floor = {folder: at for at, folder in enumerate(STORE_FOLDERS)}
+    found = set(store_arrows())
+    assert len(found) >= 5
+    assert {(up, down) for up, down in found if floor[up] < floor[down]} == set()
+
+
+def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
+    """An ingest writes files and the catalog; it opens no store for queries."""
+    found = {
+        (name_of(path), module)
+        for path in (PACKAGE / "ingestion").rglob("*.py")
+        for module in imported_modules(path)
+        if within(module, ("hta_sql.store",)) and module.count(".") > 2
+    }
+    assert len(found) > 20
+    assert {pair for pair in found if not within(pair[1], BELOW_INGESTION)} == set()
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
