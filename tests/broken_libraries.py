@@ -48,17 +48,17 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "column run is documented twice",
     ),
     "no columns": (
-        "lib/gaps.sql",
+        "lib/intervals/gaps.sql",
         [("-- Columns:", "-- Returns:")],
         "it documents no columns; list them under '-- Columns:'",
     ),
     "a value without words": (
-        "lib/wanted.sql",
+        "lib/scope/wanted.sql",
         [("-- Returns: BOOLEAN  Whether", "-- Whether")],
         "it does not say what it returns; write '-- Returns: TYPE  what' behind AS",
     ),
     "a value without unit": (
-        "lib/exact_std.sql",
+        "lib/values/exact_std.sql",
         [("DOUBLE [1]", "DOUBLE")],
         "column exact_std has no unit",
     ),
@@ -115,7 +115,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "parameter stream is also a column of",
     ),
     "parameter that shadows a column of its own": (
-        "lib/gaps.sql",
+        "lib/intervals/gaps.sql",
         [("    spans\n", "    lane\n"), ("query_table(spans)", "query_table(lane)")],
         "parameter lane is also a column of this file",
     ),
@@ -158,7 +158,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "CTE _times starts with _; those of lib do",
     ),
     "CTE without one in lib": (
-        "lib/gaps.sql",
+        "lib/intervals/gaps.sql",
         [("_bounds", "bounds")],
         "CTE bounds could hide a caller's relation of that name; call it _bounds",
     ),
@@ -228,22 +228,22 @@ ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "column is_last is BOOLEAN, documented as VARCHAR",
     ),
     "a macro with another type": (
-        "lib/gaps.sql",
+        "lib/intervals/gaps.sql",
         [("dur   BIGINT [ns]", "dur   DOUBLE [ns]")],
         "column dur is BIGINT, documented as DOUBLE",
     ),
     "a value of another type": (
-        "lib/wanted.sql",
+        "lib/scope/wanted.sql",
         [("Returns: BOOLEAN", "Returns: VARCHAR")],
         "column wanted is BOOLEAN, documented as VARCHAR",
     ),
     "a value of what is no parameter": (
-        "lib/exact_std.sql",
+        "lib/values/exact_std.sql",
         [("sqrt((count(x)", "sqrt((count(step)")],
         "the engine refuses to run it: Binder Error: Referenced column",
     ),
     "a macro that returns more than the table it names": (
-        "lib/scoped_gpu_ops.sql",
+        "lib/scope/scoped_gpu_ops.sql",
         [("SELECT g.*\n", "SELECT g.*, true AS wanted\n")],
         "it returns wanted BOOLEAN, which it does not document",
     ),

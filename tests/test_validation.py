@@ -20,7 +20,10 @@ from tests.sql_rules.run import main
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIB = ("wanted", "exact_std", "scoped_gpu_ops", "class_segments", "gaps")
+LIB = (
+    *("scope/wanted", "values/exact_std", "scope/scoped_gpu_ops", "steps/class_segments"),
+    "intervals/gaps",
+)
 
 
 @pytest.fixture
@@ -227,7 +230,7 @@ def frozen(root: Path) -> Path:
 
 def change_macro(root: Path, old: str, new: str) -> None:
     """Replace a text in a macro under the analysis."""
-    path = root / "lib" / "class_segments.sql"
+    path = root / "lib" / "steps" / "class_segments.sql"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")

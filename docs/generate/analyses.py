@@ -15,15 +15,17 @@ BEGIN = "<!-- reference: made by python -m docs.generate.analyses; do not edit b
 
 
 def reference() -> str:
-    """Describe every analysis by topic, then the shared macros."""
+    """Describe every analysis, then every shared macro, by topic."""
     library = load_library()
     lines: list[str] = []
     for topic, analyses in groupby(library.newest_by_topic(), key=lambda a: a.topic):
         lines += [f"## {topic}", ""]
         for analysis in analyses:
             lines += _object(analysis)
-    lines += ["## lib: shared macros", ""]
-    lines += [line for macro in library.macros_in_order for line in _object(macro)]
+    shared = sorted(library.macros, key=lambda macro: (macro.topic, macro.name))
+    for topic, macros in groupby(shared, key=lambda macro: macro.topic):
+        lines += [f"## lib/{topic}: shared macros", ""]
+        lines += [line for macro in macros for line in _object(macro)]
     return "\n".join(lines)
 
 

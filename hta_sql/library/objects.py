@@ -308,7 +308,7 @@ def parse_library(root: Path) -> Library:
         tables=_ordered_tables(
             tuple(parse_file(p) for p in sorted((root / "tables").glob("*.sql")))
         ),
-        macros=tuple(parse_file(p) for p in sorted((root / "lib").glob("*.sql"))),
+        macros=tuple(parse_file(p) for p in sorted((root / "lib").rglob("*.sql"))),
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
         derived=tuple(newest[name] for name in sorted(newest)),
     )

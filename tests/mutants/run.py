@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ACCEPTED = Path(__file__).with_name("accepted.csv")
 ANYTHING = "…"
-FOLDERS = ("analyses/*", "derived", "lib", "tables")
+FOLDERS = ("analyses/*", "derived", "lib/*", "tables")
 
 log = logging.getLogger("mutants")
 

@@ -48,7 +48,7 @@ def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
     own_macro(write_folder(tmp_path), "merged_intervals")
     said = refused(tmp_path)
     assert f"{tmp_path}/lib/merged_intervals.sql:1: lib.merged_intervals is also" in said
-    assert "/lib/merged_intervals.sql; rename" in said
+    assert "/lib/intervals/merged_intervals.sql; rename" in said
 
 
 def test_two_folders_with_one_name(tmp_path: Path) -> None:
