@@ -11,7 +11,7 @@ from hta_sql.errors import QueryError
 
 MOST_NODES = 20_000
 """Expressions of a query, each as often as the engine copies it."""
-MOST_RELATIONS = 1_000
+MOST_RELATIONS = 500
 """Tables, subqueries, joins and branches of UNION, likewise."""
 MOST_DEEP = 200
 """Expressions, relations and queries that are nested; a name of WITH is as deep as its query."""
