@@ -29,7 +29,7 @@ class Size:
     """What a part of a query costs the engine to bind and plan.
 
     Measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of what a thread has on Linux: binding
-    and planning die of 600 nested expressions, 400 joins or 100 nested queries. Twenty-four nested
+    and planning die of 600 nested expressions, 200 to 600 joins or 60 to 150 nested queries. Twenty-four nested
     BETWEEN, lambdas or macros that repeat an argument take longer than 8 s on any stack.
     """
 
