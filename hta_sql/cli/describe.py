@@ -14,7 +14,7 @@ from hta_sql.cli.terminal import Heading, show
 from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library.declared import Column, Parameter
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.own import LIB, library_with
+from hta_sql.library.own import library_with
 
 _LABEL = 11
 _WIDEST = 110
@@ -63,7 +63,7 @@ def find_object(name: str, library: Library, version: int | None = None) -> SqlO
 
 
 def _lines(found: SqlObject) -> Iterator[str]:
-    is_macro = found.topic == LIB
+    is_macro = found.is_macro
     yield Heading(f"lib.{found.name}" if is_macro else found.name)
     yield from _wrapped(found.full_description)
     yield ""

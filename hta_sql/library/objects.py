@@ -120,6 +120,12 @@ class SqlObject:
         return self.facts.get("Status", "stable")
 
     @property
+    def is_macro(self) -> bool:
+        """Whether it is a macro of the schema lib: a file of lib/, or of one of its topics."""
+        folder, topic = self.path.parts[-3:-1]
+        return topic == "lib" or (folder == "lib" and self.version is None)
+
+    @property
     def report(self) -> list[str]:
         """What the header says about its section of a report: :data:`REPORT`."""
         line = self.facts.get("Report")

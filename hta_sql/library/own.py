@@ -97,7 +97,7 @@ def read_folder(folder: Path) -> list[SqlObject]:
             raise LibraryError(f"{path}:1: move it to TOPIC/{path.name}, TOPIC being one word.")
     paths = sorted(p for p in folder.glob("*/*.sql") if not p.parent.name.startswith("."))
     found = [parse_file(path) for path in paths if path.parent.name != TESTS]
-    if not any(about.topic != LIB for about in found):
+    if not any(not about.is_macro for about in found):
         raise LibraryError(
             f"{folder}: it has no analysis, TOPIC/NAME_v1.sql. To write one: "
             f"hta-sql new analysis NAME --into {folder}"
@@ -115,7 +115,9 @@ def with_own(shipped: Library, added: Iterable[SqlObject]) -> Library:
         LibraryError: A name is taken; the message names both files.
     """
     found = list(added)
-    taken = {name: str(about.path) for about in _all(shipped) for name in _names(about)}
+    taken = {f"lib.{macro.name}": str(macro.path) for macro in shipped.macros}
+    for about in (*shipped.tables, *shipped.analyses):
+        taken |= dict.fromkeys(_names(about), str(about.path))
     taken |= dict.fromkeys(_VIEWS, "the catalog")
     for about in found:
         for name in _names(about):
@@ -126,25 +128,21 @@ def with_own(shipped: Library, added: Iterable[SqlObject]) -> Library:
                 )
     return Library(
         tables=shipped.tables,
-        macros=(*shipped.macros, *(a for a in found if a.topic == LIB)),
-        analyses=(*shipped.analyses, *(a for a in found if a.topic != LIB)),
+        macros=(*shipped.macros, *(a for a in found if a.is_macro)),
+        analyses=(*shipped.analyses, *(a for a in found if not a.is_macro)),
         derived=shipped.derived,
         shipped=shipped,
     )
 
 
-def _all(library: Library) -> tuple[SqlObject, ...]:
-    return (*library.tables, *library.macros, *library.analyses)
-
-
 def _names(about: SqlObject) -> set[str]:
-    """Names that an object has in a catalog."""
-    return {f"lib.{about.name}"} if about.topic == LIB else {about.name, about.base_name}
+    """Return the names that a table, an analysis or a macro of one's own has in a catalog."""
+    return {f"lib.{about.name}"} if about.is_macro else {about.name, about.base_name}
 
 
 def _same_analysis(other: Path, about: SqlObject) -> bool:
     """Whether two files are versions of one analysis, side by side."""
-    return other.parent == about.path.parent and other != about.path and about.topic != LIB
+    return other.parent == about.path.parent and other != about.path and not about.is_macro
 
 
 def _unusable(about: SqlObject) -> Iterator[str]:
@@ -154,7 +152,7 @@ def _unusable(about: SqlObject) -> Iterator[str]:
         LibraryError: A line of its parameters has not the form.
     """
     declared = about.parameters
-    if about.topic == LIB:
+    if about.is_macro:
         if not _SHARED.fullmatch(about.name) or f"MACRO lib.{about.name}(" not in about.text:
             yield "a file of lib creates a macro lib.name, in small letters"
     elif "\n) AS TABLE\n" not in about.text or f"MACRO {about.name}(" not in about.text:
@@ -163,7 +161,7 @@ def _unusable(about: SqlObject) -> Iterator[str]:
         yield f"call it {about.name.lower()}_v1: small letters, and a version"
     if about.path.stem != about.name:
         yield f"it creates {about.name}; call the file {about.name}.sql"
-    for parameter in declared if about.topic != LIB else ():
+    for parameter in declared if not about.is_macro else ():
         if parameter.default is None or (parameter.type or "").removesuffix("[]") not in TYPES:
             known = ", ".join(TYPES)
             yield f"parameter {parameter.name} needs a default, and a type of {known} or a list of such"
