@@ -75,7 +75,7 @@ _MODULES = {
     "TraceAnalysis": "hta_sql.hta.trace_analysis",
     "LabeledTrace": "hta_sql.hta.trace_diff",
     "TraceDiff": "hta_sql.hta.trace_diff",
-    "tag_runs": "hta_sql.store.maintenance.edits",
+    "tag_runs": "hta_sql.store.catalog.run_tags",
     "rename_run": "hta_sql.store.maintenance.edits",
     "remove_runs": "hta_sql.store.maintenance.edits",
     "retain_runs": "hta_sql.store.maintenance.retention",

@@ -47,3 +47,9 @@ def test_an_option_that_there_is_not() -> None:
     """A mistake of the caller, found before anything is looked at."""
     with pytest.raises(TypeError, match="ranksx"):
         hta_sql.ingest("nowhere", "job.store", ranksx=[1])  # type: ignore[call-arg]
+
+
+def test_every_public_name_is_importable() -> None:
+    """Names are loaded when they are first used: each has to be where it is said to be."""
+    for name in hta_sql.__all__:
+        assert getattr(hta_sql, name) is not None, name
