@@ -307,39 +307,35 @@ impl<'a> Cursor<'a> {
 
     /// Pass a list of whole numbers, or of such lists, so many levels of them; as JSON without white space.
     pub fn sizes(&mut self, out: &mut Vec<u8>, levels: u32, digits: usize) -> Read<()> {
-        if self.byte() != b'[' {
-            return Err(Refusal::Argument);
-        }
-        out.push(b'[');
-        self.at += 1;
-        self.skip_space();
-        let mut more = self.byte() != b']';
-        self.at += usize::from(!more);
-        while more {
-            if self.byte() == b'[' {
-                if levels == 1 {
-                    return Err(Refusal::Argument);
-                }
-                self.sizes(out, levels - 1, digits)?;
-            } else {
-                let start = self.at;
-                // The outermost of several levels has lists alone.
-                if levels == 3 || self.byte() == b'-' || !self.number()? || self.at - start > digits {
-                    return Err(Refusal::Argument);
-                }
-                out.extend_from_slice(&self.text[start..self.at]);
+        self.list(out, |inside, out| {
+            if inside.byte() == b'[' && levels > 1 {
+                return inside.sizes(out, levels - 1, digits);
             }
-            more = self.goes_on(b']')?;
-            if more {
-                out.push(b',');
+            let start = inside.at;
+            // The outermost of several levels has lists alone.
+            if levels == 3 || inside.byte() == b'-' || !inside.number()? || inside.at - start > digits {
+                return Err(Refusal::Argument);
             }
-        }
-        out.push(b']');
-        Ok(())
+            out.extend_from_slice(&inside.text[start..inside.at]);
+            Ok(())
+        })
     }
 
     /// Pass a list of texts without escapes; as JSON without white space.
     pub fn names(&mut self, out: &mut Vec<u8>) -> Read<()> {
+        self.list(out, |inside, out| {
+            let text = inside.string()?;
+            if text.is_escaped {
+                return Err(Refusal::Argument);
+            }
+            out.extend_from_slice(&inside.text[text.start - 1..text.end + 1]);
+            Ok(())
+        })
+    }
+
+    /// Pass a list, its items by a function; as JSON without white space.
+    #[inline(always)]
+    fn list(&mut self, out: &mut Vec<u8>, item: impl Fn(&mut Self, &mut Vec<u8>) -> Read<()>) -> Read<()> {
         if self.byte() != b'[' {
             return Err(Refusal::Argument);
         }
@@ -349,11 +345,7 @@ impl<'a> Cursor<'a> {
         let mut more = self.byte() != b']';
         self.at += usize::from(!more);
         while more {
-            let text = self.string()?;
-            if text.is_escaped {
-                return Err(Refusal::Argument);
-            }
-            out.extend_from_slice(&self.text[text.start - 1..text.end + 1]);
+            item(self, out)?;
             more = self.goes_on(b']')?;
             if more {
                 out.push(b',');
