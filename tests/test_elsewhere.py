@@ -10,7 +10,7 @@ import pytest
 
 import hta_sql
 import hta_sql.store.catalog.materialize
-from hta_sql.store.catalog.build import Identity
+from hta_sql.store.catalog.build import Identity, identity_of
 from hta_sql.store.query import distributed, partitions
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def test_another_hta_sql_on_a_worker(
     tiny_store: hta_sql.TraceStore, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its SQL may be other SQL."""
-    seen = iter([distributed.identity_of(tiny_store._folder, tiny_store.library.base)])
+    seen = iter([identity_of(tiny_store._folder, tiny_store.library.base)])
     other = Identity("", "", "other")
     # Here the store is what it is; the worker looks next.
     monkeypatch.setattr(distributed, "identity_of", lambda *_: next(seen, other))
