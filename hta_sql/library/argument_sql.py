@@ -87,10 +87,18 @@ def of_form(value: str, form: str) -> str:
     return f"CASE WHEN has_form_{form}({value}) THEN {value} END"
 
 
-def has_form_macro(form: str, pattern: str, *, is_json: bool) -> str:
-    """Build the macro that tests a text for a form, which is trusted; the pattern is quoted here."""
+def has_form_macro(form: str, pattern: str, limit: int | None, *, is_json: bool) -> str:
+    """Build the macro that tests a text for a form, which is trusted; the pattern is quoted here.
+
+    Args:
+        form: Name of the form.
+        pattern: What all of the text matches.
+        limit: Most bytes of the text, or None.
+        is_json: Whether the text must be JSON.
+    """
     valid = " AND json_valid(value)" if is_json else ""
-    test = f"regexp_full_match(value, {literal(pattern)}){valid}"
+    short = "" if limit is None else f"strlen(value) <= {limit} AND "
+    test = f"{short}regexp_full_match(value, {literal(pattern)}){valid}"
     return f"CREATE OR REPLACE MACRO has_form_{form}(value) AS {test}"
 
 

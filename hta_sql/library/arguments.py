@@ -50,7 +50,8 @@ class Form:
     Attributes:
         name: Name of the form.
         type: SQL type of the column; JSON is text. Empty for a piece of other patterns.
-        limit: Largest absolute value of a number, or None.
+        limit: Largest absolute value of a number, most bytes of a text, or None. Analyses pair the ranks
+            of a group: a list of a million of them would take all memory.
         pattern: Regular expression (RE2) that all of a text matches, or an empty string.
         description: The form in words: "a list of ranks".
     """
@@ -203,7 +204,9 @@ def argument_macros() -> tuple[str, ...]:
     """
     described = {a.name: a.form.description for a in known_arguments() if a.form}
     tests = (
-        argument_sql.has_form_macro(form.name, form.pattern, is_json=form.type == "JSON")
+        argument_sql.has_form_macro(
+            form.name, form.pattern, form.limit, is_json=form.type == "JSON"
+        )
         for form in argument_forms().values()
         if form.type and form.pattern
     )

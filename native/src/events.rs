@@ -49,8 +49,8 @@ enum Type {
     Names,
     /// A list of anything.
     List,
-    /// A list of whole numbers with so many digits at most, or its text.
-    Numbers(usize),
+    /// A list of whole numbers with so many digits at most, or its text; and its bytes at most.
+    Numbers(usize, usize),
 }
 
 /// Digits of one size of an input, at most.
@@ -334,8 +334,8 @@ fn type_of(kind: &str, limit: i64) -> Option<Type> {
         "dims" => Type::Dims,
         "names" => Type::Names,
         "list" => Type::List,
-        "ranks" => Type::Numbers(7),
-        "splits" => Type::Numbers(12),
+        "ranks" => Type::Numbers(7, limit as usize),
+        "splits" => Type::Numbers(12, limit as usize),
         _ => return None,
     })
 }
@@ -383,7 +383,7 @@ impl Table {
                 Type::Integer(_) | Type::Double(_) => Kind::Wide,
                 Type::Narrow => Kind::Narrow,
                 Type::Triple(_) => Kind::List,
-                Type::Text | Type::Dims | Type::Names | Type::List | Type::Numbers(_) => Kind::Text,
+                Type::Text | Type::Dims | Type::Names | Type::List | Type::Numbers(..) => Kind::Text,
             }));
         }
         let is_sound = column < self.columns.len() && self.keys.len() < MAX_KEYS;
@@ -558,16 +558,20 @@ fn put(column: &mut Column, cursor: &mut Cursor, kind: Type, row: usize) -> Read
             cursor.plain_value(&mut column.bytes)?;
             column.end_text(row);
         }
-        Type::Numbers(digits) if cursor.byte() == b'"' => {
+        Type::Numbers(digits, most) if cursor.byte() == b'"' => {
             let text = cursor.string()?;
             let text = &cursor.text[text.start..text.end];
-            if !is_list_of_numbers(text, digits) {
+            if text.len() > most || !is_list_of_numbers(text, digits) {
                 return Err(Refusal::Argument);
             }
             column.put_text(row, text);
         }
-        Type::Numbers(digits) => {
+        Type::Numbers(digits, most) => {
+            let start = column.bytes.len();
             cursor.sizes(&mut column.bytes, 1, digits)?;
+            if column.bytes.len() - start > most {
+                return Err(Refusal::Argument);
+            }
             column.end_text(row);
         }
         Type::Text if cursor.byte() == b'"' => {

@@ -60,6 +60,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "a finite number",
     ),
     "a word as stream": (kernel(stream="seven"), "stream", "a whole number of at most 62 bits"),
+    "more ranks than a list may have": (
+        kernel(**{"Process Group Ranks": [1] * (1 << 14)}),
+        "Process Group Ranks",
+        "a list of ranks",
+    ),
     "split sizes of texts": (
         kernel(**{"In split size": ["a"]}),
         "In split size",

@@ -17,7 +17,8 @@ SELECT
     x.g.pg_desc,
     x.g.backend_config,
     x.g.pg_size,
-    CASE WHEN has_form_ranks(x.g.ranks) THEN x.g.ranks END AS pg_ranks
+    -- Here a list may be long: a group of the whole job has thousands of ranks.
+    CASE WHEN has_form_ranks(x.g.ranks) OR TRY_CAST(x.g.ranks AS INTEGER[]) IS NOT NULL THEN x.g.ranks END AS pg_ranks
 FROM groups AS x
 JOIN job AS j ON j.part = x.part
 ORDER BY ALL
