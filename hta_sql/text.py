@@ -19,13 +19,32 @@ _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 
 def rank_spans(ranks: Iterable[int], separator: str = ", ") -> str:
     """Write ``0-3, 7`` for 0, 1, 2, 3, 7; with a bare comma as options take it."""
-    runs: list[list[int]] = []
+    spans: list[tuple[int, int]] = []
     for rank in sorted(set(ranks)):
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], rank)
         else:
-            runs.append([rank])
-    return separator.join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
+            spans.append((rank, rank))
+    return _span_texts(spans, separator)
+
+
+def missing_rank_spans(ranks: Iterable[int], size: int) -> str:
+    """Write the ranks from 0 to size - 1 that are not among these, as :func:`rank_spans` does.
+
+    A trace may state any size, so the missing ranks are never listed one by one.
+    """
+    spans, expected = [], 0
+    for rank in [*sorted(rank for rank in set(ranks) if 0 <= rank < size), size]:
+        if rank > expected:
+            spans.append((expected, rank - 1))
+        expected = rank + 1
+    return _span_texts(spans, ", ")
+
+
+def _span_texts(spans: Iterable[tuple[int, int]], separator: str) -> str:
+    return separator.join(
+        f"{first}-{last}" if last > first else str(first) for first, last in spans
+    )
 
 
 def counted(number: int, noun: str) -> str:

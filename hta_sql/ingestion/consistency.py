@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hta_sql.text import rank_spans
+from hta_sql.text import missing_rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.ingestion.rank import RankResult
@@ -84,11 +84,9 @@ def _warn_of_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
         log.warning(
             "Ranks beyond the world size of %d: %s.", size, _names(file.path for file in beyond)
         )
-    missing = set(range(size)) - ranks
+    missing = missing_rank_spans(ranks, size)
     if missing and all_wanted:
-        log.warning(
-            "The job has %d ranks; there is no trace of rank %s.", size, rank_spans(missing)
-        )
+        log.warning("The job has %d ranks; there is no trace of rank %s.", size, missing)
 
 
 def _warn_of_copies(found: Sequence[TraceFile]) -> None:

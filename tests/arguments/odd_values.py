@@ -89,6 +89,9 @@ RARE = ("long text", "long list", "text of a long list", *BREAKING)
 SHARE = 0.5
 """Events whose arguments are spoiled."""
 
+MEMORY = "4GB"
+"""Limit of the engine: a call that takes more fails with its name, and the machine goes on."""
+
 
 def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
     """Yield pairs of an argument and a kind of odd value without end, each pair equally often."""
@@ -158,7 +161,9 @@ def read_trace(path: Path) -> Any:
 def failures(catalog: Path, calls: Sequence[str]) -> dict[str, str]:
     """Run calls on a catalog; return those that fail, with the engine's message."""
     found = {}
-    with closing(duckdb.connect(str(catalog), read_only=True, config=CONFIG)) as con:
+    with closing(
+        duckdb.connect(str(catalog), read_only=True, config=CONFIG | {"memory_limit": MEMORY})
+    ) as con:
         for call in calls:
             try:
                 con.execute(call).fetchall()

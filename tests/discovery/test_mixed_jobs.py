@@ -80,6 +80,15 @@ def test_a_rank_beyond_the_world(ingest: Ingest, caplog: pytest.LogCaptureFixtur
     assert "b.json" in said(caplog, "beyond the world size of 2")
 
 
+def test_any_stated_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    """The ranks that have no trace are never listed one by one."""
+    size = 1 << 62
+    traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
+    with ingest(traces) as store:
+        assert store.ranks() == [1, 3]
+    assert f"no trace of rank 0, 2, 4-{size - 1}" in said(caplog, f"The job has {size} ranks")
+
+
 @pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """Their clocks have nothing in common; the key may stand behind the events."""
