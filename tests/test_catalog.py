@@ -39,6 +39,15 @@ def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
+CATALOG_BYTES = 3_500_000
+
+
+def test_a_catalog_has_no_free_blocks(store: Path) -> None:
+    """It is downloaded whole from an object storage, and stands in every store."""
+    assert (store / "catalog.duckdb").stat().st_size < CATALOG_BYTES
+    assert build_catalog(store, relative=True).stat().st_size < CATALOG_BYTES
+
+
 @pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
     """No HUGEINT, nothing unsigned, nothing nested; a comment on every view and column."""

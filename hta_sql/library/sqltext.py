@@ -232,6 +232,11 @@ def create_table(name: str, select: str, kind: str = "") -> str:
     return f"CREATE {kind} TABLE {name} AS\n{select}"
 
 
+def numbers(count: int) -> str:
+    """Build the SELECT of so many numbers of 8 bytes that do not compress."""
+    return f"SELECT hash(range) AS number FROM range({count:d})"  # noqa: S608 - a number
+
+
 def replace_view_by_table(name: str, select: str) -> list[str]:
     """Build the statements that put a table with data where a view was; both trusted."""
     return [f"DROP VIEW {name}", create_table(name, select)]

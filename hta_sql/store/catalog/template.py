@@ -3,6 +3,10 @@
 The engine binds each macro as it is created, which takes half a second for all of them. So they
 are created once for each state of the library, in a file of the user's cache; the catalog of a
 store is a copy of it with other tables below.
+
+A checkpoint writes all definitions into free blocks before it frees the old ones, and cuts only the
+end of the file off. A template therefore starts with free blocks: the definitions of a store go
+there, and the rest is cut off (3.0 MB instead of 6.0).
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from pathlib import Path
 import duckdb
 
 from hta_sql._version import __version__
+from hta_sql.library import sqltext
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.creation import add_objects, create_objects
 from hta_sql.library.data_tables import data_views
@@ -34,9 +39,14 @@ STORAGE_VERSION = "v1.4.0"
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
-_FORMAT = 13
+_FORMAT = 14
 """Raised when the code here, in build.py or in library/creation.py writes something else from the same library."""
 
+_BLOCK_BYTES = 65536
+"""A quarter of the default: less of the last block is unused. Smaller blocks take longer to read."""
+
+_FREE_ROWS = 450_000
+"""Rows of 8 bytes in the free blocks at the start: 3.6 MB, of which a store of 8 ranks needs 3.0."""
 
 OUTDATED_S = 3600
 """Age of a template of a team's folder at which it gives way to a newer one."""
@@ -78,7 +88,8 @@ def template(library: Library) -> Path:
     folder = cache_folder("templates")
     name = f"{library_digest(library.base)[:24]}-duckdb{duckdb.__version__}.duckdb"
     if not (folder / name).exists():
-        with replacing(folder / name) as partial, connected(partial) as con:
+        with replacing(folder / name) as partial, connected(partial, _BLOCK_BYTES) as con:
+            _free_start(con)
             create_objects(con, library.base)
     return _with_own(folder / name, library) if library.shipped else folder / name
 
@@ -93,6 +104,7 @@ def _with_own(shipped: Path, library: Library) -> Path:
         with replacing(target) as partial:
             shutil.copyfile(shipped, partial)
             with connected(partial) as con:
+                _free_start(con)
                 add_objects(con, library)
         for other in shipped.parent.glob(f"{place}*.duckdb"):
             with suppress(FileNotFoundError):
@@ -101,6 +113,19 @@ def _with_own(shipped: Path, library: Library) -> Path:
     return target
 
 
-def connected(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open a catalog that is being built."""
-    return duckdb.connect(str(path), config=CONFIG)
+def _free_start(con: duckdb.DuckDBPyConnection) -> None:
+    """Write what follows behind blocks that become free with the next checkpoint."""
+    con.execute(sqltext.create_table("free_start", sqltext.numbers(_FREE_ROWS)))
+    con.execute("CHECKPOINT")
+    con.execute("DROP TABLE free_start")
+
+
+def connected(path: Path, block_bytes: int | None = None) -> duckdb.DuckDBPyConnection:
+    """Open a catalog that is being built.
+
+    Args:
+        path: File; a new one if there is none.
+        block_bytes: Size of the blocks of a new file; None: that of DuckDB.
+    """
+    blocks: Config = {"default_block_size": block_bytes} if block_bytes else {}
+    return duckdb.connect(str(path), config=CONFIG | blocks)
