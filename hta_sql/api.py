@@ -61,9 +61,9 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
         StoreError: The same shard is being read for longer than ``lock_timeout``, or there is no
             room left to write it.
     """
-    from hta_sql.ingestion import shards  # noqa: PLC0415
+    from hta_sql.ingestion import ingest as ingestion  # noqa: PLC0415
 
-    return shards.ingest_shard(options)
+    return ingestion.ingest_shard(options)
 
 
 def publish(
@@ -89,7 +89,7 @@ def publish(
     Raises:
         StoreError: Shards are missing of those that are expected, or there are none at all.
     """
-    from hta_sql.ingestion.shards import publish_shards  # noqa: PLC0415
+    from hta_sql.store.catalog.shards import publish_shards  # noqa: PLC0415
     from hta_sql.store.query.snapshot import HeldStore  # noqa: PLC0415
 
     report = publish_shards(

@@ -21,6 +21,9 @@ CGROUP = Path("/sys/fs/cgroup")
 MEMORY_SHARE = 0.6
 """DuckDB's limit covers its buffers; the rest is Python, Arrow and the page cache."""
 
+OUTSIDE_ENGINE = 232 << 20
+"""Memory of a process that reads, outside of its engine: Python, Arrow, texts and their columns [bytes]."""
+
 
 def cpu_count() -> int:
     """Count the cores this process may use."""
@@ -54,6 +57,16 @@ def memory_bytes() -> int:
 def duckdb_memory_limit(workers: int = 1) -> str:
     """Share the memory between workers, in DuckDB's notation."""
     return f"{int(memory_bytes() * MEMORY_SHARE / workers) >> 20}MiB"
+
+
+def engine_share(limit: str) -> str:
+    """Return the memory of the engine of a process that may take so much: at least half of it.
+
+    Raises:
+        ParameterError: The limit is no size.
+    """
+    given = size_of(limit)
+    return f"{max(given - OUTSIDE_ENGINE, given // 2) >> 10}KiB"
 
 
 @cache

@@ -1,29 +1,30 @@
-"""The way of an ingest: plan, read each rank, publish."""
+"""An ingest from options to a report: plan, read each rank, publish; whole or one shard."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+import uuid
+from collections.abc import Callable, Sequence
 
 from hta_sql.ingestion.consistency import warn_of_mixed_clocks
-from hta_sql.ingestion.disk_space import is_disk_full, room_in
-from hta_sql.ingestion.options import IngestOptions
-from hta_sql.ingestion.plan import Plan, Task, plan_ingest, rank_jobs, task_of
-from hta_sql.ingestion.publish import entry_of, settle
+from hta_sql.ingestion.entries import entry_of
+from hta_sql.ingestion.options import IngestOptions, ShardOptions
+from hta_sql.ingestion.plan import (
+    IngestPlan,
+    Work,
+    compared,
+    plan_ingest,
+    rank_jobs,
+    share,
+    work_of,
+)
 from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.running.workers import Failure, Progress, raise_failures, run_jobs
-from hta_sql.ingestion.spans import check_spans
-from hta_sql.store.catalog.materialize import keep_answers, publish
-from hta_sql.store.catalog.run_tags import tag_runs
-from hta_sql.store.disk.locks import store_lock
-from hta_sql.store.disk.manifest import Manifest, RankEntry, manifest_or_empty
-from hta_sql.store.disk.orphaned_files import Unfinished, remove_leftovers, unfinished
+from hta_sql.ingestion.running.workers import Failure, raise_failures, run_jobs
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.catalog.ingest_target import RankWriter
+from hta_sql.store.catalog.shards import ShardWriter, locked_shard
+from hta_sql.store.disk.manifest import RankEntry
 from hta_sql.store.disk.reports import IngestReport
-from hta_sql.text import counted
-
-log = logging.getLogger(__name__)
+from hta_sql.store.disk.shard_files import Shard, check_shard
 
 
 def ingest_traces(options: IngestOptions) -> IngestReport:
@@ -32,77 +33,81 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
     Raises:
         TraceError: Some traces could not be read; the others are in the store.
     """
-    task = task_of(options)
-    before = manifest_or_empty(task.folder)
-    plan = plan_ingest(task, before, _unpublished(task))
+    plan = plan_ingest(options)
+    contents = plan.target.contents()
+    work = work_of(plan, contents)
     read: list[RankEntry] = []
-    if plan.todo or plan.resumed:
-        with store_lock(task.folder, options.lock_timeout):
-            manifest = manifest_or_empty(task.folder)
-            if manifest != before or plan.resumed:
+    if work.todo or work.resumed:
+        with plan.target.locked() as writer:
+            if writer.contents != contents:
                 # Another ingest was there first; it may have done all of this one's work.
-                plan = plan_ingest(task, manifest, _unpublished(task))
-            read, failures = read_and_publish(task, plan, manifest)
-        raise_failures(failures, len(plan.todo) + len(plan.unchanged) + len(plan.resumed))
-    if task.tags and not (read or plan.resumed):
-        tag_runs(task.folder, plan.runs(task), task.tags, lock_timeout=options.lock_timeout)
-    report = IngestReport(read, plan.unchanged, plan.runs(task), plan.resumed)
-    if options.materialize:
-        keep_answers(task.folder, runs=report.runs, lock_timeout=options.lock_timeout)
+                work = work_of(plan, writer.contents)
+            read, failures = read_and_publish(plan, work, writer)
+        raise_failures(failures, len(work.todo) + len(work.unchanged) + len(work.resumed))
+    report = IngestReport(read, work.unchanged, work.runs, work.resumed)
+    plan.target.finish(report)
     return report
 
 
-def _unpublished(task: Task) -> list[RankEntry]:
-    return [] if task.options.all_or_nothing else unfinished(task.folder, task.run)
-
-
 def read_and_publish(
-    task: Task, plan: Plan, manifest: Manifest
+    plan: IngestPlan, work: Work, writer: RankWriter
 ) -> tuple[list[RankEntry], list[Failure]]:
-    """Read what is to be read and replace the manifest. Under the lock."""
-    folder, options = task.folder, task.options
-    if not plan.todo and not plan.resumed:
+    """Read what is left to read and publish it. Under the store's lock."""
+    if not work.todo and not work.resumed:
         return [], []
-    left = Unfinished(folder, task.run)
-    with room_in(folder, lambda: remove_leftovers(folder, manifest_or_empty(folder))):
-        left.keep(plan.resumed)
-        remove_leftovers(folder, manifest)
-        jobs, crew = rank_jobs(task, plan.todo)
-        with _keeping(task, left) as progress:
-            results, failures = run_jobs(jobs, crew, options.executor, progress)
+    with writer.adding(work.resumed):
+        with writer.resumable():
+            results, failures = _read(plan, work.todo, writer.add)
         warn_of_mixed_clocks(results)
-        entries = [entry_of(result, task.known.options) for result in results]
-        if entries or plan.resumed:
-            now = manifest.with_entries([*plan.resumed, *entries])
-            check_spans(now.entries)
-            settle(folder, entries)
-            tagged = set(plan.runs(task)).intersection(now.runs())
-            publish(folder, now.with_tags(tagged, task.tags))
-            left.keep([])
+        entries = [entry_of(result, plan.known.options) for result in results]
+        writer.publish(entries, work.runs)
     return entries, failures
 
 
-@contextmanager
-def _keeping(task: Task, left: Unfinished) -> Iterator[Progress | None]:
-    """Keep the ranks that are read inside of this, where it does not come to its end."""
-    if task.options.all_or_nothing:
-        yield task.options.progress
-        return
-    try:
-        yield partial(_after_rank, task, left)
-    except BaseException as error:
-        if not is_disk_full(error):
-            left.save()
-            kept = unfinished(task.folder, task.run)
-            if kept:
-                log.warning(
-                    "Interrupted: %s kept, not to be seen yet; the same ingest again goes on from there.",
-                    f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
-                )
-        raise
+def ingest_shard(options: ShardOptions) -> IngestReport:
+    """Read one share of the traces; only Parquet files and the shard's own file are written.
+
+    Raises:
+        TraceError: Some traces could not be read; the others are in the shard.
+    """
+    plan = plan_ingest(options)
+    number, of = check_shard(options.shard)
+    target = plan.target
+    found = work_of(plan, target.contents()).found
+    with locked_shard(target, number, of) as earlier:
+        plan.known.learn(earlier)
+        work = compared(plan, share(found, number, of))
+        kept = [entry for entry in work.unchanged if entry in earlier]
+        prefix = f"{uuid.uuid4().hex[:12]}-"
+        shard = Shard(target.run, number, of, prefix, entries=kept, tags=target.tags)
+        writer = ShardWriter(target.folder, shard)
+        with writer.adding():
+            results, failures = _read(plan, work.todo, writer.add, prefix)
+        writer.finish([failure.message for failure in failures])
+    raise_failures(failures, len(work.todo) + len(work.unchanged))
+    read = [entry_of(result, plan.known.options) for result in results]
+    return IngestReport(read, work.unchanged, work.runs)
 
 
-def _after_rank(task: Task, left: Unfinished, result: RankResult, done: int, total: int) -> None:
-    left.add(entry_of(result, task.known.options))
-    if task.options.progress:
-        task.options.progress(result, done, total)
+def _read(
+    plan: IngestPlan,
+    files: Sequence[TraceFile],
+    add: Callable[[RankEntry], object],
+    prefix: str = "",
+) -> tuple[list[RankResult], list[Failure]]:
+    """Read traces; returns the ranks that were read, and the traces that could not be.
+
+    Args:
+        plan: How to read them.
+        files: The traces.
+        add: Called with the entry of each rank as soon as it is read.
+        prefix: Beginning of the names of the Parquet files.
+    """
+
+    def after_rank(result: RankResult, done: int, total: int) -> None:
+        add(entry_of(result, plan.known.options))
+        if plan.progress:
+            plan.progress(result, done, total)
+
+    jobs, workers = rank_jobs(plan, files, prefix)
+    return run_jobs(jobs, workers, plan.executor, after_rank)

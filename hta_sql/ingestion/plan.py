@@ -1,121 +1,159 @@
-"""What an ingest has to do: which traces it reads, which are in the store already."""
+"""The plan of an ingest: which traces it reads, how, and into which store; and what of it is left to do."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.rank import RankJob
-from hta_sql.ingestion.running.workers import WorkerPlan, plan_workers
+from hta_sql.ingestion.running.workers import Progress, WorkerPlan, plan_workers
 from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.machine import engine_share
+from hta_sql.store.catalog.ingest_target import Contents, IngestTarget
 from hta_sql.store.catalog.run_tags import checked_tags
-from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.manifest import TABLES, Manifest, RankEntry
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import TABLES, RankEntry
 from hta_sql.store.disk.run_names import check_run_name, default_run_name, run_of_capture
 from hta_sql.traces import TraceNames
 from hta_sql.traces.source import file_bytes, located
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 SMALL_TRACE_BYTES = 4 << 20
 """(Compressed) size up to which a trace is read in the engine that the process has."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """What an ingest was asked for, and what it is carried out with."""
+class IngestPlan:
+    """What an ingest reads, how, and where to: the options, checked and resolved once.
 
-    options: IngestOptions
+    Attributes:
+        traces: Where the traces are.
+        ranks: The ranks to read; None: all.
+        rank_regex: Finds the rank in a file name.
+        join_spans: Several files of a rank are spans of one run.
+        force: Read traces that the store has already.
+        known: Traces that the store has, and their fingerprints.
+        jobs: Number of workers; None: by cores and sizes.
+        engine_memory: Memory of the engine of each worker, such as ``"1GiB"``; None: its share of
+            the machine.
+        executor: What the ranks are read on; None: threads or processes.
+        kernel_classes: Path of a CSV with the user's own rules.
+        strict: Refuse a trace with anything broken in it.
+        progress: Called after each rank.
+        target: Where to write.
+    """
+
     traces: TraceNames
-    run: str
     ranks: list[int] | None
-    folder: StoreFolder
+    rank_regex: str | None
+    join_spans: bool
+    force: bool
     known: KnownTraces
-    tags: dict[str, str]
+    jobs: int | None
+    engine_memory: str | None
+    executor: Executor | None
+    kernel_classes: str | None
+    strict: bool
+    progress: Progress | None
+    target: IngestTarget
 
-    def place_of(self, file: TraceFile) -> tuple[str, int]:
-        """Say which run a trace belongs to, and which span of its rank it is there."""
-        if self.options.join_spans:
-            return self.run, file.capture
-        return run_of_capture(self.run, file.capture), 0
+    def run_and_span(self, file: TraceFile) -> tuple[str, int]:
+        """Return the run that a trace belongs to, and the number of its span there."""
+        if self.join_spans:
+            return self.target.run, file.capture
+        return run_of_capture(self.target.run, file.capture), 0
 
 
-def task_of(options: IngestOptions) -> Task:
-    """Name the run, and take the traces and ranks: they are looked at several times.
+@dataclass(frozen=True)
+class Work:
+    """The traces that were found, and what is to be done with each."""
+
+    found: list[TraceFile]
+    runs: list[str]
+    """The runs that the traces are."""
+    todo: list[TraceFile] = field(default_factory=list)
+    unchanged: list[RankEntry] = field(default_factory=list)
+    resumed: list[RankEntry] = field(default_factory=list)
+    """Ranks that an interrupted ingest has read: published as if they were read now."""
+
+
+def plan_ingest(options: IngestOptions) -> IngestPlan:
+    """Check the options and resolve them: names, paths, the folder of the store.
 
     Raises:
-        ParameterError: A bad run name or tag.
+        ParameterError: A bad run name, tag or memory limit.
     """
     traces = options.traces
     if isinstance(traces, os.PathLike):
         traces = os.fspath(traces)
     elif not isinstance(traces, (str, Mapping)):
         traces = list(traces)
-    return Task(
-        options,
+    return IngestPlan(
         traces=traces,
-        run=check_run_name(options.run) if options.run else default_run_name(traces),
         ranks=None if options.ranks is None else list(options.ranks),
-        folder=store_folder(options.store),
-        known=KnownTraces(options.kernel_classes),
-        tags=checked_tags(options.tags),
-    )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The traces that were found, and which of them are to be read."""
-
-    found: list[TraceFile]
-    todo: list[TraceFile] = field(default_factory=list)
-    unchanged: list[RankEntry] = field(default_factory=list)
-    resumed: list[RankEntry] = field(default_factory=list)
-    """What an interrupted ingest has read: to be published as if it were read now."""
-
-    def runs(self, task: Task) -> list[str]:
-        """List the runs that the traces are."""
-        return sorted({task.place_of(file)[0] for file in self.found})
-
-
-def plan_ingest(task: Task, manifest: Manifest, unpublished: Sequence[RankEntry] = ()) -> Plan:
-    """Find the traces and compare them with what the store has.
-
-    Args:
-        task: What was asked for.
-        manifest: What the store has.
-        unpublished: What an interrupted ingest has left there.
-    """
-    kept = intact(task.folder, unpublished)
-    task.known.learn([*intact(task.folder, manifest.entries), *kept])
-    _forget_listings(task.traces)
-    options = task.options
-    found = discover(
-        task.traces,
-        ranks=task.ranks,
         rank_regex=options.rank_regex,
-        look=task.known.look,
         join_spans=options.join_spans,
+        force=options.force,
+        known=KnownTraces(options.kernel_classes),
+        jobs=options.jobs,
+        executor=options.executor,
+        kernel_classes=os.fspath(options.kernel_classes) if options.kernel_classes else None,
+        strict=options.strict,
+        progress=options.progress,
+        target=IngestTarget(
+            folder=store_folder(options.store),
+            run=check_run_name(options.run) if options.run else default_run_name(traces),
+            tags=checked_tags(options.tags),
+            lock_timeout=options.lock_timeout,
+            all_or_nothing=options.all_or_nothing,
+            materialize=options.materialize,
+        ),
+        engine_memory=engine_share(options.memory_limit) if options.memory_limit else None,
     )
-    plan = compared(found, task)
+
+
+def work_of(plan: IngestPlan, contents: Contents) -> Work:
+    """Find the traces and compare them with what the store has."""
+    plan.known.learn([*contents.published, *contents.unpublished])
+    _forget_listings(plan.traces)
+    found = discover(
+        plan.traces,
+        ranks=plan.ranks,
+        rank_regex=plan.rank_regex,
+        look=plan.known.look,
+        join_spans=plan.join_spans,
+    )
+    work = compared(plan, found)
     # One that is published as well was left by an ingest that ended before it could clean up.
-    resumed = [e for e in plan.unchanged if e in kept and e not in manifest.entries]
-    unchanged = [entry for entry in plan.unchanged if entry not in resumed]
-    return replace(plan, unchanged=unchanged, resumed=resumed)
+    published = contents.manifest.entries
+    resumed = [e for e in work.unchanged if e in contents.unpublished and e not in published]
+    unchanged = [entry for entry in work.unchanged if entry not in resumed]
+    return Work(found, work.runs, work.todo, unchanged, resumed)
 
 
-def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
-    """Keep the entries whose files are all there, all of each; others are to be read again."""
-    files = [[(file["path"], file["bytes"]) for file in entry.files.values()] for entry in entries]
-    there = folder.sizes([path for named in files for path, _ in named]).items()
-    return [entry for entry, named in zip(entries, files, strict=True) if there >= set(named)]
+def compared(plan: IngestPlan, found: list[TraceFile]) -> Work:
+    """Divide traces into those to read and those that are known unchanged."""
+    work = Work(found, sorted({plan.run_and_span(file)[0] for file in found}))
+    for file in found:
+        entry = plan.known.current(*plan.run_and_span(file), file)
+        if entry and not plan.force:
+            work.unchanged.append(entry)
+        else:
+            work.todo.append(file)
+    return work
 
 
 def _forget_listings(traces: TraceNames) -> None:
-    """Make object storages list anew: traces may have been replaced since this process looked.
+    """Make object storages list again: traces may have been replaced since this process looked.
 
-    One listing then tells the sizes and ETags of a whole folder, with no request for a trace.
+    One listing then has the sizes and ETags of a whole folder, with no request for each trace.
     """
     items = [traces] if isinstance(traces, str) else list(traces)
     paths = traces.values() if isinstance(traces, Mapping) else items
@@ -123,45 +161,35 @@ def _forget_listings(traces: TraceNames) -> None:
         located(url)[0].invalidate_cache()
 
 
-def compared(found: list[TraceFile], task: Task) -> Plan:
-    """Sort traces into those to be read and those that are in the store already."""
-    plan = Plan(found)
-    for file in found:
-        entry = task.known.current(*task.place_of(file), file)
-        if entry and not task.options.force:
-            plan.unchanged.append(entry)
-        else:
-            plan.todo.append(file)
-    return plan
-
-
 def rank_jobs(
-    task: Task, files: list[TraceFile], writer: str = ""
+    plan: IngestPlan, files: Sequence[TraceFile], writer: str = ""
 ) -> tuple[list[RankJob], WorkerPlan]:
-    """Make a job of each trace; returns them and what is to run them."""
-    options = task.options
-    plan = plan_workers([file.path for file in files], options.jobs, options.memory_limit)
+    """Return a job for each trace, and the workers to run them on."""
+    # Once a trace: at a URL each is a request.
+    sizes = {file.path: file_bytes(file.path) for file in files}
+    workers = plan_workers(sizes, plan.jobs, plan.engine_memory)
     jobs = [
         RankJob(
             path=file.path,
             run=run,
             rank=file.rank,
             rank_source=file.rank_source,
-            tables=task.folder.path(TABLES),
-            threads=plan.threads,
-            memory_limit=plan.memory_limit,
-            kernel_classes=os.fspath(options.kernel_classes) if options.kernel_classes else None,
-            strict=options.strict,
+            tables=plan.target.folder.path(TABLES),
+            threads=workers.threads,
+            memory_limit=workers.memory_limit,
+            kernel_classes=plan.kernel_classes,
+            strict=plan.strict,
             process=file.stated.process if file.stated else None,
             end_ns=file.stated.end_ns if file.stated else None,
             span=span,
             writer=writer,
-            is_small=options.memory_limit is None and file_bytes(file.path) <= SMALL_TRACE_BYTES,
+            size=sizes[file.path],
+            is_small=plan.engine_memory is None and sizes[file.path] <= SMALL_TRACE_BYTES,
         )
         for file in files
-        for run, span in [task.place_of(file)]
+        for run, span in [plan.run_and_span(file)]
     ]
-    return jobs, plan
+    return jobs, workers
 
 
 def share(found: list[TraceFile], number: int, of: int) -> list[TraceFile]:

@@ -87,6 +87,8 @@ class RankJob:
     """Which recording of the rank: its event ids begin at a place of their own."""
     writer: str = ""
     """Beginning of the names of its files: whose they are until a manifest names them."""
+    size: int = 0
+    """Size of the file, compressed if it is [bytes]; 0 if its storage does not say."""
     is_small: bool = False
     """No limit of memory is to be kept, and none of this machine is near: the engine that the
     process has will do."""

@@ -6,8 +6,9 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion.fingerprints import fingerprint
 from hta_sql.ingestion.ingest import read_and_publish
 from hta_sql.ingestion.options import IngestOptions
-from hta_sql.ingestion.plan import Plan, task_of
+from hta_sql.ingestion.plan import Work, plan_ingest
 from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.catalog.ingest_target import Contents, RankWriter
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import Manifest, RankEntry, read_manifest
 from hta_sql.traces.peek import Stated
@@ -35,10 +36,10 @@ def read_again(
         files = [_trace_of(entry) for entry in able]
         if not files:
             continue
-        # As spans, each has the run and the place in it that it had.
-        options = IngestOptions([], folder.root, run=run, join_spans=True)
-        task = task_of(options)
-        done, failures = read_and_publish(task, Plan(files, files), read_manifest(folder))
+        # As spans, each keeps its run and its number in it.
+        plan = plan_ingest(IngestOptions([], folder.root, run=run, join_spans=True))
+        writer = RankWriter(plan.target, Contents(read_manifest(folder)))
+        done, failures = read_and_publish(plan, Work(files, [run], files), writer)
         read += [(entry.run, entry.rank) for entry in done]
         why |= {
             (run, entry.rank): failure.message

@@ -16,6 +16,7 @@ from hta_sql.ingestion.running import workers
 from hta_sql.ingestion.running.batches import MOST_BYTES, in_batches
 from hta_sql.ingestion.running.workers import plan_workers
 from hta_sql.ingestion.together import ingest_together
+from hta_sql.machine import engine_share
 
 TRACES = Path(__file__).parent.parent / "traces"
 PLAIN = (
@@ -92,32 +93,27 @@ def test_more_text_than_their_sizes_promised(
     ]
 
 
-def test_batches(tmp_path: Path) -> None:
+def test_batches() -> None:
     """As few as memory allows, but work for each worker; large traces and spans of a rank are alone."""
-    (tmp_path / "trace.json").write_bytes(b"x" * 1000)
-    job = RankJob(str(tmp_path / "trace.json"), "run", 0, "given", "", is_small=True)
+    job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]
     large = replace(job, rank=5, is_small=False)
-    with (tmp_path / "long.json").open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
-    long = replace(job, path=str(tmp_path / "long.json"), rank=6)
+    long = replace(job, path="long.json", size=MOST_BYTES + 1, rank=6)
     batches = in_batches([*small, *spans, large, long], workers=2, threads=1)
     assert sorted(len(batch) for batch in batches) == [1, 1, 1, 1, 4]
 
 
-def test_batches_of_many_ranks(tmp_path: Path) -> None:
+def test_batches_of_many_ranks() -> None:
     """An interruption loses the ranks of its batches: no batch is all of a large job."""
-    (tmp_path / "trace.json").write_bytes(b"x" * 1000)
-    job = RankJob(str(tmp_path / "trace.json"), "run", 0, "given", "", is_small=True)
+    job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     batches = in_batches([replace(job, rank=rank) for rank in range(300)], workers=1, threads=1)
     assert [len(batch) for batch in batches] == [100, 100, 100]
 
 
-def test_batches_of_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch is much larger than the limit; one that is the only one has all threads."""
-    (tmp_path / "trace.json").write_bytes(b"x" * 1000)
-    job = RankJob(str(tmp_path / "trace.json"), "run", 0, "given", "", is_small=True)
+    job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     jobs = [replace(job, rank=rank) for rank in range(6)]
     (only,) = in_batches(jobs, workers=2, threads=1)
     assert {one.threads for one in only} == {2}
@@ -135,23 +131,18 @@ def test_batches_of_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (2, [1, 1], 2, "processes"),
     ],
 )
-def test_who_reads(
-    cores: int, megabytes: list[int], jobs: int | None, who: str, tmp_path: Path
-) -> None:
+def test_who_reads(cores: int, megabytes: list[int], jobs: int | None, who: str) -> None:
     """Processes where there are many, or a large trace, or who asks for a number of them."""
-    paths = [tmp_path / f"rank{rank}.json" for rank in range(len(megabytes))]
-    for path, size in zip(paths, megabytes, strict=True):
-        with path.open("wb") as file:
-            file.truncate(size << 20)
+    sizes = {f"rank{rank}.json": size << 20 for rank, size in enumerate(megabytes)}
     with patch.object(workers, "cpu_count", return_value=cores):
-        plan = plan_workers(list(map(str, paths)), jobs, None)
+        plan = plan_workers(sizes, jobs, None)
     assert plan.in_processes == (who == "processes")
 
 
-def test_the_limit_is_that_of_the_process(tmp_path: Path) -> None:
+def test_the_limit_is_that_of_the_process() -> None:
     """Python has its part of it; of a small one the engine has half."""
     shares = {"1GiB": "811008KiB", "600MiB": "376832KiB", "300MiB": "153600KiB", "1GB": "738994KiB"}
     for limit, share in shares.items():
-        assert plan_workers([str(tmp_path)], None, limit).memory_limit == share
+        assert plan_workers({"rank0.json": 1}, None, engine_share(limit)).memory_limit == share
     with pytest.raises(ParameterError, match="'lots' is no size"):
-        plan_workers([str(tmp_path)], None, "lots")
+        engine_share("lots")

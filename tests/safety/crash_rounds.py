@@ -22,7 +22,6 @@ from pathlib import Path
 
 import hta_sql
 import hta_sql.ingestion.ingest
-import hta_sql.ingestion.shards
 import hta_sql.store.query.trace_store
 from hta_sql.store.disk.manifest import read_manifest
 

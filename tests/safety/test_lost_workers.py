@@ -17,8 +17,7 @@ import pytest
 
 import hta_sql
 import hta_sql.store.disk.folder
-from hta_sql.ingestion import ingest as ingesting
-from hta_sql.store.catalog import materialize
+from hta_sql.store.catalog import ingest_target, materialize
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.disk.shard_files import read_shards
 from hta_sql.store.query import partitions
@@ -192,7 +191,7 @@ def test_all_dask_workers_die_when_results_are_there(
 
     real = materialize.publish
     if when == "publish":
-        monkeypatch.setattr(ingesting, "publish", publish)
+        monkeypatch.setattr(ingest_target, "publish", publish)
     hta_sql.ingest(
         folder / "second",
         store,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hta_sql.ingestion.rank import RankJob
-from hta_sql.traces.source import file_bytes
 
 BATCH_BYTES = 64 << 20
 """Text that is read together: what the engine parses at once of a large trace, too."""
@@ -37,7 +36,7 @@ def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list
         workers: How many can run at once.
         threads: Of each of them.
     """
-    sizes = {job.path: text_bytes(job.path) for job in jobs}
+    sizes = {job.path: text_bytes(job.path, job.size) for job in jobs}
     places = Counter((job.run, job.rank) for job in jobs)
     small, batches = [], []
     for job in jobs:
@@ -72,7 +71,12 @@ def _dealt(jobs: Sequence[RankJob], sizes: dict[str, int], count: int) -> list[l
     return batches
 
 
-def text_bytes(path: str) -> int:
-    """Estimate the text of a trace, which its size says where it is not compressed."""
+def text_bytes(path: str, size: int) -> int:
+    """Estimate the size of the uncompressed trace [bytes].
+
+    Args:
+        path: Path of the trace, whose suffix says whether it is compressed.
+        size: Size of the file [bytes].
+    """
     is_packed = path.partition("::")[0] != path or path.endswith(PACKED)
-    return file_bytes(path) * (UNPACKED_RATIO if is_packed else 1)
+    return size * (UNPACKED_RATIO if is_packed else 1)

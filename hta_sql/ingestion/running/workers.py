@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -18,14 +18,13 @@ from typing import Any
 
 from hta_sql.errors import HtaSqlError, ParameterError, StoreError, TraceError
 from hta_sql.exhausted import is_out_of_memory, is_out_of_threads, reason_of
-from hta_sql.ingestion.disk_space import is_disk_full
 from hta_sql.ingestion.rank import RankJob, RankResult, ingest_rank
 from hta_sql.ingestion.running.batches import in_batches, text_bytes
 from hta_sql.ingestion.running.processes import process_pool
 from hta_sql.ingestion.running.solo import run_alone
 from hta_sql.ingestion.together import ingest_together
-from hta_sql.machine import cpu_count, duckdb_memory_limit, size_of
-from hta_sql.traces.source import file_bytes
+from hta_sql.machine import cpu_count, duckdb_memory_limit
+from hta_sql.store.disk.disk_space import is_disk_full
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +42,6 @@ a rank holds the GIL. Measured with eight ranks of 130 MB on two cores."""
 THREAD_BYTES = 256 << 20
 """Text of the largest trace that is read in a thread. More is read by a process, which may die alone
 where memory runs out, and need not be waited for when all is interrupted."""
-
-BESIDE_ENGINE = 232 << 20
-"""What a process takes beside its engine: Python, Arrow, the texts that are read and their columns."""
 
 Progress = Callable[[RankResult, int, int], None]
 """Called after each rank with (result, ranks done, ranks to do)."""
@@ -78,35 +74,35 @@ class WorkerPlan:
         return ThreadPoolExecutor(self.workers)
 
 
-def plan_workers(paths: list[str], jobs: int | None, memory_limit: str | None) -> WorkerPlan:
+def plan_workers(
+    sizes: Mapping[str, int], jobs: int | None, engine_memory: str | None
+) -> WorkerPlan:
     """Share cores and memory between as many workers as there are traces for.
 
-    Who asks for a number of jobs gets processes: one that dies takes only its trace with it.
+    A given number of jobs means processes: one that dies takes only its trace with it.
+
+    Args:
+        sizes: Path of each trace ─▶ its (compressed) size [bytes].
+        jobs: Number of workers; None: by cores and sizes.
+        engine_memory: Memory of the engine of each; None: its share of the machine.
 
     Raises:
-        ParameterError: jobs is not positive, or the limit no size.
+        ParameterError: jobs is not positive.
     """
     if jobs is not None and jobs < 1:
         raise ParameterError(f"jobs must be at least 1, not {jobs}.")
     cores = cpu_count()
-    workers = min(jobs or cores, len(paths) or 1)
-    total = sum(map(file_bytes, paths))
+    workers = min(jobs or cores, len(sizes) or 1)
+    total = sum(sizes.values())
     if jobs is None and total < SMALL_BYTES:
         workers = 1
-    # Each look at the size of a trace is a request where that is at a URL.
+    largest = max((text_bytes(path, size) for path, size in sizes.items()), default=0)
     in_threads = jobs is None and (
-        total < PROCESS_BYTES * workers
-        or (workers <= FEW_WORKERS and max(map(text_bytes, paths), default=0) <= THREAD_BYTES)
+        total < PROCESS_BYTES * workers or (workers <= FEW_WORKERS and largest <= THREAD_BYTES)
     )
     threads = max(1, cores // workers)
-    limit = engine_share(memory_limit) if memory_limit else duckdb_memory_limit(workers)
+    limit = engine_memory or duckdb_memory_limit(workers)
     return WorkerPlan(workers, threads, limit, in_processes=not in_threads)
-
-
-def engine_share(limit: str) -> str:
-    """Return what the engine of a process may take, of what the process may: at least half of it."""
-    given = size_of(limit)
-    return f"{max(given - BESIDE_ENGINE, given // 2) >> 10}KiB"
 
 
 def run_jobs(

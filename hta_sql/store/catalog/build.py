@@ -22,6 +22,7 @@ import duckdb
 from hta_sql._version import __version__
 from hta_sql.errors import StoreError, StoreVersionError
 from hta_sql.library import sqltext
+from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.objects import Library, load_library
 from hta_sql.library.sql_files import stored_columns
 from hta_sql.machine import cache_folder, temporary_folder
@@ -29,7 +30,7 @@ from hta_sql.store.catalog.columns import StoredFiles, stored_files
 from hta_sql.store.catalog.damage import unreadable_kept, unreadable_runs
 from hta_sql.store.catalog.materialized_tables import kept_parts, kept_views
 from hta_sql.store.catalog.own_analyses import put_own, with_those_of_store
-from hta_sql.store.catalog.rank_scope import described, rank_scope, run_tags
+from hta_sql.store.catalog.rank_scope import described, scope_rows
 from hta_sql.store.catalog.shared_engine import scratch
 from hta_sql.store.catalog.template import (
     BESIDE,
@@ -335,9 +336,9 @@ def put_tables(
         if located:
             con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
     # Tables: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
-    scope = {"rank_scope": rank_scope(files), "run_tags": run_tags(files.manifest)}
-    for name, rows in scope.items():
-        for statement in sqltext.replace_view_by_table(f"stored.{name}", rows):
+    for name, rows in scope_rows(files).items():
+        select = sqltext.values(SCOPE_TABLES[name], rows)
+        for statement in sqltext.replace_view_by_table(f"stored.{name}", select):
             con.execute(statement)
     above = "" if relative else f"{folder.root}/"
     for statement in kept_views(files.manifest, library, above):

@@ -12,8 +12,7 @@ from typing import Any
 
 import duckdb
 
-from hta_sql.library import sqltext
-from hta_sql.library.creation import RANK_SCOPE, RUN_TAGS
+from hta_sql.library.creation import RANK_SCOPE
 from hta_sql.library.definitions import definitions
 from hta_sql.library.sql_files import reader_sql
 from hta_sql.store.catalog.columns import StoredFiles, stored_files, viewed
@@ -74,17 +73,21 @@ def _facts(
         return dict(facts_of(con))
 
 
-def run_tags(manifest: Manifest) -> str:
-    """Build the SELECT of the tags of runs that are there."""
+def scope_rows(files: StoredFiles) -> dict[str, list[list[Any]]]:
+    """Return the rows of each scope table: what is known of each rank, and the tags of each run."""
+    return {"rank_scope": _rank_rows(files), "run_tags": _tag_rows(files.manifest)}
+
+
+def _tag_rows(manifest: Manifest) -> list[list[Any]]:
+    """List the tags of the runs that exist."""
     runs = set(manifest.runs())
-    rows = [
-        (run, *tag) for run, tags in manifest.tags.items() if run in runs for tag in tags.items()
+    return [
+        [run, *tag] for run, tags in manifest.tags.items() if run in runs for tag in tags.items()
     ]
-    return sqltext.values(RUN_TAGS, rows)
 
 
-def rank_scope(files: StoredFiles) -> str:
-    """Build the SELECT of what is known of each rank.
+def _rank_rows(files: StoredFiles) -> list[list[Any]]:
+    """List what is known of each rank.
 
     A trace without a base time may count from the start of the machine: such ranks have a zero of
     their own, or they would lie half a century before the others.
@@ -96,9 +99,7 @@ def rank_scope(files: StoredFiles) -> str:
             clock = (entry.run, is_unix_time(entry.start_ns))
             starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
         steps.setdefault((entry.run, entry.span), set()).update(entry.step_names)
-    return sqltext.values(
-        RANK_SCOPE, [_row(files, entry, starts, steps) for entry in files.manifest.entries]
-    )
+    return [_row(files, entry, starts, steps) for entry in files.manifest.entries]
 
 
 def _row(

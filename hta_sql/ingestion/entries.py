@@ -1,24 +1,22 @@
-"""From ranks that were read to a store that has them: entries for the manifest."""
+"""Manifest entries of ranks that were read."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from typing import Any
 
 from hta_sql.ingestion.rank import RankResult
 from hta_sql.library.sql_files import columns_digest
-from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import TABLES, RankEntry
 from hta_sql.traces.names import path_text
 
 
-def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
-    """Turn what a job returned into its line of the manifest.
+def entry_of(result: RankResult, stored_as: dict[str, Any]) -> RankEntry:
+    """Return the manifest entry of a rank that was read.
 
     Args:
-        result: What it returned.
-        options: What beside the trace decided what is stored.
+        result: What its job returned.
+        stored_as: What decides, besides the trace, what is stored: digests of the definitions and rules.
     """
     job = result.job
     files = {
@@ -40,7 +38,7 @@ def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
         quarantined=result.quarantined,
         start_ns=result.start_ns,
         step_names=result.steps,
-        options=options,
+        options=stored_as,
         files=files,
         schema=columns_digest(),
         process=job.process,
@@ -49,8 +47,3 @@ def entry_of(result: RankResult, options: dict[str, Any]) -> RankEntry:
         facts=result.facts,
         span=job.span,
     )
-
-
-def settle(folder: StoreFolder, entries: Iterable[RankEntry]) -> None:
-    """See to it that the files of entries survive a power loss, before anything names them."""
-    folder.settle(file["path"] for entry in entries for file in entry.files.values())

@@ -1,25 +1,19 @@
-"""One run read by many jobs that share nothing but the store: each a shard, then one publish."""
+"""Shards of a run: written by jobs that share nothing but the store, then published together."""
 
 from __future__ import annotations
 
 import logging
 import re
-import uuid
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from hta_sql.errors import StoreError
-from hta_sql.ingestion.disk_space import room_in
-from hta_sql.ingestion.fingerprints import KnownTraces
-from hta_sql.ingestion.options import ShardOptions
-from hta_sql.ingestion.plan import compared, intact, plan_ingest, rank_jobs, share, task_of
-from hta_sql.ingestion.publish import entry_of, settle
-from hta_sql.ingestion.rank import RankResult
-from hta_sql.ingestion.running.workers import Progress, raise_failures, run_jobs
-from hta_sql.ingestion.spans import check_spans
 from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.catalog.ingest_target import IngestTarget, intact, settle
 from hta_sql.store.catalog.materialize import keep_answers, publish
+from hta_sql.store.disk.disk_space import reporting_full_disk
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import (
@@ -31,15 +25,15 @@ from hta_sql.store.disk.manifest import (
     manifest_or_empty,
 )
 from hta_sql.store.disk.orphaned_files import remove_leftovers
-from hta_sql.store.disk.reports import IngestReport, PublishReport
+from hta_sql.store.disk.reports import PublishReport
 from hta_sql.store.disk.shard_files import (
     Shard,
-    check_shard,
     read_shards,
     run_of_shard,
     shard_name,
     write_shard,
 )
+from hta_sql.store.disk.spans import check_spans
 from hta_sql.traces.writing import PARTIAL
 
 log = logging.getLogger(__name__)
@@ -47,69 +41,59 @@ log = logging.getLogger(__name__)
 _NAME = re.compile(r"^(.*)\.(\d+)-of-(\d+)$")
 
 
-def ingest_shard(options: ShardOptions) -> IngestReport:
-    """Read one share of the traces; only Parquet files and the shard's own file are written.
+class ShardWriter:
+    """Keeps the file of a shard up to date while its ranks are read: a killed job goes on from there.
 
-    Raises:
-        TraceError: Some traces could not be read; the others are in the shard.
+    Args:
+        folder: The store.
+        shard: The shard, with the ranks that an earlier job of it has read.
     """
-    number, of = check_shard(options.shard)
-    task = task_of(options)
-    folder, known = task.folder, task.known
-    plan = plan_ingest(task, manifest_or_empty(folder))
-    name = shard_name(task.run, number, of)
-    with store_lock(folder, options.lock_timeout, _lock_of(name)):
-        shards = [shard for shard in read_shards(folder) if shard.name == name]
-        earlier = intact(folder, [entry for shard in shards for entry in shard.entries])
-        known.learn(earlier)
-        mine = compared(share(plan.found, number, of), task)
-        kept = [entry for entry in mine.unchanged if entry in earlier]
-        writer = f"{uuid.uuid4().hex[:12]}-"
-        done = _Progress(
-            folder, known, Shard(task.run, number, of, writer, entries=kept, tags=task.tags)
-        )
-        done.save()
-        jobs, crew = rank_jobs(task, mine.todo, writer)
-        with room_in(folder, done.give_back):
-            progress = done.calling(options.progress)
-            results, failures = run_jobs(jobs, crew, options.executor, progress)
-        settle(folder, done.shard.entries)
-        done.shard = replace(done.shard, complete=True, failures=[f.message for f in failures])
-        done.save()
-    raise_failures(failures, len(mine.todo) + len(mine.unchanged))
-    read = [entry_of(result, known.options) for result in results]
-    return IngestReport(read, mine.unchanged, mine.runs(task))
 
-
-class _Progress:
-    """Keeps the file of a shard up to date while its ranks are read."""
-
-    def __init__(self, folder: StoreFolder, known: KnownTraces, shard: Shard) -> None:
+    def __init__(self, folder: StoreFolder, shard: Shard) -> None:
         self.shard = shard
         self._folder = folder
-        self._known = known
+        write_shard(folder, shard)
 
-    def save(self) -> None:
-        """Write what there is so far."""
+    @contextmanager
+    def adding(self) -> Iterator[None]:
+        """Add ranks inside of this.
+
+        Raises:
+            StoreError: The disk is full; what was written is deleted.
+        """
+        with reporting_full_disk(self._folder, self._remove_unnamed):
+            yield
+
+    def add(self, entry: RankEntry) -> None:
+        """Add a rank that was read."""
+        self.shard = self.shard.with_entries([entry])
         write_shard(self._folder, self.shard)
 
-    def calling(self, progress: Progress | None) -> Progress:
-        """Make what is called after each rank: a job that is killed then goes on from there."""
+    def finish(self, failures: list[str]) -> None:
+        """Mark the shard as complete.
 
-        def after_rank(result: RankResult, done: int, total: int) -> None:
-            self.shard = self.shard.with_entries([entry_of(result, self._known.options)])
-            self.save()
-            if progress:
-                progress(result, done, total)
+        Args:
+            failures: Messages about the traces that could not be read.
+        """
+        settle(self._folder, self.shard.entries)
+        self.shard = replace(self.shard, complete=True, failures=failures)
+        write_shard(self._folder, self.shard)
 
-        return after_rank
-
-    def give_back(self) -> None:
+    def _remove_unnamed(self) -> None:
         """Delete the files of this job that belong to no rank that was read to its end."""
         named = {f["path"] for entry in self.shard.entries for f in entry.files.values()}
         mine = (self.shard.writer, f".{self.shard.writer}")
         names = set(self._folder.files(TABLES)) - named
         self._folder.remove([n for n in names if n.rpartition("/")[2].startswith(mine)])
+
+
+@contextmanager
+def locked_shard(target: IngestTarget, number: int, of: int) -> Iterator[list[RankEntry]]:
+    """Wait for the lock of a shard and hold it; yields the ranks that an earlier job of it has read."""
+    folder, name = target.folder, shard_name(target.run, number, of)
+    with store_lock(folder, target.lock_timeout, _lock_of(name)):
+        shards = [shard for shard in read_shards(folder) if shard.name == name]
+        yield intact(folder, [entry for shard in shards for entry in shard.entries])
 
 
 def publish_shards(
@@ -138,7 +122,7 @@ def publish_shards(
                 "-o STORE --shard 1/N"
             )
         new = [shard for shard in complete if manifest.published.get(shard.name) != shard.digest]
-        with room_in(folder, lambda: None):
+        with reporting_full_disk(folder, lambda: None):
             remove_leftovers(folder, manifest)
             if new:
                 manifest = _merged(manifest, new)

@@ -1,4 +1,4 @@
-"""A disk that is full while a store is written, a quota or a file size that is exceeded."""
+"""A disk that is full, a quota or a file size that is exceeded while a store is written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from hta_sql.store.disk.folder import StoreFolder
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Recognise a full disk, an exceeded quota or file size, by the system or by the engine."""
+    """Return whether the system or the engine reports a full disk, an exceeded quota or file size."""
     return disk_refusal(error) is not None
 
 
 @contextmanager
-def room_in(folder: StoreFolder, give_back: Callable[[], object]) -> Iterator[None]:
-    """Turn a full disk into an error that says so, after giving back what was written.
+def reporting_full_disk(folder: StoreFolder, clean_up: Callable[[], object]) -> Iterator[None]:
+    """Delete what was written, then raise an error that names the cause, if the disk is full.
+
+    Args:
+        folder: The store that is written.
+        clean_up: Deletes the files that the failed write leaves.
 
     Raises:
         StoreError: The disk is full, or a quota or the limit of file sizes is exceeded.
@@ -30,7 +34,7 @@ def room_in(folder: StoreFolder, give_back: Callable[[], object]) -> Iterator[No
         number = disk_refusal(error)
         if number is None:
             raise
-        give_back()
+        clean_up()
         what, remedy = disk_reason(number)
         first = str(error).partition("\n")[0]
         raise StoreError(

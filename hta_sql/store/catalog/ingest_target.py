@@ -1,0 +1,158 @@
+"""Where an ingest writes: the store, the run and its tags, and the writes of ranks under the store's lock."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hta_sql.store.catalog.materialize import keep_answers, publish
+from hta_sql.store.catalog.run_tags import tag_runs
+from hta_sql.store.disk.disk_space import is_disk_full, reporting_full_disk
+from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.manifest import Manifest, RankEntry, manifest_or_empty
+from hta_sql.store.disk.orphaned_files import Unfinished, remove_leftovers, unfinished
+from hta_sql.store.disk.reports import IngestReport
+from hta_sql.store.disk.spans import check_spans
+from hta_sql.text import counted
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The ranks that a store has, as far as their files are complete."""
+
+    manifest: Manifest
+    published: list[RankEntry] = field(default_factory=list)
+    unpublished: list[RankEntry] = field(default_factory=list)
+    """Ranks that an interrupted ingest of the run has read: the next one takes them over."""
+
+
+@dataclass(frozen=True)
+class IngestTarget:
+    """Where an ingest writes, and how it shares the store with other writers.
+
+    Attributes:
+        folder: The store.
+        run: Name of the run.
+        tags: Tags of the run, which it gets in addition to those that it has.
+        lock_timeout: Time to wait for another writer [s].
+        all_or_nothing: An interrupted ingest keeps none of its ranks.
+        materialize: Materialize the small answers after the ingest.
+    """
+
+    folder: StoreFolder
+    run: str
+    tags: dict[str, str]
+    lock_timeout: float
+    all_or_nothing: bool = False
+    materialize: bool = False
+
+    def contents(self) -> Contents:
+        """Read which ranks the store has."""
+        manifest = manifest_or_empty(self.folder)
+        left = [] if self.all_or_nothing else unfinished(self.folder, self.run)
+        return Contents(manifest, intact(self.folder, manifest.entries), intact(self.folder, left))
+
+    @contextmanager
+    def locked(self) -> Iterator[RankWriter]:
+        """Wait for the store's lock and hold it."""
+        with store_lock(self.folder, self.lock_timeout):
+            yield RankWriter(self, self.contents())
+
+    def finish(self, report: IngestReport) -> None:
+        """Tag the runs if no rank was published, and materialize answers. Not under the lock."""
+        if self.tags and not (report.results or report.resumed):
+            tag_runs(self.folder, report.runs, self.tags, lock_timeout=self.lock_timeout)
+        if self.materialize:
+            keep_answers(self.folder, runs=report.runs, lock_timeout=self.lock_timeout)
+
+
+class RankWriter:
+    """Adds ranks to a store: resumable while they are read, visible in one step. Only under its lock.
+
+    Args:
+        target: Where to write.
+        contents: What the store has, read under the lock.
+    """
+
+    def __init__(self, target: IngestTarget, contents: Contents) -> None:
+        self.contents = contents
+        self._target = target
+        self._folder = target.folder
+        self._unfinished = Unfinished(target.folder, target.run)
+        self._resumed: list[RankEntry] = []
+
+    @contextmanager
+    def adding(self, resumed: Sequence[RankEntry]) -> Iterator[None]:
+        """Clean up after earlier ingests; add ranks inside of this.
+
+        Args:
+            resumed: What an interrupted ingest has read and this one publishes.
+
+        Raises:
+            StoreError: The disk is full; what was written is deleted.
+        """
+        with reporting_full_disk(self._folder, self._remove_unnamed):
+            self._resumed = list(resumed)
+            self._unfinished.keep(resumed)
+            remove_leftovers(self._folder, self.contents.manifest)
+            yield
+
+    @contextmanager
+    def resumable(self) -> Iterator[None]:
+        """Keep the ranks that are added inside of this if it is interrupted, unless all or nothing."""
+        try:
+            yield
+        except BaseException as error:
+            if not self._target.all_or_nothing and not is_disk_full(error):
+                self._unfinished.save()
+                kept = unfinished(self._folder, self._target.run)
+                if kept:
+                    log.warning(
+                        "Interrupted: %s kept, not to be seen yet; the same ingest again goes on "
+                        "from there.",
+                        f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
+                    )
+            raise
+
+    def add(self, entry: RankEntry) -> None:
+        """Add a rank that was read; nobody sees it before it is published."""
+        if not self._target.all_or_nothing:
+            self._unfinished.add(entry)
+
+    def publish(self, entries: Sequence[RankEntry], runs: Collection[str]) -> None:
+        """Publish the ranks that were read, and those that are resumed, and tag their runs.
+
+        Args:
+            entries: The ranks that were read.
+            runs: The runs that the traces are.
+
+        Raises:
+            TraceError: They cannot be spans of one run.
+        """
+        if entries or self._resumed:
+            now = self.contents.manifest.with_entries([*self._resumed, *entries])
+            check_spans(now.entries)
+            settle(self._folder, entries)
+            tagged = set(runs).intersection(now.runs())
+            publish(self._folder, now.with_tags(tagged, self._target.tags))
+            self._unfinished.keep([])
+
+    def _remove_unnamed(self) -> None:
+        remove_leftovers(self._folder, manifest_or_empty(self._folder))
+
+
+def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
+    """Return the entries all of whose files exist with their size; the others must be read again."""
+    files = [[(file["path"], file["bytes"]) for file in entry.files.values()] for entry in entries]
+    there = folder.sizes([path for named in files for path, _ in named]).items()
+    return [entry for entry, named in zip(entries, files, strict=True) if there >= set(named)]
+
+
+def settle(folder: StoreFolder, entries: Sequence[RankEntry]) -> None:
+    """Fsync the files of entries before a manifest references them."""
+    folder.settle(file["path"] for entry in entries for file in entry.files.values())
