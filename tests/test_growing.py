@@ -113,10 +113,15 @@ def test_a_column_more(copy: Copy) -> None:
 
 @pytest.mark.slow
 def test_a_vendor_more(copy: Copy) -> None:
-    """Lines in two lists: its device events, calls and collectives are known, launches are linked."""
-    copy.add_line("ingest/vendors.csv", "acme_tile_op,gpu_ops,kernel,true,acme")
-    copy.add_line("ingest/vendors.csv", "acme_dma,gpu_ops,memcpy,true,acme")
-    copy.add_line("ingest/vendors.csv", "acme_api,runtime_calls,,,acme")
+    """Lines in two lists: device events, calls, collectives and device type are known, launches linked."""
+    for line in (
+        "acme,category,acme_tile_op,,gpu_ops,kernel,true",
+        "acme,category,acme_dma,,gpu_ops,memcpy,true",
+        "acme,category,acme_api,,runtime_calls,,",
+        "acme,call_prefix,acme,,,,",
+        "acme,device_type,Acme TPU,9,,,",
+    ):
+        copy.add_line("tables/vendors.csv", line)
     copy.add_line("ingest/kernel_classes.csv", "30,^acl_ring,communication,all_reduce,acme")
     events = [
         event("acme_api", "acmeSubmit", 0, 2, correlation=1),
@@ -124,10 +129,11 @@ def test_a_vendor_more(copy: Copy) -> None:
         event("acme_tile_op", "gemm", 20, 9),
         event("acme_dma", "in", 40, 1),
     ]
-    ops, calls = copy.ask(
+    ops, calls, types = copy.ask(
         events,
         "SELECT name, kind, class, collective, stream, launch_id FROM gpu_ops ORDER BY ts",
         "SELECT name, category FROM runtime_calls",
+        "SELECT device_type FROM device_type()",
     )
     assert ops == [
         ["acl_ring_sum", "kernel", "communication", "all_reduce", 1, 0],
@@ -135,3 +141,8 @@ def test_a_vendor_more(copy: Copy) -> None:
         ["in", "memcpy", "memory", None, 1, None],
     ]
     assert calls == [["acmeSubmit", "acme_api"]]
+    assert types == [["Acme TPU"]]
+    public = (
+        "from hta_sql.exports.redaction import public as p; print(p.patterns('runtime')[0].pattern)"
+    )
+    assert "acme" in copy.run("-c", public)

@@ -27,6 +27,7 @@ from hta_sql.charts.style import (
     subtitled,
     told,
 )
+from hta_sql.library.vendors import call_name
 
 __all__ = ["folded_stacks", "modules", "source_lines"]
 
@@ -57,7 +58,7 @@ _KIND_OF = (
     ("module", re.compile(r"nn\.Module: ")),
     ("built in", re.compile(r"<built-in")),
     ("Python", re.compile(r".*\(\d+\): ")),
-    ("runtime call", re.compile(r"(cuda|cu|hip|hsa)[A-Z]\w*$")),
+    ("runtime call", call_name()),
     ("operator", re.compile(r"[\w.]+::")),
     ("annotation", re.compile("")),
 )

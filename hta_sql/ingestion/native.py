@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, KNOWN_STACKS, Build, Step, call_tree
 from hta_sql.library.arguments import FIELDS, TRIPLE, Argument, Form, known_arguments
-from hta_sql.library.categories import category_tables
+from hta_sql.library.vendors import category_tables
 from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.compiled import load_functions, reader_at_work
 

@@ -25,9 +25,9 @@ from hta_sql.ingestion.staged_tables import Staged, number
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.vendors.ascend import adopt_ascend_events, is_ascend
 from hta_sql.library.arguments import argument_macros
-from hta_sql.library.categories import category_macros
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table, insert
+from hta_sql.library.vendors import category_macros
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
 from hta_sql.traces.salvage import Rescued, rescue, too_long
 

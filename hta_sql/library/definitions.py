@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hta_sql.library.arguments import ARGUMENTS, FIELDS, extraction
 from hta_sql.library.sql_files import sql_root
+from hta_sql.library.vendors import category_lines
 
 _TOKEN = re.compile(
     r"""
@@ -28,12 +29,13 @@ _TOKEN = re.compile(
 
 @cache
 def definitions() -> str:
-    """Hash what the files of sql/ingest define."""
+    """Hash what the files of sql/ingest and the categories of vendors define."""
     digest = hashlib.sha256()
     for path in sorted((sql_root() / "ingest").rglob("*.*")):
         # Of the arguments only what the extraction makes of them is defined for a trace.
         if path.name != ARGUMENTS:
             digest.update(definition(path).encode())
+    digest.update("\n".join(category_lines()).encode())
     for table in FIELDS:
         digest.update("\n".join(tokens(extraction(table))).encode())
     return digest.hexdigest()

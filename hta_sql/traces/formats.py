@@ -10,21 +10,15 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from hta_sql.library.categories import known_categories
-
-_OTHER_CATEGORIES = r"cpu_instant_event|ac2g|fwdbwd|async_(?:gpu|npu)|async_cpu_to_gpu|Trace|mtia_\w+|enqueue|dequeue"
-"""Of events that are no spans, or that a later step knows; vendors.csv has the others."""
+from hta_sql.library.vendors import alternatives
 
 
 @cache
 def kineto_sign() -> re.Pattern[bytes]:
     """Return what Kineto and the profilers that follow it write, and nobody else."""
-    known = "|".join(
-        re.escape(category).replace(r"\*", "[a-z]+", 1) for category in known_categories()
-    )
     return re.compile(
         rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
-        rb'|"cat"\s*:\s*"(?:' + f"{known}|{_OTHER_CATEGORIES}".encode() + rb')"'
+        rb'|"cat"\s*:\s*"(?:' + alternatives("category").encode() + rb')"'
         rb'|"Ascend Hardware"|ProfilerStep#|"\[memory\]"'
     )
 

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from hta_sql.library.arguments import known_arguments
-from hta_sql.library.categories import known_categories
+from hta_sql.library.vendors import known
 from hta_sql.traces.salvage import walk
 from tests.fuzz.mutations import mutated, seeds
 
@@ -135,7 +135,7 @@ def _events() -> list[bytes]:
 
 @cache
 def _values() -> list[bytes]:
-    categories = (f'"{category.replace("*", "any")}"' for category in known_categories())
+    categories = (f'"{category.replace("*", "any")}"' for category in known("category"))
     return [value.encode() for value in (*NUMBERS, *NUMBERS, *OTHERS, *categories)]
 
 

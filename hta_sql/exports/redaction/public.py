@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hta_sql.library.sql_files import sql_root
+from hta_sql.library.vendors import alternatives
 
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"\d+(x\d+)*[A-Za-z]{0,2}")
+_VENDOR_FACT = re.compile(r"<vendors\.(\w+)>")
+"""Stands in a pattern for the values of a fact in vendors.csv."""
 
 Meaning = Callable[[str], object]
 
@@ -85,6 +88,11 @@ def _table(name: str, **wanted: str) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: int(row["priority"]))
 
 
+def _alternatives(fact: re.Match[str]) -> str:
+    # What a star stands for may be a private word.
+    return alternatives(fact.group(1), with_stars=False)
+
+
 @functools.cache
 def _rows() -> dict[str, list[str]]:
     path = Path(__file__).with_name("public_names.csv")
@@ -93,5 +101,5 @@ def _rows() -> dict[str, list[str]]:
         lines = (line for line in file if not line.startswith("#"))
         for row in csv.reader(lines):
             # The lists are of words without commas, so that they need no quotes.
-            rows[row[0]].append(",".join(row[1:]))
+            rows[row[0]].append(_VENDOR_FACT.sub(_alternatives, ",".join(row[1:])))
     return dict(rows)

@@ -8,22 +8,21 @@ from typing import Any
 
 from hta_sql.exports.redaction.arguments import redacted_arguments, redacted_value
 from hta_sql.exports.redaction.names import Redactor
+from hta_sql.library.vendors import category_tables
 from hta_sql.traces.events import Event, Json, written_event
 from hta_sql.traces.rewriting import Rewritten, rewrite_trace
 
-NAMES = {
-    "cpu_op": "operator",
-    "Operator": "operator",
-    "python_function": "frame",
-    "user_annotation": "annotation",
-    "gpu_user_annotation": "annotation",
-    "cuda_profiler_range": "kernel",
-    "mtia_ccp_events": "kernel",
-    **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync"), "kernel"),
-    **dict.fromkeys(("Kernel", "Memcpy", "Memset"), "kernel"),
-    "Runtime": "runtime",
+NAME_KINDS = {
+    "cpu_ops": "operator",
+    "python_calls": "frame",
+    "annotations": "annotation",
+    "gpu_ops": "kernel",
+    "runtime_calls": "runtime",
 }
-"""Category of an event ─▶ the kind of its name."""
+"""Table of an event ─▶ the kind of its name."""
+
+COUNTED_KERNELS = "cuda_profiler_range"
+"""Category of CUPTI's counters: their name is a kernel's."""
 
 _TEXTS = {"ph": "phase", "cat": "category", "bp": "phase", "s": "phase"}
 _EXACT = ("ts", "dur", "tdur", "tts")
@@ -88,6 +87,11 @@ def redacted_event(redact: Redactor, event: Event) -> bytes:
 
 
 def name_kind(category: object) -> str:
-    """Return what the names of a category are names of."""
+    """Return the kind of name (operator, kernel, frame …) used in an event category."""
     text = str(category)
-    return "runtime" if text.endswith(("_runtime", "_driver")) else NAMES.get(text, "event")
+    if text == COUNTED_KERNELS:
+        return "kernel"
+    tables = category_tables()
+    # A known ending of categories stands behind a star.
+    table = tables.get(text) or tables.get(f"*_{text.rpartition('_')[2]}", "")
+    return NAME_KINDS.get(table, "event")

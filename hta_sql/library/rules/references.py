@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from hta_sql.library.objects import Library
 from hta_sql.library.rules.problem import Found, code_line
 from hta_sql.library.rules.statement import Statement
+from hta_sql.library.vendors import alternatives
 
 TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
 """What an analysis may call beside lib: nothing that reads a file or a setting."""
@@ -21,7 +22,9 @@ UNSTABLE = {
 }
 """Functions that do not answer the same when they are asked again, or elsewhere."""
 
-_LAUNCH_NAME = re.compile(r"(cuda|cu|hip|aclrt)\w*(Launch|Memcpy|Memset)|LaunchKernel")
+_LAUNCH_NAME = re.compile(
+    rf"\b({alternatives('call_prefix')})\w*(Launch|Memcpy|Memset)|LaunchKernel"
+)
 
 
 def references_of_analysis(library: Library, statement: Statement) -> Iterator[Found]:

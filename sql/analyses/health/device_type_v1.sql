@@ -1,7 +1,7 @@
 -- The kind of accelerator that each rank used, as far as its trace tells.
 --
--- The backend and the device properties decide, then the names of the runtime calls, then the
--- categories of the device activity. A rank without any of them has NULL.
+-- The communication backend decides, then the model name of the device, then the names of the runtime
+-- calls, by the table vendors. A rank without any of them has NULL.
 --
 -- Status: stable
 -- Since: 0.1
@@ -17,36 +17,49 @@ CREATE OR REPLACE MACRO device_type_v1(
 -- Columns:
 --   run          VARCHAR  Run name.
 --   rank         INTEGER  Rank of the process.
---   device_type  VARCHAR  NVIDIA GPU, AMD GPU, MTIA, or NULL.
+--   device_type  VARCHAR  NVIDIA GPU, AMD GPU, MTIA, Ascend NPU, Intel XPU or another of the table vendors; or NULL.
 --   device_name  VARCHAR  Model, where the trace has the properties of its devices.
 WITH
+    device_types AS (
+        SELECT v.vendor, v.value AS device_type, v.priority
+        FROM vendors AS v
+        WHERE v.fact = 'device_type'
+    ),
     models AS (
         SELECT d.run, d.rank, min(d.name) AS device_name
         FROM devices AS d
         GROUP BY d.run, d.rank
     ),
+    -- Each distinct name is compared with the prefixes once.
     calls AS (
-        SELECT
-            c.run,
-            c.rank,
-            bool_or(starts_with(c.name, 'runFunction')) AS mtia,
-            bool_or(regexp_matches(c.name, '^hip[A-Z]')) AS amd,
-            bool_or(regexp_matches(c.name, '^cu(da)?[A-Z]')) AS nvidia
-        FROM (SELECT DISTINCT r.run, r.rank, r.name FROM runtime_calls AS r) AS c
-        GROUP BY c.run, c.rank
+        SELECT n.name, v.vendor
+        FROM (SELECT DISTINCT r.name FROM runtime_calls AS r) AS n
+        JOIN vendors AS v
+            ON v.fact = 'call_prefix' AND starts_with(n.name, v.value)
+            AND regexp_matches(substr(n.name, len(v.value) + 1), '^([A-Z ]|$)')
+    ),
+    evidence AS (
+        SELECT k.run, k.rank, v.vendor, 1 AS strength
+        FROM ranks AS k
+        JOIN vendors AS v ON v.fact = 'backend' AND contains(lower(k.backend), v.value)
+        UNION ALL
+        SELECT m.run, m.rank, v.vendor, 2 AS strength
+        FROM models AS m
+        JOIN vendors AS v ON v.fact = 'device_name' AND contains(lower(m.device_name), lower(v.value))
+        UNION ALL
+        SELECT DISTINCT r.run, r.rank, c.vendor, 3 AS strength
+        FROM runtime_calls AS r
+        JOIN calls AS c ON c.name = r.name
+    ),
+    found AS (
+        SELECT e.run, e.rank, arg_min(t.device_type, (e.strength, t.priority)) AS device_type
+        FROM evidence AS e
+        JOIN device_types AS t ON t.vendor = e.vendor
+        GROUP BY e.run, e.rank
     )
-SELECT
-    k.run,
-    k.rank,
-    CASE
-        WHEN contains(lower(k.backend), 'mtia') OR c.mtia THEN 'MTIA'
-        WHEN regexp_matches(m.device_name, '(?i)nvidia|tesla|geforce|quadro') THEN 'NVIDIA GPU'
-        WHEN regexp_matches(m.device_name, '(?i)amd|radeon|instinct') OR c.amd THEN 'AMD GPU'
-        WHEN c.nvidia THEN 'NVIDIA GPU'
-    END AS device_type,
-    m.device_name
+SELECT k.run, k.rank, f.device_type, m.device_name
 FROM ranks AS k
 LEFT JOIN models AS m ON m.run = k.run AND m.rank = k.rank
-LEFT JOIN calls AS c ON c.run = k.run AND c.rank = k.rank
+LEFT JOIN found AS f ON f.run = k.run AND f.rank = k.rank
 WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
 ORDER BY k.run, k.rank
