@@ -15,9 +15,9 @@ import duckdb
 
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
-from hta_sql.ingestion.tables import STORED, frames_of, parameters
+from hta_sql.ingestion.tables import STORED, frames_of, parameters, rows_of
 from hta_sql.ingestion.vendors.mindspore import stage_cluster_data
-from hta_sql.library.sql_files import Columns, ingest_sql
+from hta_sql.library.sql_files import Columns
 from hta_sql.library.sqltext import subquery
 from hta_sql.store.disk.manifest import Fingerprint
 
@@ -31,7 +31,7 @@ def defined_columns() -> Columns:
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
         frames = frames_of(con)
         for table in STORED:
-            select = subquery(ingest_sql(f"store/{table}"))
+            select = subquery(rows_of(table))
             relation = con.sql(select, params=parameters(select, frames)).limit(0)
             columns[table] = dict(zip(relation.columns, map(str, relation.types), strict=True))
     return columns

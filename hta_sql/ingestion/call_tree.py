@@ -24,11 +24,11 @@ HashArray = npt.NDArray[np.uint64]
 BoolArray = npt.NDArray[np.bool_]
 
 OPERATOR, ANNOTATION, MODULE_CALL, FRAME, MEMORY_EVENT = 0, 2, 4, 5, 6
-"""The kinds of sql/ingest/link/host_events.sql that ancestors are looked up by."""
+"""The kinds of sql/ingest/link/call_tree.sql that ancestors are looked up by."""
 
 PART_BITS = 40
 """Above these an event's id has the number of its trace among those that are read together; see
-sql/ingest/together/part_of.sql."""
+sql/ingest/ids.sql."""
 
 KNOWN_STACKS = 1 << 18
 """So many stacks are known at once, 50 MB of them; a rank with more may have a stack twice."""
@@ -143,8 +143,8 @@ def call_tree(
 
     Args:
         host_events: thread, ts, end_ts, event_id, kind, is_backward, name_hash in the order of
-            sql/ingest/link/host_events.sql.
-        steps: Those of sql/ingest/link/steps_in_order.sql: they do not overlap.
+            sql/ingest/link/call_tree.sql.
+        steps: Those of sql/ingest/link/steps.sql: they do not overlap.
         known_stacks: Stacks to remember.
 
     Yields:
@@ -193,7 +193,7 @@ def call_trees(
 
     Args:
         host_events: As :func:`call_tree` takes them; the number of its trace is in an event's id.
-        steps: Those of sql/ingest/link/steps_in_order.sql, with the number of their trace before.
+        steps: Those of sql/ingest/link/steps.sql, with the number of their trace before.
         build: Builds each of them.
     """
     for part, batches in groupby(_by_part(host_events), key=itemgetter(0)):

@@ -26,7 +26,7 @@ from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.compiled import load_functions, reader_at_work
 
 CHUNK_BITS = 32
-"""Above these a chunk's number has that of its trace; see sql/ingest/parse/chunk_starts.sql."""
+"""Above these a chunk's number has that of its trace; see sql/ingest/parse/batch.sql."""
 
 MOST_HELD = 24 << 20
 """A batch ends when its columns take more: they are outside of the engine's limit of memory, and to

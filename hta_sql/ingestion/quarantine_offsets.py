@@ -1,7 +1,7 @@
-"""Where in the file the events stand that were set aside, and how they are written there.
+"""Offsets and text of quarantined events in the file of their trace.
 
 The engine parses whole chunks and does not say where in one an event stands. Few traces hold an
-event that has to be set aside, so nobody else pays for its place: such a trace is read once
+event that must be quarantined, so only these pay for its offset: such a trace is read once
 more, and the chunks with such events are walked from event to event.
 """
 
@@ -32,21 +32,21 @@ _SCHEMA = pa.schema(
 )
 
 
-def place_set_aside(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
-    """Bring the events that were set aside into quarantine, each with its own bytes.
+def quarantine_pending(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
+    """Quarantine the pending events, each with its own offset and excerpt.
 
-    Where the file has gone in the meantime, an event gets the place of its chunk.
+    If the file has gone in the meantime, an event gets the offset of its chunk.
     """
-    wanted = {chunk for (chunk,) in run(con, ingest_sql("parse/chunks_set_aside")).fetchall()}
+    wanted = {chunk for (chunk,) in run(con, ingest_sql("quarantine", "pending_chunks")).fetchall()}
     if not wanted:
         return
-    run(con, ingest_sql("parse/places"))
+    run(con, ingest_sql("quarantine", "offsets"))
     with suppress(TraceError), open_trace(reader.name) as stream:
         batches = _batches(reader.again(stream), wanted)
-        con.register("places_found", pa.RecordBatchReader.from_batches(_SCHEMA, batches))
-        run(con, ingest_sql("parse/add_places"))
-        con.unregister("places_found")
-    run(con, ingest_sql("parse/quarantine_set_aside"))
+        con.register("offsets_found", pa.RecordBatchReader.from_batches(_SCHEMA, batches))
+        run(con, ingest_sql("quarantine", "add_offsets"))
+        con.unregister("offsets_found")
+    run(con, ingest_sql("quarantine", "quarantine_pending"))
 
 
 def _batches(reader: TraceReader, wanted: set[int]) -> Iterator[pa.RecordBatch]:

@@ -25,7 +25,7 @@ from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
-from hta_sql.ingestion.tables import Place, StoredFile, write_tables
+from hta_sql.ingestion.tables import Place, StoredFile, rows_of, write_tables
 from hta_sql.ingestion.vendors.mindspore import cluster_file, stage_cluster_data
 from hta_sql.library.sql_files import ingest_sql, sql_root
 from hta_sql.library.sqltext import create_table, first_match_macro, sort_table
@@ -177,9 +177,9 @@ def stored(
     jobs = [trace.job for trace in traces]
     places = [Place(job.tables, job.run, job.rank, job.writer) for job in jobs]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
-    rows = rows + Counter(dict(run(con, ingest_sql("link/row_counts")).fetchall()))
+    rows = rows + Counter(dict(run(con, ingest_sql("staged", "row_counts")).fetchall()))
     for table in DESCRIBING:
-        run(con, create_table(f"described_{table}", ingest_sql(f"store/{table}")))
+        run(con, create_table(f"described_{table}", rows_of(table)))
     at_once = first.threads if _fits(first, rows) else 1
     for file in write_tables(con, places, rows, at_once):
         files[file.run, file.rank].append(file)
@@ -282,18 +282,20 @@ def link_events(
         }
         for trace in traces
     ]
-    run(con, ingest_sql("link/job"), {"jobs": jobs})
+    run(con, ingest_sql("link/rank_frames", "job"), {"jobs": jobs})
     _load_class_rules(con, kernel_classes)
-    for name in ("rank_clock", "profiler_steps", "step_windows", "last_step"):
-        run(con, ingest_sql(f"link/{name}"))
+    run(con, ingest_sql("link/rank_frames", "rank_clock"))
+    for name in ("profiler_steps", "step_windows", "last_step"):
+        run(con, ingest_sql("link/steps", name))
     _refuse_ages(con, traces)
-    run(con, ingest_sql("link/rank_frame"))
+    run(con, ingest_sql("link/rank_frames", "rank_frame"))
     run(con, ingest_sql("link/odd_arguments"))
-    run(con, ingest_sql("link/host_events"))
+    run(con, ingest_sql("link/call_tree", "host_events"))
     _build_call_tree(con)
-    by_launch = ("launches", "device_steps", "operators_by_external_id", "device_links")
-    for name in ("forward_operators", *by_launch):
-        run(con, ingest_sql(f"link/{name}"))
+    run(con, ingest_sql("link/forward_operators"))
+    for name in ("launches", "device_steps", "operators_by_external_id"):
+        run(con, ingest_sql("link/launches", name))
+    run(con, ingest_sql("link/device_links"))
     # Not where they are joined: 14 million events then do not fit 400 MiB.
     run(con, sort_table("device_links", "event_id"))
 
@@ -320,12 +322,12 @@ def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     (sorted_events,) = beside(con)
     with sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
-        steps = run(con, ingest_sql("link/steps_in_order")).fetchall()
+        steps = run(con, ingest_sql("link/steps", "steps_in_order")).fetchall()
         tree = pa.RecordBatchReader.from_batches(
             CALL_TREE_SCHEMA, call_trees(reader, steps, best_build())
         )
         con.register("call_tree_rows", tree)
-        run(con, ingest_sql("link/call_tree"))
+        run(con, ingest_sql("link/call_tree", "call_tree"))
         con.unregister("call_tree_rows")
 
 
@@ -333,7 +335,7 @@ def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None
     """Classify the kernel names by kernel_classes.csv and the user's own rules before it."""
     own = [kernel_classes] if kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
-    run(con, ingest_sql("link/class_rules"), {"files": files})
+    run(con, ingest_sql("link/kernel_classes", "class_rules"), {"files": files})
     in_order = "SELECT position, regex FROM class_rules ORDER BY priority, position"
     run(con, first_match_macro("first_rule", run(con, in_order).fetchall()))
-    run(con, ingest_sql("link/kernel_classes"))
+    run(con, ingest_sql("link/kernel_classes", "kernel_classes"))

@@ -86,7 +86,7 @@ class Staged:
         self.settle()
         self._is_parsed = True
         con, threads = self._con, self._threads
-        run(con, ingest_sql("parse/batch_events"))
+        run(con, ingest_sql("parse/batch", "batch_events"))
         largest_first = sorted(counts.keys() & set(EXTRACTED), key=lambda table: -counts[table])
         into_table = partial(_extract, into_new=not self.are_tables)
         side_by_side(con, threads, into_table, largest_first)
@@ -123,7 +123,7 @@ class Staged:
 
         Those of the compiled reader are in it; what was parsed of a batch comes behind them.
         """
-        for (table,) in run(self._con, ingest_sql("link/out_of_order")).fetchall():
+        for (table,) in run(self._con, ingest_sql("staged", "out_of_order")).fetchall():
             run(self._con, sort_table(f"staged_{table}", "event_id"))
 
     def _copy(self, beside: Beside | None = None) -> None:
@@ -184,7 +184,7 @@ def number(
         "first_event_ids": first_event_ids,
         "read": [{"chunk": chunk, "event_count": count} for chunk, count in read.items()],
     }
-    run(con, ingest_sql("parse/chunk_starts"), values)
+    run(con, ingest_sql("parse/batch", "chunk_starts"), values)
     return dict(run(con, "SELECT chunk, first_event_id FROM chunk_starts").fetchall())
 
 
@@ -194,7 +194,7 @@ def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> N
     The SELECT goes into one statement, without a view between: binding and planning it is what
     a small rank costs, and a view has it bound at every step.
     """
-    select = extraction(table) if table in FIELDS else ingest_sql(f"extract/{table}")
+    select = extraction(table) if table in FIELDS else ingest_sql("parse/extract", table)
     run(con, (create_table if into_new else insert)(f"staged_{table}", select))
 
 
@@ -208,4 +208,4 @@ def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:
         return
     _extract(con, table, into_new=True)
     named = {"table_name": f"staged_{table}"}
-    ((_definitions[table],),) = run(con, ingest_sql("link/table_definition"), named).fetchall()
+    ((_definitions[table],),) = run(con, ingest_sql("staged", "table_definition"), named).fetchall()

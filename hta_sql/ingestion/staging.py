@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain, count, islice
+from itertools import chain, count, islice, starmap
 
 import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.ingestion.native import CHUNK_BITS, native_batch
-from hta_sql.ingestion.quarantine_offsets import place_set_aside
+from hta_sql.ingestion.quarantine_offsets import quarantine_pending
 from hta_sql.ingestion.staged_tables import Staged, number
 from hta_sql.ingestion.statements import run
 from hta_sql.ingestion.vendors.ascend import adopt_ascend_events, is_ascend
@@ -94,7 +94,7 @@ def stage_events(
     """
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
-    prepare(con, "alone")
+    prepare(con, "one")
     with closing(Staged(con, threads, most_held)) as staged:
         for batches in count():
             first = next(chunks, None)
@@ -105,7 +105,7 @@ def stage_events(
             if strict:
                 _refuse_flaws(con, reader)
         if reader and not strict:
-            place_set_aside(con, reader)
+            quarantine_pending(con, reader)
         _quarantine_file_problems(con, reader)
         if strict:
             _refuse_flaws(con, reader)
@@ -118,17 +118,24 @@ def stage_events(
 
 
 def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
-    """Make what the statements of an ingest need in an empty database.
+    """Create the tables and macros that the statements of an ingest need, in an empty database.
 
     Args:
         con: The database.
-        how: Whether a trace is read "alone" or several "together".
+        how: Whether "one" trace or "many" are read into it.
     """
-    for name in ("link/quarantined", "parse/set_aside", "parse/event_target", "parse/exact_args"):
-        run(con, ingest_sql(name))
-    own = (f"{how}/part_of", f"{how}/own_id", "link/frame_of", "link/same_event")
-    for macro in (*category_macros(), *argument_macros(), *map(ingest_sql, own)):
-        run(con, macro)
+    statements = (
+        ("quarantine", "quarantined"),
+        ("quarantine", "pending"),
+        ("parse/events", "exact_args"),
+        ("ids", f"part_of_{how}"),
+        ("ids", f"own_id_{how}"),
+        ("ids", "same_event"),
+        ("link/rank_frames", "frame_of"),
+    )
+    run(con, ingest_sql("parse/events", "event_target"))
+    for statement in (*starmap(ingest_sql, statements), *category_macros(), *argument_macros()):
+        run(con, statement)
 
 
 def _stage_batch(
@@ -149,7 +156,7 @@ def _stage_batch(
     if is_parsed:
         parse(con, map(arrow, chain([refused] if refused else [], left)), create_table)
         counts = _event_counts(con)
-        run(con, ingest_sql("parse/flaws"))
+        run(con, ingest_sql("parse/salvage", "flaws"))
         is_odd = "refused" in counts
         if is_odd and reader:
             _rescue_refused(con, reader)
@@ -188,7 +195,7 @@ def parse(
             raise
 
     con.register("chunks", pa.RecordBatchReader.from_batches(_CHUNK_SCHEMA, batches()))
-    select = ingest_sql("parse/events_of_chunks")
+    select = ingest_sql("parse/events", "events_of_chunks")
     try:
         run(con, statement("parsed_events", select))
     except duckdb.Error:
@@ -200,7 +207,7 @@ def parse(
 
 def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for _, table, count_ in run(con, ingest_sql("parse/event_counts")).fetchall():
+    for _, table, count_ in run(con, ingest_sql("parse/batch", "event_counts")).fetchall():
         counts[table] += count_
     return counts
 
@@ -271,12 +278,12 @@ def _rescue(
         if span.reason
     )
     while some := list(islice(flaws, FLAWS_AT_ONCE)):
-        run(con, ingest_sql("parse/add_flaws"), {"flaws": some})
+        run(con, ingest_sql("parse/salvage", "add_flaws"), {"flaws": some})
 
 
 def _take_refused(con: duckdb.DuckDBPyConnection) -> list[tuple[int, bytes]]:
-    refused = run(con, ingest_sql("parse/refused_chunks")).fetchall()
-    run(con, ingest_sql("parse/drop_refused"))
+    refused = run(con, ingest_sql("parse/salvage", "refused_chunks")).fetchall()
+    run(con, ingest_sql("parse/salvage", "drop_refused"))
     return refused
 
 
@@ -288,7 +295,7 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
     """Give up rescued events that the engine still refuses."""
     _parse_walked(con, (_joined(-1 - n, [span]) for n, span in enumerate(spans)))
     alone = {-1 - chunk for chunk, _ in _take_refused(con)}
-    run(con, ingest_sql("parse/drop_tried"))
+    run(con, ingest_sql("parse/salvage", "drop_tried"))
     return [
         replace(span, text=None, reason="broken JSON: the engine cannot read it")
         if n in alone
@@ -300,12 +307,12 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
 def _quarantine(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     """Note what was lost or repaired of this batch, and where it stands in the file."""
     offsets = reader.offsets if reader else []
-    run(con, insert("quarantined", ingest_sql("extract/quarantine")))
-    run(con, ingest_sql("parse/add_set_aside"), {"chunk_offsets": offsets})
+    run(con, insert("quarantined", ingest_sql("quarantine", "flaws_of_batch")))
+    run(con, ingest_sql("quarantine", "add_pending"), {"chunk_offsets": offsets})
 
 
 def _refuse_rubble(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
-    found = run(con, ingest_sql("parse/too_many_broken"), {"limit": MAX_BROKEN}).fetchall()
+    found = run(con, ingest_sql("quarantine", "too_many_broken"), {"limit": MAX_BROKEN}).fetchall()
     ((offset,),) = found
     if offset is not None:
         raise TraceFormatError(
@@ -324,16 +331,16 @@ def _quarantine_file_problems(con: duckdb.DuckDBPyConnection, reader: TraceReade
 def _note(con: duckdb.DuckDBPyConnection, rows: list[tuple[object, ...]]) -> None:
     names = ("event_id", "byte_offset", "byte_count", "is_lost", "reason", "excerpt")
     for row in rows:
-        run(con, ingest_sql("link/add_quarantined"), dict(zip(names, row, strict=True)))
+        run(con, ingest_sql("quarantine", "add_quarantined"), dict(zip(names, row, strict=True)))
 
 
 def _refuse_flaws(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
     if reader:
-        place_set_aside(con, reader)
-    first = run(con, ingest_sql("link/first_flaw")).fetchall()
+        quarantine_pending(con, reader)
+    first = run(con, ingest_sql("quarantine", "first_flaw")).fetchall()
     if first and reader:
         offset, reason, excerpt = first[0]
         raise TraceFormatError(
             f"{reader.name}: {reason}, at byte {offset}: {excerpt[:80]!r}. "
-            "Without strict it is set aside and the rest is read."
+            "Without strict it is quarantined and the rest is read."
         )

@@ -33,12 +33,12 @@ STORED = (
     *("stacks", "event_args", "quarantine"),
     *CLUSTER_TABLES,
 )
-"""The tables of a store, each one file sql/ingest/store/<table>.sql."""
+"""The tables of a store, each one file sql/ingest/store/<table>.sql; the clusters' are in one."""
 
 ROW_GROUP_ROWS = 122_880
 
 Frames = list[dict[str, object] | None]
-"""What the rows of each rank are placed by; see sql/ingest/link/frames.sql."""
+"""What the rows of each rank are placed by; see sql/ingest/link/rank_frames.sql."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _write_table(
 ) -> list[tuple[Path, StoredFile]]:
     """Write one table of the only rank to a file without its name yet, if it has rows."""
     unnamed, relative = _new_file(tables, table, places[0])
-    select = _rows_of(table)
+    select = _computed_rows(table)
     rows = copy_to_parquet(con, select, unnamed, parameters(select, frames))
     if not rows:
         unnamed.unlink()
@@ -139,30 +139,37 @@ def _write_ranks(
 ) -> list[tuple[Path, StoredFile]]:
     """Compute one table of all ranks, and write the rows of each to a file."""
     # The name is that of one connection, on which the tables follow each other.
-    select = _rows_of(table)
+    select = _computed_rows(table)
     run(con, create_table("written", select, "TEMPORARY"), parameters(select, frames))
-    there = {(run, rank) for run, rank in run(con, ingest_sql("write/ranks")).fetchall()}
+    there = {
+        (run, rank) for run, rank in run(con, ingest_sql("written", "ranks_written")).fetchall()
+    }
     files = []
     for place in places:
         if (place.run, place.rank) in there:
             unnamed, relative = _new_file(tables, table, place)
             of_rank = {"run": place.run, "rank": place.rank}
-            rows = copy_to_parquet(con, ingest_sql("write/rows_of_rank"), unnamed, of_rank)
+            rows = copy_to_parquet(con, ingest_sql("written", "rows_of_rank"), unnamed, of_rank)
             files.append((unnamed, _stored(table, relative, place, unnamed, rows)))
     run(con, "DROP TABLE written")
     return files
 
 
-def _rows_of(table: str) -> str:
-    """Return the SELECT of a table; those that describe the ranks are there already."""
-    return (
-        of_scope(f"described_{table}", ()) if table in DESCRIBING else ingest_sql(f"store/{table}")
-    )
+def rows_of(table: str) -> str:
+    """Return the SELECT of the rows of a stored table, from the staged and linked tables."""
+    if table in CLUSTER_TABLES:
+        return ingest_sql("store/cluster_tables", table)
+    return ingest_sql(f"store/{table}")
+
+
+def _computed_rows(table: str) -> str:
+    """Return the SELECT of a table; those that describe the ranks are computed already."""
+    return of_scope(f"described_{table}", ()) if table in DESCRIBING else rows_of(table)
 
 
 def frames_of(con: duckdb.DuckDBPyConnection) -> Frames:
     """Return what the rows of each rank are placed by, once its events are linked."""
-    ((frames,),) = run(con, ingest_sql("link/frames")).fetchall()
+    ((frames,),) = run(con, ingest_sql("link/rank_frames", "frames")).fetchall()
     return list(frames)
 
 

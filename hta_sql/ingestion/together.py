@@ -115,7 +115,7 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
     """Read what is plain; returns the results by the number of their job."""
     started = time.monotonic()
     with scratch() as con:
-        prepare(con, "together")
+        prepare(con, "many")
         reading = _Reading(jobs)
         left = reading.chunks()
         refused = next(left, None)
@@ -126,7 +126,7 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
             parsed = _counts(con)
             odd = _odd(con, reading, parsed)
             if odd:
-                run(con, ingest_sql("parse/drop_odd"), {"parts": sorted(odd)})
+                run(con, ingest_sql("parse/batch", "drop_traces"), {"parts": sorted(odd)})
         natives = {part: native for part, native in reading.natives.items() if part not in odd}
         counts = {part: native.counts() for part, native in natives.items()}
         for part in parsed.keys() - odd:
@@ -170,7 +170,9 @@ def _odd(
     con: duckdb.DuckDBPyConnection, reading: _Reading, counts: dict[int, Counter[str]]
 ) -> set[int]:
     """Number the traces of which there are events here that are not to be stored from here."""
-    odd = {part for (part,) in run(con, ingest_sql("ascend/written_by_ascend")).fetchall()}
+    odd = {
+        part for (part,) in run(con, ingest_sql("ascend/producer", "parsed_by_ascend")).fetchall()
+    }
     return odd | {
         part
         for part, tables in counts.items()
@@ -180,6 +182,6 @@ def _odd(
 
 def _counts(con: duckdb.DuckDBPyConnection) -> dict[int, Counter[str]]:
     counts: dict[int, Counter[str]] = defaultdict(Counter)
-    for part, table, count in run(con, ingest_sql("parse/event_counts")).fetchall():
+    for part, table, count in run(con, ingest_sql("parse/batch", "event_counts")).fetchall():
         counts[part][table] = count
     return counts

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 
 from hta_sql.errors import LibraryError
+
+_NAMED = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 Columns = dict[str, dict[str, str]]
 """table ─▶ column ─▶ type"""
@@ -27,9 +30,26 @@ def sql_root() -> Path:
 
 
 @cache
-def ingest_sql(relative_path: str) -> str:
-    """Return the text of one file below sql/ingest, for example ``link/launches``."""
-    return (sql_root() / "ingest" / f"{relative_path}.sql").read_text(encoding="utf-8")
+def ingest_sql(relative_path: str, name: str | None = None) -> str:
+    """Return a statement of sql/ingest.
+
+    Args:
+        relative_path: Path of the file without its suffix, such as ``link/launches``.
+        name: Name of the statement in a file of several, where it follows a line ``-- name: NAME``.
+
+    Raises:
+        LibraryError: The file has no statement of that name.
+    """
+    path = sql_root() / "ingest" / f"{relative_path}.sql"
+    text = path.read_text(encoding="utf-8")
+    if name is None:
+        return text
+    # Text before the first name, then names and statements in turn.
+    _, *parts = _NAMED.split(text)
+    statements = dict(zip(parts[::2], parts[1::2], strict=True))
+    if name not in statements:
+        raise LibraryError(f"{path}: no statement {name!r}; there are {', '.join(statements)}.")
+    return statements[name].rstrip().removesuffix(";")
 
 
 @cache

@@ -185,7 +185,7 @@ pub unsafe extern "C" fn hta_sql_event_places(
     }
 }
 
-/// Host events in the order of `sql/ingest/link/host_events.sql`, so many rows in each column.
+/// Host events in the order of `sql/ingest/link/call_tree.sql`, so many rows in each column.
 #[repr(C)]
 pub struct HostEvents {
     rows: usize,

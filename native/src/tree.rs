@@ -20,7 +20,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 /// stack, step.
 pub const IDS: usize = 8;
 
-/// A host event, as `sql/ingest/link/host_events.sql` gives it.
+/// A host event, as `sql/ingest/link/call_tree.sql` gives it.
 #[derive(Clone, Copy)]
 pub struct Event {
     /// Equal on one thread; those of a thread follow each other.

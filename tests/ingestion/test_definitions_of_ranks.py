@@ -14,5 +14,5 @@ def test_a_definition_is_that_of_the_own_rank() -> None:
         con.execute("ATTACH ':memory:' AS another")
         con.execute("CREATE TABLE another.staged_steps (other BIGINT)")
         named = {"table_name": "staged_steps"}
-        found = con.execute(ingest_sql("link/table_definition"), named).fetchall()
+        found = con.execute(ingest_sql("staged", "table_definition"), named).fetchall()
     assert found == [("CREATE TABLE staged_steps(own BIGINT);",)]

@@ -114,19 +114,19 @@ def test_tables_out_of_order_are_told() -> None:
             con.execute(
                 f"CREATE TABLE staged_{table} AS SELECT range AS event_id FROM range(300_000)"  # noqa: S608 - ours
             )
-        assert run(con, ingest_sql("link/out_of_order")).fetchall() == []
+        assert run(con, ingest_sql("staged", "out_of_order")).fetchall() == []
         con.execute("INSERT INTO staged_flows VALUES (299_998)")
         con.execute(
             "CREATE OR REPLACE TABLE staged_gpu_ops AS FROM (VALUES (2), (1), (3)) AS g(event_id)"
         )
-        told = run(con, ingest_sql("link/out_of_order")).fetchall()
+        told = run(con, ingest_sql("staged", "out_of_order")).fetchall()
         assert sorted(told) == [("flows",), ("gpu_ops",)]
 
 
 def test_links_of_another_event_are_refused() -> None:
     """Nothing is written where tables that are joined by position do not fit each other."""
     with duckdb.connect() as con:
-        run(con, ingest_sql("link/same_event"))
+        run(con, ingest_sql("ids", "same_event"))
         assert con.execute("SELECT same_event(7, 7)").fetchall() == [(7,)]
         for there in ("8", "NULL"):
             with pytest.raises(duckdb.InvalidInputException, match="event 7 stands where"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from hta_sql.errors import LibraryError
 from hta_sql.ingestion import statements
 from hta_sql.ingestion.statements import run
+from hta_sql.library.sql_files import ingest_sql, sql_root
 
 
 def test_each_run_is_one_of_its_own() -> None:
@@ -27,3 +29,25 @@ def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     with duckdb.connect() as con:
         assert [run(con, f"SELECT {n}").fetchall() for n in range(7)] == [[(n,)] for n in range(7)]
     assert len(statements._parsed) <= 3
+
+
+SMALL_LINES = 5
+"""Lines of code up to which a statement of sql/ingest shares a file with those that it belongs to."""
+
+
+def test_small_ingest_statements_share_a_file() -> None:
+    """A reader finds a statement of a few lines next to those that use it; a table has its own file."""
+    folder = sql_root() / "ingest"
+    small = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.sql")
+        if len([line for line in path.read_text("utf-8").splitlines() if line[:2] != "--"])
+        <= SMALL_LINES
+    }
+    assert small == set()
+
+
+def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
+    """Whoever misspells one sees what there is."""
+    with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; there are part_of_one"):
+        ingest_sql("ids", "part")

@@ -17,7 +17,7 @@ from hta_sql.library.sql_files import ingest_sql
 
 def is_ascend(con: duckdb.DuckDBPyConnection) -> bool:
     """Say whether a trace among those that are staged was written by the Ascend profiler."""
-    return bool(run(con, ingest_sql("ascend/is_ascend")).fetchall())
+    return bool(run(con, ingest_sql("ascend/producer", "staged_by_ascend")).fetchall())
 
 
 def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:
@@ -31,14 +31,12 @@ def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) ->
         Number of events by table afterwards.
     """
     run(con, ingest_sql("ascend/shapes"))
-    run(con, ingest_sql("ascend/device_events"))
-    moved = Counter(
-        {table: _inserted(con, f"ascend/{table}") for table in ("gpu_ops", "runtime_calls")}
-    )
-    run(con, ingest_sql("ascend/drop_moved"))
+    run(con, ingest_sql("ascend/move", "device_events"))
+    moved = Counter({table: _inserted(con, table) for table in ("gpu_ops", "runtime_calls")})
+    run(con, ingest_sql("ascend/move", "drop_moved"))
     return events + moved - Counter({"other_events": moved.total()})
 
 
-def _inserted(con: duckdb.DuckDBPyConnection, name: str) -> int:
-    ((rows,),) = run(con, ingest_sql(name)).fetchall()
+def _inserted(con: duckdb.DuckDBPyConnection, table: str) -> int:
+    ((rows,),) = run(con, ingest_sql("ascend/move", table)).fetchall()
     return int(rows)

@@ -1,3 +1,29 @@
+-- Rules for kernel names, and the class of each name that a rule knows.
+
+-- name: class_rules
+-- The rules that name a kernel's class, the user's own file first on equal priority.
+CREATE OR REPLACE TABLE class_rules AS
+SELECT
+    r.priority,
+    row_number() OVER () AS position,
+    r.regex,
+    r.class,
+    r.collective,
+    r.vendor
+FROM read_csv(
+    $files,
+    header = true,
+    -- Nothing to detect: detection costs more than these few lines.
+    auto_detect = false,
+    delim = ',',
+    quote = '"',
+    escape = '"',
+    buffer_size = 1_048_576,
+    parallel = false,
+    columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR'}
+) AS r;
+
+-- name: kernel_classes
 -- The class of each distinct device activity name that some rule knows.
 --
 -- first_rule(name), made from `class_rules`, is the first rule that matches, as a chain of constant
@@ -14,4 +40,4 @@ WITH
     )
 SELECT n.name, {'class': r.class, 'collective': r.collective} AS rule
 FROM known_names AS n
-JOIN class_rules AS r ON r.position = n.first_rule
+JOIN class_rules AS r ON r.position = n.first_rule;

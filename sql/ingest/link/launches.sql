@@ -1,3 +1,6 @@
+-- The host side of device activity: its launch, or the operator of its external id.
+
+-- name: launches
 -- The host call behind each correlation id, and its place in the call tree: one row per trace and id, whatever
 -- the call is named.
 --
@@ -25,4 +28,43 @@ WITH
     )
 SELECT c.part, c.correlation, c.call, t.op_id, t.annotation_id, t.module_id, t.bwd_op_id, t.stack_id, t.step
 FROM calls AS c
-LEFT JOIN call_tree AS t ON t.event_id = c.call.id AND t.kind = 1
+LEFT JOIN call_tree AS t ON t.event_id = c.call.id AND t.kind = 1;
+
+-- name: device_steps
+-- The profiler step of what has no place in a host call tree: device annotations, and device activity
+-- without a launch in the trace. Everything else has the step of its host event.
+CREATE OR REPLACE TABLE device_steps AS
+WITH
+    alone AS (
+        SELECT g.event_id, g.ts
+        FROM staged_gpu_ops AS g
+        LEFT JOIN launches AS l ON l.correlation = g.correlation AND l.part = part_of(g.event_id)
+        WHERE l.correlation IS NULL
+        UNION ALL
+        SELECT a.event_id, a.ts
+        FROM staged_annotations AS a
+        WHERE a.cat <> 'user_annotation'
+    ),
+    windows AS (
+        FROM step_windows AS w
+        WHERE w.ts < w.end_ts
+    )
+SELECT a.event_id, s.step
+FROM alone AS a
+ASOF JOIN windows AS s ON s.part = part_of(a.event_id) AND a.ts >= s.ts
+WHERE a.ts < s.end_ts;
+
+-- name: operators_by_external_id
+-- The host operator behind each external id, for device activity without a launch in the trace.
+CREATE OR REPLACE TABLE operators_by_external_id AS
+WITH
+    wanted AS (
+        SELECT DISTINCT part_of(g.event_id) AS part, g.external_id
+        FROM staged_gpu_ops AS g
+        LEFT JOIN launches AS l ON l.correlation = g.correlation AND l.part = part_of(g.event_id)
+        WHERE l.correlation IS NULL AND g.external_id > 0
+    )
+SELECT w.part, c.external_id, min(c.event_id) AS op_id
+FROM staged_cpu_ops AS c
+JOIN wanted AS w ON w.external_id = c.external_id AND w.part = part_of(c.event_id)
+GROUP BY w.part, c.external_id;

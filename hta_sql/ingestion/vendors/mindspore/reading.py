@@ -66,7 +66,7 @@ def stage_cluster_data(
     contents = _contents(parts)
     analysis = next((part for part in parts if part.kind == "analysis"), None)
     con.execute(
-        ingest_sql("mindspore/raw"),
+        ingest_sql("mindspore/files", "raw"),
         {
             **contents,
             "parallel_mode": analysis and analysis.parallel_mode,
@@ -74,7 +74,8 @@ def stage_cluster_data(
             "device_count": analysis and analysis.device_count,
         },
     )
-    con.execute(ingest_sql("mindspore/units"))
+    for macro in ("ms_to_ns", "ticks_to_ns"):
+        con.execute(ingest_sql("mindspore/files", macro))
     rows: Counter[str] = Counter()
     for table in CLUSTER_TABLES:
         statement = ingest_sql(f"mindspore/{table.removeprefix('cluster_')}")

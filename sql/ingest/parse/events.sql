@@ -1,3 +1,13 @@
+-- Text chunks ─▶ typed events.
+
+-- name: event_target
+-- Where an event goes: a byte an event, and a comparison of numbers in each extract.
+CREATE TYPE event_target AS ENUM (
+    'cpu_ops', 'runtime_calls', 'gpu_ops', 'annotations', 'python_calls', 'memory_events', 'flows',
+    'counters', 'other_events', 'quarantine', 'refused'
+);
+
+-- name: events_of_chunks
 -- Text chunks as one row per event: the common fields typed, `args` kept as JSON text.
 --
 -- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB, is_walked BOOLEAN)` holds comma-separated whole
@@ -112,4 +122,29 @@ SELECT
         WHEN v.e.ph = 'C' THEN 'counters'::event_target
         ELSE 'other_events'::event_target
     END AS target
-FROM timed_events AS v
+FROM timed_events AS v;
+
+-- name: exact_args
+-- Arguments for from_json: keys of whole numbers whose value is none become null.
+--
+-- The engine rounds 1.5 to 2 and takes true for 1 where a BIGINT is wanted. A null leaves the
+-- column empty, and the arguments stay in event_args as they were written. `args` is JSON as the
+-- engine prints it: compact, numbers as they were written, so that only rows with a point or a
+-- negative exponent pay for the regular expression. `whole_keys` are the keys, as alternatives of
+-- one. Text that holds a whole number is that number; with a point or an e in it, it stays text.
+CREATE OR REPLACE MACRO exact_args(args, whole_keys) AS
+    CASE
+        WHEN contains(args, '.') OR contains(args, 'e-') OR contains(args, 'E-') OR contains(args, 'true') OR contains(args, 'false')
+            THEN regexp_replace(
+                args,
+                '("(?:' || whole_keys || ')":)(?:true|false'
+                -- Beyond 2^53 a fraction has gone through a double.
+                || '|-?[0-9]{16,}\.[0-9]*(?:[eE][+-]?[0-9]+)?'
+                || '|-?[0-9]+(?:\.[0-9]*[1-9][0-9]*(?:[eE][+-]?[0-9]+)?|(?:\.[0-9]+)?[eE][+-]?[0-9]+)'
+                || '|"[^"\\]*[.eE][^"\\]*"'
+                || '|\[(?:[^\[\]\\"]|"[^"\\]*")*(?:\.[0-9]*[1-9]|[eE]|"[^"\\]*[.eE][^"\\]*")(?:[^\[\]\\"]|"[^"\\]*")*\])',
+                '\1null',
+                'g'
+            )
+        ELSE args
+    END;

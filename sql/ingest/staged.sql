@@ -1,3 +1,12 @@
+-- Staged tables: their definition, the order and number of their rows.
+
+-- name: table_definition
+-- The statement that makes a staged table again, without rows: that of this rank, since an engine may hold several ranks at once.
+SELECT t.sql
+FROM duckdb_tables() AS t
+WHERE t.table_name = $table_name AND t.database_name = current_database() AND t.schema_name = current_schema();
+
+-- name: out_of_order
 -- The staged tables whose rows do not stand in event order: what a chunk held that had to be parsed comes
 -- behind the rest of its batch, and Ascend's device activity behind all.
 --
@@ -21,4 +30,21 @@ WITH
 SELECT n.name
 FROM neighbours AS n
 WHERE n.is_late
-GROUP BY n.name
+GROUP BY n.name;
+
+-- name: row_counts
+-- Rows by table of what is derived from a trace or stands beside its events, or more: a table of none
+-- needs no statement, which would cost five to eight milliseconds.
+SELECT 'steps', count(*)
+FROM profiler_steps
+UNION ALL
+SELECT 'stacks', count(*)
+FROM call_tree
+UNION ALL
+SELECT 'quarantine', (SELECT count(*) FROM quarantined) + (SELECT count(*) FROM odd_arguments)
+UNION ALL
+SELECT 'devices', count_if((m.metadata -> '$.deviceProperties') IS NOT NULL)
+FROM job AS m
+UNION ALL
+SELECT 'process_groups', count_if((m.metadata -> '$.distributedInfo.pg_config') IS NOT NULL)
+FROM job AS m;

@@ -1,3 +1,20 @@
+-- What the rows of each rank are placed by: its clock, steps and end of recording.
+
+-- name: job
+-- A row for each trace: what is being ingested as what, and the metadata of the trace.
+--
+-- part: the number of the trace that the ids of its events begin with.
+CREATE OR REPLACE TABLE job AS
+WITH
+    jobs AS (
+        SELECT unnest(
+            $jobs::STRUCT(part BIGINT, run VARCHAR, rank INTEGER, rank_source VARCHAR, source VARCHAR, event_count BIGINT, metadata VARCHAR)[]
+        ) AS j
+    )
+SELECT j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.source, j.j.event_count, j.j.metadata::JSON AS metadata
+FROM jobs AS j;
+
+-- name: rank_clock
 -- First and last instant of each rank in the clock of its file [ns], and the end of the recording.
 --
 -- Complete events decide (the profiler's own span among them); a trace without any falls back to
@@ -51,4 +68,61 @@ SELECT
 FROM job AS j
 LEFT JOIN complete_events AS c ON c.part = j.part
 LEFT JOIN point_events AS p ON p.part = j.part
-LEFT JOIN recording AS r ON r.part = j.part
+LEFT JOIN recording AS r ON r.part = j.part;
+
+-- name: rank_frame
+-- A row for each rank: what every row of it is placed by. One join instead of three.
+--
+-- start_ns adds baseTimeNanoseconds where the trace has one and is then Unix time. A base that is
+-- no time between 1970 and 2065 counts as none; the metadata keep it.
+CREATE OR REPLACE TABLE rank_frame AS
+WITH
+    clock AS (
+        SELECT m.*, TRY_CAST(m.metadata ->> '$.baseTimeNanoseconds' AS BIGINT) AS stated
+        FROM job AS m
+    ),
+    base AS (
+        SELECT
+            c.part,
+            c.run,
+            c.rank,
+            CASE WHEN c.stated BETWEEN 0 AND 3_000_000_000_000_000_000 THEN c.stated END AS base_time_ns
+        FROM clock AS c
+    )
+SELECT
+    b.part,
+    b.run,
+    b.rank,
+    k.first_ts,
+    k.last_ts,
+    k.recording_end_ts,
+    k.window_end_ts,
+    b.base_time_ns,
+    coalesce(b.base_time_ns, 0) + k.first_ts AS start_ns,
+    s.last_step_ts
+FROM base AS b
+JOIN rank_clock AS k ON k.part = b.part
+LEFT JOIN last_step AS s ON s.part = b.part;
+
+-- name: frames
+-- What the rows of each rank are placed by, as one list: that of a part is at its number plus one.
+--
+-- The statements that write in event order take it as $frames: a join promises no order.
+SELECT list(
+    {
+        'run': j.run,
+        'rank': j.rank,
+        'first_ts': j.first_ts,
+        'last_step_ts': j.last_step_ts,
+        'window_end_ts': j.window_end_ts,
+        'recording_end_ts': j.recording_end_ts
+    }
+    ORDER BY p.part
+)
+FROM (SELECT unnest(range(max(r.part) + 1)) AS part FROM rank_frame AS r) AS p
+LEFT JOIN rank_frame AS j ON j.part = p.part;
+
+-- name: frame_of
+-- The frame of the trace that an event is of, from the list of the statement frames.
+CREATE OR REPLACE MACRO frame_of(frames, id) AS
+    (frames::STRUCT(run VARCHAR, rank INTEGER, first_ts BIGINT, last_step_ts BIGINT, window_end_ts BIGINT, recording_end_ts BIGINT)[])[part_of(id) + 1];

@@ -1,3 +1,6 @@
+-- Device activity and task queue of an Ascend trace, moved from other_events to the tables of other vendors.
+
+-- name: device_events
 -- Device activity of an Ascend trace (`trace_view.json`), found by the names of its processes: its
 -- events have no category.
 --
@@ -80,4 +83,57 @@ UNION ALL
 SELECT c.event_id, c.device, coalesce(s.stream, c.stream), u.correlation, true
 FROM collectives AS c
 LEFT JOIN own_streams AS s ON s.connection_id = c.connection_id AND s.device = c.device
-LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts
+LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts;
+
+-- name: gpu_ops
+-- Ascend's device activity as that of any other vendor.
+--
+-- The category stands for what the name says: copies, events and notifications between streams,
+-- everything else is a kernel. A collective counts as many elements as it says.
+INSERT INTO staged_gpu_ops BY NAME
+SELECT
+    o.event_id,
+    o.ts,
+    o.dur,
+    o.pid,
+    o.tid,
+    o.name,
+    CASE
+        WHEN regexp_matches(o.name, '^mem(cpy|copy)_?async$', 'i') THEN 'gpu_memcpy'
+        WHEN regexp_matches(o.name, '^(event|notify)_(wait|record)$', 'i') THEN 'cuda_sync'
+        ELSE 'kernel'
+    END AS cat,
+    d.device,
+    d.stream,
+    d.correlation,
+    CASE WHEN o.name LIKE 'hcom\_allReduce%' ESCAPE '\' THEN TRY_CAST(o.args ->> '$.count' AS BIGINT) END AS in_elems,
+    CASE WHEN o.name LIKE 'hcom\_allReduce%' ESCAPE '\' THEN TRY_CAST(o.args ->> '$.count' AS BIGINT) END AS out_elems,
+    CASE WHEN d.is_collective THEN o.args ->> '$.data_type' END AS elem_type,
+    o.args
+FROM staged_other_events AS o
+JOIN ascend_device_events AS d ON d.event_id = o.event_id;
+
+-- name: runtime_calls
+-- Ascend's task queue: Enqueue on the thread of the operator, Dequeue where the device is called.
+--
+-- Both carry one correlation; the launch is the one that starts first, so inside the operator.
+INSERT INTO staged_runtime_calls BY NAME
+SELECT
+    o.event_id,
+    o.ts,
+    o.dur,
+    o.pid,
+    o.tid,
+    o.name,
+    o.cat,
+    TRY_CAST(o.args ->> '$.correlation_id' AS BIGINT) AS correlation,
+    CASE WHEN TRY_CAST(o.args ->> '$.correlation_id' AS BIGINT) IS NULL OR len(json_keys(o.args)) <> 1 THEN o.args END AS args
+FROM staged_other_events AS o
+WHERE o.phase = 'X' AND o.cat IN ('enqueue', 'dequeue');
+
+-- name: drop_moved
+-- What has become device activity or a call of the task queue is no other event any more.
+DELETE FROM staged_other_events AS o
+WHERE
+    (o.phase = 'X' AND o.cat IN ('enqueue', 'dequeue'))
+    OR o.event_id IN (SELECT d.event_id FROM ascend_device_events AS d);

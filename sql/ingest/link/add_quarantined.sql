@@ -1,1 +1,0 @@
-INSERT INTO quarantined VALUES ($event_id, $byte_offset, $byte_count, $is_lost, $reason, $excerpt)

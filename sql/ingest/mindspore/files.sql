@@ -1,0 +1,24 @@
+-- The files of one rank of a MindSpore cluster, and their units.
+
+-- name: raw
+-- One row: the files of one rank of a MindSpore cluster, as JSON; NULL: there is no such file.
+--
+-- The CSV files come as lists of objects: column name ─▶ text.
+CREATE OR REPLACE TABLE mindspore_raw AS
+SELECT
+    $step_trace::JSON AS step_trace,
+    $analysis::JSON AS analysis,
+    $hccl::JSON AS hccl,
+    $flops::JSON AS flops,
+    $memory::JSON AS memory,
+    $parallel_mode::VARCHAR AS parallel_mode,
+    $stage_count::BIGINT AS stage_count,
+    $device_count::BIGINT AS device_count;
+
+-- name: ms_to_ns
+-- Milliseconds, as text, to nanoseconds: sums of floats that were printed whole lose their noise.
+CREATE OR REPLACE MACRO mindspore_ms_to_ns(ms) AS TRY_CAST(TRY_CAST(ms AS DECIMAL(28, 6)) * 1_000_000 AS BIGINT);
+
+-- name: ticks_to_ns
+-- The device counts in steps of 10 ns.
+CREATE OR REPLACE MACRO mindspore_ticks_to_ns(ticks) AS TRY_CAST(ticks AS BIGINT) * 10;
