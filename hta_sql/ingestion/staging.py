@@ -94,7 +94,7 @@ def stage_events(
     """
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
-    prepare(con, "one")
+    prepare(con)
     with closing(Staged(con, threads, most_held)) as staged:
         for batches in count():
             first = next(chunks, None)
@@ -117,19 +117,14 @@ def stage_events(
     return events
 
 
-def prepare(con: duckdb.DuckDBPyConnection, how: str) -> None:
-    """Create the tables and macros that the statements of an ingest need, in an empty database.
-
-    Args:
-        con: The database.
-        how: Whether "one" trace or "many" are read into it.
-    """
+def prepare(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables and macros that the statements of an ingest need, in an empty database."""
     statements = (
         ("quarantine", "quarantined"),
         ("quarantine", "pending"),
         ("parse/events", "exact_args"),
-        ("ids", f"part_of_{how}"),
-        ("ids", f"own_id_{how}"),
+        ("ids", "part_of"),
+        ("ids", "own_id"),
         ("ids", "same_event"),
         ("link/rank_frames", "frame_of"),
     )

@@ -115,7 +115,7 @@ def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
     """Read what is plain; returns the results by the number of their job."""
     started = time.monotonic()
     with scratch() as con:
-        prepare(con, "many")
+        prepare(con)
         reading = _Reading(jobs)
         left = reading.chunks()
         refused = next(left, None)

@@ -44,7 +44,7 @@ def read(
         return batches[-1]
 
     with duckdb.connect() as con, patch.object(staging, "native_batch", batch):
-        prepare(con, "alone")
+        prepare(con)
         tables_of = Staged(con, most_held=most_held)
         events = 0
         while (first := next(chunks, None)) or not batches:

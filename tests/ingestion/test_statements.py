@@ -49,5 +49,5 @@ def test_small_ingest_statements_share_a_file() -> None:
 
 def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
     """Whoever misspells one sees what there is."""
-    with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; there are part_of_one"):
+    with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; there are part_of"):
         ingest_sql("ids", "part")
