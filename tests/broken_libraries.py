@@ -129,6 +129,16 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         [("-- Status: stable\n", "")],
         "the header has no line '-- Status: ...'",
     ),
+    "no title": (
+        ANALYSIS,
+        [("-- Title: Communication overlapped by computation\n", "")],
+        "the header has no line '-- Title: ...'",
+    ),
+    "a long title": (
+        ANALYSIS,
+        [("-- Title: Comm", f"-- Title: {'Very long ' * 6}comm")],
+        "Title has 99 characters; write at most 60",
+    ),
     "no since": (ANALYSIS, [("-- Since: 0.1\n", "")], "the header has no line '-- Since: ...'"),
     "since what": (ANALYSIS, [("-- Since: 0.1", "-- Since: May")], "Since is 'May'"),
     "no reference": (

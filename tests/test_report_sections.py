@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -97,7 +98,7 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
     left = written(store, section, scope, 10, first_answers(store, scope))
     assert (left.markup, left.reason) == (
         "",
-        "No shape is known; record with record_shapes=True.",
+        "Shapes are unknown. Record them with record_shapes=True.",
     )
 
 
@@ -209,3 +210,16 @@ def test_a_question_about_waits_needs_ranks_that_wait() -> None:
     alone = questions_markup({"step_accounting"}, {"collective_waits": "There is one rank."})
     assert alone.count(where) == 1
     assert "Does it wait or transfer? " in alone.partition("There is one rank.")[0][-60:]
+
+
+def test_titles_are_unique() -> None:
+    """Two entries of the side bar with one title could not be told apart."""
+    titles = Counter(analysis.title for analysis in load_library().newest())
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+def test_each_position_in_a_topic_is_taken_once() -> None:
+    """Without gaps, so that the header of a new section states where it stands."""
+    for topic in topics(load_library()):
+        stated = [s.position for s in topic.sections if math.isfinite(s.position)]
+        assert stated == [*range(1, len(stated) + 1)], topic.key

@@ -147,16 +147,14 @@ def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
     assert "Drawn from names 'nothing_such'; write the name of an analysis" in problem
 
 
-def test_what_is_said_about_a_section_of_a_report_is_understood(root: Path) -> None:
-    """A slip of the pen would else be a section that nobody sees."""
+@pytest.mark.parametrize("part", ["num_kernels := 10", "first", "without shapes: Unknown."])
+def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, part: str) -> None:
+    """Also a parameter or a column that the analysis does not have."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("-- Report: first", "-- Report: first; num_kernels := 10"))
+    path.write_text(text.replace("-- Report: first 4", f"-- Report: first 4; {part}"))
     (problem,) = find_problems(root)
-    assert (
-        "Report says 'num_kernels := 10'; write no, first, table, chart, of several ranks"
-        in problem
-    )
+    assert f"Report says {part!r}; write no, first N, table, chart, of several ranks" in problem
 
 
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:

@@ -32,10 +32,15 @@ def reference() -> str:
 def _object(about: SqlObject) -> Iterator[str]:
     yield f"### {about.name}"
     yield ""
+    if "Title" in about.facts:
+        yield f"**{about.title}**"
+        yield ""
     yield from prose(about.full_description).splitlines()
     yield ""
     facts = [
-        f"{key}: {value}" for key, value in about.facts.items() if key not in ("Status", "Report")
+        f"{key}: {value}"
+        for key, value in about.facts.items()
+        if key not in ("Title", "Status", "Report")
     ]
     if facts:
         yield from (f"- {fact}" for fact in facts)

@@ -67,7 +67,8 @@ def _lines(found: SqlObject) -> Iterator[str]:
     yield Heading(f"lib.{found.name}" if is_macro else found.name)
     yield from _wrapped(found.full_description)
     yield ""
-    facts = {"Status": found.status, **found.facts} if found.version else found.facts
+    own = {"Title": found.title, "Status": found.status}
+    facts = {**own, **found.facts} if found.version else found.facts
     for label, text in {**facts, "SQL": str(found.path)}.items():
         yield f"{label + ':':<{_LABEL}}{text}"
     if found.parameters:

@@ -70,7 +70,7 @@ def _analysis_lines(analyses: list[SqlObject]) -> Iterator[str]:
         for analysis in analyses:
             if analysis.topic == topic:
                 mark = "" if analysis.status == "stable" else f" ({analysis.status})"
-                yield f"  {analysis.name:<{width}}  {analysis.summary}{mark}"
+                yield f"  {analysis.name:<{width}}  {analysis.title}{mark}"
         yield ""
     yield "More about one: hta-sql describe NAME. Run it: hta-sql run STORE NAME."
 
@@ -81,6 +81,7 @@ def _row(analysis: SqlObject) -> dict[str, Any]:
         "name": analysis.base_name,
         "version": analysis.version,
         "status": analysis.status,
+        "title": analysis.title,
         "summary": analysis.summary,
         "needs": analysis.facts.get("Needs"),
         "reference": analysis.facts.get("Reference"),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, nearest
 from hta_sql.library.declared import Column, Parameter, columns_in, comments_at, parameters_in
+from hta_sql.library.header import header_of
 from hta_sql.library.sql_files import Columns, sql_root, stored_columns
 
 _MACRO = re.compile(
@@ -24,18 +25,8 @@ _MACRO = re.compile(
 _VIEW = re.compile(r"^CREATE OR REPLACE VIEW (\w+) AS\n", re.MULTILINE)
 _CALLED = re.compile(r"\blib\.(\w+)\(")
 _COMMENT_LINE = re.compile(r"^[ \t]*--.*", re.MULTILINE)
-_FACT = re.compile(
-    r"^(Status|Since|Reference|Needs|Scope|Kept|Changed|Drawn from|Ranks|Report): (.+)$"
-)
 _WORD = re.compile(r"\w+")
 _VERSION = re.compile(r"^(.*)_v(\d+)$")
-
-REPORT = re.compile(
-    r"no|first|table|chart|of several (?P<compares>ranks|runs)|at most (?P<ranks>\d+) ranks|(?P<name>\w+) := (?P<value>\d+)"
-)
-"""What the line ``Report: first; chart; at most 64 ranks`` of an analysis may say: that it opens its topic, that it has no section,
-that it has a section without a figure, or a figure without rows, that it compares ranks or runs and needs
-more than one, that it says nothing to people above so many ranks, and values that keep a result as small as a page needs it."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +46,8 @@ class SqlObject:
 
     @cached_property
     def _header(self) -> tuple[list[str], dict[str, str]]:
-        """The lines of the header that are prose, and those that are facts."""
-        header = [line[2:].removeprefix(" ") for line in comments_at(self.text, 0)]
-        found = [_FACT.match(line) for line in header]
-        prose = [line for line, fact in zip(header, found, strict=True) if not fact]
-        return prose, {m.group(1): m.group(2) for m in found if m}
+        """The lines of the header that are prose, and its facts."""
+        return header_of(comments_at(self.text, 0))
 
     @property
     def facts(self) -> dict[str, str]:
@@ -110,6 +98,11 @@ class SqlObject:
         return int(match.group(2)) if match else None
 
     @property
+    def title(self) -> str:
+        """The title in plain words; the words of the name, if the header has none."""
+        return self.facts.get("Title") or self.base_name.replace("_", " ").capitalize()
+
+    @property
     def topic(self) -> str:
         """The folder it stands in."""
         return self.path.parent.name
@@ -127,7 +120,7 @@ class SqlObject:
 
     @property
     def report(self) -> list[str]:
-        """What the header says about its section of a report: :data:`REPORT`."""
+        """The parts of the header's line about the section of a report: :data:`REPORT`."""
         line = self.facts.get("Report")
         return line.split("; ") if line else []
 
@@ -147,7 +140,9 @@ class SqlObject:
                 (c.name, c.type, c.unit, c.doc) for c in self.columns
             ],
         }
-        return object_markup(self.name, self.full_description, self.facts, tables, self.text)
+        facts = {key: text for key, text in self.facts.items() if key != "Title"}
+        heading = f"{self.title} ({self.name})" if self.version else self.name
+        return object_markup(heading, self.full_description, facts, tables, self.text)
 
 
 @dataclass(frozen=True, eq=False)

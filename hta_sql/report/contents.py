@@ -1,16 +1,18 @@
-"""What a report holds, in which order: the analyses that have a figure, and those that ask for a table.
+"""The contents of a report: a section for each analysis that has a figure or whose header asks for a table.
 
-Each gets its section by itself, in the topic of its folder; its header says the rest: :data:`~hta_sql.library.objects.REPORT`.
+A section stands in the topic of the folder of its analysis. The header of the analysis states its
+title, its position and what else is particular to it: :data:`~hta_sql.library.header.REPORT`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from hta_sql.charts import FIGURES
-from hta_sql.library.objects import REPORT, Library, SqlObject
-from hta_sql.report.headings import column_words
+from hta_sql.library.header import REPORT
+from hta_sql.library.objects import Library, SqlObject
 
 TOPICS = {
     "timeline": "Where the time goes",
@@ -27,92 +29,30 @@ TOPICS = {
 }
 """Folder under sql/analyses ─▶ heading, in the order of the page; other folders follow."""
 
-_ASKED_FOR = (
-    *("step_accounting", "timeline", "idle_causes", "synchronisations", "kpis", "stragglers"),
-    *("collective_waits", "what_if", "gpu_summary", "kernel_table", "operator_table"),
-    *("operator_unique_args", "launching_operators", "source_lines", "roofline", "modules"),
-    *("memory_curve", "memory_peaks", "live_at_peak"),
-)
-"""What is asked for most stands first in its topic, in this order."""
-
-_TITLES = {
-    "aten_op_kernels_and_delay": "From operator to kernel",
-    "blocking_communication": "Which communication blocks",
-    "cluster_overview": "Which rank is slow, in which step",
-    "cluster_step_trace": "Phases of a step",
-    "collective_arrivals": "Who came when to one collective",
-    "comm_comp_overlap": "Communication behind computation",
-    "communication_by_rank": "Communication of each rank",
-    "cupti_counters_by_operator": "Hardware counters",
-    "expert_load": "Balance of all-to-alls",
-    "folded_stacks": "Flame graph",
-    "frequent_kernel_sequences": "Kernels that follow each other",
-    "gpu_kernel_types": "What GPUs do while they are busy",
-    "gpu_kernels_by_name": "The longest kernels of each rank",
-    "gpu_summary": "What each GPU is used for",
-    "graph_kernels": "Inside of CUDA graphs",
-    "kernel_table": "The kernels that cost most",
-    "kernels_across_ranks": "The longest kernels",
-    "kpi_trends": "Key figures, run after run",
-    "kpis": "Key figures",
-    "launch_histograms": "Launches and their delay",
-    "launching_operators": "Who launches which kernels",
-    "live_at_peak": "What is in use at the memory peak",
-    "memory_by_operator": "What operators allocate",
-    "memory_curve": "Memory over time",
-    "memory_leaks": "Memory still held at the end",
-    "memory_peaks": "Memory peaks",
-    "mfu": "Model FLOPs utilisation (MFU)",
-    "modules": "What modules cost",
-    "operator_across_ranks": "The same operator on all ranks",
-    "operator_table": "What operators cost",
-    "operator_unique_args": "Operators by shape",
-    "ops_by_name": "The longest operations",
-    "pipeline_stages": "Stages of the pipeline",
-    "potential_stragglers": "Who starts a collective last",
-    "process_group_costs": "What process groups cost",
-    "queue_full_time": "Full queues",
-    "queue_length_series": "Queue length over time",
-    "queue_length_summary": "Queue length",
-    "roofline": "How far from the device's limit",
-    "source_lines": "Source lines that cost most",
-    "special_operators": "Calls that matter, rank by rank",
-    "step_accounting": "Where a step goes",
-    "step_breakdown": "What a step is spent on",
-    "step_time_stats": "How long steps last",
-    "straggler_metric": "The collective that is waited for most",
-    "stragglers": "Who holds up the others",
-    "synchronisations": "Where the host waits for the GPU",
-    "timeline": "Timeline",
-    "trace_diff": "Operations that differ",
-    "user_annotation_breakdown": "The longest annotations",
-    "utilisation_over_time": "How busy the GPUs are over time",
-    "what_if": "What a step would take at best",
-}
-"""Headings of sections whose summary does not begin with one."""
-
-_TITLE_CHARACTERS = 60
-
-
-def title_of(analysis: SqlObject) -> str:
-    """Name an analysis in few words, for people."""
-    opening = analysis.summary.partition(":")[0].rstrip(".")
-    name = analysis.base_name
-    return _TITLES.get(name) or (
-        opening if len(opening) <= _TITLE_CHARACTERS else column_words(name, None)
-    )
-
 
 @dataclass(frozen=True)
 class Section:
-    """One analysis on the page."""
+    """One analysis on the page.
+
+    Attributes:
+        analysis: The analysis.
+        position: Its position in the topic; infinity if its header states none.
+        has_chart: Whether there is a figure of it.
+        has_table: Whether its rows are shown.
+        parameters: Values that keep the result small.
+        max_ranks: Ranks above which it is left out.
+        compares: ``ranks`` or ``runs``, if it needs more than one of them.
+        needed: A column and what the page says if that is NULL in every row; empty if there is none.
+    """
 
     analysis: SqlObject
+    position: float
     has_chart: bool
-    parameters: dict[str, Any] = field(default_factory=dict)
-    max_ranks: int | None = None
-    compares: str = ""
-    has_table: bool = True
+    has_table: bool
+    parameters: dict[str, Any]
+    max_ranks: int | None
+    compares: str
+    needed: tuple[str, str]
 
     @property
     def name(self) -> str:
@@ -122,7 +62,7 @@ class Section:
     @property
     def title(self) -> str:
         """Its heading."""
-        return title_of(self.analysis)
+        return self.analysis.title
 
 
 @dataclass(frozen=True)
@@ -135,29 +75,33 @@ class Topic:
 
 
 def topics(library: Library) -> list[Topic]:
-    """List what a report holds."""
+    """List the topics of a report with their sections, in the order of the page."""
     known = [a for a in library.newest() if "no" not in a.report]
-    chosen = [a for a in known if a.base_name in FIGURES or "table" in a.report]
-    place = {name: at for at, name in enumerate(_ASKED_FOR)}
-    chosen.sort(
-        key=lambda a: (place.get(a.base_name, len(place)), "first" not in a.report, a.base_name)
-    )
-    keys = [*TOPICS, *sorted({a.topic for a in chosen} - set(TOPICS))]
+    sections = [_section(a) for a in known if a.base_name in FIGURES or "table" in a.report]
+    sections.sort(key=lambda section: (section.position, section.name))
+    keys = [*TOPICS, *sorted({s.analysis.topic for s in sections} - set(TOPICS))]
     return [
-        Topic(key, TOPICS.get(key, key.replace("_", " ").capitalize()), sections)
+        Topic(key, TOPICS.get(key, key.replace("_", " ").capitalize()), of_topic)
         for key in keys
-        if (sections := tuple(_section(a) for a in chosen if a.topic == key))
+        if (of_topic := tuple(s for s in sections if s.analysis.topic == key))
     ]
 
 
 def _section(analysis: SqlObject) -> Section:
     words = analysis.report
     found = [match for word in words if (match := REPORT.fullmatch(word))]
+
+    def stated(group: str) -> str | None:
+        return next((match[group] for match in found if match[group]), None)
+
+    ranks = stated("ranks")
     return Section(
         analysis,
+        position=float(stated("position") or math.inf),
         has_chart=analysis.base_name in FIGURES,
         parameters={match["name"]: int(match["value"]) for match in found if match["name"]},
-        max_ranks=next((int(match["ranks"]) for match in found if match["ranks"]), None),
+        max_ranks=int(ranks) if ranks else None,
         has_table="chart" not in words,
-        compares=next((match["compares"] for match in found if match["compares"]), ""),
+        compares=stated("compares") or "",
+        needed=(stated("column") or "", stated("sentence") or ""),
     )

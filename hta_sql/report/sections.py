@@ -17,7 +17,7 @@ from hta_sql.charts.page import chart_place
 from hta_sql.errors import HtaSqlError
 from hta_sql.library import sqltext
 from hta_sql.library.objects import SqlObject, load_library
-from hta_sql.report.contents import Section, title_of
+from hta_sql.report.contents import Section
 from hta_sql.report.headings import column_texts, column_words, sentence
 from hta_sql.report.scope import scope_of
 from hta_sql.report.tables import table_markup
@@ -53,11 +53,6 @@ _COUNTS = {
 
 _DEFAULT = re.compile(r"\b([a-z]+(?:_[a-z]+)+)((?: [\w ]+)?) \(([^()]+) by default\)")
 """A parameter where it stands in what an analysis needs, what it counts, and its default."""
-
-_ABOUT = {
-    "operator_unique_args": ("input_shapes", "No shape is known; record with record_shapes=True."),
-}
-"""Analysis ─▶ the column without which its section says nothing, and what to say then."""
 
 _NAMED = re.compile(
     r"\b(?P<before>look at )?(?P<name>(?(before)\w+|(?:[a-z0-9]+(?:_[a-z0-9]+)+|stragglers)))\b"
@@ -101,7 +96,7 @@ def written(
         return Written(section, "", f"Not available: {error}")
     if not len(result):
         return Written(section, "", no_rows(analysis, answers["rank_health"].records()))
-    if lacks := _lacking(result):
+    if lacks := _lacking(section, result):
         return Written(section, "", lacks)
     spec = _spec(result) if section.has_chart else ""
     if not isinstance(spec, str) and (sentence := _one_point(spec)) is not None:
@@ -261,9 +256,9 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
     return f"{_NOTHING}Needs: {needs}.{other}"
 
 
-def _lacking(result: Result) -> str:
-    """Say what is not known of any row, where a section is about nothing else."""
-    column, sentence = _ABOUT.get(result.analysis.base_name if result.analysis else "", ("", ""))
+def _lacking(section: Section, result: Result) -> str:
+    """Return what to say if the column that a section is about is unknown in every row."""
+    column, sentence = section.needed
     return sentence if column and result.arrow().column(column).null_count == len(result) else ""
 
 
@@ -285,7 +280,7 @@ def linked(text: str, sections: set[str]) -> str:
         name = found["name"]
         if name not in analyses:
             return found[0]
-        words = f"“{html.escape(title_of(analyses[name]))}”"
+        words = f"“{html.escape(analyses[name].title)}”"
         link = f'<a href="#{name}">{words}</a>' if name in sections else words
         return f"{found['before'] or ''}{link}"
 

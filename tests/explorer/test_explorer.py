@@ -45,7 +45,7 @@ def store(path: Path) -> Iterator[hta_sql.TraceStore]:
 
 def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
     """Once; what has a chart stands first."""
-    listed = [name for names in views.topics(store).values() for name in names]
+    listed = [name for names in views.topics(store).values() for name in names.values()]
     assert sorted(listed) == sorted(a.base_name for a in load_library().newest())
     assert "Where the time goes" in views.topics(store)
 

@@ -9,6 +9,7 @@ ANALYSIS = """\
 --
 -- Kernels that overlap on a stream count twice.
 --
+-- Title: Load of each stream
 -- Status: stable
 -- Since: 1.0
 -- Reference: none

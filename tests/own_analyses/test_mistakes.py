@@ -86,7 +86,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         ("CREATE OR REPLACE MACRO", "CREATE MACRO", ":1: no 'CREATE OR REPLACE MACRO name('"),
         (") AS TABLE\n", ") AS\n", ":1: an analysis is CREATE OR REPLACE MACRO name_v1("),
         ("min_kernels BIGINT := 1", "min_kernels DATE := NULL", "parameter min_kernels needs"),
-        ("min_kernels BIGINT := 1", "min_kernels => 1", ":20: cannot read the parameter line"),
+        ("min_kernels BIGINT := 1", "min_kernels => 1", ":21: cannot read the parameter line"),
     ],
 )
 def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) -> None:

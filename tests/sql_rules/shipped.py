@@ -26,7 +26,7 @@ TOPICS = (
     "health",
     "advice",
 )
-FACTS = ("Status", "Since", "Reference", "Needs")
+FACTS = ("Title", "Status", "Since", "Reference", "Needs")
 
 
 def shipped_problems(library: Library) -> Iterator[Problem]:

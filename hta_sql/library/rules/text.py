@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.errors import LibraryError
-from hta_sql.library.objects import REPORT, Library, SqlObject
+from hta_sql.library.header import REPORT, TITLE_CHARACTERS
+from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.rules.problem import (
     Found,
     Problem,
@@ -24,7 +25,7 @@ from hta_sql.library.rules.statement import count_statements, read_statement
 from hta_sql.library.rules.units import unit_problems
 
 STATUSES = ("stable", "experimental")
-FACTS = ("Status", "Needs")
+FACTS = ("Title", "Status", "Needs")
 
 SCOPE = {
     "runs": ("VARCHAR[]", "NULL"),
@@ -140,6 +141,10 @@ def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
     for fact in facts:
         if fact not in about.facts:
             yield "", f"the header has no line '-- {fact}: ...'"
+    title = about.facts.get("Title", "")
+    if len(title) > TITLE_CHARACTERS:
+        said = f"Title has {len(title)} characters"
+        yield fact_line("Title"), f"{said}; write at most {TITLE_CHARACTERS}"
     if about.status not in STATUSES:
         yield fact_line("Status"), f"Status is {about.status!r}; write {' or '.join(STATUSES)}"
     if not _SINCE.match(about.facts.get("Since", "0.1")):
@@ -164,13 +169,18 @@ def drawn_from(library: Library, about: SqlObject) -> Iterator[Found]:
 
 
 def reported(about: SqlObject) -> Iterator[Found]:
-    """What the header says about the section in a report is understood, and names parameters."""
+    """The line about the section in a report is understood; its parameters and columns exist."""
+    names = {None, *(parameter.name for parameter in about.parameters)}
+    columns = {None, *(column.name for column in about.columns)}
     for word in about.report:
         match = REPORT.fullmatch(word)
-        if not match or (match["name"] and match["name"] not in {p.name for p in about.parameters}):
+        if not match or match["name"] not in names or match["column"] not in columns:
             yield (
                 fact_line("Report"),
-                f"Report says {word!r}; write no, first, table, chart, of several ranks or runs, at most N ranks or parameter := N",
+                (
+                    f"Report says {word!r}; write no, first N, table, chart, of several ranks or runs, "
+                    "at most N ranks, without COLUMN: SENTENCE, or parameter := N"
+                ),
             )
 
 

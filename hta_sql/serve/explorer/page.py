@@ -42,7 +42,7 @@ def _scope(mo, run, store, views):
 @app.cell
 def _name(known, mo, topic):
     names = known[topic.value]
-    name = mo.ui.dropdown(names, value=names[0], label="analysis")
+    name = mo.ui.dropdown(names, value=next(iter(names)), label="analysis")
     return (name,)
 
 
@@ -52,7 +52,7 @@ def _head(mo, name, ranks, run, steps, store, topic):
     mo.vstack(
         [
             mo.hstack([run, ranks, steps, topic, name], justify="start", wrap=True),
-            mo.md(f"## {name.value}\n\n{about.full_description}"),
+            mo.md(f"## {about.title}\n\n`{name.value}`: {about.full_description}"),
         ]
     )
     return (about,)

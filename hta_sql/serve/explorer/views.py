@@ -11,6 +11,7 @@ import pandas as pd
 
 from hta_sql.charts import FIGURES, draw
 from hta_sql.errors import HtaSqlError
+from hta_sql.library.objects import SqlObject
 from hta_sql.report.contents import TOPICS
 from hta_sql.results.cells import cell_text, column_unit
 from hta_sql.results.result import Result
@@ -54,14 +55,21 @@ def opened(environment: Mapping[str, str]) -> TraceStore:
     return TraceStore(environment[STORE], safe=True, memory_limit=limit)
 
 
-def topics(store: TraceStore) -> dict[str, list[str]]:
-    """List the analyses by topic, in the order of the report; those with a chart come first."""
-    names: dict[str, list[str]] = {}
+def topics(store: TraceStore) -> dict[str, dict[str, str]]:
+    """List the analyses by topic, in the order of the report; those with a chart come first.
+
+    Returns:
+        Topic ─▶ title and name of an analysis ─▶ its name.
+    """
+    found: dict[str, list[SqlObject]] = {}
     for analysis in store.library.newest():
-        names.setdefault(analysis.topic, []).append(analysis.base_name)
-    order = [*(key for key in TOPICS if key in names), *sorted(set(names) - set(TOPICS))]
+        found.setdefault(analysis.topic, []).append(analysis)
+    order = [*(key for key in TOPICS if key in found), *sorted(set(found) - set(TOPICS))]
     return {
-        TOPICS.get(key, key.capitalize()): sorted(names[key], key=lambda n: (n not in FIGURES, n))
+        TOPICS.get(key, key.capitalize()): {
+            f"{a.title} ({a.base_name})": a.base_name
+            for a in sorted(found[key], key=lambda a: (a.base_name not in FIGURES, a.base_name))
+        }
         for key in order
     }
 

@@ -5,6 +5,7 @@
 -- remedy brings. Ceilings of two rules may overlap, so they do not add up. A rule says nothing where its share of
 -- the steps is too small to matter: the file lib/advice_<rule>.sql has the condition and its source.
 --
+-- Title: What to do
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules

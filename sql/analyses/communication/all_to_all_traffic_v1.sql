@@ -6,6 +6,7 @@
 -- keeps for itself (src_rank = dst_rank) crosses no link. Kernels that are only called SendRecv, without a
 -- trace of what they run, are not counted.
 --
+-- Title: All-to-all traffic between ranks
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_all2allv, msprof-analyze communication matrix

@@ -10,6 +10,7 @@
 -- and wait of process_group_costs exactly. A path is of one rank: a wait for another rank may block and still have
 -- its cause there.
 --
+-- Title: Exposed communication that blocks other work
 -- Status: stable
 -- Since: 0.1
 -- Reference: Megatron-Bridge, exposed is not blocking

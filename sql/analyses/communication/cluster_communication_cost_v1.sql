@@ -4,6 +4,7 @@
 -- once, so that the sums may exceed the steps. A rank that waits little makes the others wait. Only
 -- operators that HCCL measured count.
 --
+-- Title: Communication cost of each rank (MindSpore)
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication

@@ -5,6 +5,7 @@
 -- rank in the capture, and where ends do not agree, so that waits are none. Times are in the time that all
 -- ranks share.
 --
+-- Title: Arrival order of one collective
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; one collective is of one step

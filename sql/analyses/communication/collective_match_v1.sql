@@ -6,6 +6,7 @@
 -- by order has a margin: how much worse the next place would fit, as a logarithm; below 0.5 the order
 -- of as many is all that speaks for it. A run of one rank has nothing to be matched with.
 --
+-- Title: How collectives are matched across ranks
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; sequences are matched as a whole

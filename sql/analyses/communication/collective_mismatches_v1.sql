@@ -7,6 +7,7 @@
 -- are compared where the kind demands equal ones. A trace that records nothing of its collectives
 -- has no rows but where names of operators differ.
 --
+-- Title: Collectives that differ between ranks (desync)
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; ranks that are out of step are so in the last step too

@@ -9,10 +9,12 @@
 -- of a rank in the capture (is_startup). How many that are, and how the others were matched, is
 -- in collective_match.
 --
+-- Title: Who waits for whom in collectives
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_implicit_sync
 -- Needs: GPU activity of two ranks that communicate
+-- Report: first 2
 CREATE OR REPLACE MACRO collective_waits_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -7,6 +7,7 @@
 -- start of a capture (match_method); a kernel without a match has a collective_id of its own. Times are
 -- in the time that all ranks share: what is taken off the rank's clock is clock_ns.
 --
+-- Title: Every collective of every rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_long

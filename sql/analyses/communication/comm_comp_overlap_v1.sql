@@ -3,11 +3,12 @@
 -- Both are unions over all streams of the rank. A rank that does not communicate has a row with
 -- NULL: a ratio of nothing is not 0.
 --
+-- Title: Communication overlapped by computation
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_comm_comp_overlap
 -- Needs: GPU activity
--- Report: first
+-- Report: first 4
 CREATE OR REPLACE MACRO comm_comp_overlap_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

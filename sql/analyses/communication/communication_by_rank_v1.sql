@@ -5,6 +5,7 @@
 -- cluster data, which measures both. What has no match counts in unmatched_ns alone, as nobody knows how much of it is
 -- waiting. Sums over collectives: those that run at once count each.
 --
+-- Title: Communication of each rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication; TraceLens straggler_summary

@@ -6,6 +6,7 @@
 -- of messages are enough, also where split sizes were cut short; rows, which are tokens, need split sizes.
 -- Only collectives that were found on all ranks of the group have a load.
 --
+-- Title: Load balance of all-to-alls
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens size_imbalance, msprof-analyze ep_load_balance

@@ -8,6 +8,7 @@
 -- quartile - 1.5 of the distance between quartiles): peers are links of the same run, operation and side
 -- (within or between hosts) whose messages are as large to a power of two; of fewer than four nothing is said.
 --
+-- Title: Links between ranks
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight link matrix, msprof-analyze slow_link

@@ -5,6 +5,7 @@
 -- traces has NULL for it, and nothing is known of waits. Messages of which no partner is recorded, as fused
 -- sends and receives, are not here (they are in collectives). Times are in the time that all ranks share.
 --
+-- Title: Sends and their receives
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight pipeline view, msprof-analyze p2p pairing

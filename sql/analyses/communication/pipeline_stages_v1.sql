@@ -7,6 +7,7 @@
 -- A job of which no rank sends to another has no rows, nor has one in which everybody begins, as in a ring.
 -- A pipeline that is fed from both ends is not told from two.
 --
+-- Title: Pipeline stages
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight pipeline parallel page

@@ -4,6 +4,7 @@
 -- who is counted most often is a candidate, of equals who is later in total. A row for every rank that
 -- has events, and where nothing can be said, why.
 --
+-- Title: Ranks that start a collective last
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_potential_stragglers

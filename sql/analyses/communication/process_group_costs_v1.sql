@@ -12,6 +12,7 @@
 -- Masking by kind is a filter: WHERE kind = 'dp'. The kind comes from the description of the group, or from
 -- a layout as tp2,dp4 (the first dimension innermost, as Megatron lays out tp, cp, dp, pp).
 --
+-- Title: Cost of each process group
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze comparison of uncovered communication, computational_op_masking

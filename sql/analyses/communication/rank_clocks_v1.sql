@@ -5,6 +5,7 @@
 -- estimate is taken off the times of collectives where it is more than three times its spread, or where the
 -- clock drifts; the times in the tables are as recorded. Ranks that no collective connects are not compared.
 --
+-- Title: Clock offset of each rank
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a clock is estimated from all steps

@@ -7,6 +7,7 @@
 -- on streams above 0 only (Q45). A run without profiler steps is one step. The clocks of the ranks have
 -- to agree.
 --
+-- Title: The collective with the most uneven waits
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_potential_stragglers, its metric

@@ -9,11 +9,13 @@
 -- judged. Why a rank is late comes from the window that all ranks have in common, in which it computes,
 -- copies or idles as much more as it waits less, beside ranks that are not late.
 --
+-- Title: Ranks that hold up the others
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a habit shows over all steps of a capture
 -- Reference: TraceLens straggler_summary, msprof-analyze slow_rank
 -- Needs: GPU activity of two ranks that communicate
+-- Report: first 1
 CREATE OR REPLACE MACRO stragglers_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -10,11 +10,13 @@
 -- transfers take as long as they do. These are ceilings, not promises: work is taken to be what it was, also
 -- where a rank idles until its host goes on.
 --
+-- Title: Step time at best
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs; all ranks of a run take part
 -- Reference: what msprof-analyze and Holistic Trace Analysis simulate on one rank, over all of them
 -- Needs: GPU activity of two ranks that communicate
+-- Report: first 3
 CREATE OR REPLACE MACRO what_if_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL

@@ -3,6 +3,7 @@
 -- The worst verdict of the facts is that of the pair; what a side does not say is unknown, which alone lowers nothing.
 -- The last fact is the share of busy time whose operator and shapes are on both sides, as comparison pairs them.
 --
+-- Title: Whether two runs can be compared
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; what people check by hand before they believe a difference

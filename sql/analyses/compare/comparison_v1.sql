@@ -8,6 +8,7 @@
 -- the step, of parts and rows 0.1 %). Where
 -- a side has one step nothing tells chance: rows above 1 % of the step count, and the step's verdict is unknown.
 --
+-- Title: What changed between two runs
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens trace diff, Holistic Trace Analysis TraceDiff, with parts that add up and noise

@@ -8,6 +8,7 @@
 -- which may be negative. Names are without what changes from capture to capture. A rank
 -- without device activity is told by its host: the self time of operators on the thread of its steps.
 --
+-- Title: Contents of each step
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline and diff reports, with every nanosecond in one row

@@ -6,6 +6,7 @@
 -- ProfilerStep#3 of one and ProfilerStep#8 of the other are one row, ProfilerStep, unless
 -- by_step_number tells them apart, as HTA does.
 --
+-- Title: Operations that differ
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff

@@ -3,6 +3,7 @@
 -- The communication backend decides, then the model name of the device, then the names of the runtime
 -- calls, by the table vendors. A rank without any of them has NULL.
 --
+-- Title: Accelerator of each rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA Trace.get_device_type

@@ -3,6 +3,7 @@
 -- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note.
 -- value is the figure that made the rule speak; rank is NULL where the whole run is meant.
 --
+-- Title: What limits these numbers
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as users of HTA and Kineto ask for it

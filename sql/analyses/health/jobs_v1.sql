@@ -1,5 +1,6 @@
 -- One row for each run: what ran. Devices, ranks, hosts, software and events, as far as its traces say.
 --
+-- Title: What ran
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; what people ask first about a trace of somebody else

@@ -2,6 +2,7 @@
 --
 -- Counts only; what they mean for your analyses is said by findings.
 --
+-- Title: Contents of each trace
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as users of HTA and Kineto ask for it

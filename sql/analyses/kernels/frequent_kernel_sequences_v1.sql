@@ -5,6 +5,7 @@
 -- the device; calls with the same name and sequence make one row. HTA looks only at the calls of the
 -- least depth anywhere in the trace, so that the same operator one level deeper is lost (Q42).
 --
+-- Title: Frequent kernel sequences
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_frequent_cuda_kernel_sequences

@@ -3,11 +3,12 @@
 -- Every moment in which something runs belongs to exactly one combination, so the rows of a rank add
 -- up to its busy time. Exact: HTA truncates every elementary segment to whole microseconds (Q61).
 --
+-- Title: What GPUs run while they are busy
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, first table
 -- Needs: GPU activity
--- Report: first
+-- Report: first 3
 CREATE OR REPLACE MACRO gpu_kernel_types_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

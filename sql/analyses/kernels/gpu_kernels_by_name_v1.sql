@@ -5,6 +5,7 @@
 -- time (num_kernels wins); the rest becomes one true row "others", computed from its launches.
 -- HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the ratio (Q22).
 --
+-- Title: Longest kernels of each rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, second table

@@ -8,11 +8,12 @@
 -- cores, or AMD's matrix cores, are told from names of kernels (table tensor_core_kernels): known ones and unknown
 -- ones are shares of kernel time. Peaks are those of memory_peaks, of the last step too.
 --
+-- Title: Utilization of each GPU
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, GPU summary
 -- Needs: GPU activity; blocks and occupancy are recorded on CUDA, memory with profile_memory=True
--- Report: first
+-- Report: first 1
 CREATE OR REPLACE MACRO gpu_summary_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

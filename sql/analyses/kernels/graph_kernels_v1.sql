@@ -7,6 +7,7 @@
 -- recorders write the id of a node with that of its graph in front, others without; both are told from their size.
 -- Work outside of graphs has no rows.
 --
+-- Title: Kernels inside CUDA graphs
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.cuda.graph_annotations

@@ -4,6 +4,7 @@
 -- calls themselves, everything inside them on their thread, and what they launched. An event belongs
 -- to one call at most.
 --
+-- Title: Events of frequent kernel sequences
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_frequent_cuda_kernel_sequences, the trace that it writes

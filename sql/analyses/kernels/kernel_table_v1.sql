@@ -5,11 +5,12 @@
 -- launches that the recorder has a value of (occupancy_known_pct). Tensor cores, or AMD's matrix cores, are
 -- told from the name (table tensor_core_kernels). Kernels only, communication included; no copies or memsets.
 --
+-- Title: Kernels that cost most
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, kernel view
 -- Needs: GPU activity
--- Report: at most 64 ranks
+-- Report: first 2; at most 64 ranks
 CREATE OR REPLACE MACRO kernel_table_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -4,11 +4,12 @@
 -- ran the kernel spent no time in it: it counts in the mean and can be the lowest. Equal extremes
 -- name the lowest rank.
 --
+-- Title: Longest kernels across ranks
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, bar charts of a kernel's duration per rank
 -- Needs: GPU activity
--- Report: first
+-- Report: first 4
 CREATE OR REPLACE MACRO kernels_across_ranks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,6 +8,7 @@
 -- A collective lasts as long as its last rank makes it (collective_waits). Times are in the time that all
 -- ranks share.
 --
+-- Title: The same operator on all ranks
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight Marey view

@@ -4,6 +4,7 @@
 -- graph launch has one row per kernel of the graph. The delay is the time from the end of the call
 -- to the start of the op, 0 where the op starts before the call returns.
 --
+-- Title: Every launch with its kernel
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_cuda_kernel_launch_stats

@@ -5,6 +5,7 @@
 -- shorter than its call, a call longer than its cutoff, a delay longer than its cutoff. Bins without
 -- a launch have no row.
 --
+-- Title: Launch durations and delays
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_cuda_kernel_launch_stats, its three histograms

@@ -4,6 +4,7 @@
 -- the last such stream of a rank only (Q33), and its default of 1,024 is never reached: CUDA's queues
 -- hold 1,022 (Q34).
 --
+-- Title: Time with a full launch queue
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_time_spent_blocked_on_full_queue

@@ -6,6 +6,7 @@
 -- starts before its launch, because clocks disagree, has not waited; one whose launch is not in the
 -- trace is not counted.
 --
+-- Title: Launch queue length over time
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_queue_length_time_series

@@ -3,6 +3,7 @@
 -- HTA describes the values at which the queue changes, whatever time they last; those columns are
 -- here, and beside them the mean over time, which a busy burst does not dominate.
 --
+-- Title: Launch queue length
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_queue_length_summary

@@ -4,12 +4,13 @@
 -- recording is seen only by its free; the rest, never freed, is one row: parameters and optimizer states as a rule. If the
 -- profiler lost events, what is missing is a row too (lost). How categories are told: memory_allocations.
 --
+-- Title: Memory in use at the peak
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: torch memory snapshot at the peak
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
--- Report: at most 64 ranks
+-- Report: first 3; at most 64 ranks
 CREATE OR REPLACE MACRO live_at_peak_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -11,6 +11,7 @@
 -- and freed in the backward pass, gradient allocated and not freed in it; activation was freed in it, or allocated
 -- in an nn.Module call and freed outside of operators. What nothing tells is NULL.
 --
+-- Title: Every memory allocation
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are true in the last step too

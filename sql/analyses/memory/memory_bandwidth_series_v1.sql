@@ -5,6 +5,7 @@
 -- of some profilers is off by a constant factor, so bytes / duration stands beside it. What
 -- kernels read and write is not part of it.
 --
+-- Title: Copy bandwidth over time
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_memory_bw_time_series

@@ -3,6 +3,7 @@
 -- The distribution covers the values above 0 that the recorded bandwidth takes, whatever time they
 -- last, as HTA's does; the means over time cover the time in which a copy of the kind runs.
 --
+-- Title: Copy bandwidth
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_memory_bw_summary

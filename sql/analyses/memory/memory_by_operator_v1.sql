@@ -6,6 +6,7 @@
 -- self increases of a device sum to end_bytes - before_bytes of memory_peaks. An operator without memory
 -- of a device has no row there.
 --
+-- Title: Memory allocated by operators
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

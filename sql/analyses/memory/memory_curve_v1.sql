@@ -4,12 +4,13 @@
 -- a curve shows: of each slice of time the first, the last, the lowest and the highest allocated total and the highest
 -- reserved one, so that the peak of memory_peaks is always among them.
 --
+-- Title: Memory over time
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: TensorBoard profiler plugin, memory curve
 -- Needs: memory events (profile_memory=True)
--- Report: first; chart; at most 64 ranks
+-- Report: first 1; chart; at most 64 ranks
 CREATE OR REPLACE MACRO memory_curve_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

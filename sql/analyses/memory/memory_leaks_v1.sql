@@ -5,6 +5,7 @@
 -- it by steps, of which the last is not counted, since what it holds may be freed in the next. A block of any
 -- other step has outlived the whole of the last one. A cache that still fills looks the same.
 --
+-- Title: Memory not freed at the end
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; what is held at the end is a matter of all steps

@@ -7,12 +7,13 @@
 -- enough; the rest of the newly reserved piece is in it. What was allocated before the recording counts in all totals
 -- of devices; the host's count from the first recording of the process.
 --
+-- Title: Memory peaks
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; bytes are true in the last step too
 -- Reference: TensorBoard profiler plugin, peak memory usage
 -- Needs: memory events (profile_memory=True)
--- Report: first; table
+-- Report: first 2; table
 CREATE OR REPLACE MACRO memory_peaks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

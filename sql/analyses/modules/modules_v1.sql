@@ -9,6 +9,7 @@
 -- module, gradients that are added up and the engine's own work too: forward and backward self times of all rows add up to
 -- all time in host events and all device operations. Ranks without nn.Module calls have no rows.
 --
+-- Title: Cost of modules
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -6,6 +6,7 @@
 -- they are called; a graph launch has all kernels of the graph. HTA takes the operator that started
 -- last on any thread (Q38) and gives rank k the rows of all ranks before it (Q39).
 --
+-- Title: Kernel sequences of each operator
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_aten_op_kernels_and_delay

@@ -5,6 +5,7 @@
 -- the main thread, and its own where some of its outermost events lie outside of the annotations
 -- that they could hang below (see call_stack).
 --
+-- Title: Threads and their call trees
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.mapping

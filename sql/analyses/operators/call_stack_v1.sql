@@ -8,6 +8,7 @@
 -- below its profiler step where the trace has no such annotation. Kernel columns are those of
 -- everything below an event, in all steps that are not left out; a device operation counts itself.
 --
+-- Title: Call tree with device activity
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span

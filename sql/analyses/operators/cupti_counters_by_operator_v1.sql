@@ -5,6 +5,7 @@
 -- launch, if there are as many of both. Otherwise, and where no operator is around the launch, the
 -- operators are NULL. A row per range and counter.
 --
+-- Title: Hardware counters
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_cupti_counter_data_with_operators

@@ -4,6 +4,7 @@
 -- Depths and the joining of backward threads are those of call_stack. An event that has no place in
 -- a call tree, such as a kernel whose launch is not in the trace, has no rows.
 --
+-- Title: Callers and callees of an event
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.get_stack_of_node

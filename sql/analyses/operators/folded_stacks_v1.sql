@@ -7,6 +7,7 @@
 -- it, is small on both sides. Device operations belong to the chain that launched them; their durations are added up,
 -- also where they ran side by side.
 --
+-- Title: Flame graph
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

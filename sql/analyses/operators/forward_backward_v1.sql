@@ -8,6 +8,7 @@
 -- operators without a backward operator have no row. Where times are whole microseconds, operators
 -- that start in the same one cannot be told apart by the arrows.
 --
+-- Title: Forward operators with their backward pass
 -- Status: experimental
 -- Since: 0.1
 -- Reference: none; HTA's fwdbwd columns are never filled

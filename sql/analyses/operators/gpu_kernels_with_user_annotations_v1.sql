@@ -5,6 +5,7 @@
 -- that the profiler drew on the op's own stream around it, profiler steps included. Spans of several
 -- threads can cross on a stream, so that what a launch says is the surer answer.
 --
+-- Title: Kernels with their user annotation
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernels_with_user_annotations

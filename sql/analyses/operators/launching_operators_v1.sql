@@ -4,12 +4,13 @@
 -- The rows of a rank add up to the time of its device operations. Times are added up, also of kernels that ran side by
 -- side. What was launched in no operator, or before the trace began, has a row without a name for each category.
 --
+-- Title: Operators that launch kernels
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_summary (leaf kernel launchers)
 -- Needs: GPU activity; operators and runtime calls for names and phases
 -- Ranks: apart
--- Report: table; at most 64 ranks
+-- Report: first 3; table; at most 64 ranks
 CREATE OR REPLACE MACRO launching_operators_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -5,6 +5,7 @@
 -- kernels are known to have none, so that they are covered; those of compilers' templates, graphs and other libraries
 -- are not. mfu_pct holds for covered_pct of the time of computation kernels: what is not covered can only raise it.
 --
+-- Title: Model FLOPs utilization (MFU)
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze OperatorMFU; PaLM, appendix B

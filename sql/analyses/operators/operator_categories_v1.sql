@@ -5,6 +5,7 @@
 -- the kernel's name does. Rules are a list (operation_categories). The rows of a rank add up to the time of its
 -- device operations; what no rule knows is other.
 --
+-- Title: Device time by kind of work
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_by_category

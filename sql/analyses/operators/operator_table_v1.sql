@@ -12,12 +12,13 @@
 -- it; like torch, none. Two things cannot be told from a trace: operators that end on another thread
 -- (only those of gloo are known to), and when operators ended that were still running when the recording ended.
 --
+-- Title: Cost of operators
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler key_averages
 -- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, like torch's with verbose
--- Report: at most 64 ranks
+-- Report: first 1; at most 64 ranks
 -- Ranks: apart
 CREATE OR REPLACE MACRO operator_table_v1(
     -- Runs to include; NULL means every run.

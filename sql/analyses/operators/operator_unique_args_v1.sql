@@ -5,12 +5,13 @@
 -- rows of a rank add up to what was launched in operators. Statistics are those of single calls that launched
 -- something. What was not recorded is NULL, and calls without it are one row.
 --
+-- Title: Operators by shape
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_unique_args
 -- Needs: host operators; record_shapes for arguments
 -- Ranks: apart
--- Report: table; at most 64 ranks
+-- Report: first 2; table; at most 64 ranks; without input_shapes: Shapes are unknown. Record them with record_shapes=True.
 CREATE OR REPLACE MACRO operator_unique_args_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -4,6 +4,7 @@
 -- All wanted ranks and steps of a run are added up. Durations on the host contain those of what was
 -- called inside, so that they do not add up to the time of a thread.
 --
+-- Title: Longest operations
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA LabeledTrace.get_ops_summary

@@ -7,11 +7,12 @@
 -- list of peaks (device_peaks), formulas (lib.operator_models) or the trace do not tell is NULL, with the reason,
 -- and covered_pct says how much of the time is known. Peaks are those of the makers, without sparsity.
 --
+-- Title: Roofline: operators against device peaks
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens perf models, XProf op profile (wasted time)
 -- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both peaks given
--- Report: at most 64 ranks
+-- Report: first 5; at most 64 ranks
 -- Ranks: apart
 CREATE OR REPLACE MACRO roofline_v1(
     -- Runs to include; NULL means every run.

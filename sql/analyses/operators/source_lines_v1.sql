@@ -8,12 +8,13 @@
 -- all time in host events and all device operations. Frames are those of the Python tracer; where a trace has none,
 -- those that operators recorded, and then the time of Python itself is not in it.
 --
+-- Title: Source lines that cost most
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: torch.profiler key_averages(group_by_stack_n), py-spy top
 -- Needs: Python frames (with_stack)
--- Report: at most 64 ranks
+-- Report: first 4; at most 64 ranks
 -- Ranks: apart
 CREATE OR REPLACE MACRO source_lines_v1(
     -- Runs to include; NULL means every run.

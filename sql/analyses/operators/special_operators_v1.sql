@@ -4,6 +4,7 @@
 -- The kinds, the names that they go by and what their number says are a list (lib.special_operator_kinds).
 -- Ranks that do something more or less often than the rank in the middle differ from it.
 --
+-- Title: Calls that matter, by rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight special operator statistics

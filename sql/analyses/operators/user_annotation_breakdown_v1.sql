@@ -8,6 +8,7 @@
 -- every other row as soon as there is one (Q21), and takes a quantile of cumulative sums as the
 -- ratio (Q22).
 --
+-- Title: Longest user annotations
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_user_annotation_breakdown

@@ -16,6 +16,7 @@
 -- The longest path over these edges is the critical path: hta-sql critical-path, or
 -- hta_sql.critical_path.
 --
+-- Title: Edges of the critical path
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA critical_path_analysis

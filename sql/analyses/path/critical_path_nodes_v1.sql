@@ -6,6 +6,7 @@
 -- in it on the host belongs to it, and what that launches on the device. A device operation without a
 -- launch in the window has no node. Events that last no time have two nodes at one instant.
 --
+-- Title: Nodes of the critical path
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA critical_path_analysis

@@ -8,6 +8,7 @@
 -- where it is so beside its neighbours. A stage of a pipeline is slow where the rank in its middle computes longer
 -- than those of the other stages do on the mean, by a ratio (a stage's step is as long as that of all others). compute_ns, transfer_ns, wait_ns, memory_ns and idle_ns sum to step_ns.
 --
+-- Title: Slow ranks and slow steps
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight cluster overview, slow host and slow card

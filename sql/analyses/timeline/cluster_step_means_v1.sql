@@ -4,6 +4,7 @@
 -- The first step often contains the start of the job; leave it out with steps := [2, 3, ...]. A mean is over
 -- the steps in which its part is known.
 --
+-- Title: Mean step of each rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace (step 0)

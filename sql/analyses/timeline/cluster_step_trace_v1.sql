@@ -10,6 +10,7 @@
 -- operator or an annotation that says backward. A later stage of a pipeline has its wait for the first
 -- micro-batch in its interval, the first step of a capture what was launched before it. Means over the steps are those of cluster_step_means.
 --
+-- Title: Phases of each step
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace

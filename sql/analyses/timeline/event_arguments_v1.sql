@@ -4,6 +4,7 @@
 -- that is null in the trace is left out. Old spellings get today's name where a column holds them
 -- ("external id" of 2021 is "External id", "size" of MTIA is "bytes").
 --
+-- Title: Arguments of events
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA ParserConfig(args, parse_all_args)

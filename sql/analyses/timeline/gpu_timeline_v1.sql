@@ -4,6 +4,7 @@
 -- than it are one row, with the name of the longest, so that a timeline of a whole job stays small.
 -- Times start with the first operation of the run that is chosen. Synchronisations are left out.
 --
+-- Title: Timeline of GPU streams
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA prepare_timeline_gpu_events

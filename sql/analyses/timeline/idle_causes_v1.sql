@@ -8,11 +8,13 @@
 -- through, the queue had run dry, and whatever the host does next is seen. Such rows have the role effect; without
 -- that synchronisation the device might have had work meanwhile. Loading of data counts as a cause even so.
 --
+-- Title: Why GPUs are idle
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin "Other", by what the host does
 -- Needs: GPU activity; steps need the profiler's schedule, names outside of operators need with_stack or record_function
 -- Ranks: apart
+-- Report: first 3
 CREATE OR REPLACE MACRO idle_causes_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -4,6 +4,7 @@
 -- a gap below the threshold between ops that were both in the queue. other: longer than that, waits
 -- between streams for instance.
 --
+-- Title: Every idle gap
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, gap by gap

@@ -3,6 +3,7 @@
 -- Every stream has a row for each cause, also where it has no such gap. The causes are those of
 -- idle_gaps. The ratio is that of the stream's idle time, NULL for a stream that is never idle.
 --
+-- Title: Idle time by cause
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, first table

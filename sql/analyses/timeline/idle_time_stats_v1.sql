@@ -1,5 +1,6 @@
 -- Distribution of the gaps of each device stream by cause, as pandas' describe() gives it.
 --
+-- Title: Distribution of idle gaps
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, second table

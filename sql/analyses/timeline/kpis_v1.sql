@@ -4,11 +4,12 @@
 -- is the time in which a kernel runs. Memory is that of the last step too. Launch-bound is what devices idle because the host has not launched what
 -- comes next, for whatever reason: idle_causes tells which.
 --
+-- Title: Key figures
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze overall metrics, TensorBoard profiler plugin overview
 -- Needs: nothing; steps need the profiler's schedule, memory peaks profile_memory=True
--- Report: first; table
+-- Report: first 5; table
 CREATE OR REPLACE MACRO kpis_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -3,6 +3,7 @@
 -- Host steps only: their copies on the device are not steps. By default without the last one, in which
 -- profilers stop midway. Where a rank has a number twice, both rows have all of its device operations.
 --
+-- Title: Profiler steps
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_profiler_steps

@@ -8,10 +8,12 @@
 -- one step, from its first event to its last end. Steps overlap where the profiler opens the next before it
 -- closes one.
 --
+-- Title: Where a step goes
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline, from the host's step and with waiting told apart
 -- Needs: nothing; steps need the profiler's schedule
+-- Report: first 1
 CREATE OR REPLACE MACRO step_accounting_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

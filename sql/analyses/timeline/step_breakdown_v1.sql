@@ -6,11 +6,12 @@
 -- device sees it: the host's, until what was launched in it has ended. Communication is that of the device; what gloo
 -- runs on the host is where the rank has no device. A data loader is one of torch, or an annotation that says so.
 --
+-- Title: Step time by role
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, step time breakdown
 -- Needs: nothing; steps need the profiler's schedule
--- Report: first
+-- Report: first 6
 CREATE OR REPLACE MACRO step_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

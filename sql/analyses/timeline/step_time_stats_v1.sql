@@ -4,6 +4,7 @@
 -- the rank's median, a deviation never taken for less than 1 % of the median. The interval is from the
 -- start of a step to that of the next one: where steps do not follow each other at once, it is longer.
 --
+-- Title: Duration of steps
 -- Status: stable
 -- Since: 0.1
 -- Reference: Nsight Systems pace recipes

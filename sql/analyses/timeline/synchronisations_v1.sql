@@ -6,11 +6,12 @@
 -- as synchronisation and as its effect, and what of the same gaps is the device's. A call that waits while the device works costs
 -- nothing by itself where enough was launched before.
 --
+-- Title: Where the host waits for the GPU
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.profiler synchronisation warnings, Nsight Systems expert rules
 -- Needs: GPU activity and runtime calls; source lines need with_stack=True
--- Report: table
+-- Report: first 4; table
 CREATE OR REPLACE MACRO synchronisations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -8,11 +8,12 @@
 -- whose duration cannot be true (negative, or far behind the end of the recording) counts nowhere
 -- but in suspect_count.
 --
+-- Title: Where GPU time goes
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_temporal_breakdown
 -- Needs: GPU activity
--- Report: first
+-- Report: first 7
 CREATE OR REPLACE MACRO temporal_breakdown_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -6,11 +6,12 @@
 -- runtime calls outside of operators. Idle is what `idle_causes` counts: nothing runs on any stream of the rank in a
 -- step; those of an eighth of a bucket and longer are rows, with what the host was in for most of the time.
 --
+-- Title: Timeline
 -- Status: stable
 -- Since: 0.1
 -- Reference: Nsight Systems timeline view
 -- Needs: GPU activity
--- Report: chart; at most 16 ranks
+-- Report: first 2; chart; at most 16 ranks
 CREATE OR REPLACE MACRO timeline_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

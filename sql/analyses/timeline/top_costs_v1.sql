@@ -8,6 +8,7 @@
 -- computation by the sum of their durations, so that kernels of two streams at once count twice. What costs
 -- nothing has no row.
 --
+-- Title: What costs most
 -- Status: stable
 -- Since: 0.1
 -- Reference: the first question of every look at a trace

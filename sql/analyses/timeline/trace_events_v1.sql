@@ -7,6 +7,7 @@
 -- call is linked to the first operation that its correlation id launched, a device operation to the
 -- call that launched it.
 --
+-- Title: Every event
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA Trace.get_trace

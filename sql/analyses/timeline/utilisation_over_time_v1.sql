@@ -5,6 +5,7 @@
 -- rank's capture begins, or after it ends, nothing is known. Busy times of a rank sum to its busy time. A run of
 -- several recordings has buckets in each, and none between them.
 --
+-- Title: GPU utilization over time
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a picture of the whole capture

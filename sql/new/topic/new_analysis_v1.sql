@@ -3,6 +3,7 @@
 -- Say here what is counted and what is not. Kernels that overlap count twice; the last profiler step is
 -- left out by default, since profilers stop in the middle of it.
 --
+-- Title: Device time of each kernel
 -- Status: experimental
 -- Needs: GPU activity
 -- Report: table

@@ -1,0 +1,41 @@
+"""Parses the comment at the top of a .sql file: prose, and facts such as ``Title: …`` and ``Needs: …``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_FACT = re.compile(
+    r"^(Title|Status|Since|Reference|Needs|Scope|Kept|Changed|Drawn from|Ranks|Report): (.+)$"
+)
+
+TITLE_CHARACTERS = 60
+"""Length of a title, at most: it is a heading, and an entry of a side bar."""
+
+REPORT = re.compile(
+    r"no|first (?P<position>\d+)|table|chart|of several (?P<compares>ranks|runs)|at most (?P<ranks>\d+) ranks"
+    r"|without (?P<column>\w+): (?P<sentence>.+)|(?P<name>\w+) := (?P<value>\d+)"
+)
+"""What a part of the line ``Report: first 2; chart; at most 64 ranks`` can be.
+
+- ``no``: the analysis has no section.
+- ``first N``: its section is the Nth of its topic. Sections without a position follow, by name.
+- ``table``: it has a section although it has no chart.
+- ``chart``: its section has the chart only, no rows.
+- ``of several ranks`` or ``of several runs``: it compares them and needs more than one.
+- ``at most N ranks``: a section about more ranks is unreadable.
+- ``without COLUMN: SENTENCE``: if the column is NULL in every row, the page shows the sentence instead.
+- ``parameter := N``: a value that keeps the result small.
+"""
+
+
+def header_of(lines: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Split the comment lines of a header.
+
+    Returns:
+        The lines of prose, and the facts by name.
+    """
+    header = [line[2:].removeprefix(" ") for line in lines]
+    found = [_FACT.match(line) for line in header]
+    prose = [line for line, fact in zip(header, found, strict=True) if not fact]
+    return prose, {m.group(1): m.group(2) for m in found if m}
