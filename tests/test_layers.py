@@ -23,7 +23,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 
 ROOMS = (
-    *("errors", "_version", "text", "machine", "exhausted", "closing"),
+    *("errors", "_version", "text", "machine", "exhausted", "closing", "templates"),
     *(
         "synthetic",
         "library",
@@ -285,4 +285,7 @@ def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
         "exports/gate/default.toml",
     }
     assert {f"hta_sql/{name}" for name in data} <= names
+    templates = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.j2")}
+    assert len(templates) > 10
+    assert templates <= names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from markupsafe import escape
 
 import hta_sql
 from hta_sql import charts
@@ -21,8 +22,8 @@ from hta_sql.errors import RankError
 from hta_sql.library.objects import load_library
 from hta_sql.report import write_report
 from hta_sql.report.contents import topics
-from hta_sql.report.questions import QUESTIONS
-from hta_sql.report.sections import linked
+from hta_sql.report.first_screen import QUESTIONS
+from hta_sql.report.links import linked
 from tests.drawn_marks import charts_in
 from tests.many_ranks import ManyRanks
 from tests.report_pages import Browser, Elements, job_report, kernel, section_of
@@ -105,8 +106,8 @@ def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
     assert list(QUESTIONS.items()) == asked
     overview = section_of(page.read_text(encoding="utf-8"), "overview")
     for question, answer in asked:
-        assert f'<a href="#{answer}">{html.escape(question)}</a>' in overview or (
-            f'<li>{html.escape(question)} <a class="why" href="#not-shown">' in overview
+        assert f'<a href="#{answer}">{escape(question)}</a>' in overview or (
+            f'<li>{escape(question)} <a class="why" href="#not-shown">' in overview
         ), question
 
 

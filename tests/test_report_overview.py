@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 
 import hta_sql
 from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.report.answers import first_screen
+from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.overview import overview_markup, shares
-from hta_sql.report.sections import first_answers
 from hta_sql.report.tiles import figures_markup, job_text
 from hta_sql.results.result import Result
 from tests.shared_stores import ingest_only
@@ -40,9 +42,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 
 @pytest.fixture(scope="module")
-def answered(store: hta_sql.TraceStore) -> Callable[..., Mapping[str, Result]]:
+def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
     """Ask what the first screen asks, of some runs or of all; each time once."""
-    return cache(lambda *runs: first_answers(store, {"runs": [*runs]} if runs else {}))
+    return cache(lambda *runs: first_screen(store, {"runs": [*runs]} if runs else {}))
 
 
 @pytest.mark.parametrize(
@@ -60,19 +62,19 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., Mapping[str, Result]]:
     ],
 )
 def test_who_is_late_stands_in_a_sentence(
-    answered: Callable[..., Mapping[str, Result]], run: str, words: str
+    answered: Callable[..., FirstScreen], run: str, words: str
 ) -> None:
     """Also that nobody is, or that nothing can be said."""
     assert words in unescape(overview_markup(answered(run), set())).replace("\xa0", " ")
 
 
-def test_what_ran_stands_in_a_line(answered: Callable[..., Mapping[str, Result]]) -> None:
+def test_what_ran_stands_in_a_line(answered: Callable[..., FirstScreen]) -> None:
     """What no trace says is left out; nothing is zero for want of knowing."""
     told = job_text(answered("alone"), ["alone"])
     assert told == "1 rank on 1 device · no profiler steps · 6 events, none lost"
 
 
-def test_runs_stand_side_by_side(answered: Callable[..., Mapping[str, Result]]) -> None:
+def test_runs_stand_side_by_side(answered: Callable[..., FirstScreen]) -> None:
     """A column of figures for each run, and the bars of their steps on one scale."""
     markup = overview_markup(answered(), set())
     for run in JOBS:
@@ -81,7 +83,7 @@ def test_runs_stand_side_by_side(answered: Callable[..., Mapping[str, Result]]) 
 
 
 def test_what_is_not_in_the_traces_is_not_nought(
-    answered: Callable[..., Mapping[str, Result]],
+    answered: Callable[..., FirstScreen],
 ) -> None:
     """A job without a device does not compute 0 % of its time on one."""
     assert "; no GPU is in the traces</h2>" in unescape(overview_markup(answered("host"), set()))
@@ -89,11 +91,12 @@ def test_what_is_not_in_the_traces_is_not_nought(
 
 
 def test_summaries_alone_lead_to_what_they_tell(
-    answered: Callable[..., Mapping[str, Result]],
+    answered: Callable[..., FirstScreen],
 ) -> None:
     """Of ranks without events no step is accounted for; else it is said what steps need."""
-    accounted = answered("host")["step_accounting"].arrow().slice(0, 0)
-    answers = {**answered("host"), "step_accounting": Result.of_rows(accounted)}
+    accounted = answered("host").step_accounting
+    nothing = Result.of_rows(accounted.arrow().slice(0, 0), accounted.analysis)
+    answers = replace(answered("host"), step_accounting=nothing)
     told = overview_markup(answers, {"cluster_step_trace", "links"})
     assert (
         'told by summaries, without events; for their steps look at <a href="#cluster_step' in told
@@ -122,7 +125,7 @@ def test_a_part_too_small_for_a_tenth_is_none() -> None:
     }
 
 
-def test_a_program_can_read_the_figures(answered: Callable[..., Mapping[str, Result]]) -> None:
+def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) -> None:
     """The JSON of the first screen holds the exact rows that its marks are made of."""
     text = figures_markup(answered("late"))
     held = json.loads(text.partition(">")[2].rpartition("</")[0])

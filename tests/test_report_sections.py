@@ -20,11 +20,12 @@ from hta_sql.charts.source import folded_stacks
 from hta_sql.charts.work import roofline
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
+from hta_sql.report.answers import Scope, answer_of, first_screen
 from hta_sql.report.column_order import places
 from hta_sql.report.contents import topics
-from hta_sql.report.questions import questions_markup
+from hta_sql.report.first_screen import questions_markup
+from hta_sql.report.reasons import no_rows
 from hta_sql.report.scope import scope_of
-from hta_sql.report.sections import first_answers, no_rows, written
 from hta_sql.report.tables import table_markup
 from hta_sql.results.display import TableRows
 from tests.shared_stores import ingest_only
@@ -94,12 +95,10 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
     """The question about shapes says what is lacking, and leads to no table without them."""
     found = (s for topic in topics(store.library) for s in topic.sections)
     section = next(section for section in found if section.name == "operator_unique_args")
-    scope = {"runs": ["host"]}
-    left = written(store, section, scope, 10, first_answers(store, scope))
-    assert (left.markup, left.reason) == (
-        "",
-        "Shapes are unknown. Record them with record_shapes=True.",
-    )
+    given = {"runs": ["host"]}
+    answer = answer_of(store, section, Scope(given, ["host"], 1), first_screen(store, given))
+    assert answer.result is None
+    assert answer.reason == "Shapes are unknown. Record them with record_shapes=True."
 
 
 def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
@@ -107,7 +106,7 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 ) -> None:
     """There is no step of which it could be a share, or that could become shorter."""
     scope = {"runs": ["late"]}
-    cards = advice_markup(first_answers(store, scope), scope, set(), 10).partition("<details>")[0]
+    cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
     assert "No computation hides 20.4&nbsp;% of the capture" in cards
     assert "of the steps, " not in cards

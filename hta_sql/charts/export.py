@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from hta_sql.charts.page import Page, chart_place
+from hta_sql.charts.page import page_of_chart
 from hta_sql.charts.style import ZOOM
 from hta_sql.errors import ParameterError
 from hta_sql.traces.writing import replacing
@@ -73,15 +73,9 @@ def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == ".json":
         return json.dumps(spec, indent=1).encode()
-    return _page(spec, title).encode()
+    return page_of_chart(title, spec).encode()
 
 
 def page_of(chart: alt.TopLevelMixin, title: str = "Chart") -> str:
     """Return a page with a chart, which needs no network, as text."""
-    return _page(spec_of(chart), title)
-
-
-def _page(spec: dict[str, Any], title: str) -> str:
-    page = Page(title)
-    page.add(f"<main>{chart_place('chart', spec)}</main>")
-    return page.text()
+    return page_of_chart(title, spec_of(chart))

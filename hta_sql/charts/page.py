@@ -1,7 +1,7 @@
 """A page that draws charts by itself: its scripts are inside, and nothing is ever fetched.
 
 Names out of a trace are payloads until proven otherwise. They reach a page in two ways only: as
-text that :func:`html.escape` wrote, and as JSON in which no ``<`` is left. A content security
+text that a template escaped, and as JSON in which no ``<`` is left. A content security
 policy lets the page's own two scripts run, by their hashes, and forbids all others, and every
 connection.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
-import json
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -19,67 +17,56 @@ from pathlib import Path
 from typing import Any
 
 import vl_convert
+from markupsafe import Markup
 
 from hta_sql._version import __version__
 from hta_sql.machine import cache_folder
+from hta_sql.templates import Templates
 from hta_sql.traces.writing import replacing
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _ASSETS = Path(__file__).parent / "assets"
 
 
-class Page:
-    """An HTML file in the making: pieces are added in order, then written as one text.
+FOLDER = Path(__file__).parent / "templates"
+"""The templates of this module; those of the report include ``chart``."""
+
+_TEMPLATES = Templates(FOLDER)
+
+
+def page_of(title: str, body: Markup) -> str:
+    """Render a page.
 
     Args:
         title: Its title, as plain text.
+        body: What it shows; all text in it is escaped.
     """
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self._pieces: list[str] = []
-
-    def add(self, markup: str) -> None:
-        """Append a piece of HTML; all text in it is escaped already."""
-        self._pieces.append(markup)
-
-    def text(self) -> str:
-        """Write the page."""
-        scripts = (bundle(), _asset("specs.js") + _asset("page.js"))
-        policy = (
-            "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
-            # Vega compiles its expressions; none of them holds anything from a trace.
-            f"style-src 'unsafe-inline'; script-src 'unsafe-eval' {' '.join(map(_hash, scripts))}"
-        )
-        return "\n".join(
-            (
-                "<!DOCTYPE html>",
-                '<html lang="en">',
-                "<head>",
-                '<meta charset="utf-8">',
-                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-                '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                '<link rel="icon" href="data:,">',
-                f"<title>{html.escape(self.title)}</title>",
-                f"<style>{_asset('page.css')}</style>",
-                "</head>",
-                "<body>",
-                *self._pieces,
-                *(f"<script>{script}</script>" for script in scripts),
-                "</body>",
-                "</html>",
-                "",
-            )
-        )
-
-
-def chart_place(key: str, spec: dict[str, Any], label: str = "") -> str:
-    """Write the place of a chart and its data, and what it says in words; ``page.js`` draws it there."""
-    return (
-        f'<div class="chart" data-chart="{html.escape(key)}" data-label="{html.escape(label)}"></div>'
-        f'<script type="application/json" id="{html.escape(key)}">'
-        f"{script_json(_packed(spec))}</script>"
+    scripts = (bundle(), _asset("specs.js") + _asset("page.js"))
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
+        # Vega compiles its expressions; none of them holds anything from a trace.
+        f"style-src 'unsafe-inline'; script-src 'unsafe-eval' {' '.join(map(_hash, scripts))}"
     )
+    return _TEMPLATES.render(
+        "page", title=title, body=body, policy=policy, style=_asset("page.css"), scripts=scripts
+    )
+
+
+def page_of_chart(title: str, spec: dict[str, Any]) -> str:
+    """Render a page with one chart."""
+    chart = chart_markup("chart", spec)
+    return page_of(title, _TEMPLATES.render("alone", chart=chart))
+
+
+def chart_markup(key: str, spec: dict[str, Any], label: str = "") -> Markup:
+    """Render the frame of a chart with its data; ``page.js`` draws it there.
+
+    Args:
+        key: Id of the data on the page.
+        spec: The chart, as Vega-Lite.
+        label: What it shows, in words.
+    """
+    return _TEMPLATES.render("chart", key=key, spec=_packed(spec), label=label)
 
 
 def _packed(spec: dict[str, Any]) -> dict[str, Any]:
@@ -91,12 +78,6 @@ def _packed(spec: dict[str, Any]) -> dict[str, Any]:
 def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     return {"columns": columns, "rows": [[row.get(column) for column in columns] for row in rows]}
-
-
-def script_json(value: Any) -> str:
-    """Write JSON that may stand inside of a script element: nothing in it can end the element."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 @cache

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from markupsafe import Markup
+
+from hta_sql.templates import Templates
 
 Row = tuple[str | None, ...]
 
 
+@cache
+def _templates() -> Templates:
+    return Templates(Path(__file__).parent / "templates")
+
+
 def object_markup(
-    name: str,
+    heading: str,
     words: str,
     facts: Mapping[str, str],
-    tables: Mapping[tuple[str, ...], Iterable[Row]],
+    tables: Mapping[tuple[str, ...], Sequence[Row]],
     sql: str,
-) -> str:
-    """Write an object of the library: its words, its parameters and columns, its SQL folded.
+) -> Markup:
+    """Render an object of the library: its description, its parameters and columns, its SQL folded.
 
     Args:
-        name: Its name.
+        heading: Its title and name.
         words: Its description.
-        facts: What its header says besides.
-        tables: Headings and rows of each table.
+        facts: The facts of its header.
+        tables: Headings ─▶ rows of each table; one without rows is left out.
         sql: Its text.
     """
-    told = "; ".join(f"{key}: {value}" for key, value in facts.items())
-    parts = [
-        f"<h4>{html.escape(name)}</h4>",
-        f"<p>{html.escape(words)}</p>",
-        f"<p>{html.escape(told)}</p>" if told else "",
-        *(_table(head, rows) for head, rows in tables.items()),
-        f"<details><summary>SQL</summary><pre>{html.escape(sql)}</pre></details>",
-    ]
-    return "".join(parts)
-
-
-def _table(head: tuple[str, ...], rows: Iterable[Row]) -> str:
-    cells = ("".join(f"<td>{html.escape(cell or '')}</td>" for cell in row) for row in rows)
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    heads = "".join(f"<th>{name}</th>" for name in head)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>" if body else ""
+    return _templates().render(
+        "object", heading=heading, words=words, facts=facts, tables=tables.items(), sql=sql
+    )

@@ -8,7 +8,7 @@ beside those of this installation: :mod:`hta_sql.library.own`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -132,7 +132,7 @@ class SqlObject:
     def _repr_html_(self) -> str:
         from hta_sql.library.markup import object_markup  # noqa: PLC0415 - for notebooks
 
-        tables: dict[tuple[str, ...], list[tuple[str | None, ...]]] = {
+        tables: dict[tuple[str, ...], Sequence[tuple[str | None, ...]]] = {
             ("parameter", "type", "default", "meaning"): [
                 (p.name, p.type, p.default, p.doc) for p in self.parameters
             ],
@@ -140,7 +140,7 @@ class SqlObject:
                 (c.name, c.type, c.unit, c.doc) for c in self.columns
             ],
         }
-        facts = {key: text for key, text in self.facts.items() if key != "Title"}
+        facts = {key: text for key, text in self.facts.items() if key not in ("Title", "Report")}
         heading = f"{self.title} ({self.name})" if self.version else self.name
         return object_markup(heading, self.full_description, facts, tables, self.text)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
+from markupsafe import Markup
+
 from hta_sql.charts.style import duration_text
-from hta_sql.library.objects import load_library
-from hta_sql.report.sections import Answers, linked, missing, no_rows, parameters_of, sql_markup
+from hta_sql.library.parameters import taken_by
+from hta_sql.report.first_screen import FirstScreen, analysis_of
+from hta_sql.report.links import linked
+from hta_sql.report.reasons import no_rows
+from hta_sql.report.rendering import render
+from hta_sql.report.sql_calls import sql_markup
 from hta_sql.report.tables import table_markup
 from hta_sql.text import cut_middle, printable
 
@@ -23,84 +28,74 @@ RUNS = 6
 SUBJECT_CHARACTERS = 80
 
 
-def first_cards(answers: Answers, run: str, sections: set[str]) -> str:
-    """Write the cards of the first screen: what saves most of a run."""
-    worst = [row for row in answers["advice"].records() if row["is_worst"] and row["run"] == run]
+def first_cards(first: FirstScreen, run: str, sections: set[str]) -> Markup:
+    """Render the cards of the first screen: what saves most of a run."""
+    worst = [row for row in first.advice.records() if row["is_worst"] and row["run"] == run]
     if not worst:
-        return ""
-    alone = sum(row["run"] == run for row in answers["rank_health"].records()) == 1
-    cards = "".join(_card(row, sections, "" if alone else _ranks(row)) for row in worst[:FIRST])
-    left = len(worst) - FIRST
-    more = f' <a href="#advice">{left} more</a>' if left > 0 else ""
-    return f'<h3>What to do{more}</h3><div class="advice">{cards}</div>'
+        return Markup()
+    is_alone = sum(row["run"] == run for row in first.rank_health.records()) == 1
+    cards = [_card(row, sections, is_short=True, is_alone=is_alone) for row in worst[:FIRST]]
+    return render("first_cards", cards=cards, left=len(worst) - FIRST)
 
 
-def advice_markup(answers: Answers, scope: Mapping[str, Any], sections: set[str], rows: int) -> str:
-    """Write a card for each rule, what saves most first.
+def advice_markup(
+    first: FirstScreen, scope: Mapping[str, Any], sections: set[str], rows: int
+) -> Markup:
+    """Render a card for each rule that applies, what saves most first.
 
     Args:
-        answers: Those of the first screen.
+        first: The results of the first screen.
         scope: Runs and ranks to include.
-        sections: Analyses that have a section on the page, which a card can lead to.
+        sections: Analyses that have a section on the page, which a card can link to.
         rows: Rows that the table keeps.
     """
-    analysis = load_library().find("advice")
-    parameters = parameters_of(analysis, scope)
-    result = answers["advice"]
-    parts = ['<section id="advice">', "<h2>What to do</h2>"]
-    worst = [row for row in result.records() if row["is_worst"]]
-    if not worst:
-        has_devices = any(row["gpu_op_count"] for row in answers["rank_health"].records())
-        text = "No rule finds what would save enough to matter."
-        parts.append(f'<p class="quiet">{text}</p>' if has_devices else missing(no_rows(analysis)))
-    else:
-        parts.append(
-            '<p class="quiet">At most: the time of the steps that a rule is about, on the rank where it '
-            "is most. No promise, and two of them may be about the same time.</p>"
-        )
-        runs = [(run, list(same)) for run, same in groupby(worst, key=lambda row: row["run"])]
-        for run, same in runs[:RUNS]:
-            if len(runs) > 1:
-                parts.append(f"<h3>Run {html.escape(printable(run))}</h3>")
-            cards = "".join(_card(row, sections) for row in same[:CARDS])
-            parts.append(f'<div class="advice">{cards}</div>')
-        parts.append(
-            f"<details><summary>As a table, with evidence</summary>{table_markup(result, rows)}</details>"
-        )
-    parts += [sql_markup(analysis, parameters), "</section>"]
-    return "\n".join(parts)
-
-
-def _card(row: dict[str, Any], sections: set[str], first: str | None = None) -> str:
-    """Write a card; one of the first screen is short, and `first` says of which ranks it speaks."""
-    look = row["next_analysis"]
-    identity = f"advice-{html.escape(row['finding_id'])}"
-    link = f'<a href="#{html.escape(look)}">Look closer</a>' if look in sections else ""
-    ceiling = ""
-    if row["ceiling_ns"] is not None:
-        saved, of_what = row["step_saved_ns"], "a step"
-        if saved is None:
-            saved, of_what = row["ceiling_ns"], "of the capture"
-        rest = f" {of_what}, {row['ceiling_pct']:.1f} %" if first is None else ""
-        ceiling = f'<span class="ceiling" title="{of_what}, at most">≤ {duration_text(saved)}{rest}</span>'
-    head = f"{ceiling}<b>{html.escape(row['title'])}</b><p>{linked(row['message'], sections)}"
-    if first is not None:
-        return (
-            f'<div class="{row["severity"]}">{head}</p>'
-            f'<p><a href="#{identity}">Evidence</a> {link} <span class="quiet">{first}</span></p></div>'
-        )
-    subject = ""
-    if row["subject"]:
-        name = printable(cut_middle(row["subject"], SUBJECT_CHARACTERS))
-        subject = f" Most: <code>{html.escape(name)}</code>."
-    where = f"{_ranks(row)}; confidence {row['confidence']}."
-    evidence = html.escape(printable(row["evidence_sql"] or ""))
-    return (
-        f'<div class="{row["severity"]}" id="{identity}">{head}{subject}</p>'
-        f'<p>{linked(row["remedy"], sections)}</p><p class="quiet">{html.escape(where)} {link}</p>'
-        f"<details><summary>Evidence</summary><div><pre>{evidence}</pre>"
-        '<button type="button" class="copy">Copy</button></div></details></div>'
+    analysis = analysis_of(first.advice)
+    worst = [row for row in first.advice.records() if row["is_worst"]]
+    has_devices = any(row["gpu_op_count"] for row in first.rank_health.records())
+    runs = [(run, list(same)) for run, same in groupby(worst, key=lambda row: row["run"])]
+    return render(
+        "advice",
+        reason="" if worst or has_devices else no_rows(analysis),
+        runs=[(run, [_card(row, sections) for row in same[:CARDS]]) for run, same in runs[:RUNS]],
+        is_several=len(runs) > 1,
+        table=table_markup(first.advice, rows) if worst else "",
+        sql=sql_markup(analysis, taken_by(analysis, scope)),
     )
+
+
+def _card(
+    row: dict[str, Any], sections: set[str], *, is_short: bool = False, is_alone: bool = False
+) -> dict[str, Any]:
+    """Return what a card shows.
+
+    Args:
+        row: A row of ``advice``.
+        sections: Analyses that have a section on the page.
+        is_short: Whether it stands on the first screen.
+        is_alone: Whether the run has one rank, which then needs no words.
+    """
+    saved, of_what = row["step_saved_ns"], "a step"
+    if saved is None:
+        saved, of_what = row["ceiling_ns"], "of the capture"
+    ceiling = None
+    if row["ceiling_ns"] is not None:
+        share = "" if is_short else f" {of_what}, {row['ceiling_pct']:.1f} %"
+        ceiling = f"{duration_text(saved)}{share}"
+    subject = row["subject"] and printable(cut_middle(row["subject"], SUBJECT_CHARACTERS))
+    return {
+        "severity": row["severity"],
+        "id": f"advice-{row['finding_id']}",
+        "section": row["next_analysis"] if row["next_analysis"] in sections else "",
+        "ceiling": ceiling,
+        "of_what": of_what,
+        "title": row["title"],
+        "message": linked(row["message"], sections),
+        "remedy": linked(row["remedy"], sections),
+        "subject": subject,
+        "ranks": "" if is_alone else _ranks(row),
+        "confidence": row["confidence"],
+        "evidence": printable(row["evidence_sql"] or ""),
+    }
 
 
 def _ranks(row: dict[str, Any]) -> str:

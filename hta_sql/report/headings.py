@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+from markupsafe import Markup
 
 from hta_sql.charts.style import duration_unit, size_unit
 from hta_sql.library.objects import SqlObject
@@ -63,9 +63,9 @@ _TOO_LONG_NS = 30 * 86_400 * 10**9
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|kB|MB|GB|TB)(?!\w))")
 
 
-def sentence(text: str) -> str:
-    """Write a sentence with names out of traces as markup; no line ends between a number and its unit."""
-    return _BEFORE_UNIT.sub("&nbsp;", html.escape(printable(text)))
+def sentence(text: str) -> Markup:
+    """Escape a sentence with names out of traces; no line ends between a number and its unit."""
+    return Markup("&nbsp;").join(_BEFORE_UNIT.split(printable(text)))
 
 
 def column_words(name: str, unit: str | None) -> str:

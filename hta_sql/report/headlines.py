@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from markupsafe import Markup
+
 from hta_sql.charts.palette import CAUSE_COLOURS, PART_COLOURS
 from hta_sql.charts.waits import STEP_PARTS
-from hta_sql.library.objects import load_library
-from hta_sql.report.headings import sentence
-from hta_sql.report.sections import Answers, missing, no_rows, parameters_of, sql_markup
+from hta_sql.library.parameters import taken_by
+from hta_sql.report.first_screen import FirstScreen, analysis_of
+from hta_sql.report.reasons import no_rows
+from hta_sql.report.rendering import render
+from hta_sql.report.sql_calls import sql_markup
 from hta_sql.report.tables import table_markup
 from hta_sql.text import cut_middle, printable, rank_spans, time_text
 
@@ -46,45 +49,32 @@ _COLOURS = {
 }
 
 
-def costs_markup(answers: Answers, scope: Mapping[str, Any], rows: int) -> str:
-    """Rank what GPU time goes to, as statements with numbers."""
-    analysis = load_library().find("top_costs")
-    result = answers["top_costs"]
-    parts = ['<section id="costs">', "<h2>What costs most</h2>"]
-    if not len(result):
-        parts.append(missing(no_rows(analysis)))
-    else:
-        parts.append(
-            '<p class="quiet">Shares of the time of the steps, all ranks together. Idle and exposed '
-            "times exclude each other; kernels are what the rest is spent on.</p>"
-        )
-        runs = [
-            (run, list(same)) for run, same in groupby(result.records(), key=lambda r: r["run"])
-        ]
-        parts += [_costs_of_run(run, costs, several=len(runs) > 1) for run, costs in runs[:RUNS]]
-        parts.append(
-            f"<details><summary>As a table</summary>{table_markup(result, rows)}</details>"
-        )
-    parts += [sql_markup(analysis, parameters_of(analysis, scope)), "</section>"]
-    return "\n".join(parts)
+def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Markup:
+    """Render what GPU time goes to, the largest cost first, as statements with numbers."""
+    result = first.top_costs
+    analysis = analysis_of(result)
+    runs = [
+        (run, list(costs)) for run, costs in groupby(result.records(), key=lambda row: row["run"])
+    ]
+    return render(
+        "costs",
+        reason=no_rows(analysis) if not len(result) else "",
+        runs=[_costs_of_run(run, costs) for run, costs in runs[:RUNS]],
+        is_several=len(runs) > 1,
+        small=SMALL_PCT,
+        table=table_markup(result, rows) if len(result) else "",
+        sql=sql_markup(analysis, taken_by(analysis, scope)),
+    )
 
 
-def _costs_of_run(run: str, costs: list[dict[str, Any]], *, several: bool) -> str:
-    heading = f"<h3>Run {html.escape(printable(run))}</h3>" if several else ""
+def _costs_of_run(run: str, costs: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]], int]:
+    """Return the run, its costs that are worth a statement, and how many are too small."""
     stated = [row for row in costs if row["cost_pct"] is None or row["cost_pct"] >= SMALL_PCT]
-    items = "".join(map(_statement, stated))
-    left = len(costs) - len(stated)
-    rest = f'<p class="quiet">{left} below {SMALL_PCT} % of the time.</p>' if left else ""
-    return f'{heading}<ol class="costs">{items}</ol>{rest}'
+    return run, [_statement(row) for row in stated], len(costs) - len(stated)
 
 
-def _statement(row: dict[str, Any]) -> str:
+def _statement(row: dict[str, Any]) -> dict[str, Any]:
     share = row["cost_pct"]
-    shown = f"{share:.1f} %" if share is not None else "–"  # noqa: RUF001 - as in tables
-    name = html.escape(_NAMES.get(row["cost"], row["cost"]))
-    if row["subject"] is not None:
-        subject = cut_middle(printable(row["subject"]), SUBJECT_CHARACTERS)
-        name += f" <code>{html.escape(subject)}</code>"
     number = f"{time_text(row['cost_ns'])} in all"
     if row["event_count"] is not None:
         what = "launches" if row["cost"] == "kernel" else "gaps"
@@ -94,44 +84,40 @@ def _statement(row: dict[str, Any]) -> str:
         number += f"; {where} {row['worst_rank']}: {time_text(row['worst_rank_ns'])}"
         if row["worst_rank_pct"] is not None:
             number += f", {row['worst_rank_pct']:.1f} % of its time"
-    message = "" if row["cost"] == "kernel" else f"{row['message']} "
-    return (
-        f'<li><span class="share">{shown}</span><div><b>{name}</b><br>{sentence(f"{message}{number}")}. '
-        f'<a href="#{html.escape(row["look_at"])}">Look closer</a></div>'
-        f'<span class="bar"><span style="width:{share or 0:.1f}%;background:{_COLOURS[row["cost"]]}">'
-        "</span></span></li>"
+    subject = row["subject"]
+    return {
+        "share": f"{share:.1f} %" if share is not None else "–",  # noqa: RUF001 - as in tables
+        "width": f"{share or 0:.1f}",
+        "colour": _COLOURS[row["cost"]],
+        "name": _NAMES.get(row["cost"], row["cost"]),
+        "subject": subject and cut_middle(printable(subject), SUBJECT_CHARACTERS),
+        "text": number if row["cost"] == "kernel" else f"{row['message']} {number}",
+        "section": row["look_at"],
+    }
+
+
+def findings_markup(first: FirstScreen, scope: Mapping[str, Any]) -> Markup:
+    """Render what is missing from the traces or wrong with them; notes are collapsed."""
+    analysis = analysis_of(first.findings)
+    found = first.findings.records()
+    loud = [row for row in found if row["severity"] != "note"]
+    quiet = [row for row in found if row["severity"] == "note"]
+    return render(
+        "findings",
+        loud=list(_grouped(loud)),
+        quiet=list(_grouped(quiet)),
+        quiet_count=len({(row["run"], row["finding"]) for row in quiet}),
+        sql=sql_markup(analysis, taken_by(analysis, scope)),
     )
 
 
-def findings_markup(answers: Answers, scope: Mapping[str, Any]) -> str:
-    """List what is missing from the traces or wrong with them; notes are collapsed."""
-    analysis = load_library().find("findings")
-    found = answers["findings"].records()
-    loud = [row for row in found if row["severity"] != "note"]
-    quiet = [row for row in found if row["severity"] == "note"]
-    parts = ['<section id="findings">', "<h2>What limits these numbers</h2>"]
-    if not loud:
-        parts.append("<p>No error and no warning about these traces.</p>")
-    parts.append(_grouped(loud))
-    if quiet:
-        count = len({(row["run"], row["finding"]) for row in quiet})
-        parts.append(
-            f"<details><summary>{count} more note{'s' if count != 1 else ''}</summary>"
-            f"{_grouped(quiet)}</details>"
-        )
-    parts += [sql_markup(analysis, parameters_of(analysis, scope)), "</section>"]
-    return "\n".join(parts)
-
-
-def _grouped(found: list[dict[str, Any]]) -> str:
-    """Write each finding once, with the ranks that it is about."""
+def _grouped(found: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield severity and text of each finding once, with the ranks that it is about."""
     several = len({row["run"] for row in found}) > 1
-    items = []
     for (run, severity, _), group in groupby(
         found, key=lambda row: (row["run"], row["severity"], row["finding"])
     ):
-        same = list(group)
-        first, *others = same
+        first, *others = group
         where = [f"run {run}"] if several else []
         where += [f"rank {first['rank']}"] if first["rank"] is not None else []
         place = ", ".join(where)
@@ -141,6 +127,4 @@ def _grouped(found: list[dict[str, Any]]) -> str:
             text += (
                 f" The same on rank{'s' if len(others) > 1 else ''} {ranks}, with other numbers."
             )
-        text = sentence(f"{text} {first['limits']} {first['remedy']}")
-        items.append(f'<li><span class="tag {severity}">{severity}</span>{text}</li>')
-    return f'<ul class="findings">{"".join(items)}</ul>' if items else ""
+        yield severity, f"{text} {first['limits']} {first['remedy']}"

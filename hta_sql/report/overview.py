@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
+
+from markupsafe import Markup
 
 from hta_sql.charts.palette import DARK, ON_COLOUR
 from hta_sql.charts.style import duration_text
 from hta_sql.charts.waits import STEP_PARTS
-from hta_sql.library.objects import load_library
 from hta_sql.report.advice import first_cards
-from hta_sql.report.headings import sentence
-from hta_sql.report.sections import Answers, linked, missing, no_rows
+from hta_sql.report.first_screen import SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.links import linked
+from hta_sql.report.reasons import no_rows
+from hta_sql.report.rendering import missing, render
 from hta_sql.report.tiles import job_text, tiles_markup
 from hta_sql.text import cut_middle, printable
 
@@ -27,60 +29,56 @@ RANKS = 8
 LETTERS = 140
 """So many characters have room in the bar of a step."""
 
-SUMMARISED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
-"""What summaries tell, and the sections with it."""
+LATE = 2
+"""So many late ranks have a sentence."""
+
+NOTHING = Markup()
 
 Row = dict[str, Any]
 
 
-def overview_markup(answers: Answers, sections: set[str], questions: str = "") -> str:
-    """Write the first screen: one run as a whole, several beside each other.
+def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = NOTHING) -> Markup:
+    """Render the first screen: one run as a whole, several next to each other.
 
     Args:
-        answers: Those of the first screen.
-        sections: Analyses that have a section on the page, which it can lead to.
+        first: The results that it is made of.
+        sections: Analyses that have a section on the page, which it can link to.
         questions: Links to the answers of the page.
     """
-    accounted = answers["step_accounting"].records()
+    accounted = first.step_accounting.records()
     runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
-    parts = ['<section id="overview">']
-    if not runs:
-        parts.append(_without_steps(sections))
-    told = answers["stragglers"].records()
     shown = dict(list(runs.items())[:RUNS])
-    parts.append(
-        f'<h2 class="lead">{sentence(_lead(shown, _with_gpus(answers)))}</h2>' if shown else ""
-    )
-    parts.append(f'<p class="quiet job">{sentence(job_text(answers, [*shown]))}</p>')
-    parts.append(tiles_markup(answers, shown))
+    judged = first.stragglers.records()
     longest = max((_mean(rows)["step_ns"] for rows in shown.values()), default=0)
     sides = [
-        "".join(
-            _of_run(rows, [row for row in told if row["run"] == run], longest, len(shown), sections)
-        )
-        + first_cards(answers, run, sections)
+        _side(rows, [row for row in judged if row["run"] == run], longest, len(shown), sections)
+        | {"cards": first_cards(first, run, sections)}
         for run, rows in shown.items()
     ]
-    if len(sides) > 1:
-        sides = ['<div class="sides">', *(f"<div>{side}</div>" for side in sides), "</div>"]
-    parts += sides
-    if len(runs) > len(shown):
-        parts.append(f'<p class="quiet">The first {len(shown)} of {len(runs)} runs.</p>')
-    return "\n".join([*parts, questions, "</section>"])
+    return render(
+        "overview",
+        without_steps="" if runs else _without_steps(first, sections),
+        lead=_lead(shown, _with_gpus(first)) if shown else "",
+        job=job_text(first, [*shown]),
+        tiles=tiles_markup(first, shown),
+        sides=sides,
+        run_count=len(runs),
+        questions=questions,
+    )
 
 
-def _without_steps(sections: set[str]) -> str:
-    """Say why there is no step; of ranks that are told by summaries alone, where these are."""
-    where = [f"for {what} look at {name}" for name, what in SUMMARISED.items() if name in sections]
+def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
+    """Explain why steps are missing, and link to the summary sections if ranks have only summaries."""
+    where = [f"for {what} look at {name}" for name, what in SUMMARIZED.items() if name in sections]
     if not where:
-        return missing(no_rows(load_library().find("step_accounting")))
-    told = "; ".join(("The ranks are told by summaries, without events", *where))
-    return f'<h2 class="lead">{linked(told, sections)}</h2>'
+        return missing(no_rows(analysis_of(first.step_accounting)))
+    text = "; ".join(("The ranks are told by summaries, without events", *where))
+    return render("lead", text=linked(text, sections))
 
 
-def _with_gpus(answers: Answers) -> set[str]:
-    """Name the runs with activity of a device."""
-    return {row["run"] for row in answers["rank_health"].records() if row["gpu_op_count"]}
+def _with_gpus(first: FirstScreen) -> set[str]:
+    """Return the runs with activity of a device."""
+    return {row["run"] for row in first.rank_health.records() if row["gpu_op_count"]}
 
 
 def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
@@ -106,24 +104,24 @@ def _has_steps(rows: list[Row]) -> bool:
     return any(row["step"] is not None for row in rows)
 
 
-def _of_run(
-    rows: list[Row], told: list[Row], longest: float, runs: int, sections: set[str]
-) -> Iterator[str]:
+def _side(
+    rows: list[Row], judged: list[Row], longest: float, runs: int, sections: set[str]
+) -> dict[str, Any]:
+    """Return what is shown of a run: the bar of its mean step, sentences, a bar for each rank."""
     whole = _mean(rows)
-    run = html.escape(printable(rows[0]["run"]))
-    what = "a step" if _has_steps(rows) else "the capture"
-    yield f"<h3>Where {what} {f'of {run} ' if runs > 1 else ''}goes</h3>"
-    room = LETTERS // min(runs, 2)
-    yield f'<div data-run="{run}">{_bar(whole, longest, room)}{_key(whole)}</div>'
     unmatched = sum(row["exposed_unmatched_ns"] or 0 for row in rows) / len(rows)
-    if whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000:
-        yield (
-            f'<p class="quiet">Of the transfer, {duration_text(unmatched)} a step are in collectives '
-            "without a match: it is not known whether they wait.</p>"
-        )
-    yield from _sentences(told, sections)
-    if runs == 1:
-        yield _ranks(rows, told)
+    is_unmatched = whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000
+    ranks, rank_count = _ranks(rows, judged) if runs == 1 else ([], 0)
+    return {
+        "run": rows[0]["run"],
+        "what": "a step" if _has_steps(rows) else "the capture",
+        "bar": _bar(whole, longest, LETTERS // min(runs, 2)),
+        "key": _key(whole),
+        "unmatched_ns": unmatched if is_unmatched else None,
+        "ranks": ranks,
+        "rank_count": rank_count,
+        **_verdict(judged, sections),
+    }
 
 
 def _mean(rows: Iterable[Row]) -> dict[str, float]:
@@ -148,8 +146,8 @@ def shares(means: Mapping[str, float]) -> dict[str, float]:
     return {name: value / 10 for name, value in rounded.items()}
 
 
-def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> str:
-    """Write the parts side by side, as wide as they take of the longest step.
+def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> list[dict[str, Any]]:
+    """Return the parts side by side, as wide as they take of the longest step.
 
     All of them are there, so that the page can show another choice of ranks and steps.
     """
@@ -157,78 +155,67 @@ def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> str:
     for name, (words, colour) in STEP_PARTS.items():
         part = means[name] / longest if longest else 0
         text = f"{words} {duration_text(means[name])}"
-        ink = "#fff" if colour in DARK else ON_COLOUR
-        pieces.append(
-            f'<span data-part="{name}" style="width:{100 * part:.3f}%;background:{colour};color:{ink}" '
-            f'title="{words}: {duration_text(means[name])}">{text if len(text) < part * room else ""}</span>'
-        )
-    told = "; ".join(
-        f"{words} {duration_text(means[name])}"
-        for name, (words, _) in STEP_PARTS.items()
-        if means[name]
-    )
-    return f'<div class="step" role="img" aria-label="{html.escape(told)}">{"".join(pieces)}</div>'
+        piece = {"name": name, "words": words, "colour": colour, "ns": means[name]}
+        piece |= {"width": f"{100 * part:.3f}", "ink": "#fff" if colour in DARK else ON_COLOUR}
+        pieces.append(piece | {"text": text if len(text) < part * room else ""})
+    return pieces
 
 
 def _share_text(share: float | None) -> str:
     return f"{share:.1f} %" if share else "below 0.1 %"
 
 
-def _key(means: Mapping[str, float]) -> str:
+def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the parts with their times and shares."""
     rounded = shares(means)
-    items = "".join(
-        f'<li data-part="{name}"{"" if means[name] else " hidden"}>'
-        f'<i style="background:{colour}"></i>{words} '
-        f"<span>{duration_text(means[name])}, {_share_text(rounded.get(name))}</span></li>"
+    return [
+        {"name": name, "words": words, "colour": colour, "ns": means[name]}
+        | {"share": _share_text(rounded.get(name))}
         for name, (words, colour) in STEP_PARTS.items()
-    )
-    return (
-        f'<ul class="key">{items}</ul><p class="quiet of">Mean of all ranks and steps. Transfer, wait '
-        "for other ranks and copies: while nothing computes.</p>"
-    )
+    ]
 
 
-def _sentences(told: Sequence[Row], sections: set[str]) -> Iterator[str]:
-    """Say who is late, or that nobody is."""
-    late = [row for row in told if row["is_straggler"]]
-    look = '<a href="#stragglers">Look closer</a>' if "stragglers" in sections else ""
-    for row in late[:2]:
-        yield f'<p class="say late">{linked(row["message"], sections)} {look}</p>'
-    if len(late) > 2:
-        yield f'<p class="quiet">{len(late) - 2} more ranks are late. {look}</p>'
-    judged = [row for row in told if row["is_straggler"] is not None]
-    if judged and not late:
-        text = f"No rank holds up the others by habit: {len(judged):,} ranks compared."
-        most = max(judged, key=lambda row: (row["reason"] is not None, row["excess_ns"]))
+def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
+    """Return who is late, or that nobody is, or why that is unknown."""
+    late = [row for row in judged if row["is_straggler"]]
+    compared = [row for row in judged if row["is_straggler"] is not None]
+    text = unknown = ""
+    if compared and not late:
+        text = f"No rank holds up the others by habit: {len(compared):,} ranks compared."
+        most = max(compared, key=lambda row: (row["reason"] is not None, row["excess_ns"]))
         if most["reason"] is not None:
             text += f" Rank {most['rank']} cost most: {most['reason']}."
-        yield f'<p class="say">{sentence(text)} {look}</p>'
-    elif told and not late:
-        reason = html.escape(printable(told[0]["reason"] or "no collective is matched"))
-        yield f'<p class="quiet">Whether a rank is late cannot be said: {reason}.</p>'
+    elif judged and not late:
+        unknown = printable(judged[0]["reason"] or "no collective is matched")
+    return {
+        "late": [linked(row["message"], sections) for row in late[:LATE]],
+        "more_late": max(0, len(late) - LATE),
+        "nobody_late": text,
+        "unknown": unknown,
+        "has_stragglers": "stragglers" in sections,
+    }
 
 
-def _ranks(rows: list[Row], told: list[Row]) -> str:
-    late = {row["rank"]: row["cause"] for row in told if row["is_straggler"]}
+def _ranks(
+    rows: list[Row], judged: list[Row]
+) -> tuple[list[tuple[int, list[dict[str, Any]], dict[str, Any]]], int]:
+    """Return a bar and a remark for each rank that is shown, and the number of all ranks."""
+    late = {row["rank"]: row["cause"] for row in judged if row["is_straggler"]}
     by_rank: dict[int, list[Row]] = {}
     for row in rows:
         by_rank.setdefault(row["rank"], []).append(row)
     means = {rank: _mean(steps) for rank, steps in by_rank.items()}
     if len(means) == 1:
-        return ""
+        return [], 1
     longest = max(mean["step_ns"] for mean in means.values())
-    shown = _chosen(means, late)
-    lines = "".join(
-        f"<span>rank {rank}</span>{_bar(means[rank], longest)}<em>{_remark(means[rank], late.get(rank))}</em>"
-        for rank in shown
-    )
-    rest = (
-        f'<p class="quiet">The {len(shown)} of {len(means):,} ranks that are late or whose waits differ '
-        'most from the middle. <a href="#step_accounting">All ranks</a></p>'
-        if len(means) > len(shown)
-        else ""
-    )
-    return f'<div class="ranks">{lines}</div>{rest}'
+    return [
+        (
+            rank,
+            _bar(means[rank], longest),
+            {"cause": late.get(rank), "wait_ns": means[rank]["exposed_wait_ns"]},
+        )
+        for rank in _chosen(means, late)
+    ], len(means)
 
 
 def _chosen(means: Mapping[int, Mapping[str, float]], late: Mapping[int, str]) -> list[int]:
@@ -238,9 +225,3 @@ def _chosen(means: Mapping[int, Mapping[str, float]], late: Mapping[int, str]) -
         key=lambda rank: (rank not in late, -abs(means[rank]["exposed_wait_ns"] - middle), rank),
     )
     return sorted(unusual[:RANKS])
-
-
-def _remark(mean: Mapping[str, float], cause: str | None) -> str:
-    if cause is not None:
-        return f"<b>late</b>: {html.escape(cause)}"
-    return f"waits {duration_text(mean['exposed_wait_ns'])}"

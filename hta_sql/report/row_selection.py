@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from hta_sql.results.display import is_number
 
 _POINTS = ("start_ns", "end_ns")
 """When, not how long: the highest are only the latest."""
-_TOLD = 2
+_NAMED = 2
 """So many columns of the order are named."""
 
 
@@ -43,18 +42,18 @@ def largest(table: pa.Table, rows: int, order: list[Term]) -> tuple[pa.Table, st
     return table.take(pa.array(sorted(places.to_pylist()), pa.int64())), column
 
 
-def kept_markup(
+def kept_text(
     shown: int, total: int, column: str, order: list[Term], words: Mapping[str, str]
-) -> str:
-    """Say which rows are on the page, in which order, and where the others are."""
+) -> list[str]:
+    """Return a note that says which rows are on the page, in which order, if some are left out."""
     if shown == total:
-        return ""
+        return []
     if column:
         which = (
             f"Of {total:,} rows the {shown:,} with the largest values of “{words[column]}” are here"
         )
     else:
         which = f"Of {total:,} rows the first {shown:,} are here"
-    told = [f"“{words[t.name]}”{', largest first' * t.falls}" for t in order[:_TOLD]]
-    ordered = f"; they are in the order of {', then '.join(told)}" if told else ""
-    return f'<p class="quiet">{html.escape(which + ordered)}. The SQL below gives all of them.</p>'
+    terms = [f"“{words[t.name]}”{', largest first' * t.falls}" for t in order[:_NAMED]]
+    ordered = f"; they are in the order of {', then '.join(terms)}" if terms else ""
+    return [f"{which}{ordered}. The SQL below gives all of them."]

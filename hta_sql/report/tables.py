@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+from markupsafe import Markup
 
 from hta_sql.library.objects import SqlObject
 from hta_sql.report.column_order import places
 from hta_sql.report.headings import column_texts, headings
-from hta_sql.report.row_selection import kept_markup, largest, order_of
+from hta_sql.report.rendering import render
+from hta_sql.report.row_selection import kept_text, largest, order_of
 from hta_sql.results.display import SENTENCES, Rows, is_number
 from hta_sql.text import cut_middle
 
@@ -29,40 +30,57 @@ FOLDED = 84
 """So many characters of a longer text are seen."""
 
 
-def table_markup(result: Rows, rows: int) -> str:
-    """Write a table: a heading that sorts, cells in human units with the exact value behind them.
+class Heading(NamedTuple):
+    """A heading of a table: the column, its words, what a pointer shows, its position on a narrow page."""
+
+    name: str
+    words: str
+    about: str
+    place: int = 0
+    is_number: bool = False
+
+
+class Cell(NamedTuple):
+    """A cell: its text, its class, the exact value to sort by, and of a long text what is folded and its end."""
+
+    text: str
+    kind: str = ""
+    sort: str | None = None
+    folded: str = ""
+    end: str = ""
+
+
+def table_markup(result: Rows, rows: int) -> Markup:
+    """Render a table: headings that sort, and cells in human units with the exact value behind them.
 
     Args:
-        result: What to write.
-        rows: Rows at most; of more, some are left out, and a line says so.
+        result: The rows.
+        rows: Rows at most; if some are left out, a line below the table says so.
     """
     total = len(result)
-    table = _told_apart(result.arrow())
-    order = order_of(result.analysis, table)
+    analysis = result.analysis
+    table = _without_single_run(result.arrow())
+    order = order_of(analysis, table)
     table, column = largest(table, rows, order)
-    named = headings(table, result.analysis)
-    docs = {c.name: c.doc for c in result.analysis.columns} if result.analysis else {}
-    label = f"Rows of {result.analysis.base_name}" if result.analysis else "Rows"
+    named = headings(table, analysis)
+    docs = {c.name: c.doc for c in analysis.columns} if analysis else {}
+    label = f"Rows of {analysis.base_name}" if analysis else "Rows"
     if total <= FEW and table.num_columns >= MANY:
-        return _upright(table, result.analysis, docs, named, label)
-    table, said = _without_equal(table, result.analysis, named)
+        return _upright(table, analysis, docs, named, label)
+    table, same = _without_equal(table, analysis, named)
     head, columns = [], []
-    place = places(table, result.analysis)
+    place = places(table, analysis)
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
-        words, texts = column_texts(field.name, exact, result.analysis, named[field.name])
-        number = is_number(field.type)
+        words, texts = column_texts(field.name, exact, analysis, named[field.name])
+        is_a_number = is_number(field.type)
         about = f"{field.name}: {docs.get(field.name, '')}"
-        head.append(_heading(field.name, words, about, place[field.name], number=number))
-        write = _number if number else _sentence if field.name in SENTENCES else _text
-        columns.append([write(text, value) for text, value in zip(texts, exact, strict=True)])
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
-    markup = (
-        f'<div class="table" tabindex="0" role="region" aria-label="{label}">'
-        f"<table><thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-    markup += kept_markup(table.num_rows, total, column, order, named)
-    return markup + said
+        head.append(Heading(field.name, words, about, place[field.name], is_a_number))
+        cell = _number if is_a_number else _sentence if field.name in SENTENCES else _text
+        columns.append([cell(text, value) for text, value in zip(texts, exact, strict=True)])
+    kept = kept_text(table.num_rows, total, column, order, named)
+    body = zip(*columns, strict=True)
+    return render("table", label=label, head=head, body=body, notes=[*kept, *same])
 
 
 def _upright(
@@ -71,30 +89,29 @@ def _upright(
     docs: Mapping[str, str],
     named: Mapping[str, str],
     label: str,
-) -> str:
-    """Write few rows of many columns as columns: they fit the page."""
+) -> Markup:
+    """Render few rows of many columns as columns: they fit the page."""
     lines = []
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, analysis, named[field.name])
-        write = _number if is_number(field.type) else _plain
-        cells = "".join(write(text, value) for text, value in zip(texts, exact, strict=True))
-        about = html.escape(f"{field.name}: {docs.get(field.name, '')}")
-        lines.append(
-            f'<tr><th scope="row" data-name="{html.escape(field.name)}" title="{about}">{html.escape(words)}</th>{cells}</tr>'
-        )
-    return (
-        f'<div class="upright" tabindex="0" role="region" aria-label="{label}">'
-        f"<table><tbody>{''.join(lines)}</tbody></table></div>"
-    )
+        cell = _number if is_number(field.type) else _plain
+        cells = [cell(text, value) for text, value in zip(texts, exact, strict=True)]
+        about = f"{field.name}: {docs.get(field.name, '')}"
+        lines.append((Heading(field.name, words, about), cells))
+    return render("upright", label=label, lines=lines)
 
 
 def _without_equal(
     table: pa.Table, analysis: SqlObject | None, named: Mapping[str, str]
-) -> tuple[pa.Table, str]:
-    """Take off a wide table numbers that are the same in all rows, and what is not known in any; say what is in them."""
+) -> tuple[pa.Table, list[str]]:
+    """Take numbers that are the same in all rows, and unknown columns, off a wide table.
+
+    Returns:
+        The table without them, and a note that says what is in them, if there are any.
+    """
     if table.num_rows < 2 or table.num_columns < MANY:
-        return table, ""
+        return table, []
     said, unknown, names = [], [], table.column_names
     for name in names:
         values = table.column(name)
@@ -112,10 +129,10 @@ def _without_equal(
     lines += (
         [f"No values (not recorded or not asked for): {', '.join(unknown)}."] if unknown else []
     )
-    return table, f'<p class="quiet">{html.escape(" ".join(lines))}</p>' if lines else ""
+    return table, [" ".join(lines)] if lines else []
 
 
-def _told_apart(table: pa.Table) -> pa.Table:
+def _without_single_run(table: pa.Table) -> pa.Table:
     """Leave out the run where there is one alone: it stands in the title."""
     if "run" not in table.column_names or table.num_columns == 1:
         return table
@@ -123,37 +140,25 @@ def _told_apart(table: pa.Table) -> pa.Table:
     return table.drop_columns(["run"]) if len(runs) == 1 else table
 
 
-def _heading(name: str, words: str, about: str, place: int, *, number: bool) -> str:
-    kind = ' class="number"' if number else ""
-    return (
-        f'<th scope="col"{kind} data-name="{html.escape(name)}" data-place="{place}" '
-        f'title="{html.escape(about)}"><button type="button">{html.escape(words)}</button></th>'
-    )
-
-
-def _number(text: str, value: Any) -> str:
+def _number(text: str, value: Any) -> Cell:
     exact = "" if value is None else str(value)
-    sorted_by = "" if exact == text else f' data-v="{exact}"'
-    return f'<td class="number"{sorted_by}>{html.escape(text)}</td>'
+    return Cell(text, "number", None if exact == text else exact)
 
 
-def _plain(text: str, _: Any) -> str:
-    return f"<td>{html.escape(cut_middle(text, CELL_CHARACTERS))}</td>"
+def _plain(text: str, _: Any) -> Cell:
+    return Cell(cut_middle(text, CELL_CHARACTERS))
 
 
-def _sentence(text: str, _: Any) -> str:
-    return f'<td class="long">{html.escape(cut_middle(text, CELL_CHARACTERS))}</td>'
+def _sentence(text: str, _: Any) -> Cell:
+    return Cell(cut_middle(text, CELL_CHARACTERS), "long")
 
 
-def _text(text: str, _: Any) -> str:
-    """Write a text; of a long one the middle is folded away, but copied and found with the rest."""
-    held = cut_middle(text, CELL_CHARACTERS)
-    if len(held) <= FOLDED:
-        size = "long" if len(held) > LONG else "name" if len(held) > WORD else ""
-        kind = f' class="{size}"' if size else ""
-        return f"<td{kind}>{html.escape(held)}</td>"
+def _text(text: str, _: Any) -> Cell:
+    """Return a text; of a long one the middle is folded away, but copied and found with the rest."""
+    whole = cut_middle(text, CELL_CHARACTERS)
+    if len(whole) <= FOLDED:
+        return Cell(whole, "long" if len(whole) > LONG else "name" if len(whole) > WORD else "")
     # What tells kernels apart stands in front of their arguments, and what tells frames at the end.
-    tail = FOLDED // 3 if "<" in held else 2 * FOLDED // 3
-    parts = (held[: FOLDED - tail], held[FOLDED - tail : -tail], held[-tail:])
-    head, middle, end = map(html.escape, parts)
-    return f'<td class="long">{head}<s>{middle}</s>{end}</td>'
+    tail = FOLDED // 3 if "<" in whole else 2 * FOLDED // 3
+    parts = (whole[: FOLDED - tail], whole[FOLDED - tail : -tail], whole[-tail:])
+    return Cell(parts[0], "long", None, parts[1], parts[2])

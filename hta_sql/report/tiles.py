@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hta_sql.charts.page import script_json
+from markupsafe import Markup
+
 from hta_sql.charts.style import duration_text
 from hta_sql.charts.waits import STEP_PARTS
-from hta_sql.report.headings import sentence
-from hta_sql.report.sections import Answers
-from hta_sql.text import counted, printable, size_text
+from hta_sql.report.first_screen import FirstScreen
+from hta_sql.report.rendering import render
+from hta_sql.text import counted, size_text
 
 TILES = 6
 """So many figures stand in a row."""
@@ -25,11 +25,11 @@ HELD = 50
 Row = dict[str, Any]
 
 
-def job_text(answers: Answers, runs: Sequence[str]) -> str:
+def job_text(first: FirstScreen, runs: Sequence[str]) -> str:
     """Say what ran: devices, ranks, hosts, software, steps, events; what is not known is left out."""
-    jobs = [row for row in answers["jobs"].records() if not runs or row["run"] in runs]
-    health = answers["rank_health"].records()
-    scope = {row["run"]: row for row in answers["kpis"].records()}
+    jobs = [row for row in first.jobs.records() if not runs or row["run"] in runs]
+    health = first.rank_health.records()
+    scope = {row["run"]: row for row in first.kpis.records()}
     return " | ".join(
         " · ".join(_job(job, [r for r in health if r["run"] == job["run"]], scope.get(job["run"])))
         for job in jobs[:2]
@@ -59,43 +59,35 @@ def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
     yield f"{counted(job['event_count'], 'event')}, {f'{lost:,} lost' if lost else 'none lost'}"
 
 
-def tiles_markup(answers: Answers, runs: Mapping[str, list[Row]]) -> str:
+def tiles_markup(first: FirstScreen, runs: Mapping[str, list[Row]]) -> Markup:
     """Write the figures that people quote: a tile each, or a column for each of several runs."""
-    late = {row["run"]: row for row in answers["stragglers"].records() if row["is_straggler"]}
-    kpis = {row["run"]: row for row in answers["kpis"].records()}
+    late = {row["run"]: row for row in first.stragglers.records() if row["is_straggler"]}
+    kpis = {row["run"]: row for row in first.kpis.records()}
     told = {
         run: dict(_figures(kpis[run], rows, late.get(run)))
         for run, rows in runs.items()
         if run in kpis
     }
     if not told:
-        return ""
+        return Markup()
     if len(told) > 1:
         return _compared(told)
-    tiles = "".join(
-        f"<div><b>{html.escape(value)}</b> <span>{sentence(words)}</span></div>"
-        for words, value in list(next(iter(told.values())).items())[:TILES]
-    )
-    return f'<div class="tiles">{tiles}</div>'
+    (figures,) = told.values()
+    return render("tiles", tiles=list(figures.items())[:TILES])
 
 
-def _compared(told: Mapping[str, Mapping[str, str]]) -> str:
+def _compared(told: Mapping[str, Mapping[str, str]]) -> Markup:
     # The same words for all runs: what is particular to one stands behind a comma.
     short = {
         run: {words.partition(",")[0]: value for words, value in figures.items()}
         for run, figures in told.items()
     }
     names = list(dict.fromkeys(words for figures in short.values() for words in figures))
-    head = "".join(f'<th scope="col">{html.escape(printable(run))}</th>' for run in short)
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(words)}</th>'
-        + "".join(f"<td>{html.escape(figures.get(words, '–'))}</td>" for figures in short.values())  # noqa: RUF001 - as in tables
-        + "</tr>"
+    lines = [
+        (words, [figures.get(words, "–") for figures in short.values()])  # noqa: RUF001 - as in tables
         for words in names
-    )
-    return (
-        f'<table class="runs"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
+    ]
+    return render("compared_runs", runs=list(short), lines=lines)
 
 
 def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str, str]]:
@@ -132,22 +124,22 @@ def _percent(value: float) -> str:
     return f"{value:.2g} %" if abs(value) < 1 else f"{value:.0f} %"
 
 
-def figures_markup(answers: Answers) -> str:
+def figures_markup(first: FirstScreen) -> Markup:
     """Write the figures of the first screen as JSON: what its marks are made of, exact, in ns."""
     columns = ["run", "rank", "step", "step_ns", *STEP_PARTS]
-    rows = [[row[name] for name in columns] for row in answers["step_accounting"].records()]
+    rows = [[row[name] for name in columns] for row in first.step_accounting.records()]
     if len({(row[0], row[1]) for row in rows}) > MEANS_FROM:
         rows = _means(rows)
-    late = [row for row in answers["stragglers"].records() if row["is_straggler"]]
-    advice = [row for row in answers["advice"].records() if row["is_worst"]]
+    late = [row for row in first.stragglers.records() if row["is_straggler"]]
+    advice = [row for row in first.advice.records() if row["is_worst"]]
     held = {
-        "jobs": answers["jobs"].records(),
-        "kpis": answers["kpis"].records(),
+        "jobs": first.jobs.records(),
+        "kpis": first.kpis.records(),
         "stragglers": late[:HELD],
         "advice": advice[:HELD],
         "steps": {"columns": columns, "rows": rows},
     }
-    return f'<script id="figures" type="application/json">{script_json(held)}</script>'
+    return render("figures", figures=held)
 
 
 def _means(rows: list[list[Any]]) -> list[list[Any]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.errors import nearest
-from hta_sql.results.notebook import result_markup
 
 if TYPE_CHECKING:
     from hta_sql.library.objects import Library, SqlObject
@@ -35,7 +33,11 @@ class ByName:
         return Names("table", self.library.tables, self.table)
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>{result_markup(self.table('runs'))}"
+        from markupsafe import Markup  # noqa: PLC0415 - only for notebooks
+
+        from hta_sql.results.notebook import result_markup  # noqa: PLC0415
+
+        return Markup("<p>{}</p>{}").format(repr(self), result_markup(self.table("runs")))
 
 
 class Names:

@@ -1,0 +1,136 @@
+"""Runs the analyses of a report: those of the first screen by name, then one for each section.
+
+No other module of the report reads a store: rendering gets plain results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hta_sql.errors import HtaSqlError
+from hta_sql.library.objects import load_library
+from hta_sql.library.parameters import taken_by
+from hta_sql.report.contents import Section, Topic, topics
+from hta_sql.report.first_screen import ANALYSES, FirstScreen
+from hta_sql.report.reasons import no_rows, not_run, nothing_known
+from hta_sql.results.result import Result
+from hta_sql.store.query.trace_store import TraceStore
+
+Progress = Callable[[str, int, int], None]
+"""Called before each analysis with its name, the analyses done and the analyses to do."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a report is about.
+
+    Attributes:
+        given: The parameters ``runs`` and ``ranks``, if the caller limited them.
+        runs: Names of the runs.
+        rank_count: Number of ranks.
+    """
+
+    given: Mapping[str, Any]
+    runs: Sequence[str]
+    rank_count: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a section is rendered from.
+
+    Attributes:
+        section: The section.
+        values: The parameters that its analysis was run with.
+        result: Its rows; None if there is nothing to show.
+        reason: Why there is nothing to show.
+    """
+
+    section: Section
+    values: Mapping[str, Any]
+    result: Result | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a report is rendered from.
+
+    Attributes:
+        scope: What the report is about.
+        first: The results of the first screen.
+        contents: The topics.
+        sections: An answer for each section, in the order of the topics. Each is computed when it
+            is read, so that the rows of one section are in memory at a time.
+    """
+
+    scope: Scope
+    first: FirstScreen
+    contents: Sequence[Topic]
+    sections: Iterable[Answer]
+
+
+def answers_of(
+    store: TraceStore, runs: Iterable[str] | None, ranks: Iterable[int] | None, progress: Progress
+) -> Answers:
+    """Run what a report needs.
+
+    Args:
+        store: The store.
+        runs: Runs to include; None: all.
+        ranks: Ranks to include; None: all.
+        progress: Called before each analysis.
+
+    Raises:
+        RankError: A requested run or rank is not in the store.
+    """
+    limits: dict[str, Any] = {"runs": list(runs or ()), "ranks": list(ranks or ())}
+    given = {name: values for name, values in limits.items() if values}
+    scope = Scope(
+        given, given.get("runs") or store.runs(), len(given.get("ranks") or store.ranks())
+    )
+    contents = topics(store.library)
+    progress("the first screen", 0, 1 + sum(len(topic.sections) for topic in contents))
+    first = first_screen(store, given)
+    return Answers(scope, first, contents, _sections(store, contents, scope, first, progress))
+
+
+def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
+    """Run the analyses of the first screen, with their parameters out of the given ones."""
+    library = load_library()
+    return FirstScreen(
+        **{name: store.run(name, **taken_by(library.find(name), given)) for name in ANALYSES}
+    )
+
+
+def _sections(
+    store: TraceStore,
+    contents: Sequence[Topic],
+    scope: Scope,
+    first: FirstScreen,
+    progress: Progress,
+) -> Iterator[Answer]:
+    sections = [section for topic in contents for section in topic.sections]
+    for done, section in enumerate(sections, 1):
+        progress(section.name, done, len(sections) + 1)
+        yield answer_of(store, section, scope, first)
+
+
+def answer_of(store: TraceStore, section: Section, scope: Scope, first: FirstScreen) -> Answer:
+    """Run the analysis of a section, unless the first screen did; return rows or why there are none."""
+    analysis = section.analysis
+    values = taken_by(analysis, {**section.parameters, **scope.given})
+    if reason := not_run(section, values, len(scope.runs), scope.rank_count):
+        return Answer(section, values, None, reason)
+    result: Result | None = getattr(first, analysis.base_name, None)
+    if result is None:
+        try:
+            result = store.run(analysis.base_name, version=analysis.version, **values)
+        except HtaSqlError as error:
+            return Answer(section, values, None, f"Not available: {error}")
+    if not len(result):
+        return Answer(section, values, None, no_rows(analysis, first.rank_health.records()))
+    reason = nothing_known(section, result)
+    return Answer(section, values, None if reason else result, reason)

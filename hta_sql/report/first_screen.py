@@ -1,0 +1,88 @@
+"""The analyses that the first screen reads by name, with the questions that it leads to.
+
+Sections need no entry here: they come from the headers of their analyses. These few are named
+because sentences, tiles and cards use their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from markupsafe import Markup
+
+from hta_sql.library.objects import SqlObject
+from hta_sql.report.reasons import shortly
+from hta_sql.report.rendering import render
+from hta_sql.results.result import Result
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """The results that the first screen is made of; each field bears the name of its analysis."""
+
+    jobs: Result
+    rank_health: Result
+    kpis: Result
+    step_accounting: Result
+    stragglers: Result
+    advice: Result
+    top_costs: Result
+    findings: Result
+
+
+ANALYSES = tuple(field.name for field in fields(FirstScreen))
+"""Names of the analyses that the first screen needs."""
+
+SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
+"""Analysis ─▶ what it knows of ranks that have summaries only."""
+
+QUESTIONS = {
+    "Where does a step go?": "step_accounting",
+    "Why is my GPU idle?": "idle_causes",
+    "Where does the host wait for the GPU?": "synchronisations",
+    "Which operator costs most?": "operator_table",
+    "With which shapes?": "operator_unique_args",
+    "From which line?": "source_lines",
+    "Which kernels are launched by whom?": "launching_operators",
+    "Are the tensor cores used?": "gpu_summary",
+    "How far from the device's limit?": "roofline",
+    "Where is the memory peak?": "memory_peaks",
+    "Who allocated what is in use there?": "live_at_peak",
+    "Which rank is late, and why?": "stragglers",
+    "Does it wait or transfer?": "step_accounting",
+    "What should I do next?": "advice",
+}
+"""Question, as on the page of questions in the documentation ─▶ the analysis that answers it."""
+
+NEEDS = {"Does it wait or transfer?": "collective_waits"}
+"""Question ─▶ a further analysis, without which the answer says nothing about it."""
+
+
+def analysis_of(result: Result) -> SqlObject:
+    """Return the analysis that a result comes from.
+
+    Raises:
+        ValueError: It is the result of a query.
+    """
+    if result.analysis is None:
+        raise ValueError("The first screen shows results of analyses, not of queries.")
+    return result.analysis
+
+
+def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> Markup:
+    """Render the questions, each with a link to its answer or with the reason why there is none.
+
+    Args:
+        sections: Analyses that have a section on the page.
+        reasons: Analysis ─▶ why it has none.
+    """
+    items = []
+    for question, answer in QUESTIONS.items():
+        needed = NEEDS.get(question, answer)
+        if {answer, needed} <= sections or answer == "advice":
+            items.append((question, answer, ""))
+        else:
+            why = reasons.get(needed if answer in sections else answer, "")
+            items.append((question, "", shortly(why)))
+    return render("questions", items=items)

@@ -1,0 +1,48 @@
+"""Messages that name analyses: on the page each is called by its title, with a link to its section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from hta_sql.library.objects import load_library
+from hta_sql.report.headings import sentence
+from hta_sql.report.rendering import render
+
+_NAMED = re.compile(
+    r"\b(?P<before>look at )?(?P<name>(?(before)\w+|(?:[a-z0-9]+(?:_[a-z0-9]+)+|stragglers)))\b"
+)
+"""Where a message may name an analysis: a word of several parts, or any after "look at"."""
+
+
+class Part(NamedTuple):
+    """A part of a message: text, or the title of an analysis and the section to link to."""
+
+    text: Markup
+    title: str = ""
+    section: str = ""
+
+
+def linked(text: str, sections: set[str]) -> Markup:
+    """Render a message.
+
+    Args:
+        text: The message; names out of traces in it stay text.
+        sections: Analyses that have a section on the page.
+    """
+    return render("linked", parts=_parts(text, sections))
+
+
+def _parts(text: str, sections: set[str]) -> Iterator[Part]:
+    titles = {analysis.base_name: analysis.title for analysis in load_library().newest()}
+    end = 0
+    for found in _NAMED.finditer(text):
+        name = found["name"]
+        if name in titles:
+            yield Part(sentence(text[end : found.start()] + (found["before"] or "")))
+            yield Part(Markup(), titles[name], name if name in sections else "")
+            end = found.end()
+    yield Part(sentence(text[end:]))

@@ -1,0 +1,91 @@
+"""Why an analysis has no section: nothing was found, it was not run, or the traces lack what it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hta_sql.library.objects import SqlObject
+from hta_sql.report.contents import Section
+from hta_sql.report.headings import column_words
+from hta_sql.results.result import Result
+
+_NOTHING = "Nothing to show for these traces. "
+
+_COUNTS = {
+    "GPU activity": "gpu_op_count",
+    "runtime calls": "linked_pct",
+    "operators": "cpu_op_count",
+    "host operators": "cpu_op_count",
+    "memory events (profile_memory=True)": "memory_event_count",
+}
+"""What an analysis may need ─▶ the column of ``rank_health`` that counts it."""
+
+_DEFAULT = re.compile(r"\b([a-z]+(?:_[a-z]+)+)((?: [\w ]+)?) \(([^()]+) by default\)")
+"""A parameter in a fact Needs, with what it counts and its default."""
+
+
+def not_run(section: Section, values: Mapping[str, Any], runs: int, ranks: int) -> str:
+    """Return why an analysis is not run at all; empty if it is.
+
+    Args:
+        section: Its section.
+        values: Its parameters.
+        runs: Number of runs in the scope.
+        ranks: Number of ranks in the scope.
+    """
+    analysis = section.analysis
+    if section.max_ranks is not None and ranks > section.max_ranks:
+        return f"Left out: {ranks:,} ranks are too many for a page."
+    lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
+    if lacking:
+        return f"Asks for {_names_of(lacking)}: {_command(analysis, lacking)}"
+    if runs == 1 and analysis.facts.get("Needs", "").startswith("two runs"):
+        return no_rows(analysis)
+    if (section.compares == "runs" and runs == 1) or (section.compares == "ranks" and ranks == 1):
+        return f"Compares {section.compares}; there is only one {section.compares[:-1]} here."
+    return ""
+
+
+def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return why a result is empty: nothing was found, or the traces lack what it needs.
+
+    Args:
+        analysis: The analysis.
+        health: Rows of ``rank_health``, which count what the traces contain.
+    """
+    needs = analysis.facts.get("Needs", "nothing")
+    first, _, rest = needs.partition("; ")
+    if first.startswith("nothing"):
+        return f"{_NOTHING}{rest[:1].upper()}{rest[1:]}." if rest else "Nothing to report."
+    counts = [_COUNTS.get(part) for part in re.split(", | and ", first)]
+    if all(count and any(row[count] for row in health) for count in counts):
+        return f"None found, though there are {first}."
+    parameters = [name for name, *_ in _DEFAULT.findall(needs)]
+    needs = _DEFAULT.sub(r"\3\2", needs)
+    other = f" For another: {_command(analysis, parameters)}" if parameters else ""
+    return f"{_NOTHING}Needs: {needs}.{other}"
+
+
+def nothing_known(section: Section, result: Result) -> str:
+    """Return what to say if the column that a section is about is NULL in every row."""
+    column, sentence = section.needed
+    return sentence if column and result.arrow().column(column).null_count == len(result) else ""
+
+
+def shortly(reason: str) -> str:
+    """Leave out the words that all reasons of empty results begin with."""
+    return reason.removeprefix(_NOTHING)
+
+
+def _names_of(parameters: list[str]) -> str:
+    """Return parameters in words: a pattern and an operator name."""
+    words = [column_words(name, None).lower() for name in parameters]
+    return " and ".join(f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in words)
+
+
+def _command(analysis: SqlObject, parameters: list[str]) -> str:
+    """Return the command that runs an analysis with values for some parameters."""
+    options = " ".join(f"--{name.replace('_', '-')} …" for name in parameters)
+    return f"hta-sql run STORE {analysis.base_name} {options}"

@@ -1,0 +1,45 @@
+"""HTML templates: a jinja2 environment that escapes every value, and renders to markup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+
+class Templates:
+    """The templates of some folders, files that end in ``.html.j2``.
+
+    Values are escaped, except markup that another template rendered. A value that a template names
+    and nobody passed is an error.
+
+    Args:
+        *folders: Where the files are; the first folder that has a name wins.
+        **filters: Filters by name.
+    """
+
+    def __init__(self, *folders: Path, **filters: Any) -> None:
+        self._environment = Environment(
+            loader=FileSystemLoader(folders),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.filters |= filters
+        # NaN is no JSON: a browser would refuse all of the page's data.
+        dumps = {"separators": (",", ":"), "allow_nan": False}
+        self._environment.policies["json.dumps_kwargs"] = dumps
+
+    def render(self, name: str, **values: Any) -> Markup:
+        """Render a template.
+
+        Args:
+            name: Name of the file without ``.html.j2``.
+            **values: What it shows.
+        """
+        text = self._environment.get_template(f"{name}.html.j2").render(values)
+        return Markup(text)  # noqa: S704 - the environment escaped what it holds

@@ -1,0 +1,35 @@
+"""The shape of the report: one module runs analyses, one names the few that it reads by name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from hta_sql import report
+from hta_sql.library.objects import load_library
+
+FOLDER = Path(report.__file__).parent
+TREES = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.py")}
+
+
+def test_only_the_answers_are_read_from_a_store() -> None:
+    """Everything else renders plain results; ``write_report`` hands the store over."""
+    naming = {
+        name
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and "trace_store" in (node.module or "")
+    }
+    assert naming == {"__init__", "answers"}
+
+
+def test_a_section_needs_no_entry_in_the_report() -> None:
+    """A name of an analysis stands in the module of the first screen, or nowhere."""
+    names = {a.base_name for a in load_library().newest() if "_" in a.base_name}
+    found = {
+        (name, node.value)
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert {name for name, _ in found} == {"first_screen"}
