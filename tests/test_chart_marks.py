@@ -12,7 +12,7 @@ import pytest
 
 import hta_sql
 from hta_sql import charts
-from hta_sql.charts.palette import OUTLIER_COLOUR
+from hta_sql.charts.drawing.palette import OUTLIER_COLOUR
 from hta_sql.synthetic import JobSpec, write_job
 from tests.conftest import TRACES
 from tests.drawn_marks import drawn_rows, visible_marks

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from operator import mul
+from pkgutil import walk_packages
 
-from hta_sql.charts import TOPICS
-from hta_sql.charts.palette import DARK, ON_COLOUR, WAIT_COLOUR, ramp
+from hta_sql import charts
+from hta_sql.charts.drawing.palette import DARK, ON_COLOUR, WAIT_COLOUR, ramp
 
 SAME = {
     "host operator": "operator",
@@ -28,8 +29,11 @@ ITS_OWN = {"slow everywhere", "autograd", "communication+memory"}
 
 def palettes() -> Iterator[tuple[str, str]]:
     """Words and their colour, of all palettes of all figures."""
-    modules = [import_module(f"hta_sql.charts.{topic}") for topic in (*TOPICS, "critical_path")]
-    modules += [import_module(f"hta_sql.charts.{name}") for name in ("palette", "rank_timeline")]
+    modules = [
+        import_module(found.name)
+        for found in walk_packages(charts.__path__, f"{charts.__name__}.")
+        if not found.ispkg
+    ]
     for module in modules:
         for palette in vars(module).values():
             for word, about in palette.items() if isinstance(palette, dict) else ():

@@ -10,16 +10,15 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from hta_sql.charts.counters import queue_length_series
+from hta_sql.charts.communication.waits import collective_waits
+from hta_sql.charts.communication.what_if import what_if
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR
+from hta_sql.charts.drawing.style import bars_by_name, labels
 from hta_sql.charts.export import page_of, spec_of
-from hta_sql.charts.gpu_views import gpu_summary
-from hta_sql.charts.kernels import gpu_kernel_types
-from hta_sql.charts.launches import launch_histograms
-from hta_sql.charts.palette import NEUTRAL_COLOUR
+from hta_sql.charts.kernels.busy_time import gpu_kernel_types
+from hta_sql.charts.kernels.summary import gpu_summary
+from hta_sql.charts.launch import launch_histograms, queue_length_series
 from hta_sql.charts.shown import themed
-from hta_sql.charts.style import bars_by_name, labels
-from hta_sql.charts.waits import collective_waits
-from hta_sql.charts.what_if import what_if
 from tests.report_pages import Browser
 
 SCENARIOS = {"as recorded": 100.0, "no late rank": None, "balanced": 80.0}

@@ -20,7 +20,8 @@ from markupsafe import Markup
 
 import hta_sql
 from hta_sql import charts
-from hta_sql.charts import export, page, style
+from hta_sql.charts import export, page
+from hta_sql.charts.drawing import style
 from hta_sql.errors import ParameterError
 from hta_sql.hta.trace_analysis import TraceAnalysis
 from tests.drawn_marks import charts_in, picture_marks, size_of_png

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from hta_sql import charts
-from hta_sql.charts import palette, style
-from hta_sql.charts.gpu_views import MEASURES
-from hta_sql.charts.pipeline import STAGE_PARTS
+from hta_sql.charts.communication.pipeline import STAGE_PARTS
+from hta_sql.charts.drawing import palette, style
+from hta_sql.charts.kernels.summary import MEASURES
 from hta_sql.charts.shown import themed
 from tests.drawn_marks import drawn_rows
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.overview import overview_markup, shares

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 import hta_sql
+from hta_sql.charts.drawing.palette import ON_COLOUR
 from hta_sql.charts.export import spec_of
-from hta_sql.charts.palette import ON_COLOUR
-from hta_sql.charts.source import folded_stacks
-from hta_sql.charts.work import roofline
+from hta_sql.charts.operators.flame_graph import folded_stacks
+from hta_sql.charts.operators.work import roofline
 from hta_sql.library.objects import load_library
 from hta_sql.report.advice import advice_markup
 from hta_sql.report.answers import Scope, answer_of, first_screen

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from hta_sql import charts
-from hta_sql.charts.frame_timeline import MAX_EVENTS
-from hta_sql.charts.gpu_timeline import MAX_BARS, MAX_LANES, gpu_timeline
 from hta_sql.charts.shown import themed
+from hta_sql.charts.timeline.frames import MAX_EVENTS
+from hta_sql.charts.timeline.gpu import MAX_BARS, MAX_LANES, gpu_timeline
 from hta_sql.errors import ParameterError
 from hta_sql.hta.analyzers.timeline import plot_timeline_gpu_kernels
 from hta_sql.hta.common.timeline import (

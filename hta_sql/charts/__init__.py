@@ -1,32 +1,34 @@
 """Charts: the result table of an analysis in, an altair chart out. No SQL, no display.
 
-``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table with
-the analysis's own columns (ns), so that notebooks, the report and the command line show the same picture.
+``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table with the
+analysis's own columns (ns), so that notebooks, the report and the command line show the same picture. It stands in
+the module or package of its topic, decorated with :func:`~hta_sql.charts.drawing.figures.figure`.
 Options have one meaning in all of them: ``percent`` draws shares only, or times only, or, with None, both;
 ``top`` is how many bars there are. ``save(chart, path)`` writes it as a page, a picture or data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hta_sql.errors import ExtraNotInstalledError, ParameterError, nearest
 
-TOPICS = (
-    *("cluster", "communication", "compare", "counters", "gpu_views", "groups", "idle", "kernels"),
-    *("launches", "memory", "operators", "pipeline", "source", "stragglers", "timeline", "trends"),
-    *("waits", "what_if", "work"),
-)
-"""The modules with figures: each lists its own."""
-
 try:
-    _PARTS = [import_module(f"hta_sql.charts.{topic}") for topic in TOPICS]
-    from hta_sql.charts.compare import side_by_side as grouped
+    from hta_sql.charts import (
+        communication,
+        compare,
+        kernels,
+        launch,
+        memory,
+        modules,
+        operators,
+        path,
+        timeline,
+    )
+    from hta_sql.charts.drawing.figures import FIGURES
+    from hta_sql.charts.drawing.style import nothing, readable
     from hta_sql.charts.export import save
     from hta_sql.charts.shown import themed
-    from hta_sql.charts.style import nothing, readable
 except ModuleNotFoundError as missing:  # altair or what it needs
     if (missing.name or "").startswith("hta_sql"):
         raise
@@ -42,10 +44,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "Drawable", "draw", "save", "side_by_side"]
 
-FIGURES: dict[str, Callable[..., alt.TopLevelMixin]] = {
-    name: getattr(part, name) for part in _PARTS for name in part.__all__
-}
-"""Name of an analysis ─▶ its figure."""
+TOPICS = (
+    communication,
+    compare,
+    kernels,
+    launch,
+    memory,
+    modules,
+    operators,
+    path,
+    timeline,
+)
+"""A module or a package for each topic of the analyses; its import registers its figures."""
 
 
 class Drawable(Protocol):
@@ -111,4 +121,4 @@ def side_by_side(table: pd.DataFrame, title: str, axis: str, *, format_: str) ->
         axis: What the length of a bar is.
         format_: How numbers are written.
     """
-    return themed(grouped(readable(table), title, axis, format_=format_))
+    return themed(compare.side_by_side(readable(table), title, axis, format_=format_))

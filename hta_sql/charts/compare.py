@@ -1,4 +1,4 @@
-"""Two sides of a comparison: what got longer, what came and went."""
+"""Two runs compared, and key figures run after run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.palette import CHANGE_COLOURS, STEP_COLOUR
-from hta_sql.charts.style import (
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import CHANGE_COLOURS, OUTLIER_COLOUR, STEP_COLOUR
+from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
     bars_by_name,
@@ -20,11 +21,11 @@ from hta_sql.charts.style import (
     headed,
     labels,
     nothing,
+    size_unit,
+    subtitled,
     told,
     zoom,
 )
-
-__all__ = ["comparison", "trace_diff"]
 
 SIDE_COLOURS = ("#0072B2", "#56B4E9", "#BBBBBB")
 """Control, test, difference."""
@@ -34,7 +35,17 @@ _GROUP = 30
 
 SIDES = {**CHANGE_COLOURS, "step": STEP_COLOUR}
 
+WORSE, USUAL, UNKNOWN = OUTLIER_COLOUR, "#0072B2", "#999999"
 
+VERDICTS = ("worse", "as before, or better", "too few runs before")
+
+TITLE = "Figures of runs, beside those before"
+
+FEW_RUNS = 8
+"""So many runs have a tick each."""
+
+
+@figure
 def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """From the control's step to the test's, part by part; below, what changed in them, with its noise."""
     title = "Where the difference of a step went"
@@ -132,6 +143,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     return alt.layer(drawn, spans, title=title, width=WIDTH)
 
 
+@figure
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
     """What changed most in duration: bars to the right got longer, bars to the left shorter."""
     title = "What changed most"
@@ -200,3 +212,70 @@ def side_by_side(
     heading = headed(title, f"{sides[1]} against {sides[0]}.{more}")
     high = drawn.properties(title=heading, height=alt.Step(_GROUP, **{"for": "position"}))
     return high.add_params(zoom("sides"))
+
+
+@figure
+def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
+    """One panel per figure and job: its value in each run, the median of the runs before, and what is noise.
+
+    ``top`` is of each job: its last runs.
+    """
+    known = table[table["kpi_value"].notna()]
+    if known.empty:
+        return nothing(TITLE, "No figure of any run is known.")
+    panels = [
+        _panel(rows.tail(top).copy(), str(kpi), str(job))
+        for (kpi, job), rows in known.groupby(["kpi", "job"], sort=False)
+    ]
+    notes = (
+        "Points: runs in the order of their captures; in the colour of what stands out where one is worse than what the runs before vary by.",
+        "Line and band: their median, and how far from it is noise.",
+    )
+    return alt.concat(*panels, columns=2, title=headed(TITLE, *notes))
+
+
+def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.FacetChart:
+    size, unit = 1.0, "%"
+    if kpi.endswith("_ns"):
+        size, unit = duration_unit(float(rows["kpi_value"].max()))
+    elif kpi.endswith("_bytes"):
+        size, unit = size_unit(float(rows["kpi_value"].max()))
+    rows["place"] = range(1, len(rows) + 1)
+    rows["value"] = rows["kpi_value"] / size
+    rows["median"] = rows["baseline_median"] / size
+    rows["low"] = rows["median"] - rows["tolerance"] / size
+    rows["high"] = rows["median"] + rows["tolerance"] / size
+    rows["verdict"] = [
+        VERDICTS[2] if unknown else VERDICTS[0 if worse else 1]
+        for unknown, worse in zip(rows["is_regression"].isna(), rows["is_regression"], strict=True)
+    ]
+    places = sorted(set(rows["place"]))
+    ticks = places if len(places) <= FEW_RUNS else alt.Undefined  # none between two runs
+    x = alt.X(
+        "place:Q",
+        title="Run",
+        axis=alt.Axis(tickMinStep=1, format="d", values=ticks),
+        scale=alt.Scale(nice=False, padding=8),
+    )
+    base = alt.Chart(data(rows)).encode(x=x)
+    name = kpi.removesuffix("_ns").removesuffix("_pct").removesuffix("_bytes").replace("_", " ")
+    y = alt.Y("value:Q", title=f"{name} [{unit}]", scale=alt.Scale(zero=False))
+    tooltip = {
+        "run": "Run",
+        "captured_at": "Captured",
+        "git_sha": "Commit",
+        "value:,.3f": f"{name} [{unit}]",
+        "median:,.3f": "Median before",
+        "difference_pct:+.2f": "Difference [%]",
+        "verdict": "Verdict",
+    }
+    palette = dict(zip(VERDICTS, (WORSE, USUAL, UNKNOWN), strict=True))
+    colour = colours(palette, "", "verdict", legend=alt.Legend(orient="bottom"))
+    band = base.mark_area(opacity=0.15, color=USUAL).encode(
+        alt.Y("low:Q", title=f"{name} [{unit}]"), y2="high:Q"
+    )
+    line = base.mark_line(color=USUAL, opacity=0.6, strokeWidth=1).encode(y="median:Q")
+    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=colour, tooltip=told(tooltip))
+    return alt.layer(band, line, points).properties(
+        title=subtitled(job or name), width=330, height=140
+    )

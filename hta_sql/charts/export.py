@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from hta_sql.charts.drawing.style import ZOOM
 from hta_sql.charts.page import page_of_chart
-from hta_sql.charts.style import ZOOM
 from hta_sql.errors import ParameterError
 from hta_sql.traces.writing import replacing
 

@@ -1,4 +1,4 @@
-"""Memory: how much is in use over time, what of it at the peak, and which operators take it."""
+"""Memory: how much is in use over time, at the peak and by operator; bandwidth of copies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.gaps import by_event
-from hta_sql.charts.memory_file import CATEGORIES
-from hta_sql.charts.palette import CLASS_COLOURS, NEUTRAL_COLOUR, OUTLIER_COLOUR
-from hta_sql.charts.style import (
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.gaps import by_event
+from hta_sql.charts.drawing.palette import CLASS_COLOURS, NEUTRAL_COLOUR, OUTLIER_COLOUR
+from hta_sql.charts.drawing.series import distribution, lanes_by, series
+from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
     bars_by_name,
@@ -29,9 +30,8 @@ from hta_sql.charts.style import (
     subtitled,
     zoom,
 )
+from hta_sql.charts.memory_file import CATEGORIES
 from hta_sql.text import size_text
-
-__all__ = ["live_at_peak", "memory_by_operator", "memory_curve"]
 
 LANES_SHOWN = 12
 """Devices: each has a panel or a bar of its own."""
@@ -60,6 +60,7 @@ def _lanes(table: pd.DataFrame) -> list[str]:
     )
 
 
+@figure
 def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A panel per device: allocated as an area, reserved as a line above it, the peak as a point."""
     title = "Memory in use over time"
@@ -124,6 +125,7 @@ def _curve(
     return alt.layer(*layers).properties(width=WIDTH, height=130, title=subtitled(words))
 
 
+@figure
 def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     """A bar per device of what was in use at its peak; below, what allocated most on the fullest."""
     named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
@@ -204,6 +206,7 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
     return drawn.properties(height=alt.Step(20), title=subtitled(f"{lane}, by what allocated it"))
 
 
+@figure
 def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     """The operators that allocate most themselves, one panel per kind of device.
 
@@ -241,3 +244,31 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
         panels.append(zoomed.properties(title=subtitled(of_kind)))
     note = "Sum over all ranks. Of themselves: without what they call. Memory that is used again counts each time."
     return alt.vconcat(*panels, title=headed(title, note))
+
+
+@figure
+def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Steps over time, a panel per rank and kind of copy: bandwidth as recorded, else computed."""
+    named = table.assign(lane=lanes_by(table, "name"))
+    named["value"] = table["bandwidth_gbps"].astype(float).fillna(table["computed_gbps"])
+    return series(
+        named,
+        "value",
+        "GB/s",
+        "Bandwidth of each kind of copies",
+        CLASS_COLOURS["memory"],
+    )
+
+
+@figure
+def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Per kind of copy: range, quartiles and median of the recorded bandwidth, mean over time."""
+    named = table.assign(lane=lanes_by(table, "name"))
+    return distribution(
+        named,
+        "gbps",
+        "Recorded bandwidth [GB/s]",
+        "Bandwidth of each kind of copies",
+        colour=CLASS_COLOURS["memory"],
+        unknown="The traces record no bandwidth of these copies.",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.style import WIDTH, colours, headed, marks, zoom
+from hta_sql.charts.drawing.style import WIDTH, colours, headed, marks, zoom
 
 CATEGORIES = {
     "parameter": "#0072B2",

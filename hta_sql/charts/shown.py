@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from hta_sql.charts.drawing.style import CONFIG
 from hta_sql.charts.export import content, spec_of
-from hta_sql.charts.style import CONFIG
 
 if TYPE_CHECKING:
     _Base = alt.TopLevelMixin

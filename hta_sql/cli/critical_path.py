@@ -128,7 +128,7 @@ def _table(graphs: Any, wanted: dict[str, Any]) -> pa.Table:
 
 def _draw(table: pa.Table, path: Path) -> None:
     from hta_sql.charts import save  # noqa: PLC0415
-    from hta_sql.charts.critical_path import critical_path_summary  # noqa: PLC0415
+    from hta_sql.charts.path import critical_path_summary  # noqa: PLC0415
     from hta_sql.cli.messages import note  # noqa: PLC0415
 
     save(critical_path_summary(table.to_pandas()), path, "Critical path")

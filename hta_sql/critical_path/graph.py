@@ -326,7 +326,7 @@ class CPGraph:
         """Draw what bounds the path."""
         import pandas as pd  # noqa: PLC0415 - only where used
 
-        from hta_sql.charts.critical_path import critical_path_summary  # noqa: PLC0415
+        from hta_sql.charts.path import critical_path_summary  # noqa: PLC0415
 
         return critical_path_summary(pd.DataFrame(self.path_parts()))
 

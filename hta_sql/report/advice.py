@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.style import duration_text
+from hta_sql.charts.drawing.style import duration_text
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.first_screen import FirstScreen, analysis_of
 from hta_sql.report.links import linked

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.palette import CAUSE_COLOURS, PART_COLOURS
-from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.charts.drawing.palette import CAUSE_COLOURS, PART_COLOURS
+from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.first_screen import FirstScreen, analysis_of
 from hta_sql.report.reasons import no_rows

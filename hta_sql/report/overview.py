@@ -9,9 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.palette import DARK, ON_COLOUR
-from hta_sql.charts.style import duration_text
-from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.charts.drawing.palette import DARK, ON_COLOUR
+from hta_sql.charts.drawing.style import duration_text
+from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
 from hta_sql.report.first_screen import SUMMARIZED, FirstScreen, analysis_of
 from hta_sql.report.links import linked

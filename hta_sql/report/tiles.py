@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.style import duration_text
-from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.charts.drawing.style import duration_text
+from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.rendering import render
 from hta_sql.text import counted, size_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from hta_sql.charts.pipeline import STAGE_PARTS
+from hta_sql.charts.communication.pipeline import STAGE_PARTS
 from tests.marks.rows import MS, US, Expected, Rows, by, column, seen, total
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from statistics import mean
 
-from hta_sql.charts.gpu_views import BINS, MEASURES, STEP_ROLES
-from hta_sql.charts.waits import STEP_PARTS
+from hta_sql.charts.kernels.summary import MEASURES
+from hta_sql.charts.kernels.table import BINS
+from hta_sql.charts.timeline.steps import STEP_PARTS, STEP_ROLES
 from tests.marks.rows import MS, US, Expected, Rows, boxed, by, column, longest, seen, total
 
 

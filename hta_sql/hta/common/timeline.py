@@ -162,8 +162,8 @@ def plot_events_timeline(
         return None
     from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
     from hta_sql.charts.export import page_of  # noqa: PLC0415
-    from hta_sql.charts.frame_timeline import frame_timeline  # noqa: PLC0415
     from hta_sql.charts.shown import themed  # noqa: PLC0415
+    from hta_sql.charts.timeline.frames import frame_timeline  # noqa: PLC0415
 
     columns = {
         setting.x_start_column: "start",

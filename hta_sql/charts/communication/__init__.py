@@ -1,0 +1,7 @@
+"""Figures of communication; importing the package registers them."""
+
+from __future__ import annotations
+
+from hta_sql.charts.communication import groups, overlap, pipeline, stragglers, waits, what_if
+
+__all__ = ["groups", "overlap", "pipeline", "stragglers", "waits", "what_if"]

@@ -1,0 +1,284 @@
+"""Process groups: what each costs, who sends how much to whom, how links and experts compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, stacked_bars, stacked_parts
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import (
+    CLASS_COLOURS,
+    MISSING_COLOUR,
+    NORMAL_COLOUR,
+    OUTLIER_COLOUR,
+    WAIT_COLOUR,
+    ramp,
+)
+from hta_sql.charts.drawing.style import (
+    MANY,
+    bars,
+    by_run,
+    colours,
+    headed,
+    lane_names,
+    lanes,
+    marks,
+    nothing,
+    present,
+    shades,
+    size_unit,
+    subtitled,
+)
+
+CELLS = 64
+"""A matrix has at most so many columns, and as many rows: of more ranks, neighbours share one."""
+
+SIDE = 420
+"""Pixels of a matrix along each axis."""
+
+BLOCKING_PARTS = {
+    "exposed_blocking_ns": ("blocking", CLASS_COLOURS["communication"]),
+    "exposed_coincident_ns": ("coincident", "#56B4E9"),
+    "exposed_unknown_ns": ("not known", "#B8C0C8"),
+}
+"""Column of ``blocking_communication`` ─▶ what people call it, and its colour."""
+
+RANK_PARTS = {
+    "communication_ns": ("communication", CLASS_COLOURS["communication"]),
+    "wait_ns": ("wait", WAIT_COLOUR),
+    "unmatched_ns": ("not matched", "#B8C0C8"),
+}
+"""Column of ``communication_by_rank`` ─▶ what people call it, and its colour."""
+
+GROUP_COLOURS = (
+    ("#D55E00", WAIT_COLOUR),
+    ("#0072B2", "#F2CF80"),
+    ("#009E73", "#C98B00"),
+    ("#CC79A7", "#F9E7C0"),
+    ("#7A8793", "#DDB75A"),
+)
+"""Transfer and wait of a group, each wait a shade of the colour of waiting; where there are more, the last one is that of all others."""
+
+SEVERAL, OTHERS = "several groups", "other groups"
+
+SEVERAL_COLOURS = ("#000000", "#B07C00")
+
+
+@figure
+def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: its exposed communication, by group, as transfer and wait.
+
+    Groups of one kind, else of one description or name, are one part; the most costly have colours of their
+    own.
+    """
+    title = "Exposed communication of process groups"
+    costs = table.rename(columns={"exposed_transfer_ns": "transfer", "exposed_wait_ns": "wait"})
+    costs["label"] = group_labels(table).where(costs["part"] == "group", SEVERAL)
+    sums = (
+        costs.groupby("label")[["transfer", "wait"]]
+        .sum()
+        .sum(axis=1)
+        .drop(SEVERAL, errors="ignore")
+    )
+    ordered = sorted(sums[sums > 0].index, key=lambda name: (-sums[name], name))
+    named = ordered if len(ordered) <= len(GROUP_COLOURS) else ordered[: len(GROUP_COLOURS) - 1]
+    costs["label"] = costs["label"].where(costs["label"].isin([*named, SEVERAL]), OTHERS)
+    palette = {
+        f"{name}: {part}": colour
+        for name, pair in zip([*named, OTHERS], (*GROUP_COLOURS, *GROUP_COLOURS[-1:]), strict=False)
+        for part, colour in zip(("transfer", "wait"), pair, strict=True)
+    } | {
+        f"{SEVERAL}: {part}": colour
+        for part, colour in zip(("transfer", "wait"), SEVERAL_COLOURS, strict=True)
+    }
+    costs[["transfer", "wait"]] = costs[["transfer", "wait"]].astype(float).fillna(0)
+    tall = costs.melt(["run", "rank", "label"], ["transfer", "wait"], "part", "ns")
+    tall["part"] = tall["label"] + ": " + tall["part"]
+    wide = tall.pivot_table(
+        "ns", ["run", "rank"], "part", aggfunc="sum", fill_value=0
+    ).reset_index()
+    shown = present(palette, (part for part in wide.columns if wide[part].any()))
+    if not shown:
+        return nothing(title, "No communication is exposed: all of it runs under computation.")
+    stack = Stack(
+        palette=shown,
+        title=title,
+        notes=(
+            "Sum over the host's steps of each rank, while nothing computes; several groups: more than one at once.",
+            "Wait: for other ranks. Transfer: all have come, or waiting is not known.",
+        ),
+        legend="Group",
+        whole="exposed communication",
+    )
+    lanes = wide.assign(lane=lane_names(wide, "rank"), place=wide["rank"])
+    return stacked_bars(lanes, stack, percent=percent)
+
+
+def group_labels(table: pd.DataFrame) -> pd.Series[str]:
+    """Name groups by what they are for, else by their description or name."""
+    known = zip(table["kind"], table["pg_desc"], table["pg_name"], strict=True)
+    names = [next((n for n in row if isinstance(n, str) and n), "no name") for row in known]
+    return pd.Series(names, index=table.index, dtype=object)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the cells of a matrix of sources and destinations show.
+
+    Attributes:
+        column: Column of the table.
+        title: What it is, with its unit.
+        unit: Length of the unit.
+        how: How ranks that share a cell are summed up.
+        notes: How to read the matrix.
+    """
+
+    column: str
+    title: str
+    unit: float
+    how: str
+    notes: tuple[str, ...]
+
+
+@figure
+def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: how much each rank sends to each other one in all-to-alls.
+
+    What is not known has no cell.
+    """
+    title = "Who sends how much to whom in all-to-alls"
+    known = table[table["known_bytes"].notna() & table["dst_rank"].notna()]
+    if not len(known):
+        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+    pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
+    sums = pairs.agg(known_bytes=("known_bytes", "sum"))
+    unit, name = size_unit(float(sums["known_bytes"].max()))
+    notes = [
+        "What stands out: much is sent. A whole row and column: that rank has the popular experts. Grey: nothing known."
+    ]
+    if (lost := int((table["known_count"] < table["collective_count"]).sum())) > 0:
+        notes.append(f"Of {lost:,} pairs not all sizes are known: {_reasons(table)}.")
+    return _matrices(sums, title, Cells("known_bytes", f"Sent [{name}]", unit, "sum", (*notes,)))
+
+
+@figure
+def links(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: the median bandwidth from each rank to each other one.
+
+    Links without a bandwidth have no cell.
+    """
+    title = "Bandwidth of links"
+    known = table[table["median_gbps"].notna()]
+    if not len(known):
+        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+    slow = known[known["is_slow"].eq(other=True)]
+    named = [f"{row.src_rank} to {row.dst_rank}" for row in slow.head(8).itertuples()]
+    notes = [
+        "Median of the transfers. An all-to-all shows the least that the link does. Grey: no bandwidth known."
+    ]
+    if named:
+        notes.append(f"Slower than their peers: {', '.join(named)}{' …' * (len(slow) > 8)}.")
+    pairs = known.groupby(["run", "src_rank", "dst_rank"], as_index=False)
+    means = pairs.agg(median_gbps=("median_gbps", "max"))
+    return _matrices(means, title, Cells("median_gbps", "GB/s", 1, "mean", (*notes,)))
+
+
+@figure
+def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per rank: what its experts have to do, over the mean of the group's ranks.
+
+    Of many ranks those with most are shown.
+    """
+    title = "How evenly experts are loaded"
+    known = table[table["times_mean"].notna()]
+    if not len(known):
+        return nothing(title, f"Nothing can be said: {_reasons(table)}.")
+    means = known.groupby(["run", "rank"], as_index=False).agg(times_mean=("times_mean", "mean"))
+    ordered: pd.DataFrame = means.sort_values("times_mean", kind="stable")
+    kept = means.loc[sorted(ordered.index[-MANY:])]
+    rows = kept.assign(
+        lane=lane_names(kept, "rank"),
+        load=kept["times_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
+    )
+    x, width = lanes(rows)
+    notes = ["Bytes of its experts over the mean of the group: all wait for the highest bar."]
+    if len(kept) < len(means):
+        notes.append(f"The {len(kept)} of {len(means):,} ranks with most.")
+    palette = {"above the mean": OUTLIER_COLOUR, "up to the mean": NORMAL_COLOUR}
+    tooltip = {"lane": "Rank", "times_mean:,.3f": "Load / mean"}
+    y = alt.Y("times_mean:Q", title="Load / mean")
+    chart = bars(rows, tooltip, colours(palette, None, "load"), x=x, y=y)
+    return chart.properties(title=headed(title, *notes), width=width)
+
+
+@figure
+def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank or host: moving data, and waiting for others."""
+    stack = Stack(
+        title="Communication and waiting",
+        notes=(
+            "Sum over the collectives of each rank. A rank that hardly waits makes the others wait.",
+        ),
+        legend="Part",
+        whole="communication",
+    )
+    lane = [
+        host if pd.isna(rank) else f"{rank:.0f}"
+        for host, rank in zip(table["host_name"], table["rank"], strict=True)
+    ]
+    rows = table.assign(lane=lane, place=range(len(table)))
+    return stacked_parts(rows, RANK_PARTS, stack, ("lane",), percent=percent)
+
+
+@figure
+def blocking_communication(
+    table: pd.DataFrame, *, percent: bool | None = None
+) -> alt.TopLevelMixin:
+    """One stacked bar per rank: exposed communication that blocks, and that does not."""
+    sums = table.groupby(["run", "rank"], as_index=False)[list(BLOCKING_PARTS)].sum()
+    stack = Stack(
+        title="Exposed communication: does it block?",
+        notes=(
+            "Sum over the host's steps of each rank. Blocking: on the rank's critical path. Coincident: the rank was",
+            "held up elsewhere meanwhile, so that a faster network gains nothing.",
+        ),
+        legend="Part",
+        whole="exposed communication",
+    )
+    return stacked_parts(sums, BLOCKING_PARTS, stack, percent=percent)
+
+
+def _reasons(table: pd.DataFrame) -> str:
+    return "; ".join(table["reason"].dropna().unique()) or "there is no size"
+
+
+def _matrices(table: pd.DataFrame, title: str, cells: Cells) -> alt.TopLevelMixin:
+    runs, notes = by_run(table)
+    panels = [_matrix(rows, cells, run) for run, rows in runs]
+    return alt.vconcat(*panels, title=headed(title, *cells.notes, *notes))
+
+
+def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
+    names = sorted({*table["src_rank"], *table["dst_rank"]})
+    wide = -(-len(names) // CELLS)
+    place = {name: names[at - at % wide] for at, name in enumerate(names)}
+    value = table[cells.column].astype(float) / cells.unit
+    shown = pd.DataFrame(
+        {"src": table["src_rank"].map(place), "dst": table["dst_rank"].map(place), "cell": value}
+    ).astype({"src": int, "dst": int})
+    shown = shown.groupby(["src", "dst"], as_index=False).agg(cell=("cell", cells.how))
+    first = " (first of each cell)" if wide > 1 else ""
+    size = alt.Step(max(6, min(28, SIDE // -(-len(names) // wide))))
+    axis = alt.Axis(labelOverlap=True, ticks=False, labelAngle=0)
+    chart = marks(
+        "rect",
+        shown,
+        {"src": "From", "dst": "To", "cell:,.4~g": cells.title},
+        x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
+        y=alt.Y("src:O", title=f"From rank{first}", axis=axis),
+        color=shades("cell", cells.title, alt.Scale(domainMin=0, range=ramp("#56B4E9"))),
+    ).properties(width=size, height=size, view=alt.ViewBackground(fill=MISSING_COLOUR))
+    return chart.properties(title=subtitled(f"Run {run}")) if run else chart

@@ -1,0 +1,33 @@
+"""How much communication is overlapped by computation."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, stacked_parts
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import CLASS_COLOURS
+
+_PARTS = {
+    "overlapped_ns": ("hidden", CLASS_COLOURS["computation+communication"]),
+    "exposed_ns": ("exposed", CLASS_COLOURS["communication"]),
+}
+
+
+@figure
+def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One bar per rank: communication during which it also computes, and the rest.
+
+    A rank that does not communicate keeps its place without a bar.
+    """
+    exposed = table["communication_ns"] - table["overlapped_ns"]
+    stack = Stack(
+        title="Communication hidden behind computation",
+        notes=(
+            "All communication of each rank. Hidden: the rank computes meanwhile. Exposed: it waits for the data.",
+        ),
+        legend="Communication",
+        whole="communication",
+    )
+    return stacked_parts(table.assign(exposed_ns=exposed), _PARTS, stack, percent=percent)

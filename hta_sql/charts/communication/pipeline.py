@@ -1,0 +1,207 @@
+"""Stages of a pipeline, their messages, and the ranks of one collective."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.matrix import CELLS, spread
+from hta_sql.charts.drawing.palette import (
+    CLASS_COLOURS,
+    IDLE_COLOUR,
+    NEUTRAL_COLOUR,
+    PHASE_COLOURS,
+    WAIT_COLOUR,
+)
+from hta_sql.charts.drawing.style import (
+    MANY,
+    WIDTH,
+    by_run,
+    colours,
+    data,
+    duration_unit,
+    headed,
+    marks,
+    present,
+    subtitled,
+    zoom,
+)
+
+STAGE_PARTS = {
+    "warm_up_ns": ("warm-up", "#8C96A0"),
+    "compute_ns": ("compute", CLASS_COLOURS["computation"]),
+    "exposed_other_ns": ("collectives, copies", CLASS_COLOURS["memory"]),
+    "send_alone_ns": ("sends", CLASS_COLOURS["communication"]),
+    "receive_alone_ns": ("receives", WAIT_COLOUR),
+    "idle_ns": ("idle", IDLE_COLOUR),
+    "cool_down_ns": ("cool-down", "#DDE2E6"),
+}
+"""Column of ``pipeline_stages`` ─▶ what people call it, and its colour; in the order of the bar."""
+
+PASSES = {
+    "forward": PHASE_COLOURS["forward"],
+    "backward": PHASE_COLOURS["backward"],
+    "between neighbours": NEUTRAL_COLOUR,
+    "wait": WAIT_COLOUR,
+}
+"""Bars of ``p2p_pairs``."""
+
+MESSAGES = 600
+"""So many messages are drawn; the first ones of the step."""
+
+
+@figure
+def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank, stage by stage: its mean step, from the pipeline's first computation on."""
+    means = mean_steps(table, STAGE_PARTS, "pipeline", "stage", "rank")
+    means = means.sort_values(["run", "stage", "rank"], kind="stable", ignore_index=True)
+    stack = Stack(
+        title="What the stages of a pipeline do",
+        notes=(
+            "Mean of the steps of each rank, from the first computation of the pipeline to the last. Sends, receives:",
+            "and nothing else. The bubble is receives and idle; warm-up and cool-down lie around it.",
+        ),
+        legend="Part",
+        whole="the pipeline's time",
+        lane="Stage / Rank",
+    )
+    placed = means.assign(place=means.groupby("run").cumcount())
+    return stacked_parts(placed, STAGE_PARTS, stack, ("stage", "rank"), percent=percent)
+
+
+@figure
+def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Send and receive bars on lanes of ranks, stage by stage, a line from each send to its receive.
+
+    The first step of the first run is shown, and of many ranks those of the first pipelines.
+    """
+    one = table[table["run"] == table["run"].iloc[0]]
+    matched = one[one["send_start_ns"].notna() & one["recv_start_ns"].notna()]
+    if len(matched) == 0:
+        matched = one
+    steps = sorted(matched["step"].dropna().unique())
+    shown = matched[matched["step"] == steps[0]] if steps else matched
+    order = _order(shown)
+    kept = shown[shown["src_rank"].isin(order[:MANY]) & shown["dst_rank"].isin(order[:MANY])]
+    kept = kept.sort_values("end_ns", kind="stable")[:MESSAGES]
+    starts = kept[["send_start_ns", "recv_start_ns"]].min(axis=1)
+    size, unit = duration_unit(float(kept["end_ns"].max() - starts.min()))
+    bars, lines = _messages(kept, float(starts.min()), size)
+    lanes = [rank for rank in order[:MANY] if rank in set(bars["rank"])]
+    y = alt.Y("rank:O", title="Rank", sort=lanes, axis=alt.Axis(ticks=False))
+    x = alt.X("low:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
+    tall = alt.Step(max(10, min(26, 480 // max(1, len(lanes)))))
+    palette = present(PASSES, bars["pass"])
+    drawn = marks(
+        alt.MarkDef("bar", height=alt.RelativeBandSize(0.7), clip=True),
+        bars,
+        {
+            "what": "What",
+            "rank": "Rank",
+            "low:,.4~g": f"From [{unit}]",
+            "high:,.4~g": f"To [{unit}]",
+        },
+        x=x,
+        x2="high:Q",
+        y=y,
+        color=colours(palette, None, "pass"),
+    ).properties(width=WIDTH, height=tall)
+    arrows = (
+        alt.Chart(data(lines), width=WIDTH, height=tall)
+        .mark_line(strokeWidth=1, color="#555555", opacity=0.6, clip=True)
+        .encode(x=x, y=y, detail="message:N")
+    )
+    notes = ["Lines lead from a send to its receive. Orange: one side waits for the other."]
+    notes.append("Drag to move, Ctrl + wheel to zoom, double-click to see all.")
+    where = f"Step {steps[0]:.0f}" if steps else "The capture"
+    notes.append(f"{where}: {len(kept):,} of {len(table):,} messages.")
+    title = headed("Messages of a pipeline", *notes)
+    return alt.layer(drawn, arrows, title=title).add_params(zoom("messages"))
+
+
+def _order(pairs: pd.DataFrame) -> list[int]:
+    """Order ranks stage by stage, those of unknown stages by number."""
+    sides = [
+        pairs[[f"{side}_rank", f"{side}_stage"]].set_axis(["rank", "stage"], axis=1)
+        for side in ("src", "dst")
+    ]
+    ranks = pd.concat(sides).drop_duplicates().sort_values(["stage", "rank"], kind="stable")
+    return [int(rank) for rank in ranks["rank"]]
+
+
+def _messages(pairs: pd.DataFrame, first: float, size: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cut both sides of each message into waiting and moving data; and the line between them."""
+    directions = {True: "forward", False: "backward"}
+    bars: list[dict[str, object]] = []
+    lines: list[dict[str, object]] = []
+    for row in pairs.to_dict(orient="records"):
+        towards = directions.get(row["is_forward"], "between neighbours")
+        end = (row["end_ns"] - first) / size
+        for side, rank in (("send", row["src_rank"]), ("recv", row["dst_rank"])):
+            start = row[f"{side}_start_ns"]
+            if pd.isna(start):
+                continue
+            wait = row[f"{side}_wait_ns"]
+            low = (start - first) / size
+            moves = low + (0 if pd.isna(wait) else wait / size)
+            what = f"{side} {row['src_rank']} to {row['dst_rank']}"
+            if moves > low:
+                bars.append({"rank": rank, "low": low, "high": moves, "pass": "wait", "what": what})
+            bars.append({"rank": rank, "low": moves, "high": end, "pass": towards, "what": what})
+            at = moves if side == "send" else end
+            lines.append({"rank": rank, "low": at, "message": row["collective_id"]})
+    return pd.DataFrame(bars), pd.DataFrame(lines)
+
+
+@figure
+def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A fan per run: each rank from its arrival, waiting until the last one came, then the transfer.
+
+    Of many ranks some are shown, evenly spread in the order of arrival: the first and the last among them.
+    """
+    size, unit = duration_unit(float((table["end_ns"] - table["start_ns"]).max()))
+    runs, notes = by_run(table)
+    panels = []
+    for run, rows in runs:
+        in_order = rows.sort_values("place", kind="stable")
+        shown = in_order.iloc[spread(list(range(len(rows))))]
+        first = float(rows["start_ns"].min())
+        begins = (shown["start_ns"] - first) / size
+        comes = begins + shown["wait_ns"].astype(float).fillna(0) / size
+        ends = (shown["end_ns"] - first) / size
+        names = ["lane", "rank", "host_name"]
+        lanes = shown.assign(
+            lane=shown["place"].astype(str) + ". rank " + shown["rank"].astype(str)
+        )
+        bars = pd.concat(
+            [
+                lanes[names].assign(low=begins, high=comes, part="wait"),
+                lanes[names].assign(low=comes, high=ends, part="transfer"),
+            ]
+        )
+        bars = bars[bars["high"] > bars["low"]]
+        palette = {"wait": WAIT_COLOUR, "transfer": CLASS_COLOURS["communication"]}
+        x = alt.X("low:Q", title=f"Time since the first rank came [{unit}]")
+        y = alt.Y("lane:N", title=None, sort=list(lanes["lane"]), axis=alt.Axis(ticks=False))
+        step = alt.Step(max(5, min(18, 480 // max(1, len(shown)))))
+        tooltip = {
+            "rank": "Rank",
+            "host_name": "Host",
+            "part": "What",
+            "low:,.4~g": f"From [{unit}]",
+            "high:,.4~g": f"To [{unit}]",
+        }
+        look = alt.MarkDef("bar", height=alt.RelativeBandSize(0.8))
+        colour = colours(palette, None)
+        panel = marks(look, bars, tooltip, x=x, x2="high:Q", y=y, color=colour)
+        panel = panel.properties(width=WIDTH, height=step)
+        head = rows.iloc[0]
+        what = f"{head['collective']} no. {head['collective_id']}"
+        panels.append(panel.properties(title=subtitled(f"Run {run}: {what}" if run else what)))
+        if len(shown) < len(rows):
+            notes.append(f"{CELLS} of {len(rows):,} ranks, evenly spread in the order of arrival.")
+    how = "Ranks in the order in which they came. All wait for the last one, then the data move."
+    title = headed("Who came when to one collective", how, *dict.fromkeys(notes))
+    return alt.vconcat(*panels, title=title)

@@ -1,0 +1,187 @@
+"""Stragglers: what each costs the other ranks, and late starts of collectives."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import (
+    NEUTRAL_COLOUR,
+    NORMAL_COLOUR,
+    OUTLIER_COLOUR,
+    PALE_COLOUR,
+)
+from hta_sql.charts.drawing.style import (
+    MANY,
+    WIDTH,
+    bars,
+    colours,
+    duration_unit,
+    headed,
+    lane_names,
+    lanes,
+    marks,
+    nothing,
+    panel_each,
+    present,
+)
+
+NO_VERDICT = "Some ranks are always the last, by HTA's rule: no verdict. Who is late is judged by “Who holds up the others” (stragglers)."
+
+AMONG_LAST, BEFORE = "among the last", "before them"
+
+STARTS = {AMONG_LAST: NEUTRAL_COLOUR, BEFORE: PALE_COLOUR}
+
+STEPS_SHOWN = 6
+
+RANKS_SHOWN = 32
+
+
+@figure
+def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per rank: the wait that it causes to others, as a share of the run.
+
+    Of many ranks the latest are shown.
+    """
+    title = "Who holds up the others"
+    if not table["is_straggler"].notna().any():
+        reasons = table["reason"].dropna().unique()
+        return nothing(title, f"Nothing can be judged: {'; '.join(reasons)}.")
+    ordered = table.sort_values(
+        "wait_caused_ns", ascending=False, kind="stable", na_position="last"
+    )
+    kept = table.loc[sorted(ordered.index[:MANY])]
+    size, unit = duration_unit(float(kept["wait_caused_ns"].max()) if len(kept) else 0)
+    rows = kept.assign(
+        lane=lane_names(kept, "rank"),
+        late=kept["is_straggler"]
+        .astype(object)
+        .map({True: "late", False: "in time"})
+        .fillna("not judged"),
+        share=kept["wait_caused_pct"].astype(float) / 100,
+        time=kept["wait_caused_ns"].astype(float) / size,
+        last=kept["last_count"].astype(float) / kept["collective_count"].astype(float),
+    )
+    x, width = lanes(rows)
+    notes = [
+        "Time for which others wait because this rank comes last, of the time of those others.",
+        "Hidden waits too, so that they would gain less (Cost).",
+    ]
+    if len(kept) < len(table):
+        notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
+    palette = {"late": OUTLIER_COLOUR, "in time": NORMAL_COLOUR, "not judged": "#E8E8E8"}
+    tooltip = {
+        "lane": "Rank",
+        "time:,.3f": f"Wait caused [{unit}]",
+        "share:.2%": "of their time",
+        "last:.1%": "Comes last in",
+        "cause": "Cause",
+        "subject": "Most in",
+    }
+    y = alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%"))
+    colour = colours(present(palette, rows["late"]), None, "late")
+    chart = bars(rows, tooltip, colour, x=x, y=y)
+    return chart.properties(title=headed(title, *notes), width=width)
+
+
+@figure
+def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per rank: in how many steps it starts the collective among the last."""
+    heading = "Ranks that start a collective last"
+    if not table["late_count"].fillna(0).any():
+        reasons = ", ".join(dict.fromkeys(table["reason"].dropna())) or "all start at once"
+        return nothing(heading, f"No rank is late: {reasons}.")
+    size, unit = duration_unit(float(table["max_late_ns"].max()))
+    rows = table.assign(
+        lane=lane_names(table, "rank"),
+        late=table["total_late_ns"] / size / table["step_count"],
+    )
+    x, width = lanes(rows)
+    how = "In how many steps a rank is among the last to start the collective that ranks wait for most."
+    axis = _counting_axis(int(rows["late_count"].fillna(0).max()))
+    tooltip = {
+        "lane": "Rank",
+        "late_count:": "Steps among the last",
+        "step_count:": "Steps",
+        "late:,.3f": f"Mean start after the first [{unit}]",
+        "name": "Collective",
+        "reason": "Not measured, because",
+    }
+    y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
+    chart = bars(rows, tooltip, NEUTRAL_COLOUR, x=x, y=y)
+    return chart.properties(title=headed(heading, how, NO_VERDICT), width=width)
+
+
+def _counting_axis(most: int) -> alt.Axis:
+    """Put no tick between whole numbers: a few of them would else share a label."""
+    if most <= 10:
+        return alt.Axis(values=list(range(most + 1)), format="d")
+    return alt.Axis(tickMinStep=1, format="d")
+
+
+@figure
+def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """The collective of each step as a timeline: a bar per rank, from its start to its end.
+
+    The first steps and the ranks that are latest in total are shown.
+    """
+    named = table.assign(
+        lane=lane_names(table, "rank"),
+        step_name=_step_names(table),
+        begins=table["is_late"].map({True: AMONG_LAST, False: BEFORE}),
+    )
+    lateness = named.groupby("lane", sort=False)["late_ns"].sum()
+    ranks = list(lateness.sort_values(ascending=False, kind="stable").index[:RANKS_SHOWN])
+    steps = list(dict.fromkeys(named["step_name"]))[:STEPS_SHOWN]
+    shown = named[named["lane"].isin(ranks) & named["step_name"].isin(steps)]
+    size, unit = duration_unit(float((shown["late_ns"] + shown["dur"]).max()) if len(shown) else 0)
+    rows = shown.assign(
+        start=shown["late_ns"] / size,
+        end=(shown["late_ns"] + shown["dur"]) / size,
+        length=shown["dur"] / size,
+    )
+    tooltip = {
+        "lane": "Rank",
+        "step_name": "Step",
+        "name": "Collective",
+        "start:,.3f": f"Start after the first [{unit}]",
+        "length:,.3f": f"Duration [{unit}]",
+        "normalized_start:,.4f": "Start in mean steps",
+    }
+    in_order = [name for name in _in_order(named) if name in ranks]
+    bands = marks(
+        alt.MarkDef("bar", stroke="white", strokeWidth=0.5),
+        rows,
+        tooltip,
+        x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),
+        x2="end:Q",
+        y=alt.Y("lane:N", title="Rank", sort=in_order),
+        color=colours(present(STARTS, rows["begins"]), "Starts", "begins"),
+    ).properties(width=WIDTH, height=alt.Step(14))
+    chart = bands.facet(row=panel_each("step_name", steps))
+    left_out = [
+        f"{len(part)} of {whole} {words}"
+        for part, whole, words in (
+            (ranks, len(lateness), "ranks"),
+            (steps, named["step_name"].nunique(), "steps"),
+        )
+        if len(part) < whole
+    ]
+    how = "; ".join(["Who starts late ends with the others and kept them waiting", *left_out])
+    return chart.properties(
+        title=headed("The collective that ranks wait for most differently", f"{how}.", NO_VERDICT)
+    )
+
+
+def _step_names(table: pd.DataFrame) -> list[str]:
+    runs = [f"{run}: " for run in table["run"]] if len(set(table["run"])) > 1 else [""] * len(table)
+    return [
+        f"{run}step {int(step)}" if step == step else f"{run}the whole run"  # noqa: PLR0124 - NaN
+        for run, step in zip(runs, table["step"].astype(float), strict=True)
+    ]
+
+
+def _in_order(table: pd.DataFrame) -> list[str]:
+    ordered = table.sort_values(["run", "rank"], kind="stable")
+    return list(dict.fromkeys(ordered["lane"]))

@@ -1,0 +1,93 @@
+"""Step time at best, one change at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import CLASS_COLOURS, NORMAL_COLOUR
+from hta_sql.charts.drawing.style import (
+    WIDTH,
+    by_run,
+    colours,
+    data,
+    duration_text,
+    duration_unit,
+    headed,
+    nothing,
+    subtitled,
+)
+
+RECORDED, AT_BEST = "as recorded", "at best"
+
+KINDS = {RECORDED: NORMAL_COLOUR, AT_BEST: CLASS_COLOURS["computation"]}
+
+CEILINGS = (
+    "Ceilings, not promises: one thing is changed at a time, all other work stays as it was, idle time included.",
+    "A step takes as long as its slowest rank: what only other ranks wait for saves nothing.",
+)
+
+MEANINGS = {
+    "no late rank": "No late rank: who is late works no longer than the median of the others.",
+    "balanced": "Balanced: between two collectives all ranks work as long as their mean.",
+    "no transfer": "No transfer: data flow at once, ranks still wait for each other.",
+    "no exposed communication": "No exposed communication: no rank waits or transfers while it does not work.",
+    "perfect overlap": "Perfect overlap: the same, but transfers take their time behind the work.",
+}
+"""Scenario ─▶ what is changed in it."""
+
+
+@figure
+def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per scenario: the step that is left, and behind it the recorded one.
+
+    Where there are no steps, of the whole capture.
+    """
+    title = "What a step would take at best"
+    known = table[table["replayed_ns"].notna()]
+    if known.empty:
+        reasons = table["reason"].dropna().unique()
+        return nothing(title, f"That cannot be said: {'; '.join(reasons) or 'no rows'}.")
+    then = known["then_step_ns"].fillna(known["replayed_ns"]).astype(float)
+    size, unit = duration_unit(float(then.max()))
+    bars = known.assign(
+        then=then / size,
+        kind=known["scenario"].map(lambda name: name if name == RECORDED else AT_BEST),
+        label=[_label(row) for row in known.to_dict("records")],
+    )
+    panels: list[Any] = [_panel(rows, unit, run) for run, rows in by_run(bars)[0]]
+    notes = [*CEILINGS, *(MEANINGS[name] for name in MEANINGS if name in set(known["scenario"]))]
+    if left_out := _left_out(table):
+        notes.append(f"Left out: {left_out}.")
+    return alt.vconcat(*panels, title=headed(title, *notes, *by_run(bars)[1]))
+
+
+def _left_out(table: pd.DataFrame) -> str:
+    """Name the scenarios without an answer, each with its reason."""
+    unknown = table[table["replayed_ns"].isna()].drop_duplicates(["scenario", "reason"])
+    pairs = zip(unknown["scenario"], unknown["reason"], strict=True)
+    return "; ".join(f"{name} ({reason})" for name, reason in pairs)
+
+
+def _label(row: Mapping[Hashable, Any]) -> str:
+    step = row["then_step_ns"] if row["then_step_ns"] == row["then_step_ns"] else row["replayed_ns"]
+    saved = f", {row['saved_pct']:.3g} % less" if row["saved_pct"] else ""
+    return f"{duration_text(step)}{saved}"
+
+
+def _panel(rows: pd.DataFrame, unit: str, run: str) -> alt.TopLevelMixin:
+    order = list(rows["scenario"])
+    y = alt.Y("scenario:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
+    x = alt.X("then:Q", title=f"Step [{unit}]")
+    base = alt.Chart(data(rows[["scenario", "then", "label", "kind"]]), width=WIDTH - 160)
+    below = alt.Legend(orient="bottom")
+    colour = colours(KINDS, None, "kind", legend=below)
+    tooltip = [alt.Tooltip("scenario:N", title="Scenario"), alt.Tooltip("label:N", title="Step")]
+    drawn = base.mark_bar().encode(y=y, x=x, color=colour, tooltip=tooltip)
+    words = base.mark_text(align="left", dx=4).encode(y=y, x=x, text="label:N")
+    chart = alt.layer(drawn, words)
+    return chart.properties(title=subtitled(f"Run {run}")) if run else chart

@@ -1,0 +1,1 @@
+"""What figures share: colours, bars, matrices, series, axes and texts."""

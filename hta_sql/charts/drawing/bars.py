@@ -1,0 +1,293 @@
+"""Stacked bars, one per rank or stream, as shares of the whole and as times."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.palette import DARK, ON_COLOUR
+from hta_sql.charts.drawing.style import (
+    MANY,
+    WIDTH,
+    by_run,
+    data,
+    duration_unit,
+    followed,
+    headed,
+    lane_names,
+    nothing,
+    subtitled,
+    told,
+    zoom,
+)
+
+_PLAIN = re.compile(r"""[^][.'"\\\x00-\x1f\u2028\u2029]+""")
+
+_HALF = 270
+
+_LABELLED_SHARE = 0.07
+
+_LABELLED_TIME = 0.11
+"""Parts as wide as this, of the panel, have room for their number."""
+
+_STEP_ROWS = 400
+"""So many steps of ranks are kept one by one."""
+
+_SOLID = 0.7
+"""Width of a bar's edge: bars thinner than a pixel would look pale without."""
+
+Parts = Mapping[str, tuple[str, str]]
+"""Column of ns ─▶ what people call it, and its colour; in the order of the bar."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a stacked bar is made of, and how it is called.
+
+    Attributes:
+        title: What the chart shows.
+        notes: How to read it, a line each.
+        legend: What the parts are.
+        whole: What the shares are shares of.
+        lane: What one bar is.
+        palette: Part ─▶ colour, in the order of the stack; the table has a column of ns for each.
+    """
+
+    title: str
+    notes: tuple[str, ...]
+    legend: str
+    whole: str
+    lane: str = "Rank"
+    palette: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Part ─▶ its column in the data of a chart, where ``a.b`` means b of a: a name is a number then."""
+        numbered = enumerate(self.palette)
+        return {part: part if _PLAIN.fullmatch(part) else f"part {n}" for n, part in numbered}
+
+
+def mean_steps(table: pd.DataFrame, parts: Parts, *keys: str) -> pd.DataFrame:
+    """Average the steps of each rank, or of what the keys tell apart.
+
+    Where these are few, each step keeps its row: the picture averages those that a page has chosen.
+    """
+    known = [column for column in parts if column in table]
+    lane = ["run", *(keys or ("rank",))]
+    few = len(table) <= _STEP_ROWS and len(table.drop_duplicates(lane)) <= MANY
+    kept = ["step"] if few and "step" in table and table["step"].notna().any() else []
+    return table.groupby([*lane, *kept], as_index=False, dropna=False)[known].mean()
+
+
+def stacked_parts(
+    table: pd.DataFrame,
+    parts: Parts,
+    stack: Stack,
+    lane: Sequence[str] = ("rank",),
+    *,
+    percent: bool | None = None,
+) -> alt.TopLevelMixin:
+    """Draw one bar per row, of those parts that have any time.
+
+    Args:
+        table: ``run``, the columns of ``lane``, those of the parts that are known, and ``place`` where it is
+            not the rank; with ``step``, bars are the mean of their rows.
+        parts: What to draw.
+        stack: How it is called; its palette is made here.
+        lane: Columns that name a bar.
+        percent: Shares only, times only, or None for both.
+    """
+    known = {column: about for column, about in parts.items() if column in table}
+    times = table[list(known)].astype(float).fillna(0)
+    rows = times.rename(columns={column: words for column, (words, _) in known.items()})
+    palette = {words: colour for words, colour in known.values() if rows[words].any()}
+    rows = rows.assign(
+        run=table["run"],
+        lane=lane_names(table, *lane),
+        place=table["place" if "place" in table else "rank"],
+    )
+    for name in ("rank", "step"):
+        if name in table:
+            rows[name] = table[name]
+    return stacked_bars(rows, replace(stack, palette=palette), percent=percent)
+
+
+def stacked_bars(
+    table: pd.DataFrame, stack: Stack, *, percent: bool | None = None
+) -> alt.TopLevelMixin:
+    """Draw one bar per row: horizontal and labelled for a few, a skyline to zoom into for many.
+
+    Parts that no row has have no place in the legend.
+
+    Args:
+        table: ``run, lane`` (text), ``place`` (number along the axis where there are many), and
+            a column of ns per part of the stack.
+        stack: What to draw and how it is called.
+        percent: Shares only, times only, or None for both.
+    """
+    stack = replace(stack, palette={p: c for p, c in stack.palette.items() if table[p].any()})
+    parts = list(stack.palette)
+    if not parts:
+        return nothing(stack.title, f"No {stack.lane.lower()} has any of {stack.whole}.")
+    total = table[parts].sum(axis=1)
+    size, unit = duration_unit(float(total.max()) if len(table) else 0)
+    scaled = table.assign(**{part: table[part] / size for part in parts}, whole=total / size)
+    scaled = scaled.rename(columns=stack.columns)
+    draw = _few if table["lane"].nunique() <= MANY else _many
+    if draw is _few and len(set(table["run"])) > 1:
+        stack = replace(stack, lane=f"Run / {stack.lane}")
+    wanted = [True, False] if percent is None else [percent]
+    return draw(scaled, stack, wanted, unit)
+
+
+def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
+    names = list(dict.fromkeys(table["lane"]))
+    source = data(followed(table, ["lane", "whole", *stack.columns.values()]))
+    longest = float(table.groupby("lane")["whole"].mean().max())
+    averaged = len(names) < len(table)
+    panels = []
+    for number, percent in enumerate(wanted):
+        axis = alt.Axis(labelLimit=260, maxExtent=300) if number == 0 else None
+        y = alt.Y("lane:N", sort=names, title=stack.lane if number == 0 else None, axis=axis)
+        x = _measure(stack, unit, percent=percent)
+        bars = (
+            _tall(alt.Chart(), stack, averaged=averaged)
+            .mark_bar()
+            .encode(y=y, x=alt.X(**x), **_common(stack, unit))
+        )
+        labels = (
+            _tall(alt.Chart(), stack, averaged=averaged)
+            # Not filtered: the small parts take their room in the stack too.
+            .transform_calculate(
+                label=f"datum.share >= {_LABELLED_SHARE} ? format(datum.share, '.0%') : ''"
+                if percent
+                else f"datum.time >= {_LABELLED_TIME * longest} ? format(datum.time, '.3~g') : ''"
+            )
+            .mark_text(fontSize=11)
+            .encode(
+                y=y,
+                x=alt.X(**x, bandPosition=0.5),
+                order=alt.Order("place:Q"),
+                detail="part:N",
+                text=alt.Text("label:N"),
+                color=alt.condition(
+                    alt.FieldOneOfPredicate("place", _dark_places(stack)),
+                    alt.value("white"),
+                    alt.value(ON_COLOUR),
+                ),
+            )
+        )
+        width = _HALF if len(wanted) > 1 else WIDTH
+        panels.append(alt.layer(bars, labels).properties(width=width, height=alt.Step(24)))
+    title = headed(stack.title, *stack.notes)
+    return alt.hconcat(*panels, data=source, title=title, spacing=30)
+
+
+def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> alt.TopLevelMixin:
+    runs, more = by_run(table)
+    panels = []
+    for at, (run, rows) in enumerate(runs):
+        wide = rows[["lane", "place", "whole", *stack.columns.values()]].rename(
+            columns={"place": "at"}
+        )
+        for number, percent in enumerate(wanted):
+            x = alt.X(
+                "low:Q",
+                bin="binned",
+                title=stack.lane if number == len(wanted) - 1 else None,
+                axis=alt.Axis(format="d", tickMinStep=1, grid=False),
+                scale=alt.Scale(
+                    domain=[float(wide["at"].min()) - 0.5, float(wide["at"].max()) + 0.5],
+                    nice=False,
+                ),
+            )
+            bars = (
+                _tall(alt.Chart(data(wide) if number == 0 else alt.Undefined), stack)
+                .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
+                .mark_bar(clip=True, binSpacing=0, strokeWidth=_SOLID)
+                .encode(
+                    x=x,
+                    x2="high:Q",
+                    y=alt.Y(**_measure(stack, unit, percent=percent)),
+                    stroke=alt.Stroke(**_coloured(stack)),
+                    **_common(stack, unit),
+                )
+                .properties(width=WIDTH, height=180)
+                .add_params(zoom(f"shown_{at}_{number}"))
+            )
+            if number == 0 and run:
+                bars = bars.properties(title=subtitled(f"Run {run}"))
+            if number:
+                bars.data = data(wide)
+            panels.append(bars)
+    notes = [*stack.notes, "Drag to move, Ctrl + wheel to zoom, double-click to see all.", *more]
+    return alt.vconcat(*panels, title=headed(stack.title, *notes))
+
+
+def _tall(chart: alt.Chart, stack: Stack, *, averaged: bool = False) -> alt.Chart:
+    """Turn the columns of the parts into rows, where the picture is drawn: a quarter of the bytes."""
+    if averaged:
+        names = ("whole", *stack.columns.values())
+        fields: list[dict[str, Any]] = [{"op": "mean", "field": name, "as": name} for name in names]
+        means = [alt.AggregatedFieldDef(**field) for field in fields]
+        chart = chart.transform_aggregate(means, groupby=["lane"])
+    columns = list(stack.columns.values())
+    tall: alt.Chart = chart.transform_fold([*columns], as_=["part", "time"]).transform_calculate(
+        share="datum.whole > 0 ? datum.time / datum.whole : null",
+        place=f"indexof({json.dumps(columns)}, datum.part)",
+    )
+    if columns != list(stack.palette):
+        tall = tall.transform_calculate(part=f"{json.dumps(list(stack.palette))}[datum.place]")
+    return tall
+
+
+def _measure(stack: Stack, unit: str, *, percent: bool) -> dict[str, Any]:
+    if percent:
+        return {
+            "shorthand": "share:Q",
+            "stack": "zero",
+            "title": f"Share of {stack.whole}",
+            "axis": alt.Axis(format="%", tickCount=5),
+            "scale": alt.Scale(domain=[0, 1]),
+        }
+    return {
+        "shorthand": "time:Q",
+        "stack": "zero",
+        "title": f"Time [{unit}]",
+        "axis": alt.Axis(tickCount=5),
+    }
+
+
+def _common(stack: Stack, unit: str) -> dict[str, Any]:
+    return {
+        "color": alt.Color(**_coloured(stack)),
+        "order": alt.Order("place:Q"),
+        "tooltip": told(
+            {
+                "lane": stack.lane,
+                "part": stack.legend,
+                "time:,.3f": f"Time [{unit}]",
+                "share:.2%": f"Share of {stack.whole}",
+                "whole:,.3f": f"{stack.whole} [{unit}]",
+            }
+        ),
+    }
+
+
+def _coloured(stack: Stack) -> dict[str, Any]:
+    return {
+        "shorthand": "part:N",
+        "title": stack.legend,
+        "scale": alt.Scale(domain=list(stack.palette), range=list(stack.palette.values())),
+        "legend": alt.Legend(orient="bottom", direction="horizontal", titleOrient="left"),
+    }
+
+
+def _dark_places(stack: Stack) -> list[int]:
+    return [place for place, colour in enumerate(stack.palette.values()) if colour in DARK]

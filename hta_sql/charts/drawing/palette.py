@@ -1,0 +1,85 @@
+"""Colours: one for each thing, in all charts."""
+
+from __future__ import annotations
+
+# Okabe and Ito's palette: told apart with every kind of colour blindness, and in grey.
+CLASS_COLOURS = {
+    "computation": "#0072B2",
+    "communication": "#D55E00",
+    "memory": "#009E73",
+    "computation+communication": "#CC79A7",
+    "computation+memory": "#56B4E9",
+    "communication+memory": "#E69F00",
+    "computation+communication+memory": "#000000",
+}
+
+WAIT_COLOUR = "#E69F00"
+"""Waiting, for other ranks or for the host: amber is nothing else."""
+
+IDLE_COLOUR = "#B8C0C8"
+
+STEP_COLOUR = "#C9D1D8"
+
+HOST_COLOURS = {
+    "annotation": "#B8A1D9",
+    "operator": "#88CCEE",
+    "runtime call": "#DDCC77",
+    "module": "#E0A3C8",
+    "Python": "#A8B86B",
+    "built in": "#D3DDB0",
+}
+"""What the host is in."""
+
+DATA_LOADING_COLOUR = "#AA4499"
+
+PHASE_COLOURS = {
+    "forward": CLASS_COLOURS["computation"],
+    "backward": "#56B4E9",
+    "optimizer": "#999933",
+}
+
+TENSOR_COLOUR = "#44AA99"
+"""On tensor cores, which is as it should be."""
+
+PART_COLOURS = {
+    "computation": CLASS_COLOURS["computation"],
+    "exposed communication": CLASS_COLOURS["communication"],
+    "exposed memory": CLASS_COLOURS["memory"],
+    "idle": IDLE_COLOUR,
+}
+
+CAUSE_COLOURS = {"host_wait": WAIT_COLOUR, "kernel_wait": "#56B4E9", "other": "#BBBBBB"}
+
+NORMAL_COLOUR = "#BBBBBB"
+
+OUTLIER_COLOUR = "#882255"
+"""What stands out, of any class: Tol's wine, which no class has."""
+
+NEUTRAL_COLOUR = "#7A8793"
+"""What has no class: annotations, operations of several classes."""
+
+PALE_COLOUR = "#D5DADF"
+"""What stands beside what is pointed out in the neutral colour, where neither is good or bad."""
+
+CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
+"""Two sides of a comparison; neither is the colour of a class."""
+
+ON_COLOUR = "#111111"
+"""Ink on coloured marks: a page in the dark leaves it as it is."""
+
+MISSING_COLOUR = "#C4CACF"
+"""Ground of a map: where it is seen, there is no cell."""
+
+DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOUR, DATA_LOADING_COLOUR})
+"""Colours on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
+
+_AWAY, _TOWARDS = 0.15, 0.7
+"""Shares of a colour that the pale end of a ramp has, and that its deep end lacks."""
+
+
+def ramp(colour: str) -> list[str]:
+    """Go from little to much by a colour: from nearly paper to nearly ink. A page in the dark turns it round."""
+    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    pale = "".join(f"{round(255 - _AWAY * (255 - part)):02X}" for part in parts)
+    deep = "".join(f"{round((1 - _TOWARDS) * part):02X}" for part in parts)
+    return [f"#{pale}", colour, f"#{deep}"]

@@ -1,0 +1,172 @@
+"""Lines over time with a lane for each stream or kind, and the distribution of their values."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hta_sql.charts.drawing.gaps import by_steps
+from hta_sql.charts.drawing.style import (
+    MANY,
+    WIDTH,
+    data,
+    duration_unit,
+    followed,
+    headed,
+    lane_names,
+    marks,
+    nothing,
+    panel_each,
+    told,
+)
+
+SLICES = 400
+
+LANES_SHOWN = 12
+"""Of a series: each has a panel of its own."""
+
+FEW = 4
+"""So many that have no panel are named."""
+
+DISTRIBUTION = {
+    "min": "Lowest",
+    "p25": "First quartile",
+    "p50": "Median",
+    "p75": "Third quartile",
+    "max": "Highest",
+    "time_mean": "Mean over time",
+    "point_count": "Changes",
+}
+"""What is told of a series over its changes."""
+
+
+def series(
+    table: pd.DataFrame,
+    value: str,
+    title: str,
+    heading: str,
+    colour: str,
+    *,
+    axis: alt.Axis | None = None,
+) -> alt.TopLevelMixin:
+    """Draw a panel for each lane in which a value changes over time, the highest lanes only.
+
+    Args:
+        table: A row where the value changes, with the column ``lane``.
+        value: Its column.
+        title: What its axis says.
+        heading: What the chart says.
+        colour: Colour of the areas.
+        axis: How numbers are written.
+    """
+    table, notes = by_steps(table)
+    peaks = table.groupby("lane", sort=False)[value].max()
+    moving = peaks[peaks > 0]
+    highest = moving.sort_values(ascending=False, kind="stable").index[:LANES_SHOWN]
+    shown = [lane for lane in peaks.index if lane in set(highest)]
+    if not shown:
+        return nothing(heading, "It is 0 all the time." if len(peaks) else "There is none.")
+    notes += _left_out(peaks, len(moving), len(shown))
+    if max(moving[shown]) > min(moving[shown]):
+        notes.append("Each panel has a scale of its own.")
+    first, last = (table["ts"].min(), table["ts"].max()) if len(table) else (0, 0)
+    size, unit = duration_unit(float(last - first))
+    edges = np.linspace(first, max(last, first + 1), SLICES + 1)
+    parts = [
+        _highest(own, value, edges).assign(lane=lane, rank=own["rank"].iloc[0])
+        for lane, own in ((lane, table[table["lane"] == lane]) for lane in shown)
+    ]
+    steps = pd.concat(parts) if parts else pd.DataFrame({"time": [], "value": [], "lane": []})
+    steps["time"] = (steps["time"] - first) / size
+    zoom = alt.selection_interval(bind="scales", encodings=["x"])
+    areas = marks(
+        alt.MarkDef(
+            "area", interpolate="step-after", color=colour, opacity=0.75, line={"color": colour}
+        ),
+        steps,
+        {"lane": "Where", "time:,.3f": f"Time [{unit}]", "value:,.4~g": title},
+        x=alt.X("time:Q", title=f"Time [{unit}], of all panels", scale=alt.Scale(nice=False)),
+        y=alt.Y("value:Q", title=None, axis=axis or alt.Axis(tickCount=3)),
+    ).properties(width=WIDTH, height=50)
+    how = f"Upright: {title}, the highest value in each of {SLICES} slices of time."
+    return areas.add_params(zoom).facet(
+        row=panel_each("lane", shown),
+        resolve=alt.Resolve(scale=alt.ScaleResolveMap(y="independent")),
+        title=headed(heading, how, *notes),
+    )
+
+
+def lanes_by(table: pd.DataFrame, what: str) -> list[str]:
+    """Name what has a counter: rank 0, device 2, stream 7; a kind of copies says itself what it is."""
+    columns = ("rank", "device", what)
+    words = {
+        name: table[name].map(lambda value, name=name: f"{name} {_number(value)}")
+        for name in columns
+        if name != "name"
+    }
+    return [lane.replace(" / ", ", ") for lane in lane_names(table.assign(**words), *columns)]
+
+
+def _number(value: float) -> str:
+    return "none" if pd.isna(value) else f"{value:.0f}"
+
+
+def _left_out(peaks: pd.Series[float], moving: int, shown: int) -> list[str]:
+    """Say which lanes have no panel."""
+    still = [lane for lane, peak in peaks.items() if not peak > 0]
+    told = ", ".join(map(str, still[:FEW])) + (
+        f" and {len(still) - FEW} more" if len(still) > FEW else ""
+    )
+    return [
+        *([f"The {shown} of {moving} with the highest values."] if shown < moving else []),
+        *([f"0 all the time: {told}."] if still else []),
+    ]
+
+
+def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.DataFrame:
+    """Highest value in each slice, what holds over from the slice before included."""
+    ts = lane["ts"].to_numpy(dtype=float)
+    values = np.nan_to_num(lane[value].to_numpy(dtype=float))
+    before = np.searchsorted(ts, edges[:-1], side="right") - 1
+    highest = np.where(before >= 0, values[before], 0.0)
+    slots = np.clip(np.searchsorted(edges, ts, side="right") - 1, 0, SLICES - 1)
+    np.maximum.at(highest, slots, values)
+    # A step that is as high as the one before it needs no point of its own; the last one ends it.
+    is_step = np.r_[True, highest[1:] != highest[:-1]]
+    is_step[-1] = True
+    return pd.DataFrame({"time": edges[:-1][is_step], "value": highest[is_step]})
+
+
+def distribution(
+    table: pd.DataFrame, measure: str, title: str, heading: str, *, colour: str, unknown: str
+) -> alt.TopLevelMixin:
+    """Draw the distribution of a value for each lane: its range, its quartiles, its mean over time.
+
+    Args:
+        table: A row for each lane, with the column ``lane``.
+        measure: What its columns are about, such as ``queue_length``.
+        title: What the axis says.
+        heading: What the chart says.
+        colour: Colour of the boxes.
+        unknown: What the chart says if no value is known.
+    """
+    table = table.rename(columns={f"{part}_{measure}": part for part in DISTRIBUTION})
+    known = table[table["max"].notna()].sort_values("max", ascending=False, kind="stable")
+    if known.empty:
+        return nothing(heading, unknown)
+    shown = known[:MANY]
+    y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
+    tooltip = {f"{part}:,.4~g": words for part, words in DISTRIBUTION.items()}
+    base = alt.Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
+    base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *told(tooltip)])
+    subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
+    if len(shown) < len(known):
+        subtitle += f". {len(shown)} of {len(known)} shown"
+    return alt.layer(
+        base.mark_rule(color=colour).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
+        base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
+        base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
+        base.mark_circle(color="black", size=45, opacity=1).encode(x="time_mean:Q"),
+    ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)

@@ -1,0 +1,396 @@
+"""What all charts share: one colour per class, readable times, bars for 1 or 4,096 ranks."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
+
+WIDTH = 640
+
+TIMELINE_WIDTH = int(1.5 * WIDTH)
+
+RUNS = 6
+"""So many runs get panels of their own; a note says how many there are."""
+
+LETTER = 6
+"""Pixels of one, of an axis label."""
+
+RUN_LENGTH = 24
+"""Characters of a run's name in a label."""
+
+MANY = 40
+"""From this many ranks on, bars share a fixed width instead of having one each."""
+
+LABEL_CHARACTERS = 60
+"""Labels of an axis are cut to this."""
+
+NAME_CHARACTERS = 300
+"""Names are cut to this in tooltips; a kernel's name can be 10 kB."""
+
+NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
+"""Of bars with long names; one extent, so that the panels of a chart start at the same place."""
+
+ZOOM = "wheel![event.ctrlKey || event.metaKey]"
+"""The event that zooms; the wheel alone scrolls the page."""
+
+OWN_COLOURS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
+"""Of panels of which each has a legend of its own."""
+
+CHAINS = frozenset({"stack"})
+"""Columns that hold many names each."""
+
+_DIGITS = 6
+
+_DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
+"""Digits behind the point, and below which number there are so many: three in all."""
+
+_NEXT_UNIT = 999.5
+
+_LONGEST_NS = 30 * 86_400 * 10**9
+"""Beyond a month a number of nanoseconds is a point in time."""
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+CONFIG: dict[str, Any] = {
+    "font": _FONT,
+    "background": "white",
+    "padding": 8,
+    "title": {
+        "anchor": "start",
+        "fontSize": 15,
+        "subtitleFontSize": 12,
+        "subtitleColor": "#555555",
+        "subtitlePadding": 5,
+        "offset": 10,
+    },
+    "axis": {
+        "gridColor": "#E8E8E8",
+        "domainColor": "#999999",
+        "tickColor": "#999999",
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titleColor": "#333333",
+        "tickCount": 6,
+        "labelSeparation": 5,
+    },
+    "legend": {"titleFontWeight": "normal", "labelFontSize": 12, "labelLimit": 260},
+    "view": {"stroke": None},
+    "concat": {"spacing": 24},
+}
+"""The look that all charts have."""
+
+
+def headed(text: str, *lines: str) -> alt.Title:
+    """Head a chart: what it shows, and below it how to read it."""
+    return alt.Title(text, subtitle=list(lines)) if lines else alt.Title(text)
+
+
+def subtitled(text: str, *lines: str) -> alt.Title:
+    """Head one panel of a chart."""
+    look: dict[str, Any] = {"fontSize": 13, "offset": 6}
+    if lines:
+        look |= {"subtitle": list(lines), "subtitleFontSize": 11}
+    return alt.Title(text, **look)
+
+
+def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
+    """Let a chart be dragged, and zoomed by wheel with Ctrl; the wheel alone scrolls the page.
+
+    Args:
+        name: Tells the panels of a chart apart: each has its own.
+        *encodings: Axes; default: x.
+    """
+    return alt.selection_interval(
+        name=name, bind="scales", encodings=list(encodings or ("x",)), zoom=ZOOM
+    )
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """Make the texts of a table safe to draw: control characters escaped, endless names cut.
+
+    Texts that differ stay different. Those of :data:`CHAINS` are left to their figures.
+    """
+    texts = [k for k, kind in table.dtypes.items() if not (_is_numeric(kind) or k in CHAINS)]
+    return table.assign(**{str(key): _readable_column(table[key]) for key in texts})
+
+
+def _is_numeric(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "iufbmMc"
+
+
+def _readable_column(column: pd.Series[Any]) -> pd.Series[Any]:
+    shown: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in column:
+        if not isinstance(value, str) or value in shown:
+            continue
+        text = base = cut_middle(printable(value[: 4 * NAME_CHARACTERS]), NAME_CHARACTERS)
+        if len(value) > 4 * NAME_CHARACTERS:
+            text = base = cut_middle(
+                printable(value[:NAME_CHARACTERS] + "…" + value[-NAME_CHARACTERS:]),
+                NAME_CHARACTERS,
+            )
+        number = 1
+        while text in taken:
+            number += 1
+            text = f"{base} ({number})"
+        shown[value] = text
+        taken.add(text)
+    return column.map(lambda value: shown.get(value, value) if isinstance(value, str) else value)
+
+
+def labels(names: Iterable[str]) -> list[str]:
+    """Cut names to labels of an axis; names that differ have labels that differ.
+
+    Two names with one label would be drawn as one bar.
+    """
+    texts = list(names)
+    cut = dict(zip(texts, cut_column(texts, LABEL_CHARACTERS), strict=True))
+    taken: dict[str, int] = {}
+    for text, label in cut.items():
+        taken[label] = taken.get(label, 0) + 1
+        if taken[label] > 1:
+            cut[text] = f"{label} ({taken[label]})"
+    return [cut[text] for text in texts]
+
+
+def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
+    """Draw a sentence in place of a chart without marks."""
+    look = alt.MarkDef("text", align="left", fontSize=13, color="#555555")
+    return (
+        alt.Chart(data(pd.DataFrame({"text": [sentence]})), mark=look, title=headed(title))
+        .encode(text="text:N", x=alt.value(0), y=alt.value(14))
+        .properties(width=WIDTH, height=28)
+    )
+
+
+def data(table: pd.DataFrame) -> alt.InlineData:
+    """Hand a small table over inline; altair's own limit of 5,000 rows does not apply to it.
+
+    Fractions keep six digits: what a tooltip shows, in half the bytes.
+    """
+    plain = table.astype(object).where(table.notna(), None)
+    records: list[Any] = plain.to_dict(orient="records")
+    # A tuple, since altair copies the rows of a list each time that a chart becomes part of another.
+    rows: Any = tuple({key: _short(value) for key, value in each.items()} for each in records)
+    return alt.InlineData(values=rows)
+
+
+def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Keep columns, and with them ``rank`` and ``step`` where the rows have them: a page's choice follows these."""
+    chosen = [name for name in ("rank", "step") if name in table]
+    return table[list(dict.fromkeys([*columns, *chosen]))]
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def colours(
+    palette: Mapping[str, str], title: str | None, field: str = "part", **options: Any
+) -> alt.Color:
+    """Colour by a field, in the order and the colours of a palette."""
+    scale = alt.Scale(domain=list(palette), range=list(palette.values()))
+    return alt.Color(f"{field}:N", title=title, scale=scale, **options)
+
+
+def shades(field: str, title: str, scale: alt.Scale, **legend: Any) -> alt.Color:
+    """Colour cells by a number."""
+    shown = alt.Legend(gradientLength=90, **legend)
+    return alt.Color(f"{field}:Q", title=title, scale=scale, legend=shown)
+
+
+def present(palette: Mapping[str, str], parts: Iterable[object]) -> dict[str, str]:
+    """Keep the colours of what is there, in the order of the palette."""
+    there = set(parts)
+    return {part: colour for part, colour in palette.items() if part in there}
+
+
+def order(palette: dict[str, str], table: pd.DataFrame) -> list[int]:
+    """Number the parts of a table for stacking: legend and stack in the same order."""
+    places = {part: place for place, part in enumerate(palette)}
+    return [places[part] for part in table["part"]]
+
+
+def lanes(table: pd.DataFrame, key: str = "lane", title: str = "Rank") -> tuple[alt.X, Any]:
+    """Place bars along x: the axis, and the width of the chart."""
+    names = list(dict.fromkeys(table[key]))
+    step = max(14, min(70, WIDTH // max(1, len(names))))
+    angle = label_angle(names, step) if len(names) <= MANY else -90
+    axis = alt.Axis(labelAngle=angle, labelOverlap=True)
+    width = alt.Step(step) if len(names) <= MANY else WIDTH
+    # A list to sort by becomes nested conditions: a browser's stack ends before 4,096 of them.
+    return alt.X(
+        f"{key}:N", title=title, sort=names if len(names) <= MANY else None, axis=axis
+    ), width
+
+
+def panel_each(field: str, names: list[str]) -> alt.Row:
+    """Give each of some lanes or steps a panel, one below the other, headed by its name."""
+    head = alt.Header(labelOrient="top", labelAnchor="start")
+    return alt.Row(f"{field}:N", title=None, sort=names, header=head)
+
+
+def by_name(rows: pd.DataFrame) -> alt.Y:
+    """Place bars along y by the column ``short``, in the order of the rows."""
+    return alt.Y("short:N", title=None, sort=list(dict.fromkeys(rows["short"])), axis=NAMES)
+
+
+def told(tooltip: Mapping[str, str]) -> list[alt.Tooltip]:
+    """Make a tooltip of fields and their titles.
+
+    Numbers have behind a colon how they are written: ``{"name": "Kernel", "time:,.3f": "Time [ms]"}``.
+    """
+    return [
+        alt.Tooltip(f"{name}:{'Q' if colon else 'N'}", title=title, format=form or alt.Undefined)
+        for field, title in tooltip.items()
+        for name, colon, form in [field.partition(":")]
+    ]
+
+
+def marks(
+    mark: alt.MarkDef | Literal["bar", "rect"],
+    rows: pd.DataFrame,
+    tooltip: Mapping[str, str],
+    **channels: Any,
+) -> alt.Chart:
+    """Draw a mark for each row; the chart holds the columns that its tooltip and its channels name."""
+    tips = told(tooltip)
+    named = [
+        channel if isinstance(channel, str) else channel["shorthand"]
+        for channel in (*channels.values(), *tips)
+    ]
+    held = data(followed(rows, [name.partition(":")[0] for name in named]))
+    return alt.Chart(held, mark=mark).encode(tooltip=tips, **channels)
+
+
+def bars(
+    rows: pd.DataFrame, tooltip: Mapping[str, str], colour: str | alt.Color, **channels: Any
+) -> alt.Chart:
+    """Draw bars as :func:`marks` does, all in one colour or each in that of a field."""
+    if isinstance(colour, str):
+        return marks(alt.MarkDef("bar", color=colour), rows, tooltip, **channels)
+    return marks("bar", rows, tooltip, color=colour, **channels)
+
+
+def bars_by_name(
+    rows: pd.DataFrame,
+    x: alt.X,
+    tooltip: Mapping[str, str],
+    colour: str | alt.Color,
+    **channels: Any,
+) -> alt.Chart:
+    """Draw bars with long names, those of :func:`by_name`, as :func:`bars` does."""
+    chart = bars(rows, tooltip, colour, **{"y": by_name(rows), "x": x, **channels})
+    return chart.properties(width=WIDTH)
+
+
+def mean_and_span(
+    base: alt.Chart, x: alt.X, colour: str, ranks: int
+) -> alt.LayerChart | alt.FacetChart:
+    """Layer bars, and where they are means of ranks a line from the lowest rank to the highest.
+
+    Args:
+        base: Chart with the fields ``low`` and ``high``, without marks.
+        x: The length of a bar.
+        colour: Its colour.
+        ranks: So many ranks have a part in it.
+    """
+    bar = base.mark_bar(color=colour, opacity=0.75).encode(x=x)
+    if ranks <= 1:
+        return alt.layer(bar)
+    span = base.mark_rule(color="black").encode(x="low:Q", x2="high:Q")
+    ends = [base.mark_tick(color="black", size=8).encode(x=end) for end in ("low:Q", "high:Q")]
+    return alt.layer(bar, span, *ends)
+
+
+def of_ranks(ranks: int) -> str:
+    """Say how :func:`mean_and_span` is read."""
+    return f"Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."
+
+
+def by_run(table: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[str]]:
+    """Split a table into panels.
+
+    Returns:
+        (Name, rows) of the first runs, the name empty where there is one run; and a note, where
+        there are more runs than panels.
+    """
+    runs = list(dict.fromkeys(table["run"]))
+    parts = [(run if len(runs) > 1 else "", table[table["run"] == run]) for run in runs[:RUNS]]
+    return parts, [f"The first {RUNS} of {len(runs)} runs."] if len(runs) > RUNS else []
+
+
+def label_angle(names: Iterable[str], step: int) -> int:
+    """Turn labels along x that would cover each other, each having so many pixels [degrees]."""
+    longest = max((len(name) for name in names), default=0)
+    return 0 if longest * LETTER <= step else -40
+
+
+def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
+    """Name lanes by the columns that tell them apart: the run only where there are several."""
+    shown = table[list(columns)]
+    if len(set(table["run"])) > 1:
+        runs = table["run"].map(short_runs(table["run"]))
+        shown = pd.concat([runs, shown], axis=1)
+    rows = shown.itertuples(index=False, name=None)
+    return [" / ".join(map(_lane_part, row)) for row in rows]
+
+
+def _lane_part(value: object) -> str:
+    """Name a stream or a rank: a column in which one is missing has floats."""
+    if isinstance(value, float):
+        return "none" if math.isnan(value) else f"{value:.0f}"
+    return str(value)
+
+
+def short_runs(runs: Iterable[str]) -> dict[str, str]:
+    """Shorten the names of runs, without making two of them equal: labels have little room.
+
+    Runs are often named by a long stem and a few characters of their own.
+    """
+    names = list(dict.fromkeys(runs))
+    stem = len(os.path.commonprefix(names))  # noqa: RUF071 - these are no paths
+    for short in (
+        [cut_middle(name, RUN_LENGTH) for name in names],
+        [CUT + cut_middle(name[stem:], RUN_LENGTH - 1) for name in names],
+    ):
+        if len(set(short)) == len(names):
+            return dict(zip(names, short, strict=True))
+    return {name: f"{cut_middle(name, RUN_LENGTH)} #{at}" for at, name in enumerate(names, 1)}
+
+
+def duration_unit(longest_ns: float) -> tuple[float, str]:
+    """Choose the unit in which times read well: (ns of one unit, its name)."""
+    return _unit(longest_ns, "ns", ("s", "ms", "µs"))
+
+
+def size_unit(most: float) -> tuple[float, str]:
+    """Choose the unit in which sizes read well: (bytes of one unit, its name)."""
+    return _unit(most, "bytes", ("GB", "MB", "kB"))
+
+
+def _unit(most: float, least: str, names: tuple[str, str, str]) -> tuple[float, str]:
+    units = zip((1e9, 1e6, 1e3), names, strict=True)
+    return next((unit for unit in units if most >= unit[0]), (1.0, least))
+
+
+def duration_text(ns: float) -> str:
+    """Write a time for a title: three digits say enough there, and a zero is one; ``page.js`` does the same."""
+    if abs(ns) >= _LONGEST_NS:
+        return time_text(ns)
+    units = ((1, "ns"), (1e3, "µs"), (1e6, "ms"))
+    size, unit = next((each for each in units if abs(ns) / each[0] < _NEXT_UNIT), (1e9, "s"))
+    number = abs(ns) / size
+    is_whole = size == 1 and ns == int(ns)
+    digits = 0 if is_whole else next(digits for digits, end in _DIGITS_TO if number < end)
+    rounded = math.floor(number * 10**digits + 0.5) / 10**digits
+    return f"{'-' * (ns < 0)}{rounded:,.{digits}f} {unit}"

@@ -1,0 +1,7 @@
+"""Figures of kernels; importing the package registers them."""
+
+from __future__ import annotations
+
+from hta_sql.charts.kernels import busy_time, ranks, sequences, summary, table
+
+__all__ = ["busy_time", "ranks", "sequences", "summary", "table"]

@@ -1,0 +1,277 @@
+"""What GPUs run while they are busy: classes of work, and the longest kernels."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import CLASS_COLOURS, ramp
+from hta_sql.charts.drawing.style import (
+    OWN_COLOURS,
+    WIDTH,
+    bars_by_name,
+    by_name,
+    by_run,
+    colours,
+    data,
+    duration_text,
+    duration_unit,
+    headed,
+    label_angle,
+    labels,
+    lane_names,
+    marks,
+    mean_and_span,
+    of_ranks,
+    order,
+    present,
+    shades,
+    subtitled,
+    told,
+)
+
+TOTALS = "Total duration of all launches with that name."
+
+RANKS_AS_CELLS = 64
+
+_LABELLED_SHARE = 0.02
+
+_LEAST_SHARE = 0.001
+"""Smaller ones are said to be smaller."""
+
+
+@figure
+def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A donut per run: busy time of its ranks by the classes that run at once."""
+    runs, more = by_run(table)
+    notes = [
+        "Sum over all ranks. Classes joined by + run at the same moment on different streams.",
+        *more,
+    ]
+    title = headed("What the GPUs do while they are busy", *notes)
+    return alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title, resolve=OWN_COLOURS)
+
+
+def _share_text(share: float) -> str:
+    """Write a share; what is there is never 0 %."""
+    return (
+        f"{100 * share:.1f} %"
+        if share >= _LEAST_SHARE or not share
+        else f"< {100 * _LEAST_SHARE:.1f} %"
+    )
+
+
+def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
+    totals = table.groupby("classes", as_index=False)[["busy_ns"]].sum()
+    totals["part"] = totals["classes"]
+    totals["place"] = order(CLASS_COLOURS, totals)
+    busy = float(totals["busy_ns"].sum())
+    size, unit = duration_unit(busy)
+    totals["time"] = totals["busy_ns"] / size
+    totals["share"] = totals["busy_ns"] / max(busy, 1)
+    totals["label"] = [
+        f"{_share_text(share)} {part}"
+        for part, share in zip(totals["part"], totals["share"], strict=True)
+    ]
+    totals = totals.sort_values("place")
+    ranks = len(table["rank"].drop_duplicates())
+    base = alt.Chart(data(totals[["part", "label", "place", "time", "share"]])).encode(
+        theta=alt.Theta("time:Q", stack=True),
+        order=alt.Order("place:Q"),
+        tooltip=told(
+            {
+                "part": "Running at once",
+                "time:,.3f": f"Time [{unit}]",
+                "share:.2%": "Share of busy time",
+            }
+        ),
+    )
+    # The legend says the shares too: thin slices have no room for theirs.
+    palette = {
+        label: CLASS_COLOURS[part]
+        for label, part in zip(totals["label"], totals["part"], strict=True)
+    }
+    ring = base.mark_arc(innerRadius=70, outerRadius=120, stroke="white").encode(
+        color=colours(
+            palette, "Running at once", "label", legend=alt.Legend(orient="right", labelLimit=0)
+        )
+    )
+    shares = (
+        base.transform_filter(f"datum.share >= {_LABELLED_SHARE}")
+        .mark_text(radius=138, fontSize=12)
+        .encode(text=alt.Text("share:Q", format=".1%"))
+    )
+    middle = alt.Chart(data(totals[["part"]].head(1)))
+    total = middle.mark_text(fontSize=18, dy=-7).encode(text=alt.value(duration_text(busy)))
+    what = f"busy, {ranks:,} ranks" if ranks != 1 else "busy"
+    below = middle.mark_text(fontSize=12, dy=13, color="#555555").encode(text=alt.value(what))
+    donut = alt.layer(ring, shares, total, below).properties(width=300, height=300)
+    return donut.properties(title=subtitled(f"Run {run}")) if run else donut
+
+
+@figure
+def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """What runs inside CUDA graphs, by the line that launched it: a bar each, in the colours of classes.
+
+    Ranks are added up.
+    """
+    frames = zip(table["frame"], table["name"], strict=True)
+    where = [frame if isinstance(frame, str) else name for frame, name in frames]
+    lines = table.assign(where=where)
+    lines = lines.assign(lane=lane_names(lines, "where"))
+    sums = lines.groupby(["lane", "class"], as_index=False)[["sum_ns", "run_count"]].sum()
+    sums["all"] = sums.groupby("lane")["sum_ns"].transform("sum")
+    sums = sums.sort_values(["all", "lane", "class"], ascending=[False, True, True])
+    rows = sums[sums["lane"].isin(sums["lane"].drop_duplicates().head(top))]
+    size, unit = duration_unit(float(rows["all"].max()) if len(rows) else 0)
+    rows = rows.assign(
+        time=rows["sum_ns"] / size,
+        share=rows["sum_ns"] / max(float(sums["sum_ns"].sum()), 1),
+        short=labels(rows["lane"]),
+    )
+    palette = present(CLASS_COLOURS, rows["class"])
+    colour = colours(palette, "Class", "class", legend=alt.Legend(orient="bottom"))
+    time = f"Time of all replays [{unit}]"
+    tooltip = {
+        "lane": "Where",
+        "class": "Class",
+        "time:,.3f": time,
+        "share:.1%": "Share of time in graphs",
+        "run_count:,": "Runs",
+    }
+    bars = bars_by_name(rows, alt.X("time:Q", title=time), tooltip, colour)
+    note = "Sum over all ranks, by the line that launched it during capture; by name where that is not known."
+    return bars.properties(height=alt.Step(20), title=headed("What CUDA graphs run", note))
+
+
+@figure
+def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """The longest kernels of each class: a bar for the mean of the ranks, a line for their span."""
+    size, unit = duration_unit(float(table["max_rank_ns"].max()) if len(table) else 0)
+    ranks = int(table["rank_count"].max()) if len(table) else 0
+    rows = table.assign(
+        time=table["mean_rank_ns"] / size,
+        low=table["min_rank_ns"] / size,
+        high=table["max_rank_ns"] / size,
+        share=table["class_pct"] / 100,
+        spread=table["spread_pct"] / 100,
+        lane=table["name"],
+    )
+    runs, more = by_run(rows)
+    panels = [
+        _bars_with_spans(own[own["class"] == class_], class_, ranks, unit, run=run)
+        for run, own in runs
+        for class_ in CLASS_COLOURS
+        if (own["class"] == class_).any()
+    ]
+    notes = [of_ranks(ranks) if ranks > 1 else TOTALS, *more]
+    return alt.vconcat(*panels, title=headed("The longest kernels", *notes))
+
+
+def _bars_with_spans(
+    rows: pd.DataFrame, class_: str, ranks: int, unit: str, *, run: str = ""
+) -> alt.LayerChart | alt.FacetChart:
+    rows = rows.assign(short=labels(rows["lane"]))
+    columns = ["lane", "short", "time", "low", "high", "share", "kernel_count"]
+    tooltip = {
+        "lane": "Kernel",
+        "time:,.3f": f"Mean of the ranks [{unit}]",
+        "share:.1%": f"Share of all {class_}",
+        "kernel_count:,": "Launches on all ranks",
+    }
+    if ranks > 1:
+        columns += ["spread", "min_rank", "max_rank"]
+        tooltip |= {
+            "low:,.3f": f"Lowest rank [{unit}]",
+            "min_rank:d": "which is rank",
+            "high:,.3f": f"Highest rank [{unit}]",
+            "max_rank:d": "which is rank",
+            "spread:.1%": "(highest - lowest) / mean",
+        }
+    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=told(tooltip))
+    x = alt.X("time:Q", title=f"{'Time of a rank' if ranks > 1 else 'Total time'} [{unit}]")
+    return mean_and_span(base, x, CLASS_COLOURS[class_], ranks).properties(
+        title=subtitled(f"{class_}, run {run}" if run else class_), width=WIDTH, height=alt.Step(20)
+    )
+
+
+@figure
+def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
+    """The longest kernels of each class, rank by rank, as a map: one column a rank.
+
+    ``top`` is of each class: the names with the longest totals. Above 64 ranks these are drawn as by
+    :func:`kernels_across_ranks`.
+    """
+    # What other names sum up to would drown each of them.
+    table = table[table["name"] != "others"]
+    rows = table.assign(lane=lane_names(table, "rank"))
+    lanes = list(dict.fromkeys(rows["lane"]))
+    classes = [name for name in CLASS_COLOURS if name in set(table["class"])]
+    size, unit = duration_unit(float(table["sum_ns"].max()) if len(table) else 0)
+    few = 1 < len(lanes) <= RANKS_AS_CELLS
+    panels = []
+    for name in classes:
+        own = rows[rows["class"] == name]
+        own = own.assign(
+            time=own["sum_ns"] / size,
+            mean=own["mean_ns"] / 1e3,
+            share=own["sum_ns"] / max(float(own["sum_ns"].sum()), 1),
+        )
+        own = _longest(own, top)
+        panels.append(_cells(own, name, lanes, unit) if few else _bars(own, name, len(lanes), unit))
+    note = of_ranks(len(lanes)) if len(lanes) > 1 else TOTALS
+    if few:
+        note = "One column a rank; the longer, the more it stands out. Ranks of equal work have equal shades."
+    title = headed("The longest kernels of each rank", note)
+    return alt.vconcat(*panels, title=title, resolve=OWN_COLOURS)
+
+
+def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Keep the names with the longest totals, longest first."""
+    totals = table.groupby("name", sort=True)["sum_ns"].sum()
+    names = list(totals.sort_values(ascending=False, kind="stable").index[:top])
+    short = dict(zip(names, labels(names), strict=True))
+    kept = table[table["name"].isin(names)]
+    kept = kept.assign(short=kept["name"].map(short), place=kept["name"].map(names.index))
+    return kept.sort_values(["place", "run", "rank"], kind="stable")
+
+
+def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.Chart:
+    step = max(14, min(46, WIDTH // len(lanes)))
+    axis = alt.Axis(labelAngle=label_angle(lanes, step), labelOverlap=True)
+    scale = alt.Scale(domainMin=0, range=ramp(CLASS_COLOURS[class_]))
+    tooltip = {
+        "name": "Kernel",
+        "lane": "Rank",
+        "time:,.3f": f"Total [{unit}]",
+        "kernel_count:,": "Launches",
+        "mean:,.3f": "Mean [µs]",
+    }
+    return marks(
+        alt.MarkDef("rect", stroke="white", strokeWidth=1),
+        rows,
+        tooltip,
+        x=alt.X("lane:N", title="Rank", sort=lanes, axis=axis),
+        y=by_name(rows),
+        color=shades("time", f"Time [{unit}]", scale),
+    ).properties(title=subtitled(class_), width=alt.Step(step), height=alt.Step(20))
+
+
+def _bars(
+    rows: pd.DataFrame, class_: str, ranks: int, unit: str
+) -> alt.LayerChart | alt.FacetChart:
+    names = rows.groupby(["place", "name"], as_index=False).agg(
+        total=("time", "sum"),
+        low=("time", "min"),
+        high=("time", "max"),
+        present=("time", "size"),
+        kernel_count=("kernel_count", "sum"),
+        share=("share", "sum"),
+    )
+    # A rank that never ran the kernel spent no time in it.
+    low = names["low"].where(names["present"] == ranks, 0)
+    bars = names.assign(lane=names["name"], time=names["total"] / max(ranks, 1), low=low)
+    return _bars_with_spans(
+        bars.assign(spread=None, min_rank=None, max_rank=None), class_, ranks, unit
+    )

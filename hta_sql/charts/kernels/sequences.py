@@ -1,0 +1,45 @@
+"""Frequent kernel sequences of an operator."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.names import distinct
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR
+from hta_sql.charts.drawing.style import (
+    bars_by_name,
+    duration_unit,
+    headed,
+    labels,
+    lane_names,
+    zoom,
+)
+
+
+@figure
+def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLevelMixin:
+    """The most frequent kernel sequences: how often each comes.
+
+    ``top`` is of each rank.
+    """
+    rows = table[table["sequence_id"] <= top]
+    many = len(rows[["run", "rank"]].drop_duplicates()) > 1
+    lanes = lane_names(rows, *(("rank", "name") if many else ("name",)))
+    places = [
+        f"{place}. {lane}, {count:,} {'op' if count == 1 else 'ops'}"
+        for place, lane, count in zip(rows["sequence_id"], lanes, rows["kernel_count"], strict=True)
+    ]
+    size, unit = duration_unit(float(rows["device_sum_ns"].max()) if len(rows) else 0)
+    rows = rows.assign(short=labels(distinct(places)), time=rows["device_sum_ns"] / size)
+    tooltip = {
+        "pattern": "Sequence",
+        "occurrence_count:,": "Calls",
+        "kernel_count:,": "Ops in it",
+        "time:,.3f": f"Time on the device [{unit}]",
+    }
+    x = alt.X("occurrence_count:Q", title="Calls with this sequence")
+    bars = bars_by_name(rows, x, tooltip, NEUTRAL_COLOUR).add_params(zoom("sequences"))
+    title = headed("The most frequent kernel sequences", "Point at a bar for its kernels.")
+    return bars.properties(title=title)

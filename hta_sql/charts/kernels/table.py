@@ -1,0 +1,115 @@
+"""The kernels that cost most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import (
+    CLASS_COLOURS,
+    NEUTRAL_COLOUR,
+    PALE_COLOUR,
+    TENSOR_COLOUR,
+    ramp,
+)
+from hta_sql.charts.drawing.style import (
+    OWN_COLOURS,
+    bars_by_name,
+    by_run,
+    colours,
+    duration_unit,
+    headed,
+    labels,
+    marks,
+    present,
+    shades,
+    subtitled,
+)
+
+TENSOR_COLOURS = {"yes": TENSOR_COLOUR, "no": NEUTRAL_COLOUR, "not told": PALE_COLOUR}
+
+BINS = {
+    "under_1us_count": "< 1 µs",
+    "from_1us_count": "1 µs",
+    "from_10us_count": "10 µs",
+    "from_100us_count": "100 µs",
+    "from_1ms_count": "1 ms",
+    "from_10ms_count": "≥ 10 ms",
+}
+"""Column of ``kernel_table`` ─▶ from where on its launches last."""
+
+
+@figure
+def kernel_table(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """The kernels that cost most: time, whether on tensor cores, and how their launches spread.
+
+    In any grouping; ``top`` is of each run.
+    """
+    runs, more = by_run(table)
+    panels = [_kernels(rows, top, run) for run, rows in runs]
+    notes = [
+        "Left: time of a rank, mean of the ranks. Right: launches by duration, each from the edge that",
+        "is written to the next, as a share of the kernel's launches.",
+        *more,
+    ]
+    return alt.vconcat(*panels, title=headed("The kernels that cost most", *notes))
+
+
+def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
+    ranks = max(1, rows["rank"].nunique())
+    rows = rows.assign(on_cores=rows["uses_tensor_cores"].map({True: "yes", False: "no"}))
+    rows = rows.assign(on_cores=rows["on_cores"].fillna("not told"))
+    counts = ["kernel_count", *BINS]
+    kernels = rows.groupby(["name", "short_name", "on_cores"], as_index=False)[
+        ["sum_ns", *counts]
+    ].sum()
+    kernels = kernels.sort_values(["sum_ns", "name"], ascending=[False, True]).head(top)
+    size, unit = duration_unit(float(kernels["sum_ns"].max()) / ranks if len(kernels) else 0)
+    kernels = kernels.assign(
+        time=kernels["sum_ns"] / ranks / size,
+        share=kernels["sum_ns"] / max(float(rows["sum_ns"].sum()), 1),
+        short=labels(_told_apart(kernels)),
+    )
+    tooltip = {
+        "name": "Kernel",
+        "time:,.3f": f"Time of a rank [{unit}]",
+        "share:.1%": "Share of kernel time",
+        "on_cores": "On tensor cores",
+        "kernel_count:,": "Launches on all ranks",
+    }
+    x = alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4))
+    below = alt.Legend(orient="bottom")
+    cores = present(TENSOR_COLOURS, kernels["on_cores"])
+    colour = colours(cores, "Tensor cores", "on_cores", legend=below)
+    bars = bars_by_name(kernels, x, tooltip, colour).properties(width=300, height=alt.Step(20))
+    spread = kernels.melt(["name", "short", "kernel_count"], list(BINS), "bin", "launches")
+    spread = spread[spread["launches"] > 0]
+    spread = spread.assign(
+        bin=spread["bin"].map(BINS), part=spread["launches"] / spread["kernel_count"]
+    )
+    scale = alt.Scale(domain=[0, 1], range=ramp(CLASS_COLOURS["computation"]))
+    cells = marks(
+        alt.MarkDef("rect", stroke="white"),
+        spread,
+        {"name": "Kernel", "bin": "From", "launches:,": "Launches", "part:.1%": "Share"},
+        y=alt.Y("short:N", title=None, sort=list(kernels["short"]), axis=None),
+        x=alt.X(
+            "bin:O",
+            title="Launches last",
+            sort=list(BINS.values()),
+            scale=alt.Scale(domain=list(BINS.values())),
+            axis=alt.Axis(labelAngle=-40),
+        ),
+        color=shades("part", "Of the launches", scale, format="%", orient="bottom"),
+    ).properties(width=alt.Step(34), height=alt.Step(20))
+    panel = alt.hconcat(bars, cells, spacing=8, resolve=OWN_COLOURS)
+    return panel.properties(title=subtitled(f"Run {run}")) if run else panel
+
+
+def _told_apart(kernels: pd.DataFrame) -> Iterable[str]:
+    """Short names, and full ones where two kernels share a short one."""
+    often = kernels["short_name"].duplicated(keep=False)
+    return list(kernels["short_name"].where(~often, kernels["name"]))

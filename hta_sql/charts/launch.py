@@ -1,0 +1,203 @@
+"""Launches: durations, delays, and the queue of each stream."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR, PALE_COLOUR
+from hta_sql.charts.drawing.series import distribution, lanes_by, series
+from hta_sql.charts.drawing.style import (
+    bars,
+    by_run,
+    colours,
+    duration_text,
+    duration_unit,
+    headed,
+    lane_names,
+    lanes,
+    marks,
+    nothing,
+    order,
+    present,
+    subtitled,
+    zoom,
+)
+
+_PANELS = (
+    ("kernel_duration", "Kernel duration", "shorter than their call", "others"),
+    ("call_duration", "Duration of the call", "longer than", "up to"),
+    ("launch_delay", "Delay from call to kernel", "later than", "up to"),
+)
+"""Measure, its title, what launches are that its analysis calls outliers, and what the others are."""
+
+_AT_ONCE = 3
+"""What takes no time stands so many times before the shortest time that is drawn: a logarithmic axis has no 0."""
+
+_HALF_BIN = 1.25
+
+# Round numbers in round units, whatever the decade: 10 ns, 1 µs, 100 ms.
+_TIME_LABEL = (
+    "datum.value >= 1e9 ? format(datum.value / 1e9, ',~f') + ' s' : "
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~f') + ' ms' : "
+    "datum.value >= 1e3 ? format(datum.value / 1e3, '~f') + ' µs' : "
+    "format(datum.value, '~f') + ' ns'"
+)
+
+
+@figure
+def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Per run: kernel durations, call durations and launch delays, outliers in a colour of their own.
+
+    The analysis counts the bins.
+    """
+    runs, more = by_run(table)
+    rows = []
+    for at, (run, own) in enumerate(runs):
+        panels = [
+            _histogram(own[own["measure"] == key], *names).add_params(zoom(f"{key}_{at}"))
+            for key, *names in _PANELS
+        ]
+        row = alt.hconcat(*panels, spacing=64, bounds="flush").resolve_scale(color="independent")
+        rows.append(row.properties(title=subtitled(f"Run {run}")) if run else row)
+    count = int(table.loc[table["measure"] == _PANELS[0][0], "launch_count"].sum())
+    notes = [
+        "What the host calls on all ranks, and what runs on the GPU for it.",
+        "Kernels shorter than their call keep the GPU waiting for the host.",
+        "Delay: where it is long, kernels wait in a queue that is never empty, as they should; 0: the kernel starts",
+        "before its call has ended.",
+        *more,
+    ]
+    return alt.vconcat(*rows, title=headed(f"{count:,} launches", *notes))
+
+
+def _cutoff_text(ns: float) -> str:
+    """Write a bound that someone set: it is exact as it is."""
+    size, unit = duration_unit(ns)
+    return f"{ns / size:g} {unit}"
+
+
+def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> alt.Chart:
+    count, outlying = int(bins["launch_count"].sum()), int(bins["outlier_count"].sum())
+    cutoffs = bins["cutoff_ns"].dropna()
+    edge = f" {_cutoff_text(float(cutoffs.iloc[0]))}" if len(cutoffs) else ""
+    which = outliers + edge
+    palette = {which: NEUTRAL_COLOUR, others + edge: PALE_COLOUR}
+    share = outlying / count if count else 0
+    shortest = bins.loc[bins["low_ns"] > 0, "low_ns"].min()
+    lowest = 1.0 if pd.isna(shortest) else float(shortest)
+    edges = _round_times(lowest, float(bins["high_ns"].max())) if count else []
+    if (bins["low_ns"] == 0).any():
+        edges = [lowest / _AT_ONCE, *edges]
+    top = 1.08 * float(bins["launch_count"].max()) if count else 1
+    tall = _tall(bins, palette, lowest / _AT_ONCE)
+    below = alt.Legend(orient="bottom", columns=1)
+    chart = marks(
+        alt.MarkDef("bar", clip=True, binSpacing=0, stroke="white", strokeWidth=0.5),
+        tall,
+        {"between": title, "part": "Which", "count:,": "Launches"},
+        x=alt.X(
+            "low:Q",
+            bin="binned",
+            title=None,
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(
+                labelExpr=f"datum.value < {lowest} ? '0' : {_TIME_LABEL}",
+                values=edges,
+                labelOverlap=True,
+                grid=False,
+            ),
+        ),
+        x2="high:Q",
+        y=alt.Y(
+            "count:Q",
+            stack="zero",
+            title="Launches",
+            axis=alt.Axis(format=",d", tickMinStep=1),
+            scale=alt.Scale(domain=[0, top], nice=False),
+        ),
+        color=colours(present(palette, tall["part"]), None, legend=below),
+        order=alt.Order("place:Q"),
+    )
+    told = subtitled(title, f"{outlying:,} ({share:.1%}) {which}")
+    return chart.properties(title=told, width=230, height=180)
+
+
+def _tall(bins: pd.DataFrame, palette: dict[str, str], at_once: float) -> pd.DataFrame:
+    """Give each part of a bin a row, and what takes no time a place on a logarithmic axis."""
+    takes_time = bins["low_ns"] > 0
+    parts = (bins["outlier_count"], bins["launch_count"] - bins["outlier_count"])
+    tall = bins.assign(
+        low=bins["low_ns"].where(takes_time, at_once / _HALF_BIN),
+        high=bins["high_ns"].where(takes_time, at_once * _HALF_BIN),
+        between=[
+            f"{duration_text(low)} – {duration_text(high)}" if low else "0"  # noqa: RUF001 - a span has a dash
+            for low, high in zip(bins["low_ns"], bins["high_ns"], strict=True)
+        ],
+        **dict(zip(palette, parts, strict=True)),
+    ).melt(id_vars=["low", "high", "between"], value_vars=list(palette), var_name="part")
+    tall = tall[tall["value"] > 0].rename(columns={"value": "count"})
+    return tall.assign(place=order(palette, tall))
+
+
+def _round_times(low: float, high: float) -> list[float]:
+    """Choose the marks of a logarithmic axis: 1, 10, 100, or 1, 2, 5, 10 where that is too few."""
+    powers = [10.0**exponent for exponent in range(19) if low <= 10.0**exponent <= high]
+    if len(powers) > 2:
+        return powers
+    fine = [digit * 10.0**exponent for exponent in range(19) for digit in (1, 2, 5)]
+    return [edge for edge in fine if low <= edge <= high]
+
+
+@figure
+def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Steps over time, a panel per stream: operations waiting; the longest queues first."""
+    named = table.assign(lane=lanes_by(table, "stream"))
+    return series(
+        named,
+        "queue_length",
+        "Operations waiting",
+        "Queue length of each stream",
+        NEUTRAL_COLOUR,
+        axis=alt.Axis(format=",d", tickMinStep=1, tickCount=3),
+    )
+
+
+@figure
+def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """One bar per stream: the share of the observed time during which its queue was full."""
+    title = "Launch queues: time during which they are full"
+    if not table["full_ns"].any():
+        longest = int(table["max_length"].max()) if len(table) else 0
+        return nothing(title, f"No queue was full; the longest held {longest:,} operations.")
+    size, unit = duration_unit(float(table["full_ns"].max()) if len(table) else 0)
+    rows = table.assign(
+        lane=lane_names(table, "rank", "device", "stream"),
+        share=table["full_pct"] / 100,
+        time=table["full_ns"] / size,
+    )
+    x, width = lanes(rows, title="Rank / device / stream")
+    tooltip = {
+        "lane": "Rank / device / stream",
+        "share:.2%": "Share",
+        "time:,.3f": f"Time [{unit}]",
+        "full_count:": "Changes that leave it full",
+        "max_length:": "Longest queue",
+    }
+    y = alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%"))
+    return bars(rows, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=width)
+
+
+@figure
+def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Per stream: range, quartiles and median of the queue over its changes, mean over time."""
+    named = table.assign(lane=lanes_by(table, "stream"))
+    return distribution(
+        named,
+        "length",
+        "Operations waiting",
+        "Queue length of each stream",
+        colour=NEUTRAL_COLOUR,
+        unknown="No queue has a length: the launches are not in the traces.",
+    )

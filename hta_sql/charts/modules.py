@@ -1,0 +1,33 @@
+"""The tree of nn.Modules."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.sides import side_panels
+from hta_sql.charts.drawing.style import headed, nothing
+
+PASSES = {
+    side: {"forward": f"{side}_self_ns", "backward": f"backward_{side}_self_ns"}
+    for side in ("device", "host")
+}
+"""Side ─▶ what of the time of a module is shown ─▶ its column."""
+
+
+@figure
+def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The modules that cost most of themselves, one panel for the device and one for the host.
+
+    Ranks are added up; ``top`` is of each panel.
+    """
+    panels = side_panels(table, "path", PASSES, top)
+    title = "Modules that cost most"
+    if not panels:
+        return nothing(title, "No module took any time.")
+    notes = (
+        "Sum over all ranks: time in a module and in no module inside of it.",
+        "Backward: of its own operators, and what is computed once more.",
+    )
+    return alt.vconcat(*panels, title=headed(title, *notes))

@@ -1,0 +1,7 @@
+"""Figures of operators; importing the package registers them."""
+
+from __future__ import annotations
+
+from hta_sql.charts.operators import costs, counts, flame_graph, source, work
+
+__all__ = ["costs", "counts", "flame_graph", "source", "work"]

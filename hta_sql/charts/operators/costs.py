@@ -1,0 +1,181 @@
+"""What operators and annotations cost, and what they launch."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.names import distinct
+from hta_sql.charts.drawing.palette import HOST_COLOURS, NEUTRAL_COLOUR
+from hta_sql.charts.drawing.style import (
+    WIDTH,
+    bars_by_name,
+    by_name,
+    data,
+    duration_unit,
+    headed,
+    labels,
+    lane_names,
+    mean_and_span,
+    nothing,
+    of_ranks,
+    subtitled,
+    told,
+    zoom,
+)
+
+SIDE_COLOURS = {"host": HOST_COLOURS["operator"], "device": NEUTRAL_COLOUR}
+
+DELAYS = {
+    "launch_delay_ns": ("Operator to launch", HOST_COLOURS["operator"]),
+    "queue_delay_ns": ("Launch to kernel", NEUTRAL_COLOUR),
+}
+
+
+@figure
+def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """The longest annotations: a bar for the mean of the ranks, a line from the lowest to the highest."""
+    ranks = len(table[["run", "rank"]].drop_duplicates())
+    rows = table.assign(lane=lane_names(table, "name")).groupby("lane", as_index=False)
+    bars = rows.agg(
+        total=("sum_ns", "sum"),
+        low=("sum_ns", "min"),
+        high=("sum_ns", "max"),
+        of_ranks=("rank", "nunique"),
+        calls=("annotation_count", "sum"),
+    )
+    # A rank that never had the annotation spent no time in it: the mean is over all ranks.
+    bars["time"] = bars["total"] / max(ranks, 1)
+    bars["low"] = bars["low"].where(bars["of_ranks"] == ranks, 0)
+    bars = bars.sort_values(["total", "lane"], ascending=[False, True]).head(top)
+    size, unit = duration_unit(float(bars["high"].max()) if len(bars) else 0)
+    bars[["time", "low", "high"]] /= size
+    bars["short"] = labels(bars["lane"])
+    tooltip = {
+        "lane": "Annotation",
+        "time:,.3f": f"Mean of the ranks [{unit}]",
+        "low:,.3f": f"Lowest rank [{unit}]",
+        "high:,.3f": f"Highest rank [{unit}]",
+        "calls:,": "Ranges",
+        "of_ranks:,": "Ranks that have it",
+    }
+    columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
+    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=told(tooltip))
+    x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
+    note = "Sum over each rank; nested annotations count each for itself."
+    if ranks > 1:
+        note += f" {of_ranks(ranks)}"
+    of_device = "On the device one lasts until what was launched in it has ended: ProfilerSteps overlap there."
+    title = headed("The longest user annotations", note, of_device)
+    chart = mean_and_span(base, x, HOST_COLOURS["annotation"], ranks).properties(
+        width=WIDTH, title=title
+    )
+    return chart.add_params(zoom("annotations"))
+
+
+@figure
+def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """The most frequent operators with their kernels, and how long the first kernel is under way."""
+    rows = table.sort_values("call_count", ascending=False, kind="stable").head(top)
+    many = len(table[["run", "rank"]].drop_duplicates()) > 1
+    lanes = lane_names(rows, *(("rank", "operator_name") if many else ("operator_name",)))
+    rows = rows.assign(lane=lanes)
+    numbered = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - of one table
+    rows = rows.assign(short=labels(distinct(numbered)))
+    panels = [
+        _delays(rows, column, part, with_names=place == 0)
+        for place, (column, part) in enumerate(DELAYS.items())
+    ]
+    return alt.hconcat(
+        *panels,
+        title=headed(
+            "Operators and the delay before their first kernel",
+            "Mean of the calls. Left: from the start of the operator to its first launch. Right: from there to the "
+            "start of the kernel.",
+        ),
+    )
+
+
+def _delays(
+    rows: pd.DataFrame, column: str, part: tuple[str, str], *, with_names: bool
+) -> alt.Chart:
+    """One panel in a unit of its own: a full queue is a thousand times as long as a call."""
+    name, colour = part
+    size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
+    shown = rows.assign(time=rows[column] / size)
+    y = by_name(rows) if with_names else by_name(rows).axis(None)
+    tooltip = {
+        "lane": "Operator",
+        "kernel_sequence": "Launches",
+        "call_count:,": "Calls",
+        "time:,.3f": f"{name}, mean [{unit}]",
+    }
+    bars = bars_by_name(shown, alt.X("time:Q", title=f"Mean delay [{unit}]"), tooltip, colour, y=y)
+    return bars.properties(width=WIDTH // 2, title=subtitled(name)).add_params(zoom(column))
+
+
+@figure
+def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The longest operations, one panel for the host and one for the device.
+
+    ``top`` is of each panel.
+    """
+    sides = table["side"].fillna("host and device")
+    named = table.assign(lane=lane_names(table, "name"))
+    panels: list[alt.Chart] = []
+    for side in dict.fromkeys(sides):
+        rows = named[sides == side].nlargest(top, "sum_ns")
+        size, unit = duration_unit(float(rows["sum_ns"].max()))
+        rows = rows.assign(
+            short=labels(distinct(list(rows["lane"]))),
+            time=rows["sum_ns"] / size,
+        )
+        tooltip = {
+            "lane": "Operation",
+            "category": "Category",
+            "time:,.3f": f"Total [{unit}]",
+            "op_count:,": "Operations",
+        }
+        x = alt.X("time:Q", title=f"Total duration [{unit}]")
+        bars = bars_by_name(rows, x, tooltip, SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
+        zoomed = bars.add_params(zoom(f"ops_{len(panels)}"))
+        panels.append(zoomed.properties(title=subtitled(side)))
+    return alt.vconcat(
+        *panels,
+        title=headed(
+            "The longest operations",
+            "Sum over all ranks. On the host a call contains what was called inside.",
+        ),
+    )
+
+
+@figure
+def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The operators that cost most of themselves, one panel for the device and one for the host.
+
+    Ranks are added up; ``top`` is of each panel.
+    """
+    lanes = lane_names(table, "name")
+    sums = table.assign(lane=lanes).groupby("lane", as_index=False)
+    costs = sums[["device_self_ns", "host_self_ns", "call_count"]].sum()
+    panels: list[alt.Chart] = []
+    for side in ("device", "host"):
+        own = costs[costs[f"{side}_self_ns"] > 0]
+        rows = own.nlargest(top, f"{side}_self_ns")
+        if not len(rows):
+            continue
+        size, unit = duration_unit(float(rows[f"{side}_self_ns"].max()))
+        rows = rows.assign(
+            short=labels(distinct(list(rows["lane"]))), **{side: rows[f"{side}_self_ns"] / size}
+        )
+        time = f"Self time [{unit}]"
+        tooltip = {"lane": "Operator", f"{side}:,.3f": time, "call_count:,": "Calls"}
+        bars = bars_by_name(rows, alt.X(f"{side}:Q", title=time), tooltip, SIDE_COLOURS[side])
+        zoomed = bars.add_params(zoom(f"operators_{side}"))
+        panels.append(zoomed.properties(title=subtitled(side)))
+    title = "The operators that cost most"
+    if not panels:
+        return nothing(title, "No operator took any time.")
+    note = "Sum over all ranks. Of themselves: without what they call. Device: what they launch."
+    return alt.vconcat(*panels, title=headed(title, note))

@@ -1,0 +1,33 @@
+"""Source lines that cost most."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.sides import side_panels
+from hta_sql.charts.drawing.style import headed, nothing
+
+SIDES = {
+    "device": {"of itself": "device_self_ns", "its backward pass": "backward_device_self_ns"},
+    "host": {"of itself": "host_self_ns"},
+}
+"""Side ─▶ what of the time of a line is shown ─▶ its column."""
+
+
+@figure
+def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
+    """The lines that cost most of themselves, one panel for the device and one for the host.
+
+    Ranks are added up; ``top`` is of each panel.
+    """
+    panels = side_panels(table, "frame", SIDES, top)
+    title = "Source lines that cost most"
+    if not panels:
+        return nothing(title, "No Python frame is known: record with with_stack=True.")
+    notes = (
+        "Sum over all ranks: time in a line and in no other line that it calls; what is built in counts for its caller.",
+        "Device: what is launched there, and by the backward pass of its operators.",
+    )
+    return alt.vconcat(*panels, title=headed(title, *notes))

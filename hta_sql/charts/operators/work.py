@@ -1,0 +1,184 @@
+"""What kind of work the device does, and how far from its peak."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, stacked_bars
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import CLASS_COLOURS, NORMAL_COLOUR, PHASE_COLOURS
+from hta_sql.charts.drawing.style import (
+    WIDTH,
+    colours,
+    data,
+    duration_unit,
+    headed,
+    lane_names,
+    marks,
+    nothing,
+    present,
+    zoom,
+)
+
+CATEGORIES = {
+    "gemm": CLASS_COLOURS["computation"],
+    "attention": "#AA4499",
+    "convolution": "#CC6677",
+    "norm": "#66A61E",
+    "elementwise": "#5BC8AF",
+    "reduce": "#A6761D",
+    "other": "#7A8793",
+}
+"""Category ─▶ colour of its points; all else is other."""
+
+POINTS = 300
+"""So many operators and shapes are drawn at most: those that took longest."""
+
+SMALLEST = 0.001
+"""Those with less of the time that is known are left out: nobody gains by them."""
+
+_HEIGHT = 380
+
+_LINE = 14
+"""Height of the roofline's plot, and of the name of a roof [px]."""
+
+MATH_TYPES = {"fp32_vector": "fp32, no tensor cores", "fp64_vector": "fp64, no tensor cores"}
+"""Kind of arithmetic of the table of peaks ─▶ what people call it, where that is something else."""
+
+PHASES = {**PHASE_COLOURS, "not known": NORMAL_COLOUR}
+
+
+@figure
+def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A bar per kind of work: device time of a rank, by phase; the longest first."""
+    ranks = table.groupby("run")["rank"].nunique()
+    rows = table.assign(phase=table["phase"].astype(object).fillna("not known"))
+    rows["mean_ns"] = rows["device_ns"] / rows["run"].map(ranks)
+    wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
+    palette = present(PHASES, wide)
+    wide["total"] = wide[list(palette)].sum(axis=1)
+    wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
+    note = "Device time of each rank, mean of the ranks" if ranks.max() > 1 else "Device time"
+    stack = Stack(
+        palette=palette,
+        title="What kind of work the device does",
+        notes=(f"{note}; by the operator that launched it, else by the kernel's name.",),
+        legend="Phase",
+        whole="the category",
+        lane="Category",
+    )
+    named = wide.assign(lane=lane_names(wide, "category"), place=range(len(wide)))
+    return stacked_bars(named, stack, percent=False)
+
+
+@figure
+def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
+    """Each operator and shape as a point below the roofs of its device; its area is its time.
+
+    Ranks are added up; the points are those that took longest.
+    """
+    title = "How far operators are from the roofline"
+    known = table[
+        table["roofline_ns"].notna() & (table["intensity"] > 0) & (table["device_ns"] > 0)
+    ]
+    if not len(known):
+        why = table["reason"].dropna()
+        reason = f": {why.iloc[0]}" if len(why) else ""
+        return nothing(title, f"No roofline of an operator with arithmetic is known{reason}.")
+    keys = ["run", "name", "input_shapes", "kernels", "category", "math_type"]
+    keys += ["peak_tflops", "peak_tbps"]
+    sums = known.groupby(keys, as_index=False, dropna=False)
+    points = sums[["call_count", "device_ns", "flops", "moved_bytes", "roofline_ns"]].sum()
+    points = points[points["device_ns"] >= SMALLEST * points["device_ns"].sum()]
+    points = points.nlargest(top, "device_ns")
+    size, unit = duration_unit(float(points["device_ns"].max()))
+    points = points.assign(
+        lane=lane_names(points, "name"),
+        part=points["category"].where(points["category"].isin(CATEGORIES), "other"),
+        intensity=points["flops"] / points["moved_bytes"],
+        math_type=points["math_type"].replace(MATH_TYPES),
+        tflops=points["flops"] / points["device_ns"] / 1000,
+        time=points["device_ns"] / size,
+        share=points["roofline_ns"] / points["device_ns"],
+    )
+    covered = table.drop_duplicates(["run", "rank"])["covered_pct"].mean()
+    low, high = points["intensity"].min() / 2, points["intensity"].max() * 2
+    roofs = pd.DataFrame(_roofs(points, low, high))
+    x = alt.X(
+        "intensity:Q",
+        title="Operations for each byte",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+    )
+    y = alt.Y("tflops:Q", title="Achieved [TFLOP/s]", scale=alt.Scale(type="log"))
+    lines = alt.Chart(data(roofs)).mark_line(color="#555555", strokeWidth=1.2)
+    names = alt.Chart(data(_named(roofs, points["tflops"].min()))).encode(
+        x=x, y=alt.Y("label:Q"), text="roof:N"
+    )
+    area = alt.Size(
+        "time:Q",
+        title=f"Device time [{unit}]",
+        scale=alt.Scale(range=[30, 900]),
+        legend=alt.Legend(tickCount=3, orient="bottom"),
+    )
+    kinds = present(CATEGORIES, points["part"])
+    tooltip = {
+        "lane": "Operator",
+        "input_shapes": "Input shapes",
+        "math_type": "Arithmetic",
+        "call_count:,": "Calls",
+        "time:,.3f": f"Device time [{unit}]",
+        "tflops:,.3~g": "Achieved [TFLOP/s]",
+        "intensity:,.3~g": "Operations for each byte",
+        "share:.1%": "Share of the roofline",
+    }
+    circles = marks(
+        alt.MarkDef("circle", opacity=0.8),
+        points,
+        tooltip,
+        x=x,
+        y=y,
+        size=area,
+        color=colours(kinds, "Category", legend=alt.Legend(orient="bottom")),
+    )
+    layers = alt.layer(
+        lines.encode(x=x, y=y, detail="roof:N"),
+        circles.add_params(zoom("roofline", "x", "y")),
+        # Beside the plot: in it they would lie on points near the roof.
+        names.mark_text(align="left", dx=6, fontSize=11, clip=False),
+    )
+    memory = ", ".join(f"{tbps:,.4g} TB/s" for tbps in sorted(points["peak_tbps"].unique()))
+    notes = [
+        "A point is an operator and its shapes: the nearer to the roof of its arithmetic, the nearer to what the device can",
+        f"do. Left of the bend memory bounds ({memory}), right of it arithmetic. Above a roof: some of the bytes that the",
+        "formula counts came out of caches.",
+        f"Sum over all ranks. It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
+    ]
+    return layers.properties(width=WIDTH, height=_HEIGHT, title=headed(title, *notes))
+
+
+def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, Any]]:
+    """Lines from the slope of the memory to the flat of each kind of arithmetic."""
+    peaks = points[["math_type", "peak_tflops", "peak_tbps"]].drop_duplicates()
+    for math_type, tflops, tbps in peaks.itertuples(index=False, name=None):
+        bend = min(max(tflops / tbps, low), high)
+        name = f"{MATH_TYPES.get(math_type, math_type)}: {tflops:,.4g}"
+        for intensity in (low, bend, high):
+            yield {"roof": name, "intensity": intensity, "tflops": min(tflops, intensity * tbps)}
+
+
+def _named(roofs: pd.DataFrame, lowest: float) -> pd.DataFrame:
+    """Put the name of each roof beside its end, and below the name before it where roofs are near."""
+    ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
+    ends = ends.sort_values("tflops", ascending=False)
+    decades = math.ceil(math.log10(ends["tflops"].max())) - math.floor(math.log10(lowest))
+    line = _LINE / _HEIGHT * decades
+    places: list[float] = []
+    for tflops in ends["tflops"]:
+        beside = math.log10(tflops)
+        places.append(min(beside, places[-1] - line) if places else beside)
+    return ends.assign(label=[10**place for place in places])

@@ -1,0 +1,42 @@
+"""What bounds the critical path of each rank."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, stacked_parts
+from hta_sql.charts.drawing.palette import CLASS_COLOURS, DATA_LOADING_COLOUR, HOST_COLOURS
+from hta_sql.charts.shown import themed
+
+_PARTS = {
+    "gpu_compute_bound": ("kernels and copies", CLASS_COLOURS["computation"]),
+    "gpu_communication_bound": ("communication", CLASS_COLOURS["communication"]),
+    "gpu_kernel_kernel_overhead": ("gaps between kernels", CLASS_COLOURS["computation+memory"]),
+    "gpu_kernel_launch_overhead": ("launch delays", HOST_COLOURS["runtime call"]),
+    "cpu_bound": ("host", HOST_COLOURS["operator"]),
+    "data_loading": ("data loading", DATA_LOADING_COLOUR),
+}
+"""What bounds an edge ─▶ its name in a legend, its colour."""
+
+
+def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: the time of its critical path by what bounds it.
+
+    Args:
+        table: Columns of :func:`hta_sql.critical_path.tables.summary_table`.
+        percent: Shares of the path only, times only, or None for both.
+    """
+    wide = table.pivot_table(
+        index=["run", "rank"], columns="bound_by", values="path_ns", aggfunc="sum", observed=True
+    )
+    stack = Stack(
+        title="What the critical path of each rank spends its time in",
+        notes=(
+            "The longest chain of operators, kernels and delays that wait for each other. What is not",
+            "on it can become faster without the whole becoming faster.",
+        ),
+        legend="Bound by",
+        whole="the path",
+    )
+    return themed(stacked_parts(wide.reset_index(), _PARTS, stack, percent=percent))

@@ -1,0 +1,7 @@
+"""Figures of the timeline; importing the package registers them."""
+
+from __future__ import annotations
+
+from hta_sql.charts.timeline import breakdown, cluster, frames, gpu, idle, ranks, steps
+
+__all__ = ["breakdown", "cluster", "frames", "gpu", "idle", "ranks", "steps"]

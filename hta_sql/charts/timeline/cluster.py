@@ -1,0 +1,145 @@
+"""All ranks over all steps: slow ranks, phases of a step, utilization over time."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.gaps import by_bucket
+from hta_sql.charts.drawing.matrix import CELLS, filled, matrix, spread
+from hta_sql.charts.drawing.palette import CHANGE_COLOURS, CLASS_COLOURS, NEUTRAL_COLOUR, ramp
+from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
+
+BUCKETS = 4_000
+"""So many pieces of time of all ranks are drawn: a browser needs a second."""
+
+STEP_PARTS = {
+    "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOUR),
+    "forward_backward_ns": ("forward and backward", CLASS_COLOURS["computation"]),
+    "tail_ns": ("tail", CLASS_COLOURS["communication"]),
+    "rest_ns": ("not told apart", "#BBBBBB"),
+}
+"""The same of ``cluster_step_trace``."""
+
+
+@figure
+def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: what each rank took for itself in each step, beside the median of all.
+
+    Of many ranks those that are slow most often, or farthest from the median, are shown; of many steps some,
+    evenly spread.
+    """
+    runs, notes = by_run(table)
+    # One scale for all runs: equal colours mean equal lateness.
+    middles = table.groupby(["run", "step"], dropna=False)["own_ns"].transform("median")
+    most = max(0.01, float((table["own_ns"] / middles - 1).abs().max() or 0))
+    panels = []
+    for run, rows in runs:
+        middle = rows.groupby("step", dropna=False)["own_ns"].transform("median")
+        cells = rows.assign(
+            excess=rows["own_ns"] / middle - 1,
+            own=rows["own_ns"] / 1e6,
+            step=filled(rows["step"], "whole"),
+            verdict=filled(rows["verdict"], "not compared"),
+        )
+        columns = spread(list(dict.fromkeys(cells["step"])))
+        cells = cells[cells["rank"].isin(_slowest(cells)) & cells["step"].isin(columns)]
+        change = [CHANGE_COLOURS["shorter"], "white", CHANGE_COLOURS["longer"]]
+        scale = alt.Scale(domain=[-most, 0, most], range=change, interpolate="rgb")
+        colour = shades("excess", "Beside the median", scale, format="+.0%")
+        tooltip = {
+            "host_name": "Host",
+            "step": "Step",
+            "own:,.3f": "Without waiting [ms]",
+            "excess:+.1%": "Beside the median",
+            "verdict": "Verdict",
+        }
+        axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
+        x = alt.X("step:O", title="Step", sort=columns, axis=axis)
+        base = matrix(cells, colour, tooltip, run=run, x=x)
+        slow = alt.FieldOneOfPredicate("verdict", ["slow rank", "slow host", "slow stage"])
+        dots = base.transform_filter(slow).mark_point(filled=True, size=16, opacity=1)
+        panels.append(alt.layer(base, dots.encode(color=alt.value("black"))))
+    if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
+        notes.append(f"The {CELLS} of {ranks:,} ranks that are slow most often.")
+    how = "Step without the waits for other ranks, beside the median of the ranks. Dot: slow rank, host or stage."
+    return alt.vconcat(*panels, title=headed("Which rank is slow, in which step", how, *notes))
+
+
+def _slowest(cells: pd.DataFrame) -> set[int]:
+    by_rank = cells.assign(far=cells["excess"].abs()).groupby("rank")[["slow_count", "far"]].max()
+    ordered = by_rank.sort_values(["slow_count", "far"], ascending=False, kind="stable")
+    return set(ordered.index[:CELLS])
+
+
+@figure
+def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A matrix per run: how busy each device is over time.
+
+    Of many ranks some are shown, evenly spread; so are pieces of time.
+    """
+    table, left_out = by_bucket(table)
+    size, unit = duration_unit(float((table["start_ns"] + table["dur_ns"]).max()))
+    runs, notes = by_run(table)
+    notes += left_out
+    panels = []
+    for run, rows in runs:
+        chosen = spread(sorted(rows["rank"].unique()))
+        shown = rows[rows["rank"].isin(chosen)]
+        wide = -(-(int(rows["bucket"].max()) + 1) // (BUCKETS // len(chosen)))
+        cells = (
+            shown.assign(at=shown["bucket"] // wide, until=shown["start_ns"] + shown["dur_ns"])
+            .groupby(["rank", "at"], as_index=False)
+            .agg(
+                low=("start_ns", "min"),
+                high=("until", "max"),
+                busy=("busy_ns", "sum"),
+                seen=("observed_ns", "sum"),
+            )
+        )
+        cells = cells[cells["seen"] > 0]
+        cells = cells.assign(
+            busy=(cells["busy"] / cells["seen"]).astype(float),
+            low=cells["low"] / size,
+            high=cells["high"] / size,
+        )
+        scale = alt.Scale(domain=[0, 1], range=ramp("#56B4E9"))
+        colour = shades("busy", "Busy", scale, format=".0%")
+        x = alt.X(
+            "low:Q",
+            title=f"Time since the run began [{unit}]",
+            axis=alt.Axis(grid=False),
+            scale=alt.Scale(zero=False, nice=False),
+        )
+        tooltip = {
+            "low:,.3f": f"From [{unit}]",
+            "high:,.3f": f"To [{unit}]",
+            "busy:.1%": "Busy",
+        }
+        panels.append(matrix(cells, colour, tooltip, run=run, x=x, x2="high:Q"))
+    if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
+        notes.append(f"{CELLS} of {ranks:,} ranks, evenly spread.")
+    how = "Share of the time in which a kernel, copy or memset runs. Grey: not captured."
+    return alt.vconcat(*panels, title=headed("How busy the devices are over time", how, *notes))
+
+
+@figure
+def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: iteration interval, forward and backward, tail of its mean step."""
+    names = ["iteration_interval_ns", "forward_backward_ns", "tail_ns"]
+    known = table.assign(**{name: table[name].astype(float).fillna(0) for name in names})
+    rest = known["total_ns"] - known[names].sum(axis=1)
+    means = mean_steps(known.assign(rest_ns=rest), STEP_PARTS)
+    stack = Stack(
+        title="Iteration interval, forward and backward, tail",
+        notes=(
+            "Mean of the steps of each rank as its device sees them: one follows the other there, so that they are not",
+            "the host's. A long interval: data come late; forward and backward: slow computing; tail: optimizer and",
+            "communication of parameters.",
+        ),
+        legend="Part",
+        whole="the step",
+    )
+    return stacked_parts(means, STEP_PARTS, stack, percent=percent)

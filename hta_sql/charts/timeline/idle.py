@@ -1,0 +1,92 @@
+"""What the host does while the GPUs wait."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import (
+    DATA_LOADING_COLOUR,
+    HOST_COLOURS,
+    NEUTRAL_COLOUR,
+    WAIT_COLOUR,
+)
+from hta_sql.charts.drawing.style import (
+    bars_by_name,
+    by_run,
+    colours,
+    duration_unit,
+    headed,
+    labels,
+    present,
+    subtitled,
+)
+
+COLOURS = {
+    "data loading": DATA_LOADING_COLOUR,
+    "synchronisation": WAIT_COLOUR,
+    "runtime call": HOST_COLOURS["runtime call"],
+    "host operator": HOST_COLOURS["operator"],
+    "module": HOST_COLOURS["module"],
+    "python": HOST_COLOURS["Python"],
+    "annotation": HOST_COLOURS["annotation"],
+    "device queue": NEUTRAL_COLOUR,
+    "no event": "#BBBBBB",
+    "unknown": "#DDDDDD",
+}
+"""Cause ─▶ its colour, in the order of the legend."""
+
+
+@figure
+def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """One bar per cause: the time for which devices wait, on all ranks, longest first.
+
+    Modules are summed up; ``top`` is of each run.
+    """
+    keys = ["run", "cause", "role", "name", "call"]
+    rows = table.groupby(keys, as_index=False, dropna=False).agg(
+        idle_ns=("idle_ns", "sum"), gaps=("gap_count", "sum"), ranks=("rank", "nunique")
+    )
+    rows = rows.sort_values(["idle_ns", *keys], ascending=[False] + [True] * 5)
+    rows["share"] = rows["idle_ns"] / rows.groupby("run")["idle_ns"].transform("sum")
+    rows = rows.groupby("run", sort=False).head(top)
+    size, unit = duration_unit(float(rows["idle_ns"].max()) if len(rows) else 0)
+    rows["time"] = rows["idle_ns"] / size
+    rows["lane"] = [
+        _title(*of)
+        for of in zip(rows["cause"], rows["role"], rows["name"], rows["call"], strict=True)
+    ]
+    runs, more = by_run(rows)
+    panels = [_bars(own, unit, run) for run, own in runs]
+    notes = (
+        "Sum over all ranks and the host's steps: time for which GPUs idle, by what the host does on the thread that launches next.",
+        f"The {top} longest. After a wait: the queue had run dry in a synchronisation before.",
+        *more,
+    )
+    return alt.vconcat(*panels, title=headed("Why GPUs idle", *notes))
+
+
+def _title(cause: str, role: str, name: object, call: object) -> str:
+    words = [word for word in (name, call) if isinstance(word, str)]
+    return (": ".join(words) or cause) + (" (after a wait)" if role == "effect" else "")
+
+
+def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
+    # One name can be of two causes: each has a bar of its own.
+    several = rows["lane"].duplicated(keep=False)
+    rows = rows.assign(
+        lane=rows["lane"].where(~several, rows["lane"] + ", " + rows["cause"]), part=rows["cause"]
+    )
+    rows = rows.assign(short=labels(rows["lane"]))
+    tooltip = {
+        "lane": "The host is in",
+        "part": "Cause",
+        "time:,.3f": f"Idle [{unit}]",
+        "share:.1%": "of the idle time",
+        "gaps:,": "Gaps",
+        "ranks:,": "Ranks",
+    }
+    x = alt.X("time:Q", title=f"Idle time [{unit}]")
+    bars = bars_by_name(rows, x, tooltip, colours(present(COLOURS, rows["part"]), "Cause"))
+    return bars.properties(title=subtitled(f"run {run}" if run else ""), height=alt.Step(20))

@@ -1,0 +1,105 @@
+"""Profiler steps: how long they last, and what they are spent on."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import (
+    CLASS_COLOURS,
+    DATA_LOADING_COLOUR,
+    HOST_COLOURS,
+    NEUTRAL_COLOUR,
+    WAIT_COLOUR,
+)
+from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, told
+
+STEP_PARTS = {
+    "compute_ns": ("compute", CLASS_COLOURS["computation"]),
+    "exposed_transfer_ns": ("transfer", CLASS_COLOURS["communication"]),
+    "exposed_wait_ns": ("wait", WAIT_COLOUR),
+    "exposed_memory_ns": ("copies", CLASS_COLOURS["memory"]),
+    "idle_before_ns": ("idle before", "#8C96A0"),
+    "idle_between_ns": ("idle between", "#B8C0C8"),
+    "idle_after_ns": ("idle after", "#DDE2E6"),
+}
+"""Column of ``step_accounting`` ─▶ what people call it, and its colour; in the order of the bar."""
+
+STEP_ROLES = {
+    "kernel_ns": ("kernel", CLASS_COLOURS["computation"]),
+    "memcpy_ns": ("memcpy", CLASS_COLOURS["memory"]),
+    "memset_ns": ("memset", "#7FCDB4"),
+    "communication_ns": ("communication", CLASS_COLOURS["communication"]),
+    "runtime_ns": ("runtime", HOST_COLOURS["runtime call"]),
+    "data_loader_ns": ("data loader", DATA_LOADING_COLOUR),
+    "cpu_exec_ns": ("CPU exec", "#8C96A0"),
+    "other_ns": ("other", "#DDE2E6"),
+}
+"""Column of ``step_breakdown`` ─▶ what people call it, and its colour; in the order of the bar."""
+
+
+@figure
+def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: its mean step, in parts that add up to it."""
+    stack = Stack(
+        title="Where a step goes",
+        notes=(
+            "Mean of the host's steps of each rank. Transfer, wait for other ranks and copies: while nothing",
+            "computes. Idle: before the first operation of the GPU, between operations, after the last.",
+        ),
+        legend="Part",
+        whole="the step",
+    )
+    return stacked_parts(mean_steps(table, STEP_PARTS), STEP_PARTS, stack, percent=percent)
+
+
+@figure
+def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank: its mean step, in eight roles that add up to it."""
+    stack = Stack(
+        title="What a step is spent on",
+        notes=(
+            "Mean of the steps of each rank as its device sees them: such a step ends when what was launched in it has",
+            "ended, so that they overlap and last longer than the host's. A moment counts for the first of these that",
+            "fits: what is right of communication is not hidden by the device.",
+        ),
+        legend="Role",
+        whole="the step",
+    )
+    return stacked_parts(mean_steps(table, STEP_ROLES), STEP_ROLES, stack, percent=percent)
+
+
+@figure
+def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A band per run: shortest, mean and longest duration of each step over the ranks."""
+    size, unit = duration_unit(float(table["dur"].max()) if len(table) else 0)
+    steps = table.groupby(["run", "step"], as_index=False).agg(
+        low=("dur", "min"), mean=("dur", "mean"), high=("dur", "max"), ranks=("rank", "count")
+    )
+    for column in ("low", "mean", "high"):
+        steps[column] /= size
+    tooltip = {
+        "run": "Run",
+        "step:": "Step",
+        "low:,.3f": f"Shortest [{unit}]",
+        "mean:,.3f": f"Mean [{unit}]",
+        "high:,.3f": f"Longest [{unit}]",
+        "ranks:": "Ranks",
+    }
+    base = alt.Chart(data(steps)).encode(
+        x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        tooltip=told(tooltip),
+    )
+    return alt.layer(
+        base.mark_rule(strokeWidth=6, opacity=0.35, color=NEUTRAL_COLOUR).encode(
+            y=alt.Y("low:Q", title=f"Duration [{unit}]", scale=alt.Scale(zero=False)), y2="high:Q"
+        ),
+        base.mark_line(color=NEUTRAL_COLOUR, point=alt.OverlayMarkDef(color=NEUTRAL_COLOUR)).encode(
+            y="mean:Q", detail="run:N"
+        ),
+    ).properties(
+        title=alt.Title("Profiler steps", subtitle="Mean over ranks; bar: shortest to longest"),
+        width=WIDTH,
+    )
