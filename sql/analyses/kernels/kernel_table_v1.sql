@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   short_name                  VARCHAR         Name in the source, without template arguments, parameters and return type.
 --   name                        VARCHAR         Kernel name.
 --   class                       VARCHAR         computation or communication; memory for copies that are kernels.
---   op_name                     VARCHAR         Nearest operator around the launch; NULL if there is none, or without by_operator.
+--   op_name                     VARCHAR         Nearest operator around the launch, [graph replay] or [no operator]; NULL without by_operator.
 --   grid                        VARCHAR         Blocks in x, y and z; NULL if not recorded, or without by_grid.
 --   block                       VARCHAR         Threads of a block in x, y and z; likewise.
 --   registers_per_thread_count  BIGINT [count]  Registers of a thread; likewise.
@@ -62,7 +62,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 WITH
     kernels AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.name, g.class, g.op_id, g.dur, g.blocks_per_sm, g.occupancy_pct,
+            g.run, g.rank, g.event_id, g.name, g.class, g.op_id, g.dur, g.blocks_per_sm, g.occupancy_pct,
             CASE WHEN by_grid AND g.grid_x IS NOT NULL THEN format('[{}, {}, {}]', g.grid_x, g.grid_y, g.grid_z) END AS grid,
             CASE WHEN by_block AND g.block_x IS NOT NULL THEN format('[{}, {}, {}]', g.block_x, g.block_y, g.block_z) END AS block,
             CASE WHEN by_registers THEN g.registers_per_thread END AS registers_per_thread,
@@ -75,9 +75,12 @@ WITH
         FROM cpu_ops AS c
         WHERE by_operator AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
     ),
+    unowned AS (
+        SELECT u.run, u.rank, u.event_id, u.label FROM lib.unowned_gpu_ops(runs, ranks) AS u WHERE by_operator
+    ),
     summed AS (
         SELECT
-            k.run, k.rank, k.name, k.class, o.name AS op_name, k.grid, k.block, k.registers_per_thread, k.shared_memory_bytes,
+            k.run, k.rank, k.name, k.class, coalesce(o.name, u.label) AS op_name, k.grid, k.block, k.registers_per_thread, k.shared_memory_bytes,
             count(*) AS kernel_count,
             sum(k.dur)::BIGINT AS sum_ns,
             avg(k.dur) AS mean_ns,
@@ -95,6 +98,7 @@ WITH
             count_if(k.dur >= 10000000)::BIGINT AS from_10ms_count
         FROM kernels AS k
         LEFT JOIN operators AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.op_id
+        LEFT JOIN unowned AS u ON u.run = k.run AND u.rank = k.rank AND u.event_id = k.event_id
         GROUP BY ALL
     ),
     short AS (

@@ -2,7 +2,8 @@
 -- around its launch.
 --
 -- The rows of a rank add up to the time of its device operations. Times are added up, also of kernels that ran side by
--- side. What was launched in no operator, or before the trace began, has a row without a name for each category.
+-- side. What a graph replayed outside of operators stands under [graph replay], what else was launched in no operator, or
+-- before the trace began, under [no operator], with a row for each category.
 --
 -- Title: Operators that launch kernels
 -- Status: stable
@@ -26,7 +27,7 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
---   name            VARCHAR         Operator without its overload; NULL: none.
+--   name            VARCHAR         Operator without its overload, [graph replay] or [no operator].
 --   kernel          VARCHAR         Kernel, or kind and direction of a copy; NULL where they are not told apart.
 --   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other where no rule knows it.
 --   phase           VARCHAR         forward, backward or optimizer; NULL where the launch is not in the trace.
@@ -39,7 +40,7 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 WITH
     launched AS (
         SELECT
-            g.run, g.rank, g.operator_name AS name, CASE WHEN by_kernel THEN g.name END AS kernel, g.category, p.phase,
+            g.run, g.rank, g.label AS name, CASE WHEN by_kernel THEN g.name END AS kernel, g.category, p.phase,
             g.op_id, g.dur
         FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN lib.launch_phases(runs, ranks) AS p ON p.run = g.run AND p.rank = g.rank AND p.launch_id = g.launch_id
@@ -47,7 +48,7 @@ WITH
     summed AS (
         SELECT
             l.run, l.rank, l.name, l.kernel, l.category, l.phase,
-            CASE WHEN l.name IS NOT NULL THEN count(DISTINCT l.op_id) END AS call_count,
+            nullif(count(DISTINCT l.op_id), 0) AS call_count,
             count(*) AS kernel_count,
             sum(l.dur)::BIGINT AS device_ns
         FROM launched AS l

@@ -7,6 +7,8 @@
 -- them may have a self time below 0. Device time belongs to the innermost operator around
 -- the launch, never to an annotation itself, and is added up, also of kernels that ran side by side. Memory is what was
 -- allocated less what was freed on any thread while the operator ran; what changed outside of all of them is [memory].
+-- What no operator launched has rows of its own, [graph replay] and [no operator], so that device_self_ns of all rows is
+-- the time of all device operations; like torch, each kernel has one instead.
 -- An operator that calls nothing but itself once, as overloads do, counts once. Operators of the backward pass have
 -- the stack of their forward operator. A call that recorded no stack has the frames that the Python tracer saw around
 -- it; like torch, none. Two things cannot be told from a trace: operators that end on another thread
@@ -50,7 +52,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 -- Columns:
 --   run                      VARCHAR          Run name.
 --   rank                     INTEGER          Rank of the process.
---   name                     VARCHAR          Operator without its overload, annotation, or [memory]; all steps are ProfilerStep*.
+--   name                     VARCHAR          Operator without its overload, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
 --   side                     VARCHAR          host or device: where the call itself is.
 --   is_user_annotation       BOOLEAN          A range of record_function.
 --   overload_name            VARCHAR          Overload, empty without one; NULL where they are not told apart, as all keys that follow.
@@ -61,7 +63,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   pid                      BIGINT           Process id.
 --   tid                      BIGINT           Thread id.
 --   step                     BIGINT           Profiler step.
---   call_count               BIGINT [count]   Calls.
+--   call_count               BIGINT [count]   Calls; of [graph replay] and [no operator] device operations.
 --   host_self_ns             BIGINT [ns]      Time on the host in nothing that it called.
 --   host_total_ns            BIGINT [ns]      Time on the host.
 --   device_self_ns           BIGINT [ns]      Time of the device operations that it launched itself; of its own for a row of the device.
@@ -295,17 +297,20 @@ WITH RECURSIVE
         WHERE m.ts > coalesce(v.until_ts, m.ts - 1)
     ),
     on_device AS (
-        SELECT g.run, g.rank, g.event_id, g.name, g.kind = 'kernel' AS is_kernel, false AS is_user_annotation, g.ts, g.dur, g.step, g.in_last_step
+        SELECT
+            g.run, g.rank, g.event_id, g.name, g.kind = 'kernel' AS is_kernel, false AS is_user_annotation,
+            g.launch_id IS NULL OR g.op_id IS NULL AS is_unowned, g.ts, g.dur, g.step, g.in_last_step
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect
         UNION ALL
-        SELECT a.run, a.rank, a.event_id, lib.op_base_name(a.name), true, true, a.ts, a.dur, a.step, a.in_last_step
+        SELECT a.run, a.rank, a.event_id, lib.op_base_name(a.name), true, true, false, a.ts, a.dur, a.step, a.in_last_step
         FROM annotations AS a
         WHERE a.on_gpu AND like_torch
     ),
     device_rows AS (
         SELECT
-            l.run, l.rank, g.name, 'device' AS side, g.is_user_annotation, like_torch AS is_shown, NOT g.is_user_annotation AS is_counted,
+            l.run, l.rank, CASE WHEN like_torch OR NOT g.is_unowned THEN g.name ELSE coalesce(u.label, '[no operator]') END AS name,
+            'device' AS side, g.is_user_annotation, like_torch OR g.is_unowned AS is_shown, NOT g.is_user_annotation AS is_counted,
             CASE WHEN by_overload THEN '' END AS overload_name,
             CASE WHEN by_shapes THEN '[]' END AS input_shapes,
             CASE WHEN stack_frames > 0 THEN []::VARCHAR[] END AS stack,
@@ -319,6 +324,7 @@ WITH RECURSIVE
         FROM on_device AS g
         JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
         LEFT JOIN told AS t ON t.name = g.name AND g.is_kernel AND NOT g.is_user_annotation
+        LEFT JOIN lib.unowned_gpu_ops(runs, ranks) AS u ON NOT like_torch AND u.run = g.run AND u.rank = g.rank AND u.event_id = g.event_id
     ),
     rows AS NOT MATERIALIZED (
         SELECT h.* FROM host_rows AS h

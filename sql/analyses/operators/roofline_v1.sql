@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 -- Columns:
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
---   name             VARCHAR           Operator without its overload; NULL: kernels launched in none.
+--   name             VARCHAR           Operator without its overload, [graph replay] or [no operator].
 --   category         VARCHAR           Kind of work.
 --   input_shapes     VARCHAR           Input shapes as JSON; NULL where not told apart, or not recorded.
 --   kernels          VARCHAR           Kernels of a call, with ' -> ' between them; NULL where not told apart.

@@ -25,7 +25,8 @@ CREATE OR REPLACE MACRO lib.categorised_gpu_ops(
 --   device           BIGINT       Device number.
 --   launch_id        BIGINT       event_id of the host call that launched it; NULL if that is not in the trace.
 --   op_id            BIGINT       event_id of the innermost operator around the launch; NULL: none.
---   operator_name    VARCHAR      Its name, without overload.
+--   operator_name    VARCHAR      Its name, without overload; NULL: none.
+--   label            VARCHAR      The same; without an operator [graph replay] or [no operator].
 --   category         VARCHAR      gemm, convolution, attention, …; other where no rule knows it.
 --   category_source  VARCHAR      What told it: class, operator, kernel (its name), or none.
 --   kernel_category  VARCHAR      What the kernel's own name says; NULL where no rule knows it.
@@ -50,6 +51,7 @@ WITH
 SELECT
     l.run AS run, l.rank AS rank, l.event_id AS event_id, l.step AS step, l.kind AS kind, l.class AS class, l.name AS name,
     l.device AS device, l.launch_id AS launch_id, l.op_id AS op_id, l.operator_name AS operator_name,
+    coalesce(l.operator_name, u.label, '[no operator]') AS label,
     CASE WHEN l.class = 'communication' THEN 'communication' ELSE coalesce(o.category, k.category, 'other') END AS category,
     CASE
         WHEN l.class = 'communication' THEN 'class'
@@ -61,3 +63,4 @@ SELECT
 FROM _launched AS l
 LEFT JOIN _categories AS o ON o.side = 'operator' AND o.name = l.operator_name
 LEFT JOIN _categories AS k ON k.side = 'kernel' AND k.name = l.name
+LEFT JOIN lib.unowned_gpu_ops(runs, ranks) AS u ON u.run = l.run AND u.rank = l.rank AND u.event_id = l.event_id

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib.modelled_calls(
 --   step          BIGINT            Profiler step that launched it; NULL outside of steps.
 --   device        BIGINT            Device number.
 --   op_id         BIGINT            event_id of the operator; NULL: kernels launched in none, by category.
---   name          VARCHAR           Its name, without overload.
+--   name          VARCHAR           Its name, without overload; [graph replay] or [no operator].
 --   category      VARCHAR           Kind of work.
 --   input_shapes  VARCHAR           Input shapes as JSON.
 --   kernels       VARCHAR           Names of what it launched, in the order of their starts, with ' -> ' between them.
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO lib.modelled_calls(
 WITH
     _calls AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.step, g.device, g.op_id, g.operator_name AS name, g.category,
+            g.run, g.rank, g.step, g.device, g.op_id, g.label AS name, g.category,
             string_agg(g.name, ' -> ' ORDER BY g.ts, g.event_id) AS kernels,
             count(*) AS kernel_count,
             sum(g.dur)::BIGINT AS device_ns,
@@ -53,7 +53,7 @@ WITH
             bool_or(regexp_matches(g.name, 'sgemm|simt|ffma|scudnn|^Cijk_', 'i')) AS is_fp32
         FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         WHERE g.class = 'computation' AND g.kind = 'kernel'
-        GROUP BY g.run, g.rank, g.step, g.device, g.op_id, g.operator_name, g.category, CASE WHEN g.op_id IS NULL THEN g.event_id END
+        GROUP BY g.run, g.rank, g.step, g.device, g.op_id, g.label, g.category, CASE WHEN g.op_id IS NULL THEN g.event_id END
     ),
     _inputs AS MATERIALIZED (
         SELECT

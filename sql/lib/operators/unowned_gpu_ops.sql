@@ -1,0 +1,30 @@
+-- The device activity that no operator launched, by what is known instead: a replay of a graph, or nothing.
+--
+-- A replay is one call that starts many kernels; the operators that put them into the graph ran at its capture. What an
+-- operator launched by replaying a graph is the operator's. Kernels without a launch in the trace have no operator.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.unowned_gpu_ops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run       VARCHAR  Run name.
+--   rank      INTEGER  Rank of the process.
+--   event_id  BIGINT   Position of the event in traceEvents.
+--   label     VARCHAR  [graph replay] or [no operator].
+WITH
+    _replays AS (
+        SELECT c.run, c.rank, c.event_id
+        FROM runtime_calls AS c
+        WHERE contains(c.name, 'GraphLaunch') AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+    )
+SELECT
+    g.run AS run, g.rank AS rank, g.event_id AS event_id,
+    CASE WHEN r.run IS NOT NULL OR g.graph_id > 0 OR g.graph_node_id > 0 THEN '[graph replay]' ELSE '[no operator]' END AS label
+FROM gpu_ops AS g
+LEFT JOIN _replays AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
+WHERE g.op_id IS NULL AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
