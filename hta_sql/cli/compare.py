@@ -62,7 +62,7 @@ def compare(
 ) -> None:
     """Say what changed from the first run to each other one: the step, its parts, what is in them.
 
-    Times are those of a step, the mean over typical steps and all ranks; parts sum to the step, and
+    Times are those of a step, the mean over all steps and ranks; parts sum to the step, and
     what changed in them stands with its noise. Runs may be in one store or in several; without a
     second one a run stands against itself, with other ranks or steps. In place of a store a folder
     of traces or a trace may be given, which is read into a temporary one.

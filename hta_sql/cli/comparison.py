@@ -15,6 +15,7 @@ PARTS = {
     "memory": "copies, not hidden",
     "idle": "device idle",
     "host": "host",
+    "other": "device busy for no step",
     "lag": "device behind its host",
 }
 """The parts of a step as people say them."""
@@ -83,8 +84,6 @@ def _side_name(side: Any) -> str:
 def _notes(comparison: Comparison) -> list[str]:
     step = comparison.step
     notes = []
-    if step["left_out_count"]:
-        notes.append(f"{step['left_out_count']} steps are far from the others and left out.")
     if step["control_step_count"] != step["test_step_count"]:
         notes.append(
             f"{step['control_step_count']} steps against {step['test_step_count']}; "
@@ -109,7 +108,7 @@ def _unsure(comparison: Comparison) -> list[dict[str, Any]]:
     rows = [
         row
         for row in comparison.of_level("row")
-        if row["verdict"] == "within noise" and abs(row["diff_ns"]) >= least
+        if row["verdict"] in ("within noise", "unknown") and abs(row["diff_ns"]) >= least
     ]
     return rows[: max(0, UNSURE - len(comparison.changes))]
 

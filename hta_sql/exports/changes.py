@@ -25,6 +25,7 @@ _FACTS = (
 _RUN_FACTS = "SELECT f.* FROM lib.run_facts([$run], $ranks) AS f"
 
 LEVELS = ("comparable", "limited", "not comparable")
+_SOME_STEPS = ("slower in some steps", "faster in some steps")
 
 
 @dataclass(frozen=True)
@@ -88,19 +89,33 @@ class Comparison:
         step = self.step
         if step["diff_ns"] == 0 and not self.changes:
             return f"Nothing changed: a step takes {time_text(step['control_ns'])} on both sides."
-        longer = "longer" if step["diff_ns"] > 0 else "shorter"
-        told = (
-            f"A step takes {time_text(abs(step['diff_ns']))} {longer} "
-            f"({time_text(step['control_ns'])} ▸ {time_text(step['test_ns'])}, "
-            f"{step['diff_pct'] or 0:+.1f} %){_trust(step)}."
-        )
         same_way = [row for row in self.changes if row["diff_ns"] * step["diff_ns"] > 0]
+        told = [f"{_difference_text(step)}{_trust(step)}.", *self._distribution()]
         if not same_way:
-            return f"{told} Nothing in it changed so beyond noise."
+            return " ".join([*told, *self._most_of_it()])
         most = same_way[0]
         change = f"{most['what']} ({most['part']}), {signed_time(most['diff_ns'])}"
-        beyond = "" if step["noise_ns"] is None else " beyond noise"
-        return f"{told} Largest change{beyond}: {change}."
+        beyond = "" if most["noise_ns"] is None else " beyond noise"
+        return " ".join([*told, f"Largest change{beyond}: {change}."])
+
+    def _most_of_it(self) -> list[str]:
+        """Return the row that differs most in the direction of the step, if the step differs."""
+        step = self.step
+        rows = [r for r in self.of_level("row") if r["diff_ns"] * step["diff_ns"] > 0]
+        if not rows or step["verdict"] in ("unchanged", "within noise"):
+            return (
+                ["Nothing in it changed beyond noise in that direction."] if step["diff_ns"] else []
+            )
+        change = f"{rows[0]['what']} ({rows[0]['part']}), {signed_time(rows[0]['diff_ns'])}"
+        return [f"Most of it: {change}, which may be chance."]
+
+    def _distribution(self) -> list[str]:
+        """Return which steps make the mean differ from the median, a sentence a side."""
+        sides = (
+            (self.control.run, self.step["control_slow_steps"]),
+            (self.test.run, self.step["test_slow_steps"]),
+        )
+        return [f"{run}: {slow}." for run, slow in sides if slow]
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it for programs; times are ns of a step, ``changes`` without noise."""
@@ -175,13 +190,46 @@ def signed_time(ns: float) -> str:
     return f"{'-' if ns < 0 else '+'}{time_text(abs(ns))}"
 
 
+def _difference_text(step: dict[str, Any]) -> str:
+    if step["diff_ns"] == 0:
+        return f"A step takes {time_text(step['control_ns'])} on both sides"
+    longer = "longer" if step["diff_ns"] > 0 else "shorter"
+    median = ""
+    if min(_step_counts(step)) > 2 and step["control_median_ns"]:
+        share = 100 * (step["test_median_ns"] / step["control_median_ns"] - 1)
+        median = f"; median {share:+.1f} %"
+    return (
+        f"A step takes {time_text(abs(step['diff_ns']))} {longer} on average "
+        f"({time_text(step['control_ns'])} ▸ {time_text(step['test_ns'])}, "
+        f"{step['diff_pct'] or 0:+.1f} %{median})"
+    )
+
+
 def _trust(step: dict[str, Any]) -> str:
-    if step["noise_ns"] is None:
+    """Return how certain the difference of the step is."""
+    noise = step["noise_ns"]
+    if noise is None:
         return "; with one step on a side nothing tells whether that is chance"
-    if step["noise_ns"] > step["control_ns"]:
-        return "; the steps of each side differ by more than the runs do"
-    verdict = "beyond noise" if step["is_change"] else step["verdict"]
-    return f", {verdict} (± {time_text(step['noise_ns'])})"
+    within = f"(± {time_text(noise)})"
+    told = f", {step['verdict']} {within}"
+    if step["is_change"] and abs(step["diff_ns"]) <= noise:
+        sides = sorted((step["control_ns"], step["test_ns"]))
+        faster = "slower" if step["diff_ns"] > 0 else "faster"
+        few = min(_step_counts(step))
+        told = f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps a side are too few for a test"
+    elif step["is_change"]:
+        told = f", beyond noise {within}"
+    elif step["verdict"] in _SOME_STEPS:
+        told = f", {step['verdict']}"
+    elif noise > step["control_ns"]:
+        told = "; the steps of each side differ by more than the runs do"
+    elif step["verdict"] == "unknown":
+        told = f"; unknown whether that is chance {within}"
+    return told
+
+
+def _step_counts(step: dict[str, Any]) -> tuple[int, int]:
+    return step["control_step_count"], step["test_step_count"]
 
 
 def fact_text(fact: dict[str, Any]) -> str:

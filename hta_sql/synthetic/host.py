@@ -158,8 +158,9 @@ class Host:
         """Put GPU work on a stream; it can start a little after its launch call began."""
         group: GpuClass = "computation" if kind == "kernel" else "memory"
         work_ns = self.jitter(work_ns)
-        if group == "computation" and self.slowness != 1:
-            work_ns = max(1, round(work_ns * self.slowness))
+        slowness = self._slowness_of(name) if group == "computation" else 1
+        if slowness != 1:
+            work_ns = max(1, round(work_ns * slowness))
         op = GpuOp(
             kind, group, name, stream, work_ns,
             call.correlation, call.external_id, call, self._scopes,
@@ -167,6 +168,12 @@ class Host:
         op.ready_ns = call.ts + self.jitter(4_600)
         self.trace.queue.append(op)
         return op
+
+    def _slowness_of(self, name: str) -> float:
+        """Return the factor on the length of a computation kernel of this step."""
+        factors = self.spec.kernel_factors
+        of_kernel = next((factor for part, factor in factors.items() if part in name), 1)
+        return self.slowness * of_kernel * self.spec.slow_steps.get(self.trace.number, 1)
 
     def kernel(self, kernel: Kernel) -> None:
         """Launch a computation kernel."""

@@ -41,7 +41,7 @@ def training_step(host: Host, number: int) -> Generator[None, int, None]:
     host.trace.ts = host.now
     with host.annotation(f"ProfilerStep#{number}") as step:
         with host.python("train.py(88): train_step"):
-            _load_batch(host)
+            _load_batch(host, number)
             _zero_grad(host)
             saved = _forward(host)
             _backward(host, number, saved)
@@ -51,17 +51,21 @@ def training_step(host: Host, number: int) -> Generator[None, int, None]:
             yield from _read_loss(host)
         with host.annotation("## log ##"):
             host.tick(55_000)
+        if delay := host.spec.step_delays.get(number):
+            with host.annotation("## checkpoint ##"):
+                host.now += delay
     host.trace.ts, host.trace.dur = step.ts, step.dur
     host.tick(35_000)
 
 
-def _load_batch(host: Host) -> None:
+def _load_batch(host: Host, number: int) -> None:
     with (
         host.python("torch/utils/data/dataloader.py(733): __next__"),
         host.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
     ):
         host.tick(240_000)
-        host.now += host.spec.stragglers.get(host.rank, 0)
+        if not host.spec.late_steps or number in host.spec.late_steps:
+            host.now += host.spec.stragglers.get(host.rank, 0)
     _copy_batch(host, BATCH_BYTES // 8)
     host.wait(COMPUTE_STREAM, COPY_STREAM)
 

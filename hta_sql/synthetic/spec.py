@@ -37,8 +37,16 @@ class JobSpec:
     """How communication kernels are named: `ncclDevKernel_…` or `ncclKernel_…`."""
     stragglers: Mapping[int, int] = field(default_factory=dict)
     """Extra time that a rank spends loading data, in every step."""
+    late_steps: tuple[int, ...] = ()
+    """Steps in which `stragglers` are late; empty: all steps."""
+    step_delays: Mapping[int, int] = field(default_factory=dict)
+    """Step ─▶ time that the host of every rank spends at its end, on a checkpoint for instance."""
     slow_kernels: Mapping[int, float] = field(default_factory=dict)
     """Factor on the length of a rank's computation kernels."""
+    slow_steps: Mapping[int, float] = field(default_factory=dict)
+    """Step ─▶ factor on the length of the computation kernels that it launches, on all ranks."""
+    kernel_factors: Mapping[str, float] = field(default_factory=dict)
+    """Part of a kernel's name ─▶ factor on the length of such kernels."""
     clock_offsets_ns: Mapping[int, int] = field(default_factory=dict)
     """How far a rank's clock runs ahead: its events seem to happen that much later."""
     base_shifts_ns: Mapping[int, int] = field(default_factory=dict)

@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 
 
 def profiler_steps(world: World, scope: Scope) -> list[Row]:
-    """Steps with what was launched in them."""
+    """Steps with what was launched in them, and what has no launch and starts in them."""
     ops = world.ops(scope)
+    launching = {(op.run, op.rank) for op in world.gpu if op.launch}
     rows = []
     for s in (h for h in world.host if h.is_step):
         number = int(s.name.split("#")[1])
         inside = [op for op in ops if op.place[:2] == (s.run, s.rank) and op.step == number]
+        own = [op for op in inside if op.launch or (s.run, s.rank) not in launching]
+        other = [op for op in inside if op not in own]
         wanted = scope.steps is None or number in scope.steps
         if scope.has_rank(s) and wanted and (scope.include_last_profiler_step or not s.in_last):
             rows.append(
                 {"run": s.run, "rank": s.rank, "step": number, "event_id": s.id, "ts": s.ts}
-                | {"gpu_op_count": len(inside), "gpu_busy_ns": sum(op.dur for op in inside)}
+                | {"gpu_op_count": len(own), "gpu_busy_ns": sum(op.dur for op in own)}
+                | {"unlaunched_op_count": len(other)}
+                | {"unlaunched_busy_ns": sum(op.dur for op in other)}
             )
     return rows
 

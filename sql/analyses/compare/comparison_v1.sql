@@ -1,12 +1,14 @@
 -- What changed between two runs: the step, where its difference went, and which operators it is.
 --
 -- The first of the runs is the control, the second the test; a run may stand against itself, other ranks or steps of
--- it. Times are means over the typical steps of all ranks of a side. The parts sum to the step, and the rows of a part
+-- it. Times are means over all steps of all ranks of a side. The parts sum to the step, and the rows of a part
 -- to the part, on both sides and so in the difference, exactly; step_contents says what is in them. Names are paired across
 -- renamings, from equal operator, shapes and kernel down to the same kind of work (loosest_match). Steps are the samples of the
--- noise; a difference counts where it is beyond chance (99 %; of parts and rows, which are many, 99.9 %) and not small (0.5 % of
--- the step, of parts and rows 0.1 %). Where
--- a side has one step nothing tells chance: rows above 1 % of the step count, and the step's verdict is unknown.
+-- noise; where no rank communicates, each step of each rank is one. A difference counts if it is beyond chance (99 %; of parts and
+-- rows, which are many, 99.9 %) and not small (0.5 % of the step, of parts and rows 0.1 %). Where the means of two sides differ by
+-- more or less than their medians, control_slow_steps and test_slow_steps say which steps do that. A step 1.5 times as long counts
+-- with two steps a side if all steps of one are slower than all of the other. If a side has one step, noise is unknown: rows above
+-- 1 % of the step count, and the step's verdict is unknown. It is unknown, too, where the noise is too large to see 2 % of the step.
 --
 -- Title: What changed between two runs
 -- Status: stable
@@ -41,7 +43,7 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   diff_pct            DOUBLE [%]      Likewise, of the control; NULL where that is 0.
 --   noise_ns            DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change           BOOLEAN         The difference is beyond chance and not small.
---   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag), more often, less often, added, removed, unchanged, within noise or unknown.
+--   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
 --   control_count       DOUBLE [count]  Operations in a step of a rank of the control.
 --   test_count          DOUBLE [count]  Operations in a step of a rank of the test.
 --   same_pct            DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
@@ -53,9 +55,12 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   control_shapes      VARCHAR         Shapes that take most of it in the control; NULL if unknown.
 --   test_shapes         VARCHAR         Likewise in the test.
 --   place               VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
---   control_step_count  BIGINT [count]  Typical steps of the control.
---   test_step_count     BIGINT [count]  Typical steps of the test.
---   left_out_count      BIGINT [count]  Steps of both sides that are not typical.
+--   control_step_count  BIGINT [count]  Steps of the control.
+--   test_step_count     BIGINT [count]  Steps of the test.
+--   control_median_ns   DOUBLE [ns]     Median of the control's steps; NULL for parts and rows.
+--   test_median_ns      DOUBLE [ns]     Median of the test's steps; likewise.
+--   control_slow_steps  VARCHAR         Steps of the control that take longer than its others, in words; NULL: none, or as in the test, or mean and median differ alike.
+--   test_slow_steps     VARCHAR         Likewise of the test.
 SELECT p.control_run, p.test_run, c.*
 FROM lib.run_comparison(runs, ranks, steps, include_last_profiler_step, test_ranks, test_steps, renamed) AS c
 CROSS JOIN lib.compared_runs(runs) AS p

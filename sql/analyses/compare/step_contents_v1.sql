@@ -2,11 +2,13 @@
 --
 -- Every nanosecond of a step is in one row. What runs at once counts in this order: computation, transfer, wait,
 -- copies; within one of these the operation that started first has the time, so that time is self time of the
--- device. Idle time stands with the operator that ends it. The device works behind its host: its work of a step is
--- what runs from the first operation that the step launched to the first one of the next, so that each step has
--- its own kernels, all of them; by how much that time is longer or shorter than the host's step is the part lag,
--- which may be negative. Names are without what changes from capture to capture. A rank
--- without device activity is told by its host: the self time of operators on the thread of its steps.
+-- device. Idle time stands with the operator that ends it. The device works behind its host: a step has all operations that
+-- it launched, whenever they run, and idles from the start of the host's step, or the end of the device's step before, to the end of the
+-- host's step or of its last operation. What runs meanwhile and was launched in no step, or has no launch in the trace, belongs to no
+-- step: the part other. By how much all of this is longer or shorter than the host's step is the part lag, which may be
+-- negative. step_accounting answers another question: what runs between the start and the end of the host's step, whichever
+-- step launched that. Names are without what changes from capture to capture. A rank without device activity is told by its
+-- host: the self time of operators on the thread of its steps.
 --
 -- Title: Contents of each step
 -- Status: stable
@@ -27,9 +29,9 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   run        VARCHAR         Run name.
 --   rank       INTEGER         Rank of the process.
 --   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part       VARCHAR         compute, transfer, wait, memory, idle, host or lag.
+--   part       VARCHAR         compute, transfer, wait, memory, other (of no step), idle, host or lag.
 --   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
---   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it; NULL: none.
+--   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
 --   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
 --   kernel     VARCHAR         Short name of the kernel; NULL for idle and host time.
 --   root       VARCHAR         Outermost operator around the launch; NULL: none.

@@ -1,7 +1,9 @@
 -- Profiler steps of each rank: when they start, how long they last, how long the device works in them.
 --
 -- Host steps only: their copies on the device are not steps. By default without the last one, in which
--- profilers stop midway. Where a rank has a number twice, both rows have all of its device operations.
+-- profilers stop midway. A step has the operations that it launched, whenever they run. What has no launch in the trace, most of it
+-- launched before the capture, belongs to no step; the last columns count what of it starts during the step. Where a rank
+-- has a number twice, both rows have all of its device operations.
 --
 -- Title: Profiler steps
 -- Status: stable
@@ -19,19 +21,31 @@ CREATE OR REPLACE MACRO profiler_steps_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run           VARCHAR         Run name.
---   rank          INTEGER         Rank of the process.
---   step          BIGINT          N of ProfilerStep#N.
---   event_id      BIGINT          event_id of the step.
---   ts            BIGINT [ns]     Its start, since the run's first event.
---   dur           BIGINT [ns]     Its duration on the host.
---   is_last       BOOLEAN         The rank's last step.
---   gpu_op_count  BIGINT [count]  Device operations that were launched in it.
---   gpu_busy_ns   BIGINT [ns]     Sum of their durations.
+--   run                  VARCHAR         Run name.
+--   rank                 INTEGER         Rank of the process.
+--   step                 BIGINT          N of ProfilerStep#N.
+--   event_id             BIGINT          event_id of the step.
+--   ts                   BIGINT [ns]     Its start, since the run's first event.
+--   dur                  BIGINT [ns]     Its duration on the host.
+--   is_last              BOOLEAN         The rank's last step.
+--   gpu_op_count         BIGINT [count]  Device operations that were launched in it; of a rank without launches those that start in it.
+--   gpu_busy_ns          BIGINT [ns]     Sum of their durations.
+--   unlaunched_op_count  BIGINT [count]  Device operations without a launch in the trace that start during the step.
+--   unlaunched_busy_ns   BIGINT [ns]     Sum of their durations.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_busy_ns
+        FROM lib.launched_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        GROUP BY ALL
+    ),
+    launching AS (
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE g.launch_id IS NOT NULL AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    ),
+    unlaunched AS (
+        SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_busy_ns
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        SEMI JOIN launching AS l ON l.run = g.run AND l.rank = g.rank
+        WHERE g.launch_id IS NULL
         GROUP BY ALL
     )
 SELECT
@@ -43,10 +57,13 @@ SELECT
     s.dur,
     s.is_last,
     coalesce(o.gpu_op_count, 0) AS gpu_op_count,
-    coalesce(o.gpu_busy_ns, 0) AS gpu_busy_ns
+    coalesce(o.gpu_busy_ns, 0) AS gpu_busy_ns,
+    coalesce(u.gpu_op_count, 0) AS unlaunched_op_count,
+    coalesce(u.gpu_busy_ns, 0) AS unlaunched_busy_ns
 FROM steps AS s
 JOIN rank_spans AS k ON k.run = s.run AND k.rank = s.rank AND k.span = s.span
 LEFT JOIN ops AS o ON o.run = s.run AND o.rank = s.rank AND o.step = s.step
+LEFT JOIN unlaunched AS u ON u.run = s.run AND u.rank = s.rank AND u.step = s.step
 WHERE
     lib.wanted(runs, s.run)
     AND lib.wanted(ranks, s.rank)

@@ -1,11 +1,13 @@
 -- Two sides of a comparison, step against step: what the step takes, its parts, and what changed in them.
 --
--- A mean over the typical steps of all ranks, so that parts add up: rows of a part sum to the part, parts to the
--- step, exactly. A step is typical unless it lies further from the median of its side than five robust deviations
--- and 2 %, of four steps or more. Steps are the samples of the noise, all ranks of a step one: they wait for each other.
--- A difference counts where it is beyond chance (99 %; of parts and rows, which are many, 99.9 %) and, of the step,
--- above 0.5 %, of parts and rows above 0.1 % of the step. Where a side has one step chance is not known: then rows above 1 % of the step count, and the step's
--- own verdict is unknown.
+-- A mean over all steps of all ranks, so that parts add up: rows of a part sum to the part, parts to the step, exactly.
+-- Steps are the samples of the noise, all ranks of a step one: they wait for each other. Where no rank communicates,
+-- each step of each rank is a sample. Both sides vary alike, as far as few steps tell (pooled variance); the step is
+-- tested on logarithms. A difference counts if it is beyond chance (99 %; of parts and rows, which are many, 99.9 %) and,
+-- of the step, above 0.5 %, of parts and rows above 0.1 % of the step. So does a step that is 1.5 times as long where all steps
+-- of one side are slower than all of the other. If a side has one step, noise is unknown: then rows above 1 % of the step count, and
+-- the step's own verdict is unknown. Where noise is above 2 % of the step, of parts and rows above 1 %, a difference
+-- that is not beyond it is unknown, not absent.
 --
 -- Status: stable
 -- Since: 0.1
@@ -27,7 +29,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   diff_pct            DOUBLE [%]      Likewise, of the control; NULL where that is 0.
 --   noise_ns            DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change           BOOLEAN         The difference is beyond chance and not small.
---   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag), more often, less often, added, removed, unchanged, within noise or unknown.
+--   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
 --   control_count       DOUBLE [count]  Operations in a step of a rank of the control.
 --   test_count          DOUBLE [count]  Operations in a step of a rank of the test.
 --   same_pct            DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
@@ -39,9 +41,12 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   control_shapes      VARCHAR         Shapes that take most of it in the control; NULL if unknown.
 --   test_shapes         VARCHAR         Likewise in the test.
 --   place               VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
---   control_step_count  BIGINT [count]  Typical steps of the control.
---   test_step_count     BIGINT [count]  Typical steps of the test.
---   left_out_count      BIGINT [count]  Steps of both sides that are not typical.
+--   control_step_count  BIGINT [count]  Steps of the control.
+--   test_step_count     BIGINT [count]  Steps of the test.
+--   control_median_ns   DOUBLE [ns]     Median of the control's steps; NULL for parts and rows.
+--   test_median_ns      DOUBLE [ns]     Median of the test's steps; likewise.
+--   control_slow_steps  VARCHAR         Steps of the control that take longer than its others, in words; NULL: none, or as in the test, or mean and median differ alike.
+--   test_slow_steps     VARCHAR         Likewise of the test.
 WITH
     _paired AS MATERIALIZED (
         FROM lib.paired_contents(control_contents, test_contents, renamed)
@@ -53,29 +58,27 @@ WITH
         SELECT l.side, l.step, avg(l.step_ns) AS step_ns FROM _lanes AS l GROUP BY l.side, l.step
     ),
     _spread AS (
-        SELECT s.side, median(s.step_ns) AS middle, mad(s.step_ns) AS deviation, count(*) AS step_count FROM _steps AS s GROUP BY s.side
+        FROM lib.slow_steps('_steps')
     ),
-    _typical AS (
-        SELECT s.side, s.step
-        FROM _steps AS s
-        JOIN _spread AS p ON p.side = s.side
-        WHERE p.step_count < 4 OR abs(s.step_ns - p.middle) <= greatest(5 * 1.4826 * p.deviation, 0.02 * p.middle)
+    _independence AS (
+        SELECT NOT coalesce(bool_or(p.part IN ('transfer', 'wait')), false) AS is_independent FROM _paired AS p
     ),
-    _sizes AS (
+    _counts AS (
         SELECT
             -- A side without steps has no rows below, and divides nothing.
             nullif(count(*) FILTER (l.side = 'control'), 0) AS control_lanes,
             nullif(count(*) FILTER (l.side = 'test'), 0) AS test_lanes,
-            nullif(count(DISTINCT l.step) FILTER (l.side = 'control') + count(DISTINCT 1) FILTER (l.side = 'control' AND l.step IS NULL), 0) AS control_steps,
-            nullif(count(DISTINCT l.step) FILTER (l.side = 'test') + count(DISTINCT 1) FILTER (l.side = 'test' AND l.step IS NULL), 0) AS test_steps,
-            (SELECT count(*) FROM _steps AS s) AS step_count
+            (SELECT s.step_count FROM _spread AS s WHERE s.side = 'control') AS control_steps,
+            (SELECT s.step_count FROM _spread AS s WHERE s.side = 'test') AS test_steps
         FROM _lanes AS l
-        JOIN _typical AS t ON t.side = l.side AND t.step IS NOT DISTINCT FROM l.step
     ),
-    _kept AS MATERIALIZED (
-        SELECT p.*
-        FROM _paired AS p
-        JOIN _typical AS t ON t.side = p.side AND t.step IS NOT DISTINCT FROM p.step
+    _sizes AS (
+        SELECT
+            c.*, i.is_independent,
+            CASE WHEN i.is_independent THEN c.control_lanes ELSE c.control_steps END AS control_samples,
+            CASE WHEN i.is_independent THEN c.test_lanes ELSE c.test_steps END AS test_samples
+        FROM _counts AS c
+        CROSS JOIN _independence AS i
     ),
     _levels AS (
         SELECT
@@ -84,19 +87,22 @@ WITH
             coalesce(sum(k.self_ns) FILTER (k.side = 'test'), 0)::BIGINT AS test_sum,
             coalesce(sum(k.op_count) FILTER (k.side = 'control'), 0)::BIGINT AS control_ops,
             coalesce(sum(k.op_count) FILTER (k.side = 'test'), 0)::BIGINT AS test_ops,
-            sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag'))::BIGINT AS busy_sum,
-            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag') AND k.pair_level = 1), 0)::BIGINT AS same_sum,
-            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag') AND k.pair_level <= 2), 0)::BIGINT AS same_work_sum,
-            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag') AND k.pair_level <= 5), 0)::BIGINT AS paired_sum,
+            sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other'))::BIGINT AS busy_sum,
+            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other') AND k.pair_level = 1), 0)::BIGINT AS same_sum,
+            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other') AND k.pair_level <= 2), 0)::BIGINT AS same_work_sum,
+            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other') AND k.pair_level <= 5), 0)::BIGINT AS paired_sum,
             max(k.pair_level) AS loosest
-        FROM _kept AS k
+        FROM _paired AS k
         GROUP BY GROUPING SETS ((k.part, k.what), (k.part), ())
     ),
     -- A step in which a row does not occur is a 0, so that sums over all steps are enough.
     _samples AS (
-        SELECT grouping(k.part, k.what) AS level_no, k.part, k.what, k.side, k.step, sum(k.self_ns)::DOUBLE AS sample_ns
-        FROM _kept AS k
-        GROUP BY GROUPING SETS ((k.part, k.what, k.side, k.step), (k.part, k.side, k.step), (k.side, k.step))
+        SELECT
+            grouping(k.part, k.what) AS level_no, k.part, k.what, k.side, k.step,
+            CASE WHEN z.is_independent THEN k.rank END AS sample_rank, sum(k.self_ns)::DOUBLE AS sample_ns
+        FROM _paired AS k
+        CROSS JOIN _sizes AS z
+        GROUP BY GROUPING SETS ((k.part, k.what, k.side, k.step, sample_rank), (k.part, k.side, k.step, sample_rank), (k.side, k.step, sample_rank))
     ),
     _moments AS (
         SELECT
@@ -108,31 +114,53 @@ WITH
         FROM _samples AS s
         GROUP BY s.level_no, s.part, s.what
     ),
-    -- Variances of the means of a rank's step: n samples, each of so many ranks.
-    _variances AS (
+    -- Squares about the mean of a rank's step: n samples, each of so many ranks.
+    _squares AS (
         SELECT
-            m.level_no, m.part, m.what, z.control_steps, z.test_steps,
-            greatest(m.control_squares - m.control_sum * m.control_sum / z.control_steps, 0)
-                / nullif(z.control_steps - 1, 0) * z.control_steps / z.control_lanes / z.control_lanes AS control_variance,
-            greatest(m.test_squares - m.test_sum * m.test_sum / z.test_steps, 0)
-                / nullif(z.test_steps - 1, 0) * z.test_steps / z.test_lanes / z.test_lanes AS test_variance
+            m.level_no, m.part, m.what, z.control_samples, z.test_samples,
+            greatest(m.control_squares - m.control_sum * m.control_sum / z.control_samples, 0)
+                * (z.control_samples / z.control_lanes) * (z.control_samples / z.control_lanes) AS control_squares,
+            greatest(m.test_squares - m.test_sum * m.test_sum / z.test_samples, 0)
+                * (z.test_samples / z.test_lanes) * (z.test_samples / z.test_lanes) AS test_squares
         FROM _moments AS m
         CROSS JOIN _sizes AS z
     ),
-    _noise AS (
+    _row_noise AS (
         SELECT
-            v.level_no, v.part, v.what,
-            -- Steps of both sides vary alike, as far as few of them tell; where no step differs from another there is no noise.
-            CASE
-                WHEN v.control_variance + v.test_variance = 0 THEN 0
-                ELSE sqrt(v.control_variance + v.test_variance) * lib.student_t(v.level_no < 3, v.control_steps + v.test_steps - 2)
+            q.level_no, q.part, q.what,
+            CASE WHEN least(q.control_samples, q.test_samples) > 1 THEN
+                sqrt((q.control_squares + q.test_squares) / (q.control_samples + q.test_samples - 2) * (1 / q.control_samples + 1 / q.test_samples))
+                    * lib.student_t(true, q.control_samples + q.test_samples - 2)
             END AS noise_ns
-        FROM _variances AS v
+        FROM _squares AS q
+        WHERE q.level_no < 3
+    ),
+    -- The step on logarithms: what varies of it varies in proportion.
+    _logs AS (
+        SELECT
+            count(*) FILTER (s.side = 'control') AS control_samples,
+            count(*) FILTER (s.side = 'test') AS test_samples,
+            avg(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'test') - avg(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'control') AS log_ratio,
+            var_pop(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'control') AS control_variance,
+            var_pop(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'test') AS test_variance
+        FROM _samples AS s
+        WHERE s.level_no = 3
+    ),
+    _step_noise AS (
+        SELECT
+            l.log_ratio,
+            CASE WHEN least(l.control_samples, l.test_samples) > 1 THEN
+                sqrt(
+                    (l.control_variance * l.control_samples + l.test_variance * l.test_samples) / (l.control_samples + l.test_samples - 2)
+                    * (1 / l.control_samples + 1 / l.test_samples)
+                ) * lib.student_t(false, l.control_samples + l.test_samples - 2)
+            END AS log_noise
+        FROM _logs AS l
     ),
     -- What takes most of a row, for its picture.
     _shares AS (
         SELECT k.part, k.what, k.side, k.kernel, k.shapes, k.place, sum(k.self_ns) AS share_ns
-        FROM _kept AS k
+        FROM _paired AS k
         GROUP BY ALL
     ),
     _most AS (
@@ -175,24 +203,61 @@ WITH
     _step AS (
         SELECT m.control_ns AS step_ns FROM _means AS m WHERE m.level_no = 3
     ),
+    -- How the steps are distributed, said where the difference of means is not that of medians.
+    _distribution AS (
+        SELECT
+            c.median_ns AS control_median_ns, t.median_ns AS test_median_ns,
+            c.slow_text AS control_slow_steps, t.slow_text AS test_slow_steps,
+            c.most_ns < t.least_ns OR t.most_ns < c.least_ns AS is_separated,
+            abs((m.test_ns - m.control_ns) - (t.median_ns - c.median_ns)) > 0.01 * m.control_ns
+            AND NOT coalesce(
+                abs(c.slow_share - t.slow_share) < 0.999 / least(c.step_count, t.step_count) AND abs(ln(c.slow_ratio / t.slow_ratio)) < 0.05, false
+            ) AS is_told
+        FROM _spread AS c
+        JOIN _spread AS t ON c.side = 'control' AND t.side = 'test'
+        JOIN _means AS m ON m.level_no = 3
+    ),
     _judged AS (
         SELECT
-            m.level_no, m.part, m.what, m.control_ns, m.test_ns, n.noise_ns, z.*,
+            m.level_no, m.part, m.what, m.control_ns, m.test_ns, z.*, t.step_ns, s.log_ratio, s.log_noise, d.is_separated,
+            CASE
+                WHEN m.level_no < 3 THEN n.noise_ns
+                WHEN s.log_noise IS NOT NULL THEN least(m.control_ns, m.test_ns) * (exp(least(s.log_noise, 3)) - 1)
+            END AS noise_ns,
+            CASE WHEN m.level_no = 3 THEN d.control_median_ns END AS control_median_ns,
+            CASE WHEN m.level_no = 3 THEN d.test_median_ns END AS test_median_ns,
+            CASE WHEN m.level_no = 3 AND d.is_told THEN d.control_slow_steps END AS control_slow_steps,
+            CASE WHEN m.level_no = 3 AND d.is_told THEN d.test_slow_steps END AS test_slow_steps,
             l.control_ops / z.control_lanes AS control_count,
             l.test_ops / z.test_lanes AS test_count,
-            l.control_ops, l.test_ops, l.busy_sum, l.same_sum, l.same_work_sum, l.paired_sum, l.loosest,
-            abs(m.test_ns - m.control_ns) <= CASE WHEN n.noise_ns IS NULL THEN 0.01 WHEN m.level_no = 3 THEN 0.005 ELSE 0.001 END * t.step_ns AS is_small
+            l.control_ops, l.test_ops, l.busy_sum, l.same_sum, l.same_work_sum, l.paired_sum, l.loosest
         FROM _means AS m
         CROSS JOIN _step AS t
         CROSS JOIN _sizes AS z
-        JOIN _noise AS n ON n.level_no = m.level_no AND n.part IS NOT DISTINCT FROM m.part AND n.what IS NOT DISTINCT FROM m.what
+        CROSS JOIN _step_noise AS s
+        CROSS JOIN _distribution AS d
+        LEFT JOIN _row_noise AS n ON n.level_no = m.level_no AND n.part = m.part AND n.what IS NOT DISTINCT FROM m.what
         JOIN _levels AS l ON l.level_no = m.level_no AND l.part IS NOT DISTINCT FROM m.part AND l.what IS NOT DISTINCT FROM m.what
+    ),
+    _sized AS (
+        SELECT
+            j.*,
+            abs(j.test_ns - j.control_ns) <= CASE WHEN j.level_no = 3 THEN 0.005 WHEN j.noise_ns IS NULL THEN 0.01 ELSE 0.001 END * j.step_ns AS is_small,
+            -- With more noise than that nothing is known of a difference that is not beyond it.
+            coalesce(j.noise_ns > CASE WHEN j.level_no = 3 THEN 0.02 ELSE 0.01 END * j.step_ns, true) AND j.test_ns <> j.control_ns AS is_unknown
+        FROM _judged AS j
     ),
     _weighed AS (
         SELECT
-            j.*,
-            NOT j.is_small AND (j.noise_ns IS NOT NULL OR j.level_no < 3) AND coalesce(abs(j.test_ns - j.control_ns) > j.noise_ns, true) AS is_change
-        FROM _judged AS j
+            s.*,
+            NOT s.is_small
+            AND CASE
+                WHEN s.level_no < 3 THEN coalesce(abs(s.test_ns - s.control_ns) > s.noise_ns, true)
+                WHEN s.log_noise IS NULL THEN false
+                WHEN s.is_separated AND greatest(s.test_ns / s.control_ns, s.control_ns / s.test_ns) >= 1.5 THEN true
+                ELSE abs(s.log_ratio) > s.log_noise AND (s.log_ratio > 0) = (s.test_ns > s.control_ns)
+            END AS is_change
+        FROM _sized AS s
     )
 SELECT
     CASE j.level_no WHEN 3 THEN 'step' WHEN 1 THEN 'part' ELSE 'row' END AS level,
@@ -201,14 +266,16 @@ SELECT
     100 * ((j.test_ns - j.control_ns) / nullif(j.control_ns, 0)) AS diff_pct,
     j.noise_ns, j.is_change,
     CASE
-        WHEN j.level_no = 3 AND j.noise_ns IS NULL AND j.test_ns <> j.control_ns THEN 'unknown'
+        WHEN NOT j.is_change AND NOT j.is_small AND j.test_ns > j.control_ns AND j.test_slow_steps IS NOT NULL THEN 'slower in some steps'
+        WHEN NOT j.is_change AND NOT j.is_small AND j.test_ns < j.control_ns AND j.control_slow_steps IS NOT NULL THEN 'faster in some steps'
+        WHEN NOT j.is_change AND j.is_unknown THEN 'unknown'
         WHEN NOT j.is_change THEN CASE WHEN j.is_small THEN 'unchanged' ELSE 'within noise' END
-        -- Kinds of work may have partners that stand under their operator.
+        -- Kinds of work may have partners that stand under their operator. A collective is counted in transfer or, if it only waited, in wait.
+        WHEN j.part IN ('idle', 'wait', 'lag', 'other') THEN CASE WHEN j.test_ns > j.control_ns THEN 'longer' ELSE 'shorter' END
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.control_ops = 0 AND j.test_ops > 0 THEN 'added'
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.test_ops = 0 AND j.control_ops > 0 THEN 'removed'
-        WHEN j.level_no = 0 AND j.test_ns > j.control_ns AND j.test_count > 1.02 * j.control_count THEN 'more often'
-        WHEN j.level_no = 0 AND j.test_ns < j.control_ns AND j.test_count < 0.98 * j.control_count THEN 'less often'
-        WHEN j.part IN ('idle', 'wait', 'lag') THEN CASE WHEN j.test_ns > j.control_ns THEN 'longer' ELSE 'shorter' END
+        WHEN j.level_no = 0 AND j.part <> 'transfer' AND j.test_ns > j.control_ns AND j.test_count > 1.02 * j.control_count THEN 'more often'
+        WHEN j.level_no = 0 AND j.part <> 'transfer' AND j.test_ns < j.control_ns AND j.test_count < 0.98 * j.control_count THEN 'less often'
         WHEN j.test_ns > j.control_ns THEN 'slower'
         ELSE 'faster'
     END AS verdict,
@@ -217,7 +284,7 @@ SELECT
     100 * (j.same_sum / nullif(j.busy_sum, 0)) AS same_pct,
     100 * (j.same_work_sum / nullif(j.busy_sum, 0)) AS same_work_pct,
     100 * (j.paired_sum / nullif(j.busy_sum, 0)) AS paired_pct,
-    CASE WHEN j.level_no = 0 AND j.part NOT IN ('idle', 'lag') THEN
+    CASE WHEN j.level_no = 0 AND j.part NOT IN ('idle', 'lag', 'other') THEN
         ['operator, shapes and kernel', 'operator and shapes', 'operator and kernel', 'operator', 'kernel', 'place', 'kind of work'][j.loosest]
     END AS loosest_match,
     o.control_kernel.name AS control_kernel,
@@ -227,7 +294,10 @@ SELECT
     o.place.name AS place,
     j.control_steps AS control_step_count,
     j.test_steps AS test_step_count,
-    j.step_count - j.control_steps - j.test_steps AS left_out_count
+    j.control_median_ns,
+    j.test_median_ns,
+    j.control_slow_steps,
+    j.test_slow_steps
 FROM _weighed AS j
 LEFT JOIN _most AS o ON j.level_no = 0 AND o.part = j.part AND o.what = j.what
 WHERE j.control_steps > 0 AND j.test_steps > 0

@@ -25,6 +25,8 @@ CREATE OR REPLACE MACRO lib.device_steps(
 --   is_last  BOOLEAN      The rank's last step.
 --   from_ts  BIGINT [ns]  Start.
 --   to_ts    BIGINT [ns]  End; not before the start.
+--   host_ts  BIGINT [ns]  Start of the host's step.
+--   step_ns  BIGINT [ns]  Duration of the host's step.
 WITH
     _launched AS (
         SELECT o.run, o.rank, o.span, o.step, max(o.ts + o.dur) AS end_ts
@@ -32,19 +34,19 @@ WITH
         GROUP BY o.run, o.rank, o.span, o.step
     ),
     _bounds AS (
-        SELECT p.run, p.rank, p.span, p.step, p.is_last, p.ts, greatest(p.ts + p.step_ns, coalesce(o.end_ts, p.ts)) AS end_ts
+        SELECT p.run, p.rank, p.span, p.step, p.is_last, p.ts, p.step_ns, greatest(p.ts + p.step_ns, coalesce(o.end_ts, p.ts)) AS end_ts
         FROM lib.scoped_steps(runs, ranks, NULL, true) AS p
         LEFT JOIN _launched AS o ON o.run = p.run AND o.rank = p.rank AND o.span = p.span AND o.step = p.step
     ),
     _followed AS (
         SELECT
-            b.run, b.rank, b.span, b.step, b.is_last,
+            b.run, b.rank, b.span, b.step, b.is_last, b.ts AS host_ts, b.step_ns,
             greatest(b.ts, coalesce(max(b.end_ts) OVER earlier, b.ts)) AS from_ts,
             greatest(b.end_ts, coalesce(max(b.end_ts) OVER earlier, b.ts)) AS to_ts
         FROM _bounds AS b
         WINDOW earlier AS (PARTITION BY b.run, b.rank, b.span ORDER BY b.ts, b.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     )
-SELECT f.run, f.rank, f.span, f.step, f.is_last, f.from_ts, f.to_ts
+SELECT f.run, f.rank, f.span, f.step, f.is_last, f.from_ts, f.to_ts, f.host_ts, f.step_ns
 FROM _followed AS f
 JOIN rank_spans AS k ON k.run = f.run AND k.rank = f.rank AND k.span = f.span
 WHERE lib.wanted(steps, f.step) AND (include_last_profiler_step OR NOT (f.is_last AND k.drops_last_step))

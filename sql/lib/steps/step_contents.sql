@@ -1,8 +1,9 @@
 -- What each step's time went to, by part, operator, shapes and kernel: what two runs are compared by.
 --
--- Every nanosecond of a step is in one row. The device's work of a step is what lib.compared_windows gives it; by how
--- much that time is longer or shorter than the host's step is the part lag. A rank without device activity is told
--- by its host.
+-- Every nanosecond of a step is in one row. A step has the operations that it launched, whenever they run. What runs in
+-- its window (lib.compared_windows) and was launched outside of steps, or has no launch in the trace, is the part
+-- other. By how much the sum is longer or shorter than the host's step is the part lag. A rank without device activity
+-- is told by its host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,9 +21,9 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   run        VARCHAR         Run name.
 --   rank       INTEGER         Rank of the process.
 --   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part       VARCHAR         compute, transfer, wait, memory, idle, host or lag.
+--   part       VARCHAR         compute, transfer, wait, memory, other (of no step), idle, host or lag.
 --   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
---   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it; NULL: none.
+--   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
 --   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
 --   kernel     VARCHAR         Short name of the kernel; NULL for idle and host time.
 --   root       VARCHAR         Outermost operator around the launch; NULL: none.
@@ -34,10 +35,14 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   op_count   BIGINT [count]  Operations that started.
 WITH
     _windows AS MATERIALIZED (
-        SELECT w.* FROM lib.compared_windows(runs, ranks, steps, include_last_profiler_step) AS w
+        SELECT w.* FROM lib.compared_windows(runs, ranks) AS w
+    ),
+    _ops AS MATERIALIZED (
+        SELECT g.run, g.rank, g.span, g.event_id, g.step, g.launch_id IS NOT NULL AS is_launched
+        FROM lib.launched_gpu_ops(runs, ranks, NULL, true) AS g
     ),
     _with_device AS (
-        SELECT DISTINCT g.run, g.rank FROM lib.scoped_gpu_ops(runs, ranks, NULL, true) AS g
+        SELECT DISTINCT g.run, g.rank FROM _ops AS g
     ),
     _on_device AS (
         SELECT w.* FROM _windows AS w SEMI JOIN _with_device AS d ON d.run = w.run AND d.rank = w.rank
@@ -48,17 +53,36 @@ WITH
     _shares AS MATERIALIZED (
         SELECT s.* FROM lib.step_shares('_on_device', runs, ranks) AS s
     ),
+    -- Of several windows of one number the first.
+    _owners AS (
+        SELECT w.run, w.rank, w.span, w.step, min(w.window_no) AS window_no
+        FROM _on_device AS w
+        WHERE w.step IS NOT NULL
+        GROUP BY w.run, w.rank, w.span, w.step
+    ),
+    _owned AS (
+        SELECT
+            s.run, s.rank, s.event_id, s.waits_for, s.ns, s.dur_ns, s.op_count,
+            s.part <> 'idle' AND w.step IS NOT NULL AND n.window_no IS NULL AS is_other,
+            CASE WHEN is_other THEN 'other' ELSE s.part END AS part,
+            CASE WHEN s.part = 'idle' OR is_other OR w.step IS NOT DISTINCT FROM g.step THEN s.window_no ELSE coalesce(n.window_no, s.window_no) END AS window_no,
+            CASE WHEN g.is_launched THEN '[outside of steps]' ELSE '[no launch]' END AS of_nothing
+        FROM _shares AS s
+        JOIN _on_device AS w ON w.run = s.run AND w.rank = s.rank AND w.window_no = s.window_no
+        LEFT JOIN _ops AS g ON g.run = s.run AND g.rank = s.rank AND g.event_id = s.event_id
+        LEFT JOIN _owners AS n ON n.run = g.run AND n.rank = g.rank AND n.span = g.span AND n.step = g.step
+    ),
     _called AS (
         SELECT
-            s.run, s.rank, s.window_no, s.part, s.waits_for, o.operator,
-            CASE WHEN s.part <> 'idle' THEN o.shapes END AS shapes,
+            s.run, s.rank, s.window_no, s.part, s.waits_for, CASE WHEN s.is_other THEN s.of_nothing ELSE o.operator END AS operator,
+            CASE WHEN s.part NOT IN ('idle', 'other') THEN o.shapes END AS shapes,
             CASE WHEN s.part <> 'idle' THEN o.kernel END AS kernel,
-            CASE WHEN s.part <> 'idle' THEN o.root END AS root,
-            CASE WHEN s.part <> 'idle' THEN o.place END AS place,
+            CASE WHEN s.part NOT IN ('idle', 'other') THEN o.root END AS root,
+            CASE WHEN s.part NOT IN ('idle', 'other') THEN o.place END AS place,
             CASE WHEN s.part <> 'idle' THEN o.category END AS category,
             CASE WHEN s.part <> 'idle' THEN o.phase END AS phase,
             s.ns, s.dur_ns, s.op_count
-        FROM _shares AS s
+        FROM _owned AS s
         LEFT JOIN lib.compared_ops(runs, ranks) AS o ON o.run = s.run AND o.rank = s.rank AND o.event_id = s.event_id
         UNION ALL
         SELECT h.run, h.rank, h.window_no, 'host', NULL, h.operator, h.shapes, NULL, h.root, h.place, h.category, h.phase, h.ns, h.dur_ns, h.op_count
@@ -72,17 +96,25 @@ WITH
         GROUP BY ALL
     ),
     _named AS (
-        SELECT w.step, s.*
+        SELECT w.step, w.is_dropped, s.*
         FROM _summed AS s
         JOIN _windows AS w ON w.run = s.run AND w.rank = s.rank AND w.window_no = s.window_no
     ),
+    _totals AS (
+        SELECT s.run, s.rank, s.window_no, sum(s.self_ns)::BIGINT AS total_ns FROM _summed AS s GROUP BY s.run, s.rank, s.window_no
+    ),
     _lags AS (
-        SELECT w.run, w.rank, w.step, w.step_ns - (w.end_ts - w.ts) AS lag_ns FROM _on_device AS w WHERE w.step_ns <> w.end_ts - w.ts
+        SELECT w.run, w.rank, w.step, w.is_dropped, w.step_ns - coalesce(t.total_ns, 0) AS lag_ns
+        FROM _on_device AS w
+        LEFT JOIN _totals AS t ON t.run = w.run AND t.rank = w.rank AND t.window_no = w.window_no
+        WHERE w.step_ns <> coalesce(t.total_ns, 0)
     )
 SELECT
     n.run, n.rank, n.step, n.part, n.waits_for, n.operator, n.shapes, n.kernel, n.root, n.place, n.category, n.phase,
     n.self_ns, n.dur_ns, n.op_count
 FROM _named AS n
+WHERE lib.wanted(steps, n.step) AND (include_last_profiler_step OR NOT n.is_dropped)
 UNION ALL
 SELECT l.run, l.rank, l.step, 'lag', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, l.lag_ns, 0, 0
 FROM _lags AS l
+WHERE lib.wanted(steps, l.step) AND (include_last_profiler_step OR NOT l.is_dropped)

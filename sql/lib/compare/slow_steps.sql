@@ -1,0 +1,104 @@
+-- How the steps of each side are distributed: their median, and a group of them that takes longer than the others.
+--
+-- The sorted logarithms are split in two groups where the squares within the groups are smallest. The slower group
+-- counts if its mean is 2 % and five standard deviations of the groups above the other. Fewer than four steps are not split.
+--
+-- Status: stable
+-- Since: 0.1
+-- Reference: Otsu's threshold, Jenks' natural breaks
+CREATE OR REPLACE MACRO lib.slow_steps(
+    -- Name of a relation with side, step, step_ns: one row a step.
+    step_rows
+) AS TABLE
+-- Columns:
+--   side        VARCHAR         control or test.
+--   step_count  BIGINT [count]  Steps.
+--   median_ns   DOUBLE [ns]     Median of the steps.
+--   least_ns    DOUBLE [ns]     Fastest step.
+--   most_ns     DOUBLE [ns]     Slowest step.
+--   slow_share  DOUBLE [1]      Share of the steps in the slower group; NULL: the steps are one group.
+--   slow_ratio  DOUBLE [1]      Mean of the slower group over the mean of the others; likewise.
+--   slow_text   VARCHAR         The slower group in words; likewise.
+WITH
+    _placed AS MATERIALIZED (
+        SELECT
+            s.side, s.step, s.step_ns,
+            ln(greatest(s.step_ns, 1)) - avg(ln(greatest(s.step_ns, 1))) OVER (PARTITION BY s.side) AS size,
+            row_number() OVER (PARTITION BY s.side ORDER BY s.step) AS place,
+            row_number() OVER (PARTITION BY s.side ORDER BY s.step_ns, s.step) AS nth,
+            count(*) OVER (PARTITION BY s.side) AS step_count
+        FROM query_table(step_rows) AS s
+    ),
+    _running AS (
+        SELECT
+            p.side, p.nth, p.step_count,
+            sum(p.size) OVER faster AS size_sum, sum(p.size * p.size) OVER faster AS square_sum,
+            sum(p.size) OVER slower AS rest_sum, sum(p.size * p.size) OVER slower AS rest_squares
+        FROM _placed AS p
+        WINDOW
+            faster AS (PARTITION BY p.side ORDER BY p.nth ROWS UNBOUNDED PRECEDING),
+            slower AS (PARTITION BY p.side ORDER BY p.nth ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+    ),
+    _splits AS (
+        SELECT
+            r.side, r.nth AS fast_count,
+            r.rest_sum / (r.step_count - r.nth) - r.size_sum / r.nth AS distance,
+            greatest(r.square_sum - r.size_sum * r.size_sum / r.nth, 0)
+                + greatest(r.rest_squares - r.rest_sum * r.rest_sum / (r.step_count - r.nth), 0) AS squares,
+            r.step_count
+        FROM _running AS r
+        WHERE r.nth < r.step_count AND r.step_count >= 4
+    ),
+    _best AS (
+        SELECT s.side, arg_min({'fast_count': s.fast_count, 'distance': s.distance, 'squares': s.squares, 'step_count': s.step_count}, (s.squares, s.fast_count)) AS split
+        FROM _splits AS s
+        GROUP BY s.side
+    ),
+    _groups AS (
+        SELECT b.side, b.split.fast_count AS fast_count
+        FROM _best AS b
+        WHERE b.split.distance >= greatest(ln(1.02), 5 * sqrt(b.split.squares / (b.split.step_count - 2)))
+    ),
+    _sides AS (
+        SELECT
+            p.side, p.step_count, median(p.step_ns) AS median_ns, min(p.step_ns) AS least_ns, max(p.step_ns) AS most_ns,
+            count_if(p.nth > g.fast_count) AS slow_count,
+            avg(p.step_ns) FILTER (p.nth > g.fast_count) / avg(p.step_ns) FILTER (p.nth <= g.fast_count) AS slow_ratio,
+            list(p.step ORDER BY p.place) FILTER (p.nth > g.fast_count) AS slow_steps,
+            list(p.place ORDER BY p.place) FILTER (p.nth > g.fast_count) AS places
+        FROM _placed AS p
+        LEFT JOIN _groups AS g ON g.side = p.side
+        GROUP BY p.side, p.step_count
+    ),
+    _told AS (
+        SELECT
+            s.*,
+            s.places[2] - s.places[1] AS period,
+            CASE
+                WHEN s.slow_ratio < 1.1 THEN printf('%.1f %% longer than', 100 * (s.slow_ratio - 1))
+                WHEN s.slow_ratio < 2 THEN printf('%.0f %% longer than', 100 * (s.slow_ratio - 1))
+                ELSE printf('%.1f times as long as', s.slow_ratio)
+            END AS longer
+        FROM _sides AS s
+    )
+SELECT
+    t.side, t.step_count, t.median_ns, t.least_ns, t.most_ns,
+    CASE WHEN t.slow_count > 0 THEN t.slow_count / t.step_count END AS slow_share,
+    t.slow_ratio,
+    CASE WHEN t.slow_count > 0 THEN
+        printf('%d of %d steps %s ', t.slow_count, t.step_count, CASE WHEN t.slow_count = 1 THEN 'takes' ELSE 'take' END)
+        || t.longer || ' the others ('
+        || CASE
+            WHEN t.slow_count = 1 THEN printf('step %d', t.slow_steps[1])
+            WHEN t.places[1] = t.step_count - t.slow_count + 1 THEN printf('from step %d on', t.slow_steps[1])
+            WHEN t.places[-1] = t.slow_count THEN printf('up to step %d', t.slow_steps[-1])
+            WHEN
+                t.slow_count > 2 AND t.places[1] <= t.period AND t.places[-1] > t.step_count - t.period
+                AND t.places[-1] - t.places[1] = t.period * (t.slow_count - 1)
+                AND list_aggregate(list_transform(t.places, lambda p: (p - t.places[1]) % t.period), 'max') = 0
+                THEN printf('one step in %d', t.period)
+            ELSE 'steps ' || array_to_string(t.slow_steps[:5], ', ') || CASE WHEN t.slow_count > 5 THEN ', …' ELSE '' END
+        END
+        || ')'
+    END AS slow_text
+FROM _told AS t

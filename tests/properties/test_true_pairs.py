@@ -1,0 +1,163 @@
+"""The headline of a comparison is right by the truth of the jobs, whatever steps the difference is in."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hta_sql
+from hta_sql import synthetic
+from hta_sql.exports.changes import Comparison, compare_steps
+from hta_sql.exports.comparison import Side
+from tests.properties.true_pairs import BASE, PAIRS, pairs_store
+from tests.shared_stores import made_once
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hta_sql.store.query.trace_store import TraceStore
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with both runs of each pair."""
+    with hta_sql.open(pairs_store(tmp_path_factory)) as opened:
+        yield opened
+
+
+def compared(store: TraceStore, name: str, **options: list[int]) -> Comparison:
+    """Compare the runs of a pair."""
+    return compare_steps(
+        Side(store, f"{name}-control", **options), Side(store, f"{name}-test", **options)
+    )
+
+
+def step_times(store: TraceStore, run: str) -> list[float]:
+    """Return the mean over ranks of each step but the last, from the events of the steps alone."""
+    rows = store.sql(
+        "SELECT avg(dur) FROM steps WHERE run = $run AND NOT is_last GROUP BY step", {"run": run}
+    ).rows()
+    return [mean for (mean,) in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_headline_is_true(store: TraceStore, name: str) -> None:
+    """Mean and median over all steps, the verdict, the steps that differ, and what changed."""
+    told, pair = compared(store, name), PAIRS[name]
+    step = told.step
+    for side in ("control", "test"):
+        times = step_times(store, f"{name}-{side}")
+        assert step[f"{side}_step_count"] == len(times) == 20
+        assert step[f"{side}_ns"] == pytest.approx(statistics.fmean(times), abs=1)
+        assert step[f"{side}_median_ns"] == pytest.approx(statistics.median(times), abs=1)
+    assert step["verdict"] in pair.verdicts
+    slow = step["test_slow_steps"]
+    assert step["control_slow_steps"] is None
+    assert (slow and re.sub(r"\d+(\.\d+)?(?= %| times)", "##", slow)) == pair.slow_steps
+    changed = {(row["part"], row["what"]) for row in told.changes}
+    assert set(pair.rows) <= changed
+    if pair.slow_steps:
+        assert pair.slow_steps.partition("##")[0] in told.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, pair in PAIRS.items() if pair.rows or pair.test])
+def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: str) -> None:
+    """Signs and verdicts swap, and the slow steps are those of the control."""
+    there = compared(store, name).step
+    back = compare_steps(Side(store, f"{name}-test"), Side(store, f"{name}-control")).step
+    opposite = {"slower": "faster", "slower in some steps": "faster in some steps"}
+    assert back["diff_ns"] == -there["diff_ns"]
+    assert back["verdict"] == opposite[there["verdict"]]
+    assert back["control_slow_steps"] == there["test_slow_steps"]
+
+
+@pytest.mark.slow
+def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
+    """A rank late in both steps: times as slow, too few for a test; equal jobs: unknown."""
+    late = compare_steps(
+        Side(store, "intermittent-control", steps=[11, 12]),
+        Side(store, "intermittent-test", steps=[13, 17]),
+    )
+    assert late.step["verdict"] == "slower"
+    assert re.search(r"[4-9]\.\d x slower|beyond noise", late.message)
+    for name in PAIRS:
+        step = compared(store, name, steps=[13, 15]).step
+        assert step["verdict"] not in ("unchanged", "within noise") or abs(step["diff_pct"]) < 2
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """A store with two captures of one step: the device begins with 20 and with 90 older kernels."""
+
+    def make(store: Path) -> None:
+        for run, early in (("few", 20), ("many", 90)):
+            traces = store.parent / run
+            synthetic.write_job(
+                traces, replace(BASE, steps=1, seed=len(run), early_kernels=early, stragglers={})
+            )
+            hta_sql.ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1))
+        hta_sql.publish(store).close()
+
+    with hta_sql.open(made_once(tmp_path_factory, "one-step-captures", make)) as opened:
+        yield opened
+
+
+OWN = """
+    SELECT g.run, g.rank, g.step, count(*) AS op_count, sum(g.dur)::BIGINT AS dur_ns
+    FROM gpu_ops AS g JOIN runtime_calls AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.launch_id
+    WHERE g.class <> 'sync' GROUP BY ALL ORDER BY ALL
+"""
+CONTENTS = """
+    SELECT c.run, c.rank, c.step, sum(c.op_count)::BIGINT AS op_count, sum(c.dur_ns)::BIGINT AS dur_ns
+    FROM step_contents(include_last_profiler_step := true) AS c
+    WHERE c.part IN ('compute', 'transfer', 'wait', 'memory') GROUP BY ALL ORDER BY ALL
+"""
+STEPS = """
+    SELECT s.run, s.rank, s.step, s.gpu_op_count AS op_count, s.gpu_busy_ns AS dur_ns
+    FROM profiler_steps(include_last_profiler_step := true) AS s ORDER BY ALL
+"""
+
+
+def test_a_step_has_the_operations_that_it_launched(captures: TraceStore) -> None:
+    """In all analyses, by count and by duration; what came before the capture is listed apart."""
+    own = captures.sql(OWN).rows()
+    assert len(own) == 4
+    assert captures.sql(CONTENTS).rows() == own
+    assert captures.sql(STEPS).rows() == own
+    other = captures.sql(
+        "SELECT run, rank, operator, op_count FROM step_contents() WHERE part = 'other' "
+        "AND operator = '[no launch]' GROUP BY ALL HAVING sum(op_count) > 0"
+    ).rows()
+    assert other
+    listed = captures.sql(
+        "SELECT run, rank, unlaunched_op_count FROM profiler_steps() ORDER BY ALL"
+    ).rows()
+    assert listed == [("few", 0, 20), ("few", 1, 20), ("many", 0, 90), ("many", 1, 90)]
+
+
+def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> None:
+    """Older kernels make no operator more or less frequent, and chance is unknown."""
+    told = compare_steps(Side(captures, "few"), Side(captures, "many"))
+    assert told.step["verdict"] == "unknown"
+    assert "nothing tells whether that is chance" in told.message
+    assert not [
+        row
+        for row in told.of_level("row")
+        if row["part"] in ("compute", "memory") and row["control_count"] != row["test_count"]
+    ]
+    assert not {"more often", "less often", "added", "removed"} & {
+        row["verdict"] for row in told.of_level("row")
+    }
+
+
+@pytest.mark.slow
+def test_each_of_many_steps_has_the_operations_that_it_launched(store: TraceStore) -> None:
+    """Twenty steps of twenty runs."""
+    assert store.sql(CONTENTS).rows() == store.sql(STEPS).rows() == store.sql(OWN).rows()

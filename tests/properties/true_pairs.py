@@ -1,0 +1,101 @@
+"""Pairs of simulated jobs of which the truth is known by construction: what changed, in which steps, on which rank."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import hta_sql
+from hta_sql import synthetic
+from hta_sql.synthetic import JobSpec
+from tests.shared_stores import made_once
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+SEED = int(os.environ.get("HTA_SQL_TRUTH_SEED", "1"))
+"""Another number simulates all pairs with other durations."""
+
+BASE = JobSpec(ranks=2, steps=21, layers=2, ops_per_layer=4)
+"""Twenty steps count: 10 to 29."""
+
+STEPS = range(BASE.first_step, BASE.first_step + BASE.steps)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A control, a test, and what is true of them.
+
+    Attributes:
+        verdicts: What may be said of the step.
+        test: What the test job differs in.
+        control: What the control differs in.
+        slow_steps: What is said of the steps that differ from the others in the test; None: nothing.
+        rows: Parts, each with a name that must be among the changes.
+    """
+
+    verdicts: tuple[str, ...]
+    test: dict[str, Any] = field(default_factory=dict)
+    control: dict[str, Any] = field(default_factory=dict)
+    slow_steps: str | None = None
+    rows: tuple[tuple[str, str], ...] = ()
+
+
+SAME = ("unchanged", "within noise")
+SLOWER = ("slower",)
+SOMETIMES = ("slower in some steps",)
+
+PAIRS = {
+    "throttling": Pair(
+        SLOWER,
+        {"slow_steps": {step: 1.5 for step in STEPS if step > 20}},
+        slow_steps="9 of 20 steps take ## % longer than the others (from step 21 on)",
+        rows=(("compute", "aten::mm"),),
+    ),
+    "intermittent": Pair(
+        SOMETIMES,
+        {"stragglers": {1: 9_000_000}, "late_steps": (13, 17, 22)},
+        slow_steps="3 of 20 steps take ## times as long as the others (steps 13, 17, 22)",
+    ),
+    "checkpoint": Pair(
+        SOMETIMES,
+        {"step_delays": {15: 60_000_000}},
+        slow_steps="1 of 20 steps takes ## times as long as the others (step 15)",
+    ),
+    "accumulation": Pair(
+        SOMETIMES,
+        {"step_delays": {step: 2_400_000 if step % 4 == 1 else 400_000 for step in STEPS}},
+        {"step_delays": dict.fromkeys(STEPS, 400_000)},
+        slow_steps="5 of 20 steps take ## % longer than the others (one step in 4)",
+    ),
+    "slow-host": Pair(SLOWER, {"stragglers": {1: 1_500_000}}, rows=(("idle", "not launched yet"),)),
+    "kernel-slower": Pair(
+        SLOWER,
+        {"kernel_factors": {"flash": 1.3}},
+        rows=(("compute", "aten::_flash_attention_backward"),),
+    ),
+    "kernel-more": Pair(SLOWER, {"ops_per_layer": 5}, rows=(("compute", "aten::sum"),)),
+    "same": Pair(SAME),
+    "same-again": Pair(SAME),
+    "faster": Pair(("faster",), control={"slow_kernels": {0: 1.1, 1: 1.1}}),
+}
+
+
+def pairs_store(factory: pytest.TempPathFactory) -> Path:
+    """Simulate both jobs of each pair and read each as a run: NAME-control, NAME-test."""
+
+    def make(store: Path) -> None:
+        seed = 1000 * SEED
+        for name, pair in PAIRS.items():
+            for side, options in (("control", pair.control), ("test", pair.test)):
+                seed += 1
+                run = f"{name}-{side}"
+                traces = store.parent / run
+                synthetic.write_job(traces, replace(BASE, seed=seed, **options))
+                hta_sql.ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1))
+        hta_sql.publish(store).close()
+
+    return made_once(factory, f"true-pairs-{SEED}", make)
