@@ -4,7 +4,8 @@
 -- One sweep over kernels, copies and the bounds of steps, with one counter for each kind. Sums are made
 -- between each bound of a step and the next; a part is the difference of their running sums at the bounds of
 -- a step, so that steps may overlap, as they do where the profiler opens the next before it closes one. A collective is two pieces: waiting for the last rank,
--- then the transfer. What runs at once counts in this order: computation, transfer, wait, copies.
+-- then the transfer. What runs at once counts in this order: computation, transfer, wait, copies. Where nothing
+-- recorded runs, time of `unrecorded_time` counts as that.
 --
 -- Status: stable
 -- Since: 0.1
@@ -79,11 +80,21 @@ WITH
         FROM parts AS p
         WHERE p.end_ts > p.ts + p.waited
     ),
+    -- Nothing recorded runs in these, and they do not overlap: one bit each is enough.
+    unrecorded AS (
+        SELECT u.run, u.rank, u.span, CASE u.kind WHEN 'before' THEN 1::BIGINT << 50 WHEN 'after' THEN 1::BIGINT << 51 ELSE 3::BIGINT << 50 END::DOUBLE AS unit, u.ts, u.ts + u.dur AS end_ts
+        FROM unrecorded_time AS u
+        WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run)
+    ),
     -- A counter of ten bits for each kind, in one number: a running sum of whole numbers below 2^53 is exact.
     bounds AS (
         SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.unit, 0 AS is_bound FROM pieces AS p
         UNION ALL
         SELECT p.run, p.rank, p.span, p.end_ts, -p.unit, 0 FROM pieces AS p
+        UNION ALL
+        SELECT u.run, u.rank, u.span, u.ts, u.unit, 0 FROM unrecorded AS u
+        UNION ALL
+        SELECT u.run, u.rank, u.span, u.end_ts, -u.unit, 0 FROM unrecorded AS u
         UNION ALL
         SELECT w.run, w.rank, w.span, w.ts, 0, 1 FROM windows AS w
         UNION ALL
@@ -112,7 +123,8 @@ WITH
                 WHEN (s.running >> 10) & 1023 > 0 THEN 2
                 WHEN (s.running >> 20) & 1023 > 0 THEN 3
                 WHEN (s.running >> 30) & 1023 > 0 THEN 4
-                WHEN s.running >> 40 > 0 THEN 5
+                WHEN (s.running >> 40) & 1023 > 0 THEN 5
+                WHEN s.running > 0 THEN 5 + (s.running >> 50)
                 ELSE 0
             END AS part
         FROM segments AS s
@@ -126,6 +138,9 @@ WITH
             sum(CASE WHEN t.part = 3 THEN t.ns ELSE 0 END)::BIGINT AS unmatched_ns,
             sum(CASE WHEN t.part = 4 THEN t.ns ELSE 0 END)::BIGINT AS wait_ns,
             sum(CASE WHEN t.part = 5 THEN t.ns ELSE 0 END)::BIGINT AS memory_ns,
+            sum(CASE WHEN t.part = 6 THEN t.ns ELSE 0 END)::BIGINT AS before_ns,
+            sum(CASE WHEN t.part = 7 THEN t.ns ELSE 0 END)::BIGINT AS after_ns,
+            sum(CASE WHEN t.part = 8 THEN t.ns ELSE 0 END)::BIGINT AS lost_ns,
             min(CASE WHEN t.part > 0 THEN t.at_ts END) AS busy_from,
             max(CASE WHEN t.part > 0 THEN t.next_ts END) AS busy_to
         FROM told AS t
@@ -140,6 +155,9 @@ WITH
             coalesce(sum(p.unmatched_ns) OVER earlier, 0)::BIGINT AS unmatched_ns,
             coalesce(sum(p.wait_ns) OVER earlier, 0)::BIGINT AS wait_ns,
             coalesce(sum(p.memory_ns) OVER earlier, 0)::BIGINT AS memory_ns,
+            coalesce(sum(p.before_ns) OVER earlier, 0)::BIGINT AS before_ns,
+            coalesce(sum(p.after_ns) OVER earlier, 0)::BIGINT AS after_ns,
+            coalesce(sum(p.lost_ns) OVER earlier, 0)::BIGINT AS lost_ns,
             max(p.busy_to) OVER earlier AS busy_to,
             min(p.busy_from) OVER later AS busy_from
         FROM places AS p
@@ -147,14 +165,23 @@ WITH
             earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
             later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
     ),
+    -- One interval a recording at most.
+    undecided AS (
+        SELECT u.run, u.rank, u.span, u.ts, u.ts + u.dur AS end_ts
+        FROM unrecorded_time AS u
+        WHERE u.kind = 'undecided' AND lib.wanted(runs, u.run)
+    ),
     measured AS (
         SELECT
-            w.run, w.rank, w.span, w.step, w.is_last, w.is_common, w.ts, w.end_ts - w.ts AS step_ns,
+            w.run, w.rank, w.span, w.step, w.is_last, w.is_common, w.ts, w.end_ts, w.end_ts - w.ts AS step_ns,
             b.compute_ns - a.compute_ns AS compute_ns,
             b.transfer_ns - a.transfer_ns AS exposed_transfer_ns,
             b.unmatched_ns - a.unmatched_ns AS exposed_unmatched_ns,
             b.wait_ns - a.wait_ns AS exposed_wait_ns,
             b.memory_ns - a.memory_ns AS exposed_memory_ns,
+            b.before_ns - a.before_ns AS unrecorded_before_ns,
+            b.after_ns - a.after_ns AS unrecorded_after_ns,
+            b.lost_ns - a.lost_ns AS unrecorded_lost_ns,
             -- A step in which nothing runs waits for its first kernel all the time.
             least(coalesce(a.busy_from, w.end_ts), w.end_ts) - w.ts AS idle_before_ns,
             CASE WHEN a.busy_from < w.end_ts THEN w.end_ts - least(w.end_ts, b.busy_to) ELSE 0 END AS idle_after_ns
@@ -164,8 +191,13 @@ WITH
     )
 SELECT
     m.run, m.rank, m.span, m.step, m.is_last, m.is_common, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,
-    m.exposed_wait_ns, m.exposed_memory_ns, m.idle_before_ns,
-    m.step_ns - m.compute_ns - m.exposed_transfer_ns - m.exposed_wait_ns - m.exposed_memory_ns - m.idle_before_ns - m.idle_after_ns
+    m.exposed_wait_ns, m.exposed_memory_ns, m.step_ns - m.unrecorded_before_ns - m.unrecorded_lost_ns - m.unrecorded_after_ns AS recorded_ns,
+    m.unrecorded_before_ns, m.unrecorded_lost_ns, m.unrecorded_after_ns,
+    CASE WHEN u.run IS NULL THEN 0 ELSE greatest(least(m.end_ts, u.end_ts) - greatest(m.ts, u.ts), 0) END AS undecided_ns,
+    m.idle_before_ns,
+    m.step_ns - m.compute_ns - m.exposed_transfer_ns - m.exposed_wait_ns - m.exposed_memory_ns
+        - m.unrecorded_before_ns - m.unrecorded_lost_ns - m.unrecorded_after_ns - m.idle_before_ns - m.idle_after_ns
         AS idle_between_ns,
     m.idle_after_ns
 FROM measured AS m
+LEFT JOIN undecided AS u ON u.run = m.run AND u.rank = m.rank AND u.span = m.span

@@ -18,7 +18,12 @@ CREATE OR REPLACE VIEW step_parts AS
 --   exposed_unmatched_ns  BIGINT [ns]  Of that, in collectives without a match on other ranks: waiting in them is not known.
 --   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
 --   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
---   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step.
+--   recorded_ns           BIGINT [ns]  The step without the three unrecorded parts.
+--   unrecorded_before_ns  BIGINT [ns]  Nothing recorded: the device ran work launched before the recording.
+--   unrecorded_lost_ns    BIGINT [ns]  Nothing recorded: records of launched kernels are missing.
+--   unrecorded_after_ns   BIGINT [ns]  Nothing recorded: launched work still ran when the recording ended.
+--   undecided_ns          BIGINT [ns]  Part of idle_before_ns in which the device may have run work launched before the recording.
+--   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step, recorded or not.
 --   idle_between_ns       BIGINT [ns]  Nothing, between the first and the last.
 --   idle_after_ns         BIGINT [ns]  Nothing, after the last.
 SELECT x.*

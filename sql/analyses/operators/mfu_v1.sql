@@ -31,18 +31,19 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   step             BIGINT            Profiler step; NULL for all together, and for the whole of a trace without steps.
 --   step_count       BIGINT [count]    Steps.
 --   step_ns          BIGINT [ns]       Their time.
+--   recorded_ns      BIGINT [ns]       The part of it without work that the trace does not hold (unrecorded_time): the denominator of rates and shares.
 --   computation_ns   BIGINT [ns]       Sum of the durations of computation kernels that they launched.
 --   matrix_ns        BIGINT [ns]       The part of it in products of matrices whose FLOPs are known.
 --   flops            BIGINT [1]        Floating-point operations of these; NULL: unknown.
---   achieved_tflops  DOUBLE [TFLOP/s]  flops in step_ns.
+--   achieved_tflops  DOUBLE [TFLOP/s]  flops in recorded_ns.
 --   peak_ns          DOUBLE [ns]       Time that they would take at the peak; NULL: unknown.
 --   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: the rate of these kernels while they run.
---   mfu_pct          DOUBLE [%]        peak_ns as a share of step_ns.
+--   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
 --   covered_pct      DOUBLE [%]        Share of computation_ns in kernels of which it is known whether, and what, they multiply.
 --   reason           VARCHAR           Why most of what is not covered, or all of it, is unknown.
 WITH
     windows AS MATERIALIZED (
-        SELECT w.run, w.rank, w.step, CASE WHEN by_step THEN w.step END AS shown_step, w.step_ns
+        SELECT w.run, w.rank, w.step, CASE WHEN by_step THEN w.step END AS shown_step, w.step_ns, w.recorded_ns
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS w
     ),
     work AS MATERIALIZED (
@@ -51,7 +52,7 @@ WITH
         JOIN windows AS w ON w.run = m.run AND w.rank = m.rank AND w.step IS NOT DISTINCT FROM m.step
     ),
     stepped AS (
-        SELECT w.run, w.rank, w.shown_step, count(*) AS step_count, sum(w.step_ns)::BIGINT AS step_ns
+        SELECT w.run, w.rank, w.shown_step, count(*) AS step_count, sum(w.step_ns)::BIGINT AS step_ns, sum(w.recorded_ns)::BIGINT AS recorded_ns
         FROM windows AS w
         GROUP BY w.run, w.rank, w.shown_step
     ),
@@ -80,7 +81,7 @@ WITH
     ),
     timed AS (
         SELECT
-            s.run, s.rank, s.shown_step AS step, s.step_count, s.step_ns, k.computation_ns, k.covered_ns, k.matrix_ns, k.flops,
+            s.run, s.rank, s.shown_step AS step, s.step_count, s.step_ns, s.recorded_ns, k.computation_ns, k.covered_ns, k.matrix_ns, k.flops,
             CASE WHEN k.flops = 0 THEN 0 WHEN k.peakless_count = 0 THEN k.peak_ps END AS full_peak_ps
         FROM stepped AS s
         LEFT JOIN worked AS k ON k.run = s.run AND k.rank = s.rank AND k.shown_step IS NOT DISTINCT FROM s.shown_step
@@ -91,13 +92,14 @@ SELECT
     t.step,
     t.step_count,
     t.step_ns,
+    t.recorded_ns,
     t.computation_ns,
     t.matrix_ns,
     t.flops,
-    t.flops / nullif(t.step_ns, 0) / 1000 AS achieved_tflops,
+    t.flops / nullif(t.recorded_ns, 0) / 1000 AS achieved_tflops,
     t.full_peak_ps / 1000 AS peak_ns,
     t.full_peak_ps / nullif(t.matrix_ns, 0) / 10 AS matrix_peak_pct,
-    t.full_peak_ps / nullif(t.step_ns, 0) / 10 AS mfu_pct,
+    t.full_peak_ps / nullif(t.recorded_ns, 0) / 10 AS mfu_pct,
     100 * (t.covered_ns / nullif(t.computation_ns, 0)) AS covered_pct,
     m.reason
 FROM timed AS t

@@ -39,6 +39,7 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   transfer_ns           BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
 --   wait_ns               BIGINT [ns]     Neither, but a collective that waits for another rank.
 --   memory_ns             BIGINT [ns]     None of these, but a copy or memset.
+--   unrecorded_ns         BIGINT [ns]     Nothing recorded, and the device works: neither idle nor compute.
 --   idle_ns               BIGINT [ns]     Nothing.
 --   own_ns                BIGINT [ns]     The step without waiting.
 --   host_mean_ns          DOUBLE [ns]     Mean of that over the ranks of the host in the step; NULL where the host is not known.
@@ -60,8 +61,8 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 WITH
     known AS MATERIALIZED (
         SELECT
-            p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
-            p.step_ns - p.exposed_wait_ns AS own
+            p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.recorded_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
+            p.recorded_ns - p.exposed_wait_ns AS own
         -- All ranks and steps, of which some are shown: slow is what differs from the others.
         FROM lib.scoped_steps(runs, NULL, NULL, include_last_profiler_step) AS p
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
@@ -156,7 +157,8 @@ SELECT
     c.exposed_transfer_ns AS transfer_ns,
     c.exposed_wait_ns AS wait_ns,
     c.exposed_memory_ns AS memory_ns,
-    c.step_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
+    c.step_ns - c.recorded_ns AS unrecorded_ns,
+    c.recorded_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
     c.own AS own_ns,
     c.host_mean AS host_mean_ns,
     c.rank_distance AS rank_z,

@@ -1,8 +1,8 @@
 -- Why devices idle: each moment of a step in which nothing runs on the device, by what the host was doing on
 -- the thread that launches next, longest first.
 --
--- The rows of a rank sum to idle_before_ns + idle_between_ns + idle_after_ns of `step_accounting` in the same
--- steps, to the nanosecond. Up to the end of the call that launches the next operation the time is the host's; from
+-- The rows of a rank sum to the three idle and the three unrecorded times of `step_accounting` in the same
+-- steps, to the nanosecond. Unrecorded time is not idle: the device runs work that the trace does not hold. Up to the end of the call that launches the next operation the time is the host's; from
 -- there to the start of that operation it is the device's, a row of its own (device queue). What runs in
 -- a gap is not always what caused it: where the gap began under a call that holds the host until the device is
 -- through, the queue had run dry, and whatever the host does next is seen. Such rows have the role effect; without
@@ -32,13 +32,13 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   run            VARCHAR          Run name.
 --   rank           INTEGER          Rank of the process.
 --   place          BIGINT [1]       1 for what costs the rank most.
---   cause          VARCHAR          data loading, synchronisation, runtime call, host operator, module, python, annotation; no event: none is open on the thread; device queue; unknown: the launch is not in the trace.
---   role           VARCHAR          cause; effect: runs after a synchronisation that drained the queue; device; unknown.
+--   cause          VARCHAR          data loading, synchronisation, runtime call, host operator, module, python, annotation; no event: none is open on the thread; device queue; unrecorded: not idle; unknown: the launch is not in the trace.
+--   role           VARCHAR          cause; effect: runs after a synchronisation that drained the queue; device; unrecorded; unknown.
 --   name           VARCHAR          What the host was in, by level; NULL if nothing was open or it is the device's.
 --   call           VARCHAR          Runtime call that it was in, but for those that launch kernels; NULL otherwise.
 --   module         VARCHAR          Class of the innermost nn.Module; NULL if none or not recorded.
---   idle_ns        BIGINT [ns]      Idle time.
---   idle_pct       DOUBLE [%]       Share of the idle time of the rank.
+--   idle_ns        BIGINT [ns]      Idle time; unrecorded time of that cause.
+--   idle_pct       DOUBLE [%]       Share of all rows of the rank.
 --   step_pct       DOUBLE [%]       Share of the steps of the rank.
 --   gap_count      BIGINT [count]   Gaps that it is in; one over the bound of two steps counts in each.
 --   longest_ns     BIGINT [ns]      Most of it in one gap.
@@ -89,12 +89,13 @@ SELECT
         WHEN 'python' THEN 'Python runs outside of operators, and the GPU waits. Look at this function: can it run before, later, on a thread, or on the GPU?'
         WHEN 'annotation' THEN 'The host is in this range and in no operator. Record with_stack=True to see which Python code.'
         WHEN 'device queue' THEN 'Launched, and not running yet: latency of launches, another stream, or an event. Short gaps: fewer, larger kernels or CUDA graphs.'
+        WHEN 'unrecorded' THEN 'The device runs work that the trace does not hold: launched before the recording, lost, or still running at its end. Try schedule(wait=1, warmup=1), or torch.cuda.synchronize() before the recording starts and before it stops.'
         WHEN 'no event' THEN 'Nothing is recorded on the thread that launches next: Python without with_stack=True, or it waits for another thread.'
         ELSE 'The launch of the operation that ends the gap is not in the trace.'
     END || CASE c.role WHEN 'effect' THEN ' The GPU had run dry before, in a synchronisation: see to that first.' ELSE '' END AS message,
     CASE
         WHEN c.cause IN ('device queue', 'no event') THEN 'idle_gaps'
-        WHEN c.cause = 'unknown' THEN 'rank_health'
+        WHEN c.cause IN ('unknown', 'unrecorded') THEN 'rank_health'
         ELSE 'event_stack'
     END AS look_at
 FROM causes AS c

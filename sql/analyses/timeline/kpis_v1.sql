@@ -31,6 +31,8 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
 --   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
 --   idle_pct                   DOUBLE [%]      Nothing runs on the device.
+--   unrecorded_pct             DOUBLE [%]      The device ran work that the trace does not hold, as a share of the steps; all other shares leave this time out.
+--   undecided_pct              DOUBLE [%]      Part of the steps that may be idle or such work: it counts as idle, and no evidence decides.
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
 --   mfu_pct                    DOUBLE [%]      Model FLOPs utilisation, as in mfu: mean of the steps of all ranks; NULL where shapes or peaks are not known.

@@ -35,12 +35,13 @@ CREATE OR REPLACE MACRO step_time_stats_v1(
 --   max_ns            BIGINT [ns]     Longest.
 --   longest_step      BIGINT          The longest step; of equal ones the first.
 --   slow_count        BIGINT [count]  Steps that are slow; NULL for fewer than three steps.
+--   unrecorded_step_count  BIGINT [count]  Steps in which the device ran work that the trace does not hold: their shares are of the recorded part.
 --   mean_interval_ns  DOUBLE [ns]     Mean time from the start of a step to that of the next; NULL for a single step.
 --   interval_std_ns   DOUBLE [ns]     Sample standard deviation of it; NULL for fewer than three steps.
 WITH
     timed AS (
         SELECT
-            p.run, p.rank, p.step, p.step_ns,
+            p.run, p.rank, p.step, p.step_ns, p.recorded_ns,
             lead(p.ts) OVER in_order - p.ts AS interval_ns,
             median(p.step_ns) OVER of_rank AS middle
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
@@ -68,6 +69,7 @@ SELECT
     max(s.step_ns) AS max_ns,
     arg_max(s.step, (s.step_ns, -s.step)) AS longest_step,
     CASE WHEN count(*) >= 3 THEN count_if(s.step_ns - s.middle >= slow_z * s.scale AND s.step_ns > s.middle)::BIGINT END AS slow_count,
+    count_if(s.recorded_ns < s.step_ns)::BIGINT AS unrecorded_step_count,
     avg(s.interval_ns) AS mean_interval_ns,
     lib.exact_std(s.interval_ns) AS interval_std_ns
 FROM spread AS s

@@ -73,7 +73,7 @@ WITH
     drained AS (
         SELECT p.run, p.rank, p.drain_id, sum(p.dur * len(p.in_steps))::BIGINT AS idle
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS p
-        WHERE p.drain_id IS NOT NULL
+        WHERE p.drain_id IS NOT NULL AND p.waits_for <> 'unrecorded'
         GROUP BY p.run, p.rank, p.drain_id
     ),
     placed AS (

@@ -1,6 +1,6 @@
 -- The idle time of devices by what the host was doing on the thread that launches next.
 --
--- The rows of a rank sum to its idle time in the steps. What they mean stands at the analysis idle_causes.
+-- The rows of a rank sum to its idle and unrecorded time in the steps. What they mean stands at the analysis idle_causes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -17,8 +17,8 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   cause         VARCHAR         data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue or unknown.
---   role          VARCHAR         cause; effect: runs after a synchronisation that drained the queue; device; unknown.
+--   cause         VARCHAR         data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
+--   role          VARCHAR         cause; effect: runs after a synchronisation that drained the queue; device; unrecorded; unknown.
 --   name          VARCHAR         What the host was in, by level; NULL if nothing was open or it is the device's.
 --   call          VARCHAR         Runtime call that it was in, but for those that launch kernels; NULL otherwise.
 --   module        VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.

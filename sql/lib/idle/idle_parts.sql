@@ -1,10 +1,12 @@
 -- The idle time of the devices of each rank in steps, in parts: while the host has not launched what comes
--- next, from the launch on, and where that launch is not in the trace.
+-- next, from the launch on, and where that launch is not in the trace. Time in which the device ran work that the
+-- trace does not hold is a part of its own.
 --
 -- A gap is a time in which no operation runs on any stream of the rank. It is cut where a step starts or
 -- ends, and at the end of the call that launches the operation behind it: what lies before is the host's,
--- what lies behind is the device's. Behind the last operation of a trace all is the host's. The parts of a
--- step sum to the three idle times of `step_parts`. A rank without device activity has none.
+-- what lies behind is the device's. Behind the last operation of a trace all is the host's. Intervals of
+-- `unrecorded_time` are cut out first. The parts of a step sum to the three idle and the three unrecorded times of
+-- `step_parts`. A rank without device activity has none.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,7 +24,7 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
 --   part        BIGINT [1]   Number of the part, the same at any thread count; no two parts overlap.
---   waits_for   VARCHAR      host, device or unknown.
+--   waits_for   VARCHAR      host, device, unknown, or unrecorded: the device is not idle.
 --   ts          BIGINT [ns]  Start of the part.
 --   dur         BIGINT [ns]  Its length, above 0.
 --   gap_ts      BIGINT [ns]  Start of the gap that it is of: end of all before; NULL before the first operation.
@@ -37,10 +39,17 @@ WITH
         SELECT p.run, p.rank, p.span, p.step, p.ts, p.ts + p.step_ns AS end_ts
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
+    _bounds AS (
+        SELECT w.run, w.rank, w.span, w.ts, 0 AS change FROM _windows AS w
+        UNION ALL
+        SELECT w.run, w.rank, w.span, w.end_ts, 0 FROM _windows AS w
+        UNION ALL
+        SELECT u.run, u.rank, u.span, u.ts, 1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run) AND lib.wanted(ranks, u.rank)
+        UNION ALL
+        SELECT u.run, u.rank, u.span, u.ts + u.dur, -1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run) AND lib.wanted(ranks, u.rank)
+    ),
     _cuts AS MATERIALIZED (
-        SELECT w.run, w.rank, w.span, w.ts FROM _windows AS w
-        UNION
-        SELECT w.run, w.rank, w.span, w.end_ts FROM _windows AS w
+        SELECT b.run, b.rank, b.span, b.ts, sum(b.change)::INTEGER AS change FROM _bounds AS b GROUP BY b.run, b.rank, b.span, b.ts
     ),
     -- What lies between two cuts is in the same steps.
     _places AS (
@@ -73,18 +82,19 @@ WITH
     ),
     -- A cut has the launch of the operation behind it; behind the last, the thread that launched last.
     _marks AS (
-        SELECT o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end FROM _ops AS o
+        SELECT o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end, 0 AS change FROM _ops AS o
         UNION ALL
         SELECT
             c.run, c.rank, c.span, c.ts, c.ts, NULL, -1, n.next_op.id,
             CASE WHEN n.ts IS NULL THEN l.launch_id ELSE n.next_op.launch_id END,
-            CASE WHEN n.ts IS NOT NULL THEN n.next_op.launch_end WHEN l.launch_id IS NOT NULL THEN c.ts END
+            CASE WHEN n.ts IS NOT NULL THEN n.next_op.launch_end WHEN l.launch_id IS NOT NULL THEN c.ts END,
+            c.change
         FROM _cuts AS c
         JOIN _latest AS l ON l.run = c.run AND l.rank = c.rank AND l.span = c.span
         LEFT JOIN _behind AS n ON n.run = c.run AND n.rank = c.rank AND n.span = c.span AND n.ts = c.ts
     ),
     _swept AS (
-        SELECT m.*, max(m.end_ts) OVER earlier AS ended, max(m.own_end) OVER earlier AS gap_ts
+        SELECT m.*, max(m.end_ts) OVER earlier AS ended, max(m.own_end) OVER earlier AS gap_ts, sum(m.change) OVER earlier > 0 AS is_unrecorded
         FROM _marks AS m
         WINDOW earlier AS (
             PARTITION BY m.run, m.rank, m.span
@@ -93,7 +103,7 @@ WITH
         )
     ),
     _gaps AS (
-        SELECT s.run, s.rank, s.span, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end, p.steps
+        SELECT s.run, s.rank, s.span, s.ended AS ts, s.ts AS end_ts, s.gap_ts, s.next_id, s.launch_id, s.launch_end, s.is_unrecorded, p.steps
         FROM _swept AS s
         ASOF JOIN _cuts AS c ON c.run = s.run AND c.rank = s.rank AND c.span = s.span AND s.ended >= c.ts
         JOIN _places AS p ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.ts = c.ts
@@ -104,13 +114,17 @@ WITH
             g.run, g.rank, g.span, 'host' AS waits_for, g.ts, least(g.launch_end, g.end_ts) AS end_ts,
             g.gap_ts, g.next_id, g.launch_id, g.steps
         FROM _gaps AS g
-        WHERE g.launch_end > g.ts
+        WHERE g.launch_end > g.ts AND NOT g.is_unrecorded
+        UNION ALL
+        SELECT g.run, g.rank, g.span, 'unrecorded', g.ts, g.end_ts, g.gap_ts, g.next_id, g.launch_id, g.steps
+        FROM _gaps AS g
+        WHERE g.is_unrecorded
         UNION ALL
         SELECT
             g.run, g.rank, g.span, CASE WHEN g.launch_end IS NULL THEN 'unknown' ELSE 'device' END,
             greatest(g.ts, g.launch_end), g.end_ts, g.gap_ts, g.next_id, g.launch_id, g.steps
         FROM _gaps AS g
-        WHERE g.launch_end IS NULL OR g.launch_end < g.end_ts
+        WHERE NOT g.is_unrecorded AND (g.launch_end IS NULL OR g.launch_end < g.end_ts)
     ),
     _threaded AS (
         SELECT p.*, r.pid, r.tid

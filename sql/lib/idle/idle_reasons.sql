@@ -18,8 +18,8 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
 --   part      BIGINT [1]   Number of the idle time.
 --   dur       BIGINT [ns]  Length of the stretch.
 --   event_id  BIGINT       What to look at there; NULL if unknown.
---   cause     VARCHAR      data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue or unknown.
---   role      VARCHAR      cause; effect: runs after a synchronisation that drained the queue; device; unknown.
+--   cause     VARCHAR      data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
+--   role      VARCHAR      cause; effect: runs after a synchronisation that drained the queue; device; unrecorded; unknown.
 --   name      VARCHAR      What the host was in, by level; NULL if nothing was open or it is the device's.
 --   call      VARCHAR      Runtime call that it was in, but for those that launch kernels; NULL otherwise.
 --   module    VARCHAR      Class of the innermost nn.Module; NULL if none or not recorded.
@@ -83,6 +83,6 @@ FROM _named AS n
 UNION ALL
 SELECT
     p.part, p.dur, p.next_id,
-    CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE 'unknown' END, p.waits_for, NULL, NULL, NULL
+    CASE p.waits_for WHEN 'device' THEN 'device queue' ELSE p.waits_for END, p.waits_for, NULL, NULL, NULL
 FROM query_table(parts) AS p
 WHERE p.waits_for <> 'host'

@@ -25,6 +25,8 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
 --   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
 --   idle_pct                   DOUBLE [%]      Nothing runs on the device.
+--   unrecorded_pct             DOUBLE [%]      The device ran work that the trace does not hold, as a share of the steps; all other shares leave this time out.
+--   undecided_pct              DOUBLE [%]      Part of the steps that may be idle or such work: it counts as idle, and no evidence decides.
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
 --   mfu_pct                    DOUBLE [%]      Model FLOPs utilisation, as in mfu: mean of the steps of all ranks; NULL where shapes or peaks are not known.
@@ -41,8 +43,10 @@ WITH
             count(DISTINCT p.rank) AS rank_count,
             count(DISTINCT p.step) AS step_count,
             avg(p.step_ns) AS step_ns,
-            sum(p.step_ns) AS total,
-            sum(CASE WHEN d.rank IS NOT NULL THEN p.step_ns END) AS on_device,
+            sum(p.recorded_ns) AS total,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.step_ns END) AS stepped,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.recorded_ns END) AS on_device,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.undecided_ns END) AS undecided,
             sum(p.compute_ns) AS computed,
             sum(p.exposed_transfer_ns + p.exposed_wait_ns) AS communicated,
             sum(p.exposed_wait_ns) AS waited,
@@ -104,8 +108,10 @@ SELECT
     100 * (s.communicated / nullif(s.total, 0)) AS exposed_communication_pct,
     CASE WHEN s.waited > 0 OR s.unmatched < s.transferred OR s.communicated = 0 THEN 100 * (s.waited / nullif(s.total, 0)) END AS wait_pct,
     100 * (s.idled / nullif(s.on_device, 0)) AS idle_pct,
+    100 * ((s.stepped - s.on_device) / nullif(s.stepped, 0)) AS unrecorded_pct,
+    100 * (s.undecided / nullif(s.stepped, 0)) AS undecided_pct,
     CASE WHEN s.idled = 0 OR w.not_told < s.idled THEN 100 * (coalesce(w.not_launched, 0) / nullif(s.on_device, 0)) END AS launch_bound_pct,
-    CASE WHEN s.on_device > 0 THEN 100 * (coalesce(w.not_told, 0) / s.on_device) END AS launch_unknown_pct,
+    100 * (coalesce(w.not_told, 0) / nullif(s.on_device, 0)) AS launch_unknown_pct,
     100 * (x.at_peak / nullif(s.on_device, 0)) AS mfu_pct,
     100 * (x.covered / nullif(x.computed, 0)) AS mfu_covered_pct,
     h.peak AS peak_memory_bytes,

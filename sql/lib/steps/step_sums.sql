@@ -22,6 +22,7 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   transfer_ns  BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
 --   wait_ns      BIGINT [ns]     Neither, but a collective that waits for another rank.
 --   memory_ns    BIGINT [ns]     None of these, but a copy or memset.
+--   unrecorded_ns  BIGINT [ns]   Nothing recorded, and the device works.
 --   idle_ns      BIGINT [ns]     Nothing.
 SELECT
     p.run, p.rank, count(*) AS step_count, bool_or(p.step IS NOT NULL) AS has_steps,
@@ -30,6 +31,7 @@ SELECT
     sum(p.exposed_transfer_ns)::BIGINT AS transfer_ns,
     sum(p.exposed_wait_ns)::BIGINT AS wait_ns,
     sum(p.exposed_memory_ns)::BIGINT AS memory_ns,
+    sum(p.step_ns - p.recorded_ns)::BIGINT AS unrecorded_ns,
     sum(p.idle_before_ns + p.idle_between_ns + p.idle_after_ns)::BIGINT AS idle_ns
 FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
 GROUP BY p.run, p.rank

@@ -1,0 +1,187 @@
+-- Time in which a device ran work that the trace does not hold: before the recording began, where records were
+-- lost, and after the recording ended; and time at the start in which that cannot be decided.
+--
+-- No recorded operation runs in any of these intervals, and no two of a rank overlap.
+--
+-- before: a launched operation waits only for device work that was launched earlier, for a host callback or for
+-- another process. So where an operation is queued and no recorded one runs, unrecorded work does. An operation
+-- counts as queued if it waits longer than 100 µs and than five times the 99th percentile of the waits of the rank's
+-- other operations, since host and device clocks of some recorders differ by milliseconds. If it is the first
+-- recorded operation of its stream, that stream was busy with work launched before the recording, and so from the
+-- start of the recording on. The same holds up to an operation whose launch is not in the trace and whose
+-- correlation id is below those of all recorded calls.
+--
+-- lost: ten or more kernel launches in a row have no kernel, outside of the capture of a graph. Their kernels ran
+-- after the operations launched before them and before the operations launched after them. after: the same at the
+-- end of the recording, up to the end of the last synchronization with the device.
+--
+-- undecided: the start of a recording up to the first launch or the end of the first synchronization with the
+-- whole device, unless it is known to be unrecorded: the device was idle or ran earlier work, and nothing tells.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO derived.unrecorded_time_v1(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns: those of unrecorded_time.
+WITH
+    recordings AS (
+        SELECT k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
+        FROM rank_spans AS k
+        WHERE k.event_count > 0 AND lib.wanted(runs, k.run)
+    ),
+    ops AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.span, g.event_id, g.ts, g.ts + g.dur AS end_ts, g.launch_id, g.launch_ts,
+            g.launch_ts + g.launch_dur AS launch_end, g.correlation,
+            row_number() OVER (PARTITION BY g.run, g.rank, g.span, g.device, g.stream ORDER BY g.ts, g.event_id) = 1 AS is_first_of_stream
+        FROM gpu_ops AS g
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
+    ),
+    -- The operation that was launched first of those that have not started.
+    swept AS (
+        SELECT
+            o.run, o.rank, o.span, o.ts, o.launch_id, o.event_id, o.correlation,
+            max(o.end_ts) OVER earlier AS ended,
+            min(o.launch_end) OVER not_started AS launched_by,
+            arg_min({'id': o.event_id, 'is_first_of_stream': o.is_first_of_stream}, (o.launch_end, o.ts, o.event_id)) OVER not_started AS queued
+        FROM ops AS o
+        WINDOW
+            earlier AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.ts, o.end_ts, o.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            not_started AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.ts, o.end_ts, o.event_id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+    ),
+    gaps AS MATERIALIZED (
+        SELECT
+            s.run, s.rank, s.span, coalesce(s.ended, r.ts) AS ts, s.ts AS end_ts, s.ended IS NULL AS is_first,
+            s.event_id, s.launch_id, s.correlation, s.queued, s.launched_by,
+            greatest(s.ts - greatest(coalesce(s.ended, r.ts), s.launched_by), 0) AS blocked_ns
+        FROM swept AS s
+        JOIN recordings AS r ON r.run = s.run AND r.rank = s.rank AND r.span = s.span
+        WHERE s.ts > coalesce(s.ended, r.ts)
+    ),
+    usual AS (
+        SELECT g.run, g.rank, quantile_cont(g.blocked_ns, 0.99) AS blocked_ns
+        FROM gaps AS g
+        WHERE NOT g.queued.is_first_of_stream AND g.blocked_ns > 0 AND g.blocked_ns < g.end_ts - g.ts
+        GROUP BY g.run, g.rank
+    ),
+    first_calls AS (
+        SELECT c.run, c.rank, c.span, min(c.correlation) AS correlation
+        FROM runtime_calls AS c
+        WHERE c.correlation > 0 AND lib.wanted(runs, c.run)
+        GROUP BY c.run, c.rank, c.span
+    ),
+    -- Up to when earlier work is known to have run.
+    busy_before AS MATERIALIZED (
+        SELECT g.run, g.rank, g.span, max(g.end_ts) AS until_ts, arg_max(coalesce(g.queued.id, g.event_id), g.end_ts) AS evidence_id
+        FROM gaps AS g
+        LEFT JOIN usual AS u ON u.run = g.run AND u.rank = g.rank
+        LEFT JOIN first_calls AS f ON f.run = g.run AND f.rank = g.rank AND f.span = g.span
+        WHERE
+            g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0))
+            OR g.is_first AND g.launch_id IS NULL AND g.correlation > 0 AND g.correlation < f.correlation
+        GROUP BY g.run, g.rank, g.span
+    ),
+    linked AS (
+        SELECT DISTINCT g.run, g.rank, g.launch_id AS event_id
+        FROM gpu_ops AS g
+        WHERE g.launch_id IS NOT NULL AND g.class <> 'sync' AND lib.wanted(runs, g.run)
+    ),
+    captures AS (
+        SELECT
+            c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, contains(c.name, 'Launch') AS is_launch,
+            sum(CASE WHEN contains(c.name, 'BeginCapture') THEN 1 WHEN contains(c.name, 'EndCapture') THEN -1 ELSE 0 END)
+                OVER (PARTITION BY c.run, c.rank, c.span ORDER BY c.ts, c.event_id ROWS UNBOUNDED PRECEDING) > 0 AS is_captured
+        FROM runtime_calls AS c
+        WHERE regexp_matches(c.name, 'Launch|BeginCapture|EndCapture') AND lib.wanted(runs, c.run)
+    ),
+    launches AS (
+        SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.end_ts, l.event_id IS NOT NULL AS has_ops
+        FROM captures AS c
+        LEFT JOIN linked AS l ON l.run = c.run AND l.rank = c.rank AND l.event_id = c.event_id
+        WHERE c.is_launch AND NOT c.is_captured
+    ),
+    numbered AS (
+        SELECT n.*, count_if(n.has_ops) OVER (PARTITION BY n.run, n.rank, n.span ORDER BY n.ts, n.event_id ROWS UNBOUNDED PRECEDING) AS stretch
+        FROM launches AS n
+    ),
+    lost_launches AS (
+        SELECT n.run, n.rank, n.span, min(n.ts) AS ts, min(n.end_ts) AS first_end, max(n.ts) AS last_ts, min(n.event_id) AS evidence_id, count(*) AS launch_count
+        FROM numbered AS n
+        WHERE NOT n.has_ops
+        GROUP BY n.run, n.rank, n.span, n.stretch
+        HAVING count(*) >= 10
+    ),
+    -- What was launched before and after, in one order of launches.
+    marks AS (
+        SELECT o.run, o.rank, o.span, o.launch_ts AS ts, o.event_id, o.ts AS from_ts, o.end_ts, NULL::BIGINT AS lost_from FROM ops AS o WHERE o.launch_ts IS NOT NULL
+        UNION ALL
+        SELECT l.run, l.rank, l.span, l.ts, -1, NULL, NULL, l.ts FROM lost_launches AS l
+    ),
+    bounded AS (
+        SELECT
+            m.run, m.rank, m.span, m.lost_from,
+            max(m.end_ts) OVER (PARTITION BY m.run, m.rank, m.span ORDER BY m.ts, m.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_ts,
+            min(m.from_ts) OVER (PARTITION BY m.run, m.rank, m.span ORDER BY m.ts, m.event_id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS to_ts
+        FROM marks AS m
+    ),
+    drained AS (
+        SELECT c.run, c.rank, c.span, min(c.ts + c.dur) AS first_end, max(c.ts + c.dur) AS last_end, max(c.ts) AS last_ts
+        FROM runtime_calls AS c
+        WHERE regexp_matches(c.name, '(Device|Ctx)Synchronize') AND lib.wanted(runs, c.run)
+        GROUP BY c.run, c.rank, c.span
+    ),
+    -- Ranks that recorded nothing of their device lost nothing.
+    lost AS (
+        SELECT
+            l.run, l.rank, l.span, b.to_ts IS NULL AS is_after, l.evidence_id, l.launch_count,
+            greatest(coalesce(b.from_ts, r.ts), l.first_end) AS ts,
+            coalesce(b.to_ts, CASE WHEN d.last_ts > l.last_ts THEN d.last_end END, r.end_ts) AS end_ts
+        FROM lost_launches AS l
+        JOIN bounded AS b ON b.run = l.run AND b.rank = l.rank AND b.span = l.span AND b.lost_from = l.ts
+        JOIN recordings AS r ON r.run = l.run AND r.rank = l.rank AND r.span = l.span
+        LEFT JOIN drained AS d ON d.run = l.run AND d.rank = l.rank AND d.span = l.span
+        WHERE EXISTS (FROM ops AS o WHERE o.run = l.run AND o.rank = l.rank AND o.span = l.span)
+    ),
+    tails AS (
+        SELECT o.run, o.rank, o.span, max(o.end_ts) AS ts FROM ops AS o GROUP BY o.run, o.rank, o.span
+    ),
+    idle AS (
+        SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.ts, g.end_ts - g.ts AS dur
+        FROM gaps AS g
+        LEFT JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span
+        WHERE g.ts >= coalesce(b.until_ts, g.ts)
+        UNION ALL
+        SELECT {'run': t.run, 'rank': t.rank, 'span': t.span}, t.ts, r.end_ts - t.ts
+        FROM tails AS t
+        JOIN recordings AS r ON r.run = t.run AND r.rank = t.rank AND r.span = t.span
+        WHERE r.end_ts > t.ts
+    ),
+    lost_windows AS (
+        SELECT {'run': l.run, 'rank': l.rank, 'span': l.span} AS lane, l.ts, l.end_ts - l.ts AS dur FROM lost AS l WHERE l.end_ts > l.ts
+    ),
+    lost_pieces AS (
+        SELECT p.lane.run AS run, p.lane.rank AS rank, p.lane.span AS span, p.ts, p.dur
+        FROM lib.intersected_intervals('idle', 'lost_windows') AS p
+    ),
+    undecided AS (
+        -- least skips NULL: a rank without launches or synchronizations.
+        SELECT g.run, g.rank, g.span, g.ts, least(g.end_ts, g.launched_by, d.first_end, l.ts) AS end_ts
+        FROM gaps AS g
+        LEFT JOIN drained AS d ON d.run = g.run AND d.rank = g.rank AND d.span = g.span
+        LEFT JOIN (SELECT w.run, w.rank, w.span, min(w.ts) AS ts FROM lost AS w GROUP BY ALL) AS l ON l.run = g.run AND l.rank = g.rank AND l.span = g.span
+        WHERE g.is_first AND NOT EXISTS (FROM busy_before AS b WHERE b.run = g.run AND b.rank = g.rank AND b.span = g.span)
+    )
+SELECT g.run, g.rank, g.span, g.ts, g.end_ts - g.ts AS dur, 'before' AS kind, b.evidence_id, NULL::BIGINT AS launch_count
+FROM gaps AS g
+JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span
+WHERE g.end_ts <= b.until_ts
+UNION ALL
+SELECT p.run, p.rank, p.span, p.ts, p.dur, CASE WHEN l.is_after THEN 'after' ELSE 'lost' END, l.evidence_id, l.launch_count
+FROM lost_pieces AS p
+ASOF JOIN lost AS l ON l.run = p.run AND l.rank = p.rank AND l.span = p.span AND p.ts >= l.ts
+UNION ALL
+SELECT u.run, u.rank, u.span, u.ts, u.end_ts - u.ts, 'undecided', NULL, NULL
+FROM undecided AS u
+WHERE u.end_ts > u.ts

@@ -1,0 +1,182 @@
+"""Work of the device that a trace does not hold, against jobs of which all is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from hta_sql.store.query.trace_store import TraceStore
+from tests.unrecorded.cut_recording import (
+    CALL_US,
+    LATENCY_US,
+    Operation,
+    Recording,
+    record,
+    run_operations,
+    training_launches,
+)
+
+Ingest = Callable[..., TraceStore]
+
+PARTS = (
+    *("compute_ns", "exposed_transfer_ns", "exposed_wait_ns", "exposed_memory_ns"),
+    *("unrecorded_before_ns", "unrecorded_lost_ns", "unrecorded_after_ns"),
+    *("idle_before_ns", "idle_between_ns", "idle_after_ns"),
+)
+
+
+def accounting(store: TraceStore) -> dict[str, Any]:
+    """The one row of a trace without steps; its parts sum to it."""
+    (row,) = store.run("step_accounting").records()
+    assert sum(row[part] or 0 for part in PARTS) == row["step_ns"]
+    return row
+
+
+def intervals(store: TraceStore, kind: str) -> list[tuple[int, int]]:
+    """Start and end of the intervals of a kind [ns]."""
+    query = "SELECT ts, ts + dur FROM unrecorded_time WHERE kind = $kind ORDER BY ts"
+    return [(start, end) for start, end in store.sql(query, {"kind": kind}).rows()]
+
+
+def busy_before(share: float, window: int = 10_000) -> tuple[list[Operation], Recording]:
+    """Earlier work fills a share of the window; the host launches on from the start of the recording."""
+    start = 5_000
+    earlier = int(share * window)
+    launches = [(start - 1_000, 7, 1_000 - CALL_US - LATENCY_US + earlier)] if earlier else []
+    launches += [(start + 50 + 100 * n, 7, 30) for n in range(80)]
+    operations = run_operations(launches)
+    return operations, record(operations, start, start + window)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.95])
+def test_earlier_work_is_unrecorded_while_a_recorded_operation_waits(
+    share: float, ingest_trace: Ingest
+) -> None:
+    """The first recorded operation is queued behind it: to the nanosecond, and none of it is idle."""
+    _, recording = busy_before(share)
+    store = ingest_trace(recording.events)
+    assert intervals(store, "before") == [(0, int(share * 10_000_000))]
+    assert intervals(store, "before") == recording.unrecorded[:1]
+    row = accounting(store)
+    assert row["unrecorded_before_ns"] == int(share * 10_000_000)
+    assert row["idle_before_ns"] == 0
+    assert row["undecided_ns"] == 0
+
+
+def test_a_device_that_waits_for_its_first_launch_has_no_unrecorded_time(
+    ingest_trace: Ingest,
+) -> None:
+    """Up to the first launch nothing decides between idle and earlier work; from there on it is idle."""
+    _, recording = busy_before(0.0)
+    store = ingest_trace(recording.events)
+    assert recording.unrecorded == []
+    assert intervals(store, "before") == []
+    assert intervals(store, "undecided") == [(0, 1000 * (50 + CALL_US))]
+    row = accounting(store)
+    assert row["unrecorded_before_ns"] is None
+    assert row["undecided_ns"] == 1000 * (50 + CALL_US)
+    assert row["idle_before_ns"] == 1000 * (50 + CALL_US + LATENCY_US)
+
+
+def test_a_synchronization_decides_what_follows_it(ingest_trace: Ingest) -> None:
+    """Once the host has waited for the device nothing of before can run."""
+    _, recording = busy_before(0.0)
+    sync = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1}
+    events = [*recording.events, sync | {"ts": 5, "dur": 10, "args": {"correlation": 99}}]
+    assert intervals(ingest_trace(events), "undecided") == [(0, 15_000)]
+
+
+def test_an_operation_launched_before_the_recording_says_that_the_device_was_busy(
+    ingest_trace: Ingest,
+) -> None:
+    """Its launch is not in the trace and its correlation id is below all recorded ones."""
+    _, recording = busy_before(0.0)
+    early = {"ph": "X", "cat": "kernel", "name": "early", "pid": 0, "tid": 7, "ts": 20, "dur": 10}
+    events = [*recording.events, early | {"args": {"correlation": 5, "device": 0, "stream": 7}}]
+    store = ingest_trace(events)
+    assert intervals(store, "before") == [(0, 20_000)]
+    assert accounting(store)["idle_before_ns"] == 0
+
+
+def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace: Ingest) -> None:
+    """The first operation of a stream waits while another stream works: something recorded runs."""
+    launches = [(10, 7, 900), (30, 20, 10), (1_200, 7, 10), (1_300, 20, 10)]
+    operations = run_operations(launches)
+    late = Operation(1, 20, 30, operations[0].end, 10)
+    recording = record([operations[0], late, *operations[2:]], 0, 2_000)
+    assert intervals(ingest_trace(recording.events), "before") == []
+
+
+@pytest.mark.parametrize("count", [12, 68])
+def test_launches_in_a_row_without_kernels_are_lost_work(count: int, ingest_trace: Ingest) -> None:
+    """The profiler dropped a buffer: the gap holds their kernels, and the host is not to blame."""
+    operations = run_operations([(20 * n, 7, 20) for n in range(200)])
+    dropped = range(100, 100 + count)
+    recording = record(operations, 0, 6_000, dropped=dropped)
+    store = ingest_trace(recording.events)
+    (first, last) = operations[100], operations[99 + count]
+    assert intervals(store, "lost") == [(1000 * first.start, 1000 * last.end)]
+    assert intervals(store, "lost") == recording.unrecorded
+    row = accounting(store)
+    assert row["unrecorded_lost_ns"] == 20_000 * count
+    causes = {r["cause"]: r["idle_ns"] for r in store.run("idle_causes").records()}
+    assert causes["unrecorded"] == 20_000 * count
+
+
+def test_kernels_captured_into_a_graph_are_not_lost(ingest_trace: Ingest) -> None:
+    """Launches between the start and the end of a capture run nothing."""
+    operations = run_operations([(20 * n, 7, 10) for n in range(200)])
+    recording = record(operations, 0, 5_000, dropped=range(100, 130))
+    capture = {"ph": "X", "cat": "cuda_runtime", "pid": 1, "tid": 1, "dur": 1}
+    events = [
+        *recording.events,
+        capture | {"name": "cudaStreamBeginCapture", "ts": 1_996, "args": {"correlation": 5000}},
+        capture | {"name": "cudaStreamEndCapture", "ts": 2_597, "args": {"correlation": 5001}},
+    ]
+    assert intervals(ingest_trace(events), "lost") == []
+
+
+def test_work_that_runs_on_when_the_recording_ends_is_unrecorded(ingest_trace: Ingest) -> None:
+    """Its launches are there and its kernels are not."""
+    operations = run_operations([(10 * n, 7, 40) for n in range(100)])
+    recording = record(operations, 0, 2_000)
+    store = ingest_trace(recording.events)
+    (after,) = intervals(store, "after")
+    assert after == recording.unrecorded[-1]
+    row = accounting(store)
+    assert row["unrecorded_after_ns"] == after[1] - after[0] > 0
+    assert row["idle_after_ns"] == 0
+
+
+@pytest.mark.parametrize("skew_us", [-50, 50])
+def test_a_skewed_clock_of_the_device_is_not_earlier_work(
+    skew_us: int, ingest_trace: Ingest
+) -> None:
+    """All operations seem to start later: the usual wait of the rank says so."""
+    operations = run_operations([(1_000 + 400 * n, 7, 100) for n in range(50)])
+    recording = record(operations, 0, 25_000, skew_us=skew_us)
+    assert intervals(ingest_trace(recording.events), "before") == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_interval_covers_idle_time_or_recorded_work(seed: int, ingest_trace: Ingest) -> None:
+    """Jobs at random, cut anywhere: what is called unrecorded was busy, and what is called idle was idle or undecided."""
+    random = Random(seed)
+    pause = random.choice((0, 5, 60))
+    launches = training_launches(random, 400, work_us=random.choice((5, 40, 200)), pause_us=pause)
+    operations = run_operations(launches)
+    start = launches[random.randint(50, 150)][0]
+    recording = record(operations, start, operations[-1].end + 100)
+    store = ingest_trace(recording.events)
+    truth = recording.unrecorded
+    for first, last in intervals(store, "before"):
+        busy = sum(min(last, b) - max(first, a) for a, b in truth if b > first and a < last)
+        # Between two operations of the earlier work the device may pause for a launch.
+        assert busy >= 0.9 * (last - first)
+    row = accounting(store)
+    missed = sum(b - a for a, b in truth) - (row["unrecorded_before_ns"] or 0)
+    allowed = row["undecided_ns"] + 1000 * LATENCY_US * len(operations)
+    assert missed <= max(allowed, 100_000 + 1000 * LATENCY_US)
