@@ -128,7 +128,9 @@ def _mean(rows: Iterable[Row]) -> dict[str, float]:
     """Average the steps; the parts still add up to the step."""
     listed = list(rows)
     return {
-        name: sum(row[name] for row in listed) / len(listed) for name in ("step_ns", *STEP_PARTS)
+        # NULL: undecided, and part of idle_before_ns.
+        name: sum(row[name] or 0 for row in listed) / len(listed)
+        for name in ("step_ns", *STEP_PARTS)
     }
 
 

@@ -32,6 +32,7 @@ COLOURS = {
     "python": HOST_COLOURS["Python"],
     "annotation": HOST_COLOURS["annotation"],
     "device queue": NEUTRAL_COLOUR,
+    "unrecorded": "#C9B7E0",
     "no event": "#BBBBBB",
     "unknown": "#DDDDDD",
 }

@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   diff_pct            DOUBLE [%]      Likewise, of the control; NULL where that is 0.
 --   noise_ns            DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change           BOOLEAN         The difference is beyond chance and not small.
---   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
+--   verdict             VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
 --   control_count       DOUBLE [count]  Operations in a step of a rank of the control.
 --   test_count          DOUBLE [count]  Operations in a step of a rank of the test.
 --   same_pct            DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.

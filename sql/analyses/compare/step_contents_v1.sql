@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   run        VARCHAR         Run name.
 --   rank       INTEGER         Rank of the process.
 --   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part       VARCHAR         compute, transfer, wait, memory, other (of no step), idle, host or lag.
+--   part       VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
 --   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
 --   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
 --   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.

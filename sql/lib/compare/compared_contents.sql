@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   diff_pct            DOUBLE [%]      Likewise, of the control; NULL where that is 0.
 --   noise_ns            DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change           BOOLEAN         The difference is beyond chance and not small.
---   verdict             VARCHAR         slower, faster, longer, shorter (idle, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
+--   verdict             VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
 --   control_count       DOUBLE [count]  Operations in a step of a rank of the control.
 --   test_count          DOUBLE [count]  Operations in a step of a rank of the test.
 --   same_pct            DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
@@ -87,10 +87,10 @@ WITH
             coalesce(sum(k.self_ns) FILTER (k.side = 'test'), 0)::BIGINT AS test_sum,
             coalesce(sum(k.op_count) FILTER (k.side = 'control'), 0)::BIGINT AS control_ops,
             coalesce(sum(k.op_count) FILTER (k.side = 'test'), 0)::BIGINT AS test_ops,
-            sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other'))::BIGINT AS busy_sum,
-            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other') AND k.pair_level = 1), 0)::BIGINT AS same_sum,
-            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other') AND k.pair_level <= 2), 0)::BIGINT AS same_work_sum,
-            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'lag', 'other') AND k.pair_level <= 5), 0)::BIGINT AS paired_sum,
+            sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'unrecorded', 'lag', 'other'))::BIGINT AS busy_sum,
+            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'unrecorded', 'lag', 'other') AND k.pair_level = 1), 0)::BIGINT AS same_sum,
+            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'unrecorded', 'lag', 'other') AND k.pair_level <= 2), 0)::BIGINT AS same_work_sum,
+            coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'unrecorded', 'lag', 'other') AND k.pair_level <= 5), 0)::BIGINT AS paired_sum,
             max(k.pair_level) AS loosest
         FROM _paired AS k
         GROUP BY GROUPING SETS ((k.part, k.what), (k.part), ())
@@ -271,7 +271,7 @@ SELECT
         WHEN NOT j.is_change AND j.is_unknown THEN 'unknown'
         WHEN NOT j.is_change THEN CASE WHEN j.is_small THEN 'unchanged' ELSE 'within noise' END
         -- Kinds of work may have partners that stand under their operator. A collective is counted in transfer or, if it only waited, in wait.
-        WHEN j.part IN ('idle', 'wait', 'lag', 'other') THEN CASE WHEN j.test_ns > j.control_ns THEN 'longer' ELSE 'shorter' END
+        WHEN j.part IN ('idle', 'unrecorded', 'wait', 'lag', 'other') THEN CASE WHEN j.test_ns > j.control_ns THEN 'longer' ELSE 'shorter' END
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.control_ops = 0 AND j.test_ops > 0 THEN 'added'
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.test_ops = 0 AND j.control_ops > 0 THEN 'removed'
         WHEN j.level_no = 0 AND j.part <> 'transfer' AND j.test_ns > j.control_ns AND j.test_count > 1.02 * j.control_count THEN 'more often'
@@ -284,7 +284,7 @@ SELECT
     100 * (j.same_sum / nullif(j.busy_sum, 0)) AS same_pct,
     100 * (j.same_work_sum / nullif(j.busy_sum, 0)) AS same_work_pct,
     100 * (j.paired_sum / nullif(j.busy_sum, 0)) AS paired_pct,
-    CASE WHEN j.level_no = 0 AND j.part NOT IN ('idle', 'lag', 'other') THEN
+    CASE WHEN j.level_no = 0 AND j.part NOT IN ('idle', 'unrecorded', 'lag', 'other') THEN
         ['operator, shapes and kernel', 'operator and shapes', 'operator and kernel', 'operator', 'kernel', 'place', 'kind of work'][j.loosest]
     END AS loosest_match,
     o.control_kernel.name AS control_kernel,

@@ -21,11 +21,11 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   run        VARCHAR         Run name.
 --   rank       INTEGER         Rank of the process.
 --   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part       VARCHAR         compute, transfer, wait, memory, other (of no step), idle, host or lag.
+--   part       VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
 --   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
 --   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
 --   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
---   kernel     VARCHAR         Short name of the kernel; NULL for idle and host time.
+--   kernel     VARCHAR         Short name of the kernel; NULL for idle, unrecorded and host time.
 --   root       VARCHAR         Outermost operator around the launch; NULL: none.
 --   place      VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
 --   category   VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
@@ -63,9 +63,9 @@ WITH
     _owned AS (
         SELECT
             s.run, s.rank, s.event_id, s.waits_for, s.ns, s.dur_ns, s.op_count,
-            s.part <> 'idle' AND w.step IS NOT NULL AND n.window_no IS NULL AS is_other,
+            s.part NOT IN ('idle', 'unrecorded') AND w.step IS NOT NULL AND n.window_no IS NULL AS is_other,
             CASE WHEN is_other THEN 'other' ELSE s.part END AS part,
-            CASE WHEN s.part = 'idle' OR is_other OR w.step IS NOT DISTINCT FROM g.step THEN s.window_no ELSE coalesce(n.window_no, s.window_no) END AS window_no,
+            CASE WHEN s.part IN ('idle', 'unrecorded') OR is_other OR w.step IS NOT DISTINCT FROM g.step THEN s.window_no ELSE coalesce(n.window_no, s.window_no) END AS window_no,
             CASE WHEN g.is_launched THEN '[outside of steps]' ELSE '[no launch]' END AS of_nothing
         FROM _shares AS s
         JOIN _on_device AS w ON w.run = s.run AND w.rank = s.rank AND w.window_no = s.window_no

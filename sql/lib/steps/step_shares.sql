@@ -3,8 +3,8 @@
 -- What runs at once counts in this order: computation, transfer, wait, copies; within one of these the
 -- operation that started first has the time. So a share is the time by which an operation lengthens the busy
 -- time of its part while nothing of a higher one runs: the self time of a device. Idle time belongs to the
--- operation that ends it, parted where the call that launches it ends: what lies before is the host's. Shares of
--- a window sum to the window.
+-- operation that ends it, parted where the call that launches it ends: what lies before is the host's. Intervals of
+-- `unrecorded_time` are not idle. Shares of a window sum to the window.
 --
 -- One sweep sums up for each part for how long it had the time so far; what an operation has is the difference
 -- of these sums at the bounds of what it adds to its part.
@@ -24,9 +24,9 @@ CREATE OR REPLACE MACRO lib.step_shares(
 --   rank       INTEGER         Rank of the process.
 --   span       INTEGER         Recording of the rank.
 --   window_no  BIGINT [1]      The window.
---   part       VARCHAR         compute, transfer, wait, memory or idle.
+--   part       VARCHAR         compute, transfer, wait, memory, unrecorded or idle.
 --   waits_for  VARCHAR         Of idle time: host, device or unknown; else NULL.
---   event_id   BIGINT          The operation; NULL for idle time behind the last.
+--   event_id   BIGINT          The operation; NULL for unrecorded time, and for idle time behind the last.
 --   ns         BIGINT [ns]     Its share; 0 where it is hidden.
 --   dur_ns     BIGINT [ns]     Its duration in the window, hidden or not; 0 for idle time.
 --   op_count   BIGINT [count]  1 where it starts in the window; of a collective its transfer.
@@ -65,6 +65,11 @@ WITH
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         )
     ),
+    _unrecorded AS (
+        SELECT u.run, u.rank, u.span, u.ts, u.dur
+        FROM unrecorded_time AS u
+        WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run) AND lib.wanted(ranks, u.rank)
+    ),
     _bounds AS (
         SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.part_no, 1 AS sign, 0 AS opens FROM _marginal AS p
         UNION ALL
@@ -73,6 +78,10 @@ WITH
         SELECT w.run, w.rank, w.span, w.ts, NULL, 0, 1 FROM _windows AS w
         UNION ALL
         SELECT w.run, w.rank, w.span, w.end_ts, NULL, 0, 0 FROM _windows AS w
+        UNION ALL
+        SELECT u.run, u.rank, u.span, u.ts, 5, 1, 0 FROM _unrecorded AS u
+        UNION ALL
+        SELECT u.run, u.rank, u.span, u.ts + u.dur, 5, -1, 0 FROM _unrecorded AS u
     ),
     _changes AS (
         SELECT
@@ -81,8 +90,9 @@ WITH
             sum(CASE WHEN b.part_no = 2 THEN b.sign ELSE 0 END) AS transferring,
             sum(CASE WHEN b.part_no = 3 THEN b.sign ELSE 0 END) AS waiting,
             sum(CASE WHEN b.part_no = 4 THEN b.sign ELSE 0 END) AS copying,
+            sum(CASE WHEN b.part_no = 5 THEN b.sign ELSE 0 END) AS unrecorded,
             sum(b.opens) AS opens,
-            max(b.sign) > 0 AS starts
+            max(CASE WHEN b.part_no < 5 THEN b.sign END) > 0 AS starts
         FROM _bounds AS b
         GROUP BY b.run, b.rank, b.span, b.at_ts
     ),
@@ -96,6 +106,7 @@ WITH
                 WHEN sum(c.transferring) OVER sweep > 0 THEN 2
                 WHEN sum(c.waiting) OVER sweep > 0 THEN 3
                 WHEN sum(c.copying) OVER sweep > 0 THEN 4
+                WHEN sum(c.unrecorded) OVER sweep > 0 THEN 5
                 ELSE 0
             END AS part_no,
             min(CASE WHEN c.starts THEN c.at_ts END) OVER later AS next_start
@@ -153,10 +164,10 @@ WITH
         GROUP BY ALL
     ),
     _idle AS (
-        SELECT s.run, s.rank, s.span, w.window_no, s.next_start, s.at_ts AS ts, s.at_ts + s.ns AS end_ts
+        SELECT s.run, s.rank, s.span, w.window_no, s.part_no = 5 AS is_unrecorded, s.next_start, s.at_ts AS ts, s.at_ts + s.ns AS end_ts
         FROM _sums AS s
         JOIN _windows AS w ON w.run = s.run AND w.rank = s.rank AND w.span = s.span AND w.place = s.place AND s.at_ts < w.end_ts
-        WHERE s.part_no = 0 AND s.ns > 0
+        WHERE s.part_no IN (0, 5) AND s.ns > 0
     ),
     _first AS (
         SELECT o.run, o.rank, o.span, o.ts, arg_min({'id': o.event_id, 'launch_end': o.launch_end}, (o.end_ts, o.event_id)) AS op
@@ -165,7 +176,7 @@ WITH
     ),
     _caused AS (
         SELECT
-            i.run, i.rank, i.span, i.window_no, f.op.id AS event_id, i.end_ts - i.ts AS ns, i.next_start,
+            i.run, i.rank, i.span, i.window_no, i.is_unrecorded, f.op.id AS event_id, i.end_ts - i.ts AS ns, i.next_start,
             -- Behind the last operation all is the host's.
             CASE WHEN i.next_start IS NULL THEN i.end_ts - i.ts ELSE greatest(least(f.op.launch_end, i.end_ts) - i.ts, 0) END AS host_ns,
             i.next_start IS NOT NULL AND f.op.launch_end IS NULL AS is_unknown
@@ -184,8 +195,12 @@ FROM _shared AS i
 UNION ALL
 SELECT c.run, c.rank, c.span, c.window_no, 'idle', CASE WHEN c.is_unknown THEN 'unknown' ELSE 'host' END, c.event_id, CASE WHEN c.is_unknown THEN c.ns ELSE c.host_ns END, 0, 0
 FROM _caused AS c
-WHERE c.is_unknown OR c.host_ns > 0
+WHERE NOT c.is_unrecorded AND (c.is_unknown OR c.host_ns > 0)
 UNION ALL
 SELECT c.run, c.rank, c.span, c.window_no, 'idle', 'device', c.event_id, c.ns - c.host_ns, 0, 0
 FROM _caused AS c
-WHERE NOT c.is_unknown AND c.ns > c.host_ns
+WHERE NOT c.is_unrecorded AND NOT c.is_unknown AND c.ns > c.host_ns
+UNION ALL
+SELECT c.run, c.rank, c.span, c.window_no, 'unrecorded', NULL, NULL, c.ns, 0, 0
+FROM _caused AS c
+WHERE c.is_unrecorded
