@@ -205,19 +205,19 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
             {},
             "None of these counters counts floating-point operations.",
         ),
-        ("potential_stragglers", "pair", {}, "No rank is late: there is one rank only."),
-        ("links", "cut", {}, "Nothing can be said: sizes are not known."),
+        ("potential_stragglers", "pair", {}, "No rank is late: there is only one rank."),
+        ("links", "cut", {}, "Nothing can be said: sizes are unknown."),
         (
             "roofline",
             "sequences",
             {},
-            "No roofline of an operator with arithmetic is known: inputs do not tell.",
+            "No roofline of an operator with arithmetic is known: the inputs do not determine the work.",
         ),
         (
             "all_to_all_traffic",
             "cut",
             {},
-            "Nothing can be said: split sizes are cut short by the profiler.",
+            "Nothing can be said: split sizes were truncated by the profiler.",
         ),
         (
             "expert_load",

@@ -62,14 +62,14 @@ def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
     """What is changed in each, why so little is saved, and which has no answer."""
     rows = [
         {"run": "a", "scenario": name, "then_step_ns": ns, "replayed_ns": ns, "saved_pct": 20.0}
-        | {"reason": None if ns else "no rank is late"}
+        | {"reason": None if ns else "there is no straggler"}
         for name, ns in SCENARIOS.items()
     ]
     spec = spec_of(what_if(pd.DataFrame(rows)))
     said = notes(spec)
     assert "as long as its slowest rank" in said
     assert "Balanced: between two collectives" in said
-    assert "Left out: no late rank (no rank is late)." in said
+    assert "Left out: no late rank (there is no straggler)." in said
     assert '"as recorded", "at best"' in json.dumps(spec["vconcat"][0]["layer"][0]["encoding"])
 
 

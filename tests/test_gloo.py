@@ -58,7 +58,7 @@ def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
     (late,) = rows[rows["is_straggler"]].to_dict("records")
     assert (late["rank"], late["cause"], late["subject"]) == (2, "host-bound", "aten::mm")
     assert "device" not in late["message"]
-    assert "its host takes" in late["message"]
+    assert "Its host takes" in late["message"]
 
 
 def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:

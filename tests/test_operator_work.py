@@ -118,8 +118,8 @@ S = "Scalar"
 CONV = ["", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "1"]
 QKV = [[2, 128, 4, 64]] * 3
 FLASH = ["", "", "", "", "", "128", "128", "0."]
-SEQUENCES = ("lengths of its packed sequences are not recorded",)
-UNKNOWN = ("inputs do not tell",)
+SEQUENCES = ("operator_work.lengths_not_recorded",)
+UNKNOWN = ("operator_work.inputs_insufficient",)
 
 
 # fmt: off
@@ -221,9 +221,9 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::embedding", [[10, 4], [3]], ["float", "long int"], ["", ""], ("float", 0, 24 + 2 * 48)),
     ("aten::gather", [[10, 4], [], [3, 4]], ["float", S, "long int"], ["", "0", ""], ("float", 0, 96 + 2 * 48)),
     # What is not known has a reason; what has no formula nothing.
-    ("aten::mm", None, None, None, ("shapes are not recorded",)),
+    ("aten::mm", None, None, None, ("operator_work.shapes_not_recorded",)),
     ("aten::mm", [[2, 3]], None, None, UNKNOWN),
-    ("triton_poi_fused_add_0", [[2, 3]], ["float"], [""], ("what a compiler's code does is not recorded",)),
+    ("triton_poi_fused_add_0", [[2, 3]], ["float"], [""], ("operator_work.unrecorded_operations",)),
     ("aten::cat", [[[2], [3]], []], ["TensorList", S], ["", "0"], None),
 ]
 # fmt: on
@@ -242,7 +242,7 @@ def answers() -> dict[int, tuple[Any, ...]]:
         texts = [None if part is None else json.dumps(part) for part in inputs]
         con.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?)", [place, name, *texts])
     rows = con.execute(
-        "SELECT call_id, elem_type, flops, moved_bytes, reason FROM lib.operator_work('calls')"
+        "SELECT call_id, elem_type, flops, moved_bytes, reason_code FROM lib.operator_work('calls')"
     )
     return {call: (reason,) if reason else tuple(found) for call, *found, reason in rows.fetchall()}
 

@@ -42,11 +42,11 @@ def test_the_fault_is_what_advice_speaks_of(
     (row,) = rows[job]
     assert (row["rule"], row["subject"]) == FAULTS[job]
     assert row["severity"] == "high"
-    assert "no GPU in the trace" in row["message"]
+    assert "the trace has no GPU" in row["message"]
 
 
 def test_a_loop_tells_its_turns_and_its_body(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Forty rows of two tensors."""
     (row,) = rows["row_loop"]
     assert row["event_count"] == 40
-    assert "each with aten::select, aten::mul_" in row["message"]
+    assert "(operator on each element: aten::select, aten::mul_)" in row["message"]

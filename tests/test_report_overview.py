@@ -52,11 +52,11 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
     [
         (
             "late",
-            "Rank 1 is late and costs the others up to 18 % of the time: all its kernels take",
+            "Straggler: rank 1 costs the other ranks up to 18.4 % of the time. All its kernels are",
         ),
         (
             "seldom",
-            "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: the others",
+            "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: not",
         ),
         ("alone", "Whether a rank is late cannot be said: the rank does not communicate"),
     ],

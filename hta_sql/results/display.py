@@ -28,6 +28,9 @@ NARROW_TEXT = 28
 ANSWERS = frozenset({"message", "look_at", "reason"})
 """Columns that say what the numbers mean: they stay where others are left out, and are not cut."""
 
+CODES = frozenset({"message_code", "reason_code", "about_code"})
+"""Columns that are for programs: their sentence stands next to them."""
+
 SENTENCES = ANSWERS | {"title", "remedy"}
 """Columns that are wrapped, not cut."""
 
@@ -248,8 +251,11 @@ def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
 def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
     """Order columns by what they tell: the first and answers, a few others, sentences, then the rest.
 
-    A whole name comes last where its telling part is there.
+    A whole name comes last where its telling part is there. Codes of messages come last in any case:
+    their sentence says more.
     """
+    if codes := [c for c in columns[1:] if c.name in CODES]:
+        return [*telling_first([c for c in columns if c not in codes]), *codes]
     if "short_name" in (names := [c.name for c in columns]) and "name" in names[1:]:
         whole = columns[names.index("name", 1)]
         return [*telling_first([c for c in columns if c is not whole]), whole]

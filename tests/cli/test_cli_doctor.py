@@ -53,7 +53,7 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rank0.json").write_bytes(b'{"traceEvents": [' + event + b"]}")
     done = cli("doctor", tmp_path, "--format", "json", "--fail-on", "never")
     (found,) = [row for row in json.loads(done.out) if row["finding"] == "repaired_events"]
-    assert found["message"] == "1 events were repaired; the first: bytes that are not UTF-8."
+    assert found["message"] == "1 event was repaired; the first: bytes that are not UTF-8."
 
 
 @pytest.mark.slow

@@ -61,8 +61,8 @@ def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str])
     for opens in ("--open", "--no-open"):
         done = cli("demo", "--ranks", "4", "--steps", "2", opens)
         assert done.code == 0
-        assert "Rank 2 is late and costs the others up to " in done.out
-        assert "it loads data " in done.out
+        assert "Straggler: rank 2 costs the other ranks up to " in done.out
+        assert "It loads data " in done.out
         assert done.out.endswith("The report: hta_sql_demo/report.html\n")
     assert [path.name for path in tmp_path.iterdir()] == ["hta_sql_demo"]
     assert launched == ["hta_sql_demo/report.html"]

@@ -73,7 +73,7 @@ def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     )
     assert row["usual_count"] == 3
     assert row["is_first"]
-    assert f"Rank {rank} runs all_reduce of 1 Float, where 3 of group" in row["message"]
+    assert f"Rank {rank} runs all_reduce of 1 Float, but 3 ranks of group" in row["message"]
     assert findings(out_of_step, run) == [("error", "collectives_differ", 1.0)]
 
 

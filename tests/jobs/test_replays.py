@@ -43,7 +43,7 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
         assert replayed is None or replayed <= recorded
         assert (replayed is None) == (why is not None)
     job, _ = jobs.runs[run]
-    assert (told["no late rank"][2] == "no rank is late") == (not job.late)
+    assert (told["no late rank"][2] == "there is no straggler") == (not job.late)
 
 
 @pytest.mark.parametrize("run", every_kind(ONE_LATE))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from hta_sql.authoring.golden_engine import GoldenEngine
+from hta_sql.library.messages import SENTENCES
 from hta_sql.library.objects import load_library
 from hta_sql.library.sqltext import call
 from hta_sql.store.catalog.template import CONFIG
@@ -71,7 +72,7 @@ OTHER_VALUES: Mapping[str, str] = {
 """What the other call gives for a parameter; else not what it is, about half as much, or nothing."""
 
 COMPUTED_HERE = ("source", "path", "store")
-"""Columns with the name of a folder."""
+"""Columns with the name of a folder. Sentences are not pinned either: their words may be corrected at any time."""
 
 Digests = dict[str, str]
 """``rows`` ─▶ how many; ``column NAME`` and ``run NAME`` ─▶ what stands there."""
@@ -109,7 +110,7 @@ def _as_one(found: Digests) -> Digests:
 
 def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
     """Reduce an answer; the order of its rows counts."""
-    kept = [at for at, name in enumerate(columns) if name not in COMPUTED_HERE]
+    kept = [at for at, name in enumerate(columns) if name not in (*COMPUTED_HERE, *SENTENCES)]
     lines = [[_plain(row[at]) for at in kept] for row in rows]
     found = {"rows": str(len(rows))}
     for place, at in enumerate(kept):

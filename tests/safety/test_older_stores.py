@@ -175,7 +175,7 @@ def test_columns_that_came_later(
         message, remedy, severity = said
         assert (run, severity) == ("old", "warning")
         assert "older_definitions" not in {f[1] for f in found}
-        assert message.endswith(f"without: {LACKS}.")
+        assert message.endswith(f"without the columns {LACKS}.")
         assert remedy.startswith("Ingest the same traces again")
     ingest_only(trace, every_table, run="old")
     with hta_sql.open(every_table) as store:

@@ -4,11 +4,13 @@ A release is a heading with a version and a date in CHANGELOG.md. From then on e
 whose ``Since`` is not later must be in the lock, which ``make freeze`` writes. It only adds lines.
 
 An analysis is locked with everything that it stands on: its own text, and the macros, tables and
-CSV files under it, without their comments. So each object of the lock has a line:
+CSV files under it, without their comments and without the words of sql/messages. So a sentence can be
+corrected; the codes and placeholders that an analysis relies on are rules of messages.py. Each object
+of the lock has a line:
 
     object       analysis, macro or table: ``kpis_v1``, ``run_kpis``, ``gpu_ops``
     definition   SHA-256 of its text without comments, of an analysis with all that it stands on
-    answers      of an analysis: SHA-256 of its pinned and golden answers
+    answers      of an analysis: SHA-256 of its pinned and golden answers, but for their sentences
 
 If a macro under a released analysis changes and no pinned or golden answer does, ``--refreeze``
 (``make refreeze``) locks the new definition. It needs a line in CHANGELOG.md that begins with
@@ -24,7 +26,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
+from hta_sql.authoring.golden import Case, cells, parse_cases
 from hta_sql.library.answers import definition_digest
+from hta_sql.library.messages import SENTENCES
 from hta_sql.library.objects import Library, SqlObject, parse_library
 
 LOCK = Path("analyses", "frozen.csv")
@@ -162,14 +166,22 @@ def _closure_digest(library: Library, analysis: SqlObject) -> str:
 
 
 def answers_digest(root: Path, analysis: SqlObject) -> str:
-    """Hash what the pinned and golden tests say that an analysis answers."""
+    """Hash what the pinned and golden tests expect of an analysis, without columns of sentences."""
     tests = root.parent / "tests"
     golden = tests / "golden" / analysis.topic / f"{analysis.name}.test"
-    parts = [golden.read_text("utf-8") if golden.exists() else ""]
+    text = golden.read_text("utf-8") if golden.exists() else ""
+    parts = [_without_sentences(case) for case in parse_cases(golden, text)]
     for pinned in sorted((tests / "pinned").glob("*.csv")):
         lines = pinned.read_text("utf-8").splitlines()
         parts += [line for line in lines if re.match(rf'"?FROM {analysis.name}\(', line)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _without_sentences(case: Case) -> str:
+    names, *rows = cells(case.expected)
+    kept = [at for at, name in enumerate(names) if name not in SENTENCES]
+    lines = ["  ".join(row[at] for at in kept if at < len(row)) for row in (names, *rows)]
+    return "\n".join([case.traces, case.call, *lines])
 
 
 def released(library: Library, root: Path) -> list[SqlObject]:

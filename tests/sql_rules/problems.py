@@ -5,6 +5,7 @@
 :mod:`hta_sql.library.rules`; of the shipped library alone are:
 
     shipped.py   topics, headers, derived tables
+    messages.py  sentences are in sql/messages, with the codes and placeholders that analyses use
     frozen.py    a released file does not change
 """
 
@@ -18,6 +19,7 @@ from hta_sql.library.rules.engine import engine_problems
 from hta_sql.library.rules.text import text_problems
 from hta_sql.library.sql_files import sql_root
 from tests.sql_rules.frozen import frozen_problems
+from tests.sql_rules.messages import message_problems
 from tests.sql_rules.shipped import FACTS, shipped_problems
 
 
@@ -36,7 +38,11 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
         return [_relative(str(error), root)]
     files = (*library.tables, *library.macros_in_order, *library.derived, *library.analyses)
     tests = golden if golden.is_dir() else None
-    broken = [*text_problems(library, files, tests, FACTS), *shipped_problems(library)]
+    broken = [
+        *text_problems(library, files, tests, FACTS),
+        *shipped_problems(library),
+        *message_problems(library, root),
+    ]
     problems = [*map(str, broken), *frozen_problems(library, root)]
     # A file that breaks a rule of form often breaks the engine's rules too: one message is enough.
     if not problems:

@@ -38,6 +38,7 @@ CREATE OR REPLACE MACRO advice_v1(
 --   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
 --   event_count    BIGINT [count]  Events or gaps behind it.
 --   own_ns         BIGINT [ns]     What those take.
+--   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         What was found, in a sentence with its figures.
 --   remedy         VARCHAR         What to try.
 --   next_analysis  VARCHAR         Analysis that shows more.
@@ -141,7 +142,7 @@ SELECT
     r.run,
     dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule) AS place,
     r.rule,
-    r.title,
+    t.title,
     r.rank,
     r.is_worst,
     r.rank_count,
@@ -153,11 +154,13 @@ SELECT
     r.subject,
     r.event_count,
     r.own_ns,
-    CASE WHEN r.has_steps THEN r.finding ELSE replace(r.finding, 'of the steps', 'of the capture') END AS message,
-    r.remedy,
+    r.message.code AS message_code,
+    lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps})) AS message,
+    t.remedy,
     r.next_analysis,
     r.evidence_sql,
     r.event_id,
     substr(md5(concat_ws(chr(31), r.run, r.rank, r.rule, r.subject)), 1, 12) AS finding_id
 FROM ranked AS r
+LEFT JOIN messages AS t ON t.code = r.message.code
 ORDER BY r.run, place, r.is_worst DESC, r.rank

@@ -41,6 +41,7 @@ CREATE OR REPLACE MACRO all_to_all_traffic_v1(
 --   known_bytes       BIGINT [bytes]  What it sends in those that are known; NULL where none is.
 --   row_count         BIGINT [count]  Rows sent, which are tokens between experts; NULL unless split sizes tell all.
 --   times_mean        DOUBLE [1]      Bytes over the mean of all pairs of the group: the largest is the imbalance.
+--   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why bytes are not known.
 WITH
     labels AS (
@@ -57,7 +58,7 @@ WITH
             count(p.sent_bytes) AS known_count,
             sum(p.sent_bytes)::BIGINT AS known_bytes,
             CASE WHEN count(p.sent_rows) = count(*) THEN sum(p.sent_rows)::BIGINT END AS row_count,
-            min(p.reason) AS reason
+            min(p.reason_code) AS reason_code
         FROM lib.all_to_all_pairs(runs) AS p
         WHERE lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
         GROUP BY ALL
@@ -87,11 +88,13 @@ SELECT
     p.known_bytes,
     p.row_count,
     p.known_bytes / nullif(t.mean_bytes, 0) AS times_mean,
-    p.reason
+    p.reason_code,
+    m.message AS reason
 FROM pairs AS p
 JOIN labels AS l ON l.run = p.run AND l.channel_id = p.channel_id
 JOIN totals AS t ON t.run = p.run AND t.channel_id = p.channel_id AND t.step IS NOT DISTINCT FROM p.step
 LEFT JOIN hosts AS s ON s.run = p.run AND s.rank = p.src_rank
 LEFT JOIN hosts AS d ON d.run = p.run AND d.rank = p.dst_rank
+LEFT JOIN messages AS m ON m.code = p.reason_code
 WHERE lib.wanted(ranks, p.src_rank) OR lib.wanted(ranks, p.dst_rank)
 ORDER BY p.run, p.channel_id, p.step, p.src_rank, p.dst_rank

@@ -33,6 +33,7 @@ CREATE OR REPLACE MACRO collective_match_v1(
 --   match_method         VARCHAR         seq, ordinal, time or stream, several with commas; none where nothing is matched.
 --   match_margin         DOUBLE [1]      The smallest margin of a rank; NULL: nothing to choose from.
 --   median_end_spread_ns BIGINT [ns]     From the first end to the last, in the usual collective.
+--   message_code         VARCHAR         Code of the message in the table messages.
 --   message              VARCHAR         The same in a sentence.
 WITH
     groups AS (
@@ -51,6 +52,20 @@ WITH
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
         GROUP BY m.run, m.channel_id
+    ),
+    described AS (
+        SELECT
+            g.*,
+            CASE
+                WHEN g.matched = 0 THEN lib.message('collective_match.none', {'kernel_count': g.n, 'channel': g.channel})
+                WHEN g.judged = 0
+                    THEN lib.message('collective_match.not_judged', {'matched_count': g.matched, 'kernel_count': g.n, 'channel': g.channel, 'method': g.method})
+                ELSE lib.message(
+                    'collective_match.judged',
+                    {'matched_count': g.matched, 'kernel_count': g.n, 'channel': g.channel, 'method': g.method, 'agreeing_pct': 100 * g.trusted / g.judged}
+                )
+            END AS message
+        FROM groups AS g
     )
 SELECT
     g.run,
@@ -67,13 +82,8 @@ SELECT
     g.method AS match_method,
     g.margin AS match_margin,
     g.end_spread AS median_end_spread_ns,
-    CASE
-        WHEN g.matched = 0 THEN format('None of {} kernels of {} are matched.', g.n, g.channel)
-        ELSE format(
-            '{} of {} kernels of {} are matched by {}; {}.',
-            g.matched, g.n, g.channel, g.method,
-            coalesce(format('the ends of {:.0f} % agree', 100 * g.trusted / nullif(g.judged, 0)), 'of none the waits can be judged')
-        )
-    END AS message
-FROM groups AS g
+    g.message.code AS message_code,
+    lib.message_text(t.message, g.message.fields) AS message
+FROM described AS g
+LEFT JOIN messages AS t ON t.code = g.message.code
 ORDER BY g.run, g.n DESC, g.channel_id

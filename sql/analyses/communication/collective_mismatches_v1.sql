@@ -34,6 +34,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 --   event_id       BIGINT          event_id of the rank's kernel; NULL where it has none.
 --   op_id          BIGINT          event_id of the operator that launched it.
 --   start_ns       BIGINT [ns]     First start of the collective, in the time that all ranks share.
+--   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         What was found and what to do, in sentences.
 WITH
     found AS (
@@ -43,6 +44,34 @@ WITH
                 PARTITION BY m.run, m.channel_id, m.differs_in = 'missing' ORDER BY m.start_ns, m.collective_id
             ) AS is_first
         FROM lib.mismatched_collectives(runs) AS m
+    ),
+    described AS (
+        SELECT
+            f.*,
+            CASE
+                WHEN f.differs_in = 'missing' THEN lib.message(
+                    'collective_mismatches.missing',
+                    {
+                        'rank': f.rank, 'collective': f.collective, 'usual_count': f.usual_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name), 'start_ns': f.start_ns
+                    }
+                )
+                WHEN f.op_id IS NULL THEN lib.message(
+                    'collective_mismatches.other',
+                    {
+                        'rank': f.rank, 'collective': f.value, 'usual_count': f.usual_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name),
+                        'usual_collective': f.usual_value
+                    }
+                )
+                ELSE lib.message(
+                    'collective_mismatches.other_in_operator',
+                    {
+                        'rank': f.rank, 'collective': f.value, 'usual_count': f.usual_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name),
+                        'usual_collective': f.usual_value, 'op_id': f.op_id
+                    }
+                )
+            END AS message
+        FROM found AS f
+        WHERE lib.wanted(ranks, f.rank)
     )
 SELECT
     f.run,
@@ -59,16 +88,8 @@ SELECT
     f.event_id,
     f.op_id,
     f.start_ns,
-    CASE
-        WHEN f.differs_in = 'missing' THEN format(
-            'Rank {} lacks the {} that {} of group {} run while it runs others: its event was lost, or it did not take part. Compare its events around {} ns with those of the others.',
-            f.rank, f.collective, f.usual_count, coalesce(f.pg_ranks, f.pg_name, 'unknown'), f.start_ns
-        )
-        ELSE format(
-            'Rank {} runs {}, where {} of group {} run {}: look for code that depends on the rank before {}.',
-            f.rank, f.value, f.usual_count, coalesce(f.pg_ranks, f.pg_name, 'unknown'), f.usual_value, coalesce('operator ' || f.op_id, 'it')
-        )
-    END AS message
-FROM found AS f
-WHERE lib.wanted(ranks, f.rank)
+    f.message.code AS message_code,
+    lib.message_text(t.message, f.message.fields) AS message
+FROM described AS f
+LEFT JOIN messages AS t ON t.code = f.message.code
 ORDER BY f.run, f.collective_id, f.rank

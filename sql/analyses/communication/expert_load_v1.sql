@@ -41,6 +41,7 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   times_mean        DOUBLE [1]      Load over the mean of the ranks of the group.
 --   imbalance         DOUBLE [1]      The largest of these in the group; 1 is even.
 --   wait_ns           BIGINT [ns]     Waits in these all-to-alls; NULL where none is matched.
+--   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why there is no load.
 WITH
     labels AS (
@@ -96,7 +97,13 @@ WITH
         WINDOW each_group AS (PARTITION BY l.run, l.channel_id, l.step)
     ),
     judged AS (
-        SELECT c.*, max(c.times_mean) OVER (PARTITION BY c.run, c.channel_id, c.step) AS imbalance
+        SELECT
+            c.*, max(c.times_mean) OVER (PARTITION BY c.run, c.channel_id, c.step) AS imbalance,
+            CASE
+                WHEN c.load_count > 0 THEN NULL
+                WHEN c.sized_count = 0 THEN 'expert_load.sizes_not_recorded'
+                ELSE 'expert_load.not_matched'
+            END AS reason_code
         FROM compared AS c
     )
 SELECT
@@ -117,12 +124,10 @@ SELECT
     j.times_mean,
     j.imbalance,
     j.wait_ns,
-    CASE
-        WHEN j.load_count > 0 THEN NULL
-        WHEN j.sized_count = 0 THEN 'sizes are not recorded'
-        ELSE 'no all-to-all was found on all ranks of the group'
-    END AS reason
+    j.reason_code,
+    t.message AS reason
 FROM judged AS j
 JOIN labels AS l ON l.run = j.run AND l.channel_id = j.channel_id
+LEFT JOIN messages AS t ON t.code = j.reason_code
 WHERE lib.wanted(ranks, j.rank)
 ORDER BY j.run, j.channel_id, j.step, j.rank

@@ -47,6 +47,7 @@ CREATE OR REPLACE MACRO links_v1(
 --   peer_count        BIGINT [count]  Links that it is compared with, itself included.
 --   peer_median_gbps  DOUBLE [GB/s]   Median of their medians.
 --   is_slow           BOOLEAN         Slower than its peers; NULL for all-to-alls and where there are fewer than four peers.
+--   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why there is no bandwidth.
 WITH
     sends AS (
@@ -107,6 +108,17 @@ WITH
             quantile_cont(p.rates[3], [0.25, 0.5, 0.75]) OVER peers AS fence
         FROM placed AS p
         WINDOW peers AS (PARTITION BY p.run, p.operation, p.spans_hosts, p.size_class)
+    ),
+    reasoned AS (
+        SELECT
+            c.*,
+            CASE
+                WHEN c.rates IS NOT NULL THEN NULL
+                WHEN c.sized_count = 0 THEN 'links.unknown_sizes'
+                WHEN c.timed_count = 0 THEN 'links.unknown_times'
+                ELSE 'links.no_size_with_time'
+            END AS reason_code
+        FROM compared AS c
     )
 SELECT
     c.run,
@@ -135,12 +147,9 @@ SELECT
         WHEN c.operation <> 'all_to_all' AND c.peer_count >= 4
             THEN c.rates[3] < 0.8 * c.fence[2] AND c.rates[3] < c.fence[1] - 1.5 * (c.fence[3] - c.fence[1])
     END AS is_slow,
-    CASE
-        WHEN c.rates IS NOT NULL THEN NULL
-        WHEN c.sized_count = 0 THEN 'sizes are not known'
-        WHEN c.timed_count = 0 THEN 'the other end is not in the store, or its clock is not known'
-        ELSE 'no transfer has both a size and a time'
-    END AS reason
-FROM compared AS c
+    c.reason_code,
+    t.message AS reason
+FROM reasoned AS c
+LEFT JOIN messages AS t ON t.code = c.reason_code
 WHERE lib.wanted(ranks, c.src_rank) OR lib.wanted(ranks, c.dst_rank)
 ORDER BY c.run, c.operation, c.src_rank, c.dst_rank

@@ -36,6 +36,7 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
 --   name           VARCHAR         Kernel looked at.
 --   channel        VARCHAR         Its process group, or its stream where the trace names no group.
 --   is_long        BOOLEAN         Kernels of min_share were found; false: shorter ones had to do.
+--   reason_code    VARCHAR         Code of the reason in the table messages.
 --   reason         VARCHAR         Why nothing can be said; NULL otherwise.
 WITH
     known AS (
@@ -77,27 +78,35 @@ WITH
     measured AS (
         SELECT DISTINCT t.run
         FROM totals AS t
+    ),
+    reasoned AS (
+        SELECT
+            k.run, k.rank, p.* EXCLUDE (run, rank),
+            CASE
+                WHEN p.rank IS NOT NULL THEN NULL
+                WHEN m.run IS NOT NULL THEN 'potential_stragglers.collective_not_run'
+                WHEN k.rank_count < 2 THEN 'potential_stragglers.single_rank'
+                WHEN c.run IS NULL THEN 'potential_stragglers.no_communication'
+                ELSE 'potential_stragglers.no_shared_collective'
+            END AS reason_code
+        FROM known AS k
+        LEFT JOIN placed AS p ON p.run = k.run AND p.rank = k.rank
+        LEFT JOIN measured AS m ON m.run = k.run
+        LEFT JOIN communicating AS c ON c.run = k.run
     )
 SELECT
-    k.run,
-    k.rank,
-    p.place <= greatest(1, num_candidates) AS is_candidate,
-    p.late_count,
-    p.step_count,
-    p.total_late_ns,
-    p.max_late_ns,
-    p.name,
-    p.channel,
-    p.is_long,
-    CASE
-        WHEN p.rank IS NOT NULL THEN NULL
-        WHEN m.run IS NOT NULL THEN 'the rank does not run the collective that is looked at'
-        WHEN k.rank_count < 2 THEN 'there is one rank only'
-        WHEN c.run IS NULL THEN 'no rank communicates in these steps'
-        ELSE 'no two ranks run the same collective in one step'
-    END AS reason
-FROM known AS k
-LEFT JOIN placed AS p ON p.run = k.run AND p.rank = k.rank
-LEFT JOIN measured AS m ON m.run = k.run
-LEFT JOIN communicating AS c ON c.run = k.run
-ORDER BY k.run, k.rank
+    r.run,
+    r.rank,
+    r.place <= greatest(1, num_candidates) AS is_candidate,
+    r.late_count,
+    r.step_count,
+    r.total_late_ns,
+    r.max_late_ns,
+    r.name,
+    r.channel,
+    r.is_long,
+    r.reason_code,
+    t.message AS reason
+FROM reasoned AS r
+LEFT JOIN messages AS t ON t.code = r.reason_code
+ORDER BY r.run, r.rank

@@ -30,6 +30,7 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 --   end_count     BIGINT [count]  Ends that the estimate stands on.
 --   is_applied    BOOLEAN         It is taken off the times of collectives.
 --   base_time_ns  BIGINT [ns]     baseTimeNanoseconds of the trace; NULL: its clock may start anywhere.
+--   reason_code   VARCHAR         Code of the reason in the table messages.
 --   reason        VARCHAR         Why nothing is known.
 WITH
     estimates AS (
@@ -42,26 +43,34 @@ WITH
         FROM matched_collectives AS m
         WHERE lib.wanted(runs, m.run)
         GROUP BY m.run, m.rank, m.span
+    ),
+    reasoned AS (
+        SELECT
+            k.run, k.rank, k.span, k.base_time_ns, e.* EXCLUDE (run, rank, span),
+            CASE
+                WHEN e.run IS NULL THEN 'rank_clocks.no_communication'
+                WHEN e.end_count = 0 THEN 'rank_clocks.not_matched'
+            END AS reason_code
+        FROM rank_spans AS k
+        LEFT JOIN estimates AS e ON e.run = k.run AND e.rank = k.rank AND e.span = k.span
+        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
     )
 SELECT
-    k.run,
-    k.rank,
-    k.span,
+    e.run,
+    e.rank,
+    e.span,
     h.host_name,
-    coalesce(e.domain, h.host_name, 'rank ' || k.rank) AS domain,
+    coalesce(e.domain, h.host_name, 'rank ' || e.rank) AS domain,
     CASE WHEN e.end_count > 0 THEN e.root_rank END AS root_rank,
     CASE WHEN e.end_count > 0 THEN e.estimate END AS estimate_ns,
     CASE WHEN e.end_count > 0 THEN e.spread END AS spread_ns,
     CASE WHEN e.end_count > 0 THEN e.drift END AS drift,
     coalesce(e.end_count, 0) AS end_count,
     coalesce(e.end_count > 0 AND e.is_applied, false) AS is_applied,
-    k.base_time_ns,
-    CASE
-        WHEN e.run IS NULL THEN 'the rank does not communicate'
-        WHEN e.end_count = 0 THEN 'no collective was found on all its ranks'
-    END AS reason
-FROM rank_spans AS k
-JOIN ranks AS h ON h.run = k.run AND h.rank = k.rank
-LEFT JOIN estimates AS e ON e.run = k.run AND e.rank = k.rank AND e.span = k.span
-WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
-ORDER BY k.run, k.rank, k.span
+    e.base_time_ns,
+    e.reason_code,
+    t.message AS reason
+FROM reasoned AS e
+JOIN ranks AS h ON h.run = e.run AND h.rank = e.rank
+LEFT JOIN messages AS t ON t.code = e.reason_code
+ORDER BY e.run, e.rank, e.span

@@ -28,6 +28,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
 --   is_straggler      BOOLEAN         It holds up the others; NULL where that cannot be judged (reason).
+--   message_code      VARCHAR         Code of the message, or of the reason, in the table messages.
 --   message           VARCHAR         What it means, in a sentence; NULL where it is not late.
 --   cause             VARCHAR         slower compute, throttling, more compute, host-bound, data loading, copies, unknown; NULL: not late.
 --   subject           VARCHAR         Operator, kernel or annotation that differs most from the other ranks.
@@ -92,23 +93,46 @@ WITH
     explained AS (
         SELECT
             t.*,
-            CASE t.cause
-                WHEN 'slower compute' THEN
-                    CASE WHEN t.uniform_share >= 0.8 THEN 'all its kernels take longer' ELSE 'its kernels take longer' END
-                    || printf(' (same calls, %.2f x)', t.slowdown) || ', most in ' || t.subject
-                WHEN 'throttling' THEN
-                    printf('its kernels take longer and longer (same calls, %.2f x at first, %.2f x at last), most in ', t.first_third, t.last_third)
-                    || t.subject
-                WHEN 'more compute' THEN printf('it computes %.1f ms more (of %.1f ms), most in ', t.cause_ns / 1e6, t.window_ns / 1e6) || t.subject
-                WHEN 'data loading' THEN printf('it loads data %.1f ms longer (of %.1f ms), in ', t.subject_ns / 1e6, t.window_ns / 1e6) || t.subject
-                WHEN 'host-bound' THEN
-                    CASE
-                        WHEN t.on_host THEN printf('its host takes %.1f ms longer (of %.1f ms), most in ', t.cause_ns / 1e6, t.window_ns / 1e6)
-                        ELSE printf('its device has %.1f ms more without work (of %.1f ms), as its host takes longer, most in ', t.cause_ns / 1e6, t.window_ns / 1e6)
-                    END || t.subject
-                WHEN 'copies' THEN printf('it copies %.1f ms longer (of %.1f ms), most in ', t.cause_ns / 1e6, t.window_ns / 1e6) || t.subject
-                WHEN 'unknown' THEN 'nothing in the trace shows why'
-            END AS why,
+            CASE
+                WHEN t.is_late AND t.cause = 'slower compute' AND t.uniform_share >= 0.8
+                    THEN lib.message('stragglers.slower_compute', {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'slowdown': t.slowdown, 'subject': t.subject})
+                WHEN t.is_late AND t.cause = 'slower compute'
+                    THEN lib.message('stragglers.slower_kernels', {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'slowdown': t.slowdown, 'subject': t.subject})
+                WHEN t.is_late AND t.cause = 'throttling' THEN lib.message(
+                    'stragglers.throttling',
+                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'first_slowdown': t.first_third, 'last_slowdown': t.last_third, 'subject': t.subject}
+                )
+                WHEN t.is_late AND t.cause = 'more compute' THEN lib.message(
+                    'stragglers.more_compute',
+                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_late AND t.cause = 'data loading' THEN lib.message(
+                    'stragglers.data_loading',
+                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.subject_ns, 'window_ns': t.window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_late AND t.cause = 'host-bound' AND t.on_host THEN lib.message(
+                    'stragglers.host_bound_without_device',
+                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_late AND t.cause = 'host-bound' THEN lib.message(
+                    'stragglers.host_bound',
+                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_late AND t.cause = 'copies' THEN lib.message(
+                    'stragglers.copies',
+                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_late THEN lib.message('stragglers.unknown', {'rank': t.rank, 'cost_pct': 100 * t.cost_share})
+                WHEN t.is_trusted AND t.excess_ns >= t.run_ns * min_pct / 100 THEN lib.message(
+                    'stragglers.not_significant',
+                    {'last_count': t.last_count, 'collective_count': t.collective_count, 'excess_pct': 100 * t.excess_ns / t.run_ns}
+                )
+                WHEN t.is_trusted THEN NULL
+                WHEN t.is_late IS NOT NULL THEN lib.message('stragglers.ends_disagree', NULL)
+                WHEN t.is_matched THEN lib.message('stragglers.too_few_collectives', NULL)
+                WHEN t.is_matched IS NULL THEN lib.message('stragglers.no_communication', NULL)
+                ELSE lib.message('stragglers.not_matched', NULL)
+            END AS message,
             CASE
                 WHEN t.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
                 WHEN t.cause = 'data loading' THEN 'step_accounting'
@@ -116,16 +140,18 @@ WITH
                 WHEN t.cause = 'unknown' THEN 'collective_waits'
             END AS next_look
         FROM told AS t
+    ),
+    worded AS (
+        SELECT e.*, lib.message_text(m.message, e.message.fields) AS sentence
+        FROM explained AS e
+        LEFT JOIN messages AS m ON m.code = e.message.code
     )
 SELECT
     e.run,
     e.rank,
     CASE WHEN e.is_trusted THEN e.is_late END AS is_straggler,
-    CASE
-        WHEN e.is_late THEN
-            printf('Rank %d is late and costs the others up to %.*f %% of the time: ', e.rank, CASE WHEN e.cost_share >= 0.1 THEN 0 ELSE 1 END, 100 * e.cost_share)
-            || e.why || '; look at ' || e.next_look
-    END AS message,
+    e.message.code AS message_code,
+    CASE WHEN e.is_late THEN e.sentence END AS message,
     e.cause,
     e.subject,
     CASE WHEN e.is_late THEN e.subject_ns END AS subject_ns,
@@ -146,14 +172,6 @@ SELECT
     e.chance_limit,
     100 * e.trusted_share AS trusted_pct,
     e.next_look AS look_at,
-    CASE
-        WHEN e.is_trusted AND NOT e.is_late AND e.excess_ns >= e.run_ns * min_pct / 100 THEN
-            printf('the others waited %.1f %% of the capture longer than it, which may be chance', 100 * e.excess_ns / e.run_ns)
-        WHEN e.is_trusted THEN NULL
-        WHEN e.is_late IS NOT NULL THEN 'the ends of too many of its collectives do not agree to tell who was late'
-        WHEN e.is_matched THEN 'nobody else was met often enough'
-        WHEN e.is_matched IS NULL THEN 'the rank does not communicate'
-        ELSE 'no collective was found on all its ranks'
-    END AS reason
-FROM explained AS e
+    CASE WHEN e.is_late THEN NULL ELSE e.sentence END AS reason
+FROM worded AS e
 ORDER BY e.run, e.rank

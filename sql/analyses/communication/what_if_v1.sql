@@ -33,6 +33,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   changed_ranks     VARCHAR         Ranks that are changed, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.
 --   collective_count  BIGINT [count]  Collectives that they meet in.
+--   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why there is no answer.
 WITH RECURSIVE
     works AS MATERIALIZED (
@@ -194,10 +195,10 @@ WITH RECURSIVE
             s.run, l.scenario, l.place, s.rank_count, s.n, x.ns AS recorded_ns, m.step_ns, d.changed_ranks,
             CASE WHEN t.share >= 0.8 THEN a.replayed_ns END AS replayed_ns,
             CASE
-                WHEN coalesce(t.share, 0) < 0.8 THEN 'the ends of too many of its collectives do not agree to run them again'
-                WHEN a.run IS NULL THEN 'no rank is late'
-                WHEN a.replayed_ns IS NULL THEN 'its collectives contradict each other'
-            END AS reason
+                WHEN coalesce(t.share, 0) < 0.8 THEN 'what_if.ends_disagree'
+                WHEN a.run IS NULL THEN 'what_if.no_straggler'
+                WHEN a.replayed_ns IS NULL THEN 'what_if.contradiction'
+            END AS reason_code
         FROM counted AS s
         JOIN recorded AS x ON x.run = s.run
         CROSS JOIN listed AS l
@@ -218,6 +219,8 @@ SELECT
     t.changed_ranks,
     t.rank_count,
     t.n AS collective_count,
-    t.reason
+    t.reason_code,
+    m.message AS reason
 FROM told_runs AS t
+LEFT JOIN messages AS m ON m.code = t.reason_code
 ORDER BY t.run, t.place

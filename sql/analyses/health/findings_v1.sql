@@ -22,14 +22,15 @@ CREATE OR REPLACE MACRO findings_v1(
     start_spread_above_ns BIGINT := 1000000000
 ) AS TABLE
 -- Columns:
---   run       VARCHAR     Run name.
---   rank      INTEGER     Rank of the process; NULL: the run.
---   severity  VARCHAR     error, warning or note.
---   finding   VARCHAR     Name of the rule.
---   value     DOUBLE [1]  The figure behind it.
---   message   VARCHAR     What was found.
---   limits    VARCHAR     What it means for analyses.
---   remedy    VARCHAR     What to do.
+--   run           VARCHAR     Run name.
+--   rank          INTEGER     Rank of the process; NULL: the run.
+--   severity      VARCHAR     error, warning or note.
+--   finding       VARCHAR     Name of the rule.
+--   value         DOUBLE [1]  The figure behind it.
+--   message_code  VARCHAR     Code of the message in the table messages.
+--   message       VARCHAR     What was found.
+--   limits        VARCHAR     What it means for analyses.
+--   remedy        VARCHAR     What to do.
 WITH
     health AS (
         SELECT h.*
@@ -62,209 +63,176 @@ WITH
     ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
-            format('{:,} spans could not be read; the first at byte {:,}: {}.', h.lost_count, h.first_loss_offset, h.first_loss) AS message,
-            'These events are in no table.' AS limits,
-            'FROM quarantine; export the trace again if the file was cut off.' AS remedy
+            lib.message('findings.lost_spans', {'span_count': h.lost_count, 'byte_offset': h.first_loss_offset, 'loss': h.first_loss}) AS message
         FROM health AS h
         WHERE h.lost_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'repaired_events', h.repaired_count,
-            format('{:,} events were repaired; the first: {}.', h.repaired_count, regexp_replace(h.first_repair, '^repaired: ', '')),
-            'Their names may differ from what was meant.',
-            'FROM quarantine WHERE NOT is_lost'
+            lib.message('findings.repaired_events', {'event_count': h.repaired_count, 'repair': regexp_replace(h.first_repair, '^repaired: ', '')})
         FROM health AS h
         WHERE h.repaired_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'odd_arguments', h.odd_argument_count,
-            format('{:,} argument values are not of the expected form; the first: {}.', h.odd_argument_count, h.first_odd_argument),
-            'Analyses take these values for unknown.',
-            'FROM quarantine WHERE argument IS NOT NULL; event_args has the values.'
+            lib.message('findings.odd_arguments', {'value_count': h.odd_argument_count, 'argument': h.first_odd_argument})
         FROM health AS h
         WHERE h.odd_argument_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'error', 'suspect_durations', h.suspect_count,
-            format('{:,} durations cannot be true, {:,} ns in total.', h.suspect_count, h.suspect_ns),
-            'They are left out of all analyses.',
-            'FROM gpu_ops WHERE is_suspect'
+            lib.message('findings.suspect_durations', {'op_count': h.suspect_count, 'sum_ns': h.suspect_ns})
         FROM health AS h
         WHERE h.suspect_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'no_events', 0,
-            'The trace has no events.', 'No analysis has a row for this rank.', 'Check that the profiler was active while it ran.'
+            lib.message('findings.no_events', NULL)
         FROM health AS h
         WHERE h.event_count = 0 AND NOT h.is_summary
         UNION ALL
         SELECT h.run, h.rank, 'note', 'summary_only', NULL,
-            'MindSpore cluster data: step times and communication, no events.',
-            'Analyses of events have no row for this rank; cluster_step_trace and the tables cluster_* do.',
-            'Pass the trace_view.json of the same job for a timeline.'
+            lib.message('findings.summary_only', NULL)
         FROM health AS h
         WHERE h.is_summary
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'no_gpu_activity', 0,
-            'No kernels, copies or memsets.', 'Analyses of the GPU have no row for this rank.',
-            'Profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA].'
+            lib.message('findings.no_gpu_activity', NULL)
         FROM health AS h
         WHERE h.gpu_op_count = 0 AND h.event_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'unlinked_gpu_ops', 100 * h.unlinked_gpu_op_count / h.gpu_op_count,
-            format('{:,} of {:,} device operations have no launch in the trace.', h.unlinked_gpu_op_count, h.gpu_op_count),
-            'They have no operator, annotation or module, and can never be host_wait.',
-            'Use schedule(warmup=1 or more): operations launched before the recording started lose their launch.'
+            lib.message('findings.unlinked_gpu_ops', {'unlinked_count': h.unlinked_gpu_op_count, 'op_count': h.gpu_op_count})
         FROM health AS h
         WHERE h.gpu_op_count > 0 AND 100 * h.unlinked_gpu_op_count / h.gpu_op_count > unlinked_above_pct
         UNION ALL
         SELECT h.run, h.rank, 'error', 'unknown_communication', h.suspected_communication_count,
-            format('{:,} kernels were launched by communication calls, but no rule knows their name, {} for instance.', h.suspected_communication_count, h.suspected_communication_example),
-            'They count as computation: overlap and exposed communication are wrong by their time.',
-            'Add a rule: hta-sql ingest --kernel-classes FILE.'
+            lib.message('findings.unknown_communication', {'kernel_count': h.suspected_communication_count, 'kernel': h.suspected_communication_example})
         FROM health AS h
         WHERE h.suspected_communication_count > 0
         UNION ALL
-        SELECT h.run, h.rank, 'note', 'no_shapes', 0, 'Operators have no input shapes.',
-            'No cost per shape, no FLOPs.', 'Profile with record_shapes=True.'
+        SELECT h.run, h.rank, 'note', 'no_shapes', 0,
+            lib.message('findings.no_shapes', NULL)
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.cpu_op_with_shapes_count = 0
         UNION ALL
-        SELECT h.run, h.rank, 'note', 'no_stacks', 0, 'No Python frames.',
-            'No source lines, no modules.', 'Profile with with_stack=True.'
+        SELECT h.run, h.rank, 'note', 'no_stacks', 0,
+            lib.message('findings.no_stacks', NULL)
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.python_call_count = 0 AND h.cpu_op_with_stack_count = 0
         UNION ALL
-        SELECT h.run, h.rank, 'note', 'no_memory_events', 0, 'No allocator events.',
-            'No answer of memory_peaks, memory_curve, live_at_peak, memory_by_operator, memory_allocations, memory_leaks.',
-            'Profile with profile_memory=True.'
+        SELECT h.run, h.rank, 'note', 'no_memory_events', 0,
+            lib.message('findings.no_memory_events', NULL)
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.memory_event_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_process_groups', h.communication_count,
-            'Communication kernels do not say their process group.',
-            'Collectives are matched between ranks by order alone.',
             CASE
-                WHEN h.hccl_count > 0 THEN 'None: Ascend''s profiler does not write it into trace_view.json.'
-                ELSE 'PyTorch 2.4 or newer records it for NCCL.'
+                WHEN h.hccl_count > 0 THEN lib.message('findings.no_process_groups_ascend', NULL)
+                ELSE lib.message('findings.no_process_groups', NULL)
             END
         FROM health AS h
         WHERE h.communication_count > 0 AND h.communication_with_group_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_sequence_numbers', h.communication_count,
-            'Communication kernels have no sequence number.',
-            'Collectives are matched between ranks by order.',
             CASE
-                WHEN h.hccl_count > 0 THEN 'None: Ascend''s profiler does not write it into trace_view.json.'
-                ELSE 'Newer PyTorch records Seq.'
+                WHEN h.hccl_count > 0 THEN lib.message('findings.no_sequence_numbers_ascend', NULL)
+                ELSE lib.message('findings.no_sequence_numbers', NULL)
             END
         FROM health AS h
         WHERE h.communication_count > 0 AND h.communication_with_seq_count = 0
         UNION ALL
-        SELECT h.run, h.rank, 'warning', 'no_steps', 0, 'No profiler steps.',
-            'No figures per step; nothing is left out at the end.', 'Call prof.step() in the loop.'
+        SELECT h.run, h.rank, 'warning', 'no_steps', 0,
+            lib.message('findings.no_steps', NULL)
         FROM health AS h
         WHERE h.step_count = 0 AND h.event_count > 0
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'start_up_transient', h.first_step_ns / h.median_step_ns,
-            format('The first step takes {:.1f} times the median.', h.first_step_ns / h.median_step_ns),
-            'Means over steps are too high.', 'Leave it out with steps := [...], or use schedule(warmup=2 or more).'
+            lib.message('findings.start_up_transient', {'step_ratio': h.first_step_ns / h.median_step_ns})
         FROM health AS h
         WHERE h.step_count >= 3 AND h.median_step_ns > 0 AND h.first_step_ns > transient_above_ratio * h.median_step_ns
         UNION ALL
         SELECT h.run, h.rank, 'warning', 'rank_guessed', NULL,
-            'The trace does not say its rank; it was numbered by the order of names.',
-            'It may be another rank.', 'Pass {rank: path}, or --rank-regex.'
+            lib.message('findings.rank_guessed', NULL)
         FROM health AS h
         JOIN run_facts AS r ON r.run = h.run
         WHERE h.rank_source = 'order of names' AND r.rank_count > 1
         UNION ALL
         SELECT r.run, NULL, 'error', 'world_sizes_differ', r.world_sizes,
-            format('The traces state different world sizes: {}.', array_to_string(r.stated_world_sizes, ', ')),
-            'They are of different jobs: figures across ranks mean nothing.',
-            'FROM ranks SELECT rank, world_size, source; ingest each job as a run of its own.'
+            lib.message('findings.world_sizes_differ', {'world_sizes': array_to_string(r.stated_world_sizes, ', ')})
         FROM run_facts AS r
         WHERE r.world_sizes > 1
         UNION ALL
         SELECT r.run, NULL, 'warning', 'backends_differ', len(r.backends),
-            format('The traces state different backends: {}.', array_to_string(r.backends, ', ')),
-            'They may be of different jobs.', 'FROM ranks SELECT rank, backend, source; ingest each job as a run of its own.'
+            lib.message('findings.backends_differ', {'backends': array_to_string(r.backends, ', ')})
         FROM run_facts AS r
         WHERE len(r.backends) > 1
         UNION ALL
         SELECT r.run, NULL, 'error', 'rank_beyond_world_size', r.last_rank,
-            format('There is a rank {}, but the job has {}.', r.last_rank, r.world_size),
-            'A trace is of another job, or its rank was read wrongly from its name.',
-            'FROM ranks SELECT rank, rank_source, source; pass {rank: path}, or --rank-regex.'
+            lib.message('findings.rank_beyond_world_size', {'rank': r.last_rank, 'world_size': r.world_size})
         FROM run_facts AS r
         WHERE r.last_rank >= r.world_size
         UNION ALL
         SELECT h.run, NULL, 'error', 'same_capture', count(*),
-            format('The traces of ranks {} have one trace_id.', array_to_string(list(h.rank ORDER BY h.rank), ', ')),
-            'One is a copy of the other: their work counts twice.', 'Remove the copy and ingest again.'
+            lib.message('findings.same_capture', {'ranks': array_to_string(list(h.rank ORDER BY h.rank), ', ')})
         FROM health AS h
         WHERE h.trace_id IS NOT NULL
         GROUP BY h.run, h.trace_id
         HAVING count(*) > 1
         UNION ALL
         SELECT r.run, NULL, 'note', 'further_capture', regexp_extract(r.run, '\d+$')::DOUBLE,
-            format('Another capture of the ranks of run {}.', regexp_replace(r.run, '-capture\d+$', '')),
-            'Captures are runs side by side, never added up.',
-            'Expected of schedule(repeat=2 or more); otherwise two jobs were in one folder.'
+            lib.message('findings.further_capture', {'first_run': regexp_replace(r.run, '-capture\d+$', '')})
         FROM run_facts AS r
         WHERE regexp_matches(r.run, '-capture\d+$') AND EXISTS (FROM ranks AS k WHERE k.run = regexp_replace(r.run, '-capture\d+$', ''))
         UNION ALL
         SELECT r.run, NULL, 'warning', 'ranks_missing', r.world_size - r.rank_count,
-            format('{} of {} ranks are in the store.', r.rank_count, r.world_size),
-            'Figures across ranks do not cover the job.', 'Ingest the other ranks into the same run.'
+            lib.message('findings.ranks_missing', {'rank_count': r.rank_count, 'world_size': r.world_size})
         FROM run_facts AS r
         WHERE r.world_size > r.rank_count
         UNION ALL
         SELECT r.run, NULL, 'error', 'clocks_mixed', r.aligned_count,
-            format('{} of {} traces have a base time; without: rank {}.', r.aligned_count, r.rank_count, array_to_string(r.ranks_without_base_time, ', ')),
-            'Times of different ranks cannot be compared.', 'Capture all ranks with one version of PyTorch.'
+            lib.message('findings.clocks_mixed', {'aligned_count': r.aligned_count, 'rank_count': r.rank_count, 'ranks': array_to_string(r.ranks_without_base_time, ', ')})
         FROM run_facts AS r
         WHERE r.aligned_count NOT IN (0, r.rank_count)
         UNION ALL
         SELECT r.run, NULL, 'warning', 'starts_apart', r.start_spread_ns,
-            format('The ranks start up to {:.3f} s apart.', r.start_spread_ns / 1e9),
-            'Early collectives wait for the profiler of the last rank, not for its work.',
-            'Start the profilers at the same step; look at later steps.'
+            lib.message('findings.starts_apart', {'spread_ns': r.start_spread_ns})
         FROM run_facts AS r
         WHERE r.start_spread_ns > start_spread_above_ns
         UNION ALL
         SELECT r.run, NULL, 'warning', 'step_counts_differ', r.most_steps - r.least_steps,
-            format('Ranks have between {} and {} steps.', r.least_steps, r.most_steps),
-            'Figures per step cover different ranks.', 'Use the same schedule on all ranks.'
+            lib.message('findings.step_counts_differ', {'least_count': r.least_steps, 'most_count': r.most_steps})
         FROM run_facts AS r
         WHERE r.most_steps <> r.least_steps
         UNION ALL
         SELECT m.run, NULL, 'error', 'collectives_differ', m.collective_count,
-            format('Ranks of one group run different collectives, {:,} times; the first: rank {} {}, others {}.', m.collective_count, m.first.rank, m.first.value, m.first.usual_value),
-            'Results of the job may be wrong, or it hangs; waits in these collectives mean nothing.',
-            'FROM collective_mismatches; look for code that depends on the rank before the first one.'
+            lib.message('findings.collectives_differ', {'collective_count': m.collective_count, 'rank': m.first.rank, 'collective': m.first.value, 'usual_collective': m.first.usual_value})
         FROM mismatches AS m
         WHERE NOT m.is_missing
         UNION ALL
         SELECT m.run, NULL, 'warning', 'collectives_missing', m.collective_count,
-            format('{:,} collectives are not in the traces of all their ranks, though these were captured; the first: rank {} lacks {}.', m.collective_count, m.first.rank, m.first.usual_value),
-            'Their waits are left out.',
-            'FROM collective_mismatches; events were lost, or a rank did not take part.'
+            lib.message('findings.collectives_missing', {'collective_count': m.collective_count, 'rank': m.first.rank, 'collective': m.first.usual_value})
         FROM mismatches AS m
         WHERE m.is_missing
         UNION ALL
         SELECT h.run, NULL, 'warning', 'older_columns', count(*),
-            format('An older version wrote {} of its ranks, without: {}.', count(*), h.missing_columns),
-            'These columns are NULL in their rows.',
-            'Ingest the same traces again into this store: that adds the columns.'
+            lib.message('findings.older_columns', {'rank_count': count(*), 'columns': h.missing_columns})
         FROM health AS h
         WHERE h.missing_columns IS NOT NULL
         GROUP BY h.run, h.missing_columns
         UNION ALL
         SELECT h.run, NULL, 'note', 'older_definitions', count(*) FILTER (h.definitions_changed),
-            format('{} of its ranks were ingested by other definitions than those of today.', count(*) FILTER (h.definitions_changed)),
-            'Some numbers may differ from those of a new ingest.',
-            'Ingest the same traces again into this store; --force is not needed.'
+            lib.message('findings.older_definitions', {'rank_count': count(*) FILTER (h.definitions_changed)})
         FROM health AS h
         GROUP BY h.run
         HAVING bool_or(h.definitions_changed) AND count(h.missing_columns) = 0
     )
-SELECT f.run, f.rank, f.severity, f.finding, f.value, f.message, f.limits, f.remedy
+SELECT
+    f.run,
+    f.rank,
+    f.severity,
+    f.finding,
+    f.value,
+    f.message.code AS message_code,
+    lib.message_text(t.message, f.message.fields) AS message,
+    t.limits,
+    t.remedy
 FROM found AS f
+LEFT JOIN messages AS t ON t.code = f.message.code
 ORDER BY f.run, array_position(['error', 'warning', 'note'], f.severity), f.finding, f.rank

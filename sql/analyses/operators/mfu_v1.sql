@@ -40,6 +40,7 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: the rate of these kernels while they run.
 --   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
 --   covered_pct      DOUBLE [%]        Share of computation_ns in kernels of which it is known whether, and what, they multiply.
+--   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why most of what is not covered, or all of it, is unknown.
 WITH
     windows AS MATERIALIZED (
@@ -69,13 +70,13 @@ WITH
         GROUP BY k.run, k.rank, k.shown_step
     ),
     reasons AS (
-        SELECT k.run, k.rank, k.shown_step, k.reason, sum(k.computation_ns) AS computation_ns
+        SELECT k.run, k.rank, k.shown_step, k.reason_code, sum(k.computation_ns) AS computation_ns
         FROM work AS k
-        WHERE k.reason IS NOT NULL
-        GROUP BY k.run, k.rank, k.shown_step, k.reason
+        WHERE k.reason_code IS NOT NULL
+        GROUP BY k.run, k.rank, k.shown_step, k.reason_code
     ),
     most AS (
-        SELECT r.run, r.rank, r.shown_step, arg_min(r.reason, (-r.computation_ns, r.reason)) AS reason
+        SELECT r.run, r.rank, r.shown_step, arg_min(r.reason_code, (-r.computation_ns, r.reason_code)) AS reason_code
         FROM reasons AS r
         GROUP BY r.run, r.rank, r.shown_step
     ),
@@ -101,7 +102,9 @@ SELECT
     t.full_peak_ps / nullif(t.matrix_ns, 0) / 10 AS matrix_peak_pct,
     t.full_peak_ps / nullif(t.recorded_ns, 0) / 10 AS mfu_pct,
     100 * (t.covered_ns / nullif(t.computation_ns, 0)) AS covered_pct,
-    m.reason
+    m.reason_code,
+    w.message AS reason
 FROM timed AS t
 LEFT JOIN most AS m ON m.run = t.run AND m.rank = t.rank AND m.shown_step IS NOT DISTINCT FROM t.step
+LEFT JOIN messages AS w ON w.code = m.reason_code
 ORDER BY t.run, t.rank, t.step

@@ -56,6 +56,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   peak_pct         DOUBLE [%]        roofline_ns as a share of device_ns.
 --   wasted_ns        BIGINT [ns]       device_ns above roofline_ns.
 --   covered_pct      DOUBLE [%]        Share of the rank's time of computation kernels of which the roofline is known.
+--   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why it is not known.
 WITH
     -- Least times in whole picoseconds: sums are exact in any order.
@@ -66,7 +67,7 @@ WITH
     summed AS (
         SELECT
             c.run, c.rank, c.name, c.category, CASE WHEN by_shapes THEN c.input_shapes END AS input_shapes,
-            CASE WHEN by_kernel THEN c.kernels END AS kernels, c.math_type, c.peak_tflops, c.peak_tbps, c.reason,
+            CASE WHEN by_kernel THEN c.kernels END AS kernels, c.math_type, c.peak_tflops, c.peak_tbps, c.reason_code,
             -- Within one type of arithmetic calls may be bound otherwise.
             CASE
                 WHEN c.roofline_ns IS NULL THEN NULL
@@ -112,7 +113,9 @@ SELECT
     s.roofline_ps / nullif(s.device_ns, 0) / 10 AS peak_pct,
     round(s.device_ns - s.roofline_ps / 1000)::BIGINT AS wasted_ns,
     100 * (s.covered_ns / nullif(s.rank_ns, 0)) AS covered_pct,
-    s.reason
+    s.reason_code,
+    t.message AS reason
 FROM shares AS s
+LEFT JOIN messages AS t ON t.code = s.reason_code
 ORDER BY
-    s.run, s.rank, wasted_ns DESC NULLS LAST, s.device_ns DESC, s.name, s.input_shapes, s.category, s.kernels, s.math_type, s.bound, s.reason
+    s.run, s.rank, wasted_ns DESC NULLS LAST, s.device_ns DESC, s.name, s.input_shapes, s.category, s.kernels, s.math_type, s.bound, s.reason_code

@@ -29,6 +29,7 @@ CREATE OR REPLACE MACRO special_operators_v1(
 --   name          VARCHAR         The most frequent name of it on the rank; NULL where there is none.
 --   median_count  BIGINT [count]  op_count of the rank in the middle; of two, the lower one.
 --   is_different  BOOLEAN         op_count is not that of the rank in the middle; NULL for a rank alone.
+--   about_code    VARCHAR         Code of about in the table messages.
 --   about         VARCHAR         What their number says.
 WITH
     totals AS MATERIALIZED (
@@ -41,7 +42,7 @@ WITH
         GROUP BY g.run, g.rank, g.name
     ),
     kinds AS MATERIALIZED (
-        SELECT k.name, k.kind, k.about
+        SELECT k.name, k.kind, k.about_code
         FROM lib.special_operator_kinds('totals') AS k
     ),
     found AS MATERIALIZED (
@@ -59,7 +60,7 @@ WITH
         SELECT DISTINCT f.run, f.kind FROM found AS f
     ),
     about_kinds AS (
-        SELECT DISTINCT k.kind, k.about FROM kinds AS k
+        SELECT DISTINCT k.kind, k.about_code FROM kinds AS k
     ),
     counted AS (
         SELECT
@@ -80,9 +81,11 @@ SELECT
     c.name,
     c.middle AS median_count,
     CASE WHEN c.rank_count > 1 THEN c.op_count <> c.middle END AS is_different,
-    a.about
+    a.about_code,
+    t.message AS about
 FROM counted AS c
 JOIN about_kinds AS a ON a.kind = c.kind
+LEFT JOIN messages AS t ON t.code = a.about_code
 LEFT JOIN lib.pipeline_ranks(runs) AS p ON p.run = c.run AND p.rank = c.rank
 WHERE lib.wanted(ranks, c.rank)
 ORDER BY c.run, c.kind, c.rank

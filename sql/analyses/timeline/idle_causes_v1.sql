@@ -45,6 +45,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   longest_step   BIGINT           Step of that gap; NULL in a trace without steps.
 --   longest_ts     BIGINT [ns]      Start of what counts of that gap, since the run's first event.
 --   event_id       BIGINT           What to look at there: event of the host, or the operation of the device that ends it; NULL if unknown.
+--   message_code   VARCHAR          Code of the message in the table messages.
 --   message        VARCHAR          What it means and what to try.
 --   look_at        VARCHAR          Analysis that shows more.
 WITH
@@ -53,6 +54,33 @@ WITH
     ),
     causes AS (
         FROM lib.caused_idle(runs, ranks, 'parts', level)
+    ),
+    described AS (
+        SELECT
+            c.*,
+            CASE c.cause
+                WHEN 'data loading' THEN lib.message('idle_causes.data_loading', NULL)
+                WHEN 'synchronisation' THEN lib.message('idle_causes.synchronisation', NULL)
+                WHEN 'runtime call' THEN
+                    CASE
+                        WHEN regexp_matches(coalesce(c.call, c.name), 'Malloc|HostAlloc|Free|MemCreate|MemAlloc|MemRelease|MemMap|MemUnmap') THEN lib.message('idle_causes.driver_memory', NULL)
+                        WHEN regexp_matches(coalesce(c.call, c.name), '(Module|Library)Load|ModuleGetFunction|FuncGetAttributes') THEN lib.message('idle_causes.module_loading', NULL)
+                        ELSE lib.message('idle_causes.runtime_call', NULL)
+                    END
+                WHEN 'host operator' THEN
+                    CASE
+                        WHEN regexp_matches(c.name, '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN lib.message('idle_causes.compiled_code', NULL)
+                        ELSE lib.message('idle_causes.host_operator', NULL)
+                    END
+                WHEN 'module' THEN lib.message('idle_causes.module', NULL)
+                WHEN 'python' THEN lib.message('idle_causes.python', NULL)
+                WHEN 'annotation' THEN lib.message('idle_causes.annotation', NULL)
+                WHEN 'device queue' THEN lib.message('idle_causes.device_queue', NULL)
+                WHEN 'unrecorded' THEN lib.message('idle_causes.unrecorded', NULL)
+                WHEN 'no event' THEN lib.message('idle_causes.no_event', NULL)
+                ELSE lib.message('idle_causes.unknown', NULL)
+            END AS message
+        FROM causes AS c
     )
 SELECT
     c.run,
@@ -71,33 +99,14 @@ SELECT
     c.longest_step,
     c.longest_ts,
     c.event_id,
-    CASE c.cause
-        WHEN 'data loading' THEN 'GPUs wait for data: the host is in the data loader. Try more workers, pinned memory, prefetching, or cheaper preprocessing.'
-        WHEN 'synchronisation' THEN 'The host returns from waiting for the GPU with nothing queued behind. Try without .item(), .cpu(), if on a tensor or synchronize() there.'
-        WHEN 'runtime call' THEN
-            CASE
-                WHEN regexp_matches(coalesce(c.call, c.name), 'Malloc|HostAlloc|Free|MemCreate|MemAlloc|MemRelease|MemMap|MemUnmap') THEN 'The host allocates or frees memory in the driver. Try to warm up first, and expandable_segments or buffers that are used again.'
-                WHEN regexp_matches(coalesce(c.call, c.name), '(Module|Library)Load|ModuleGetFunction|FuncGetAttributes') THEN 'The driver brings code to the GPU, as the first time a kernel is used. Try to warm up before what counts.'
-                ELSE 'The host is in a call to the driver. Level frame says from where.'
-            END
-        WHEN 'host operator' THEN
-            CASE
-                WHEN regexp_matches(c.name, '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN 'The host takes longer in compiled code to launch than the GPU to work. Try mode="reduce-overhead", which makes CUDA graphs, or larger batches.'
-                ELSE 'The host takes longer in this operator to launch than the GPU to work. Try larger batches, fused operators, torch.compile or CUDA graphs.'
-            END
-        WHEN 'module' THEN 'The host takes longer in this module to launch than the GPU to work. Level operator says in which operators.'
-        WHEN 'python' THEN 'Python runs outside of operators, and the GPU waits. Look at this function: can it run before, later, on a thread, or on the GPU?'
-        WHEN 'annotation' THEN 'The host is in this range and in no operator. Record with_stack=True to see which Python code.'
-        WHEN 'device queue' THEN 'Launched, and not running yet: latency of launches, another stream, or an event. Short gaps: fewer, larger kernels or CUDA graphs.'
-        WHEN 'unrecorded' THEN 'The device runs work that the trace does not hold: launched before the recording, lost, or still running at its end. Try schedule(wait=1, warmup=1), or torch.cuda.synchronize() before the recording starts and before it stops.'
-        WHEN 'no event' THEN 'Nothing is recorded on the thread that launches next: Python without with_stack=True, or it waits for another thread.'
-        ELSE 'The launch of the operation that ends the gap is not in the trace.'
-    END || CASE c.role WHEN 'effect' THEN ' The GPU had run dry before, in a synchronisation: see to that first.' ELSE '' END AS message,
+    c.message.code AS message_code,
+    lib.message_text(t.message, lib.with_fields(c.message.fields, {'is_effect': c.role = 'effect'})) AS message,
     CASE
         WHEN c.cause IN ('device queue', 'no event') THEN 'idle_gaps'
         WHEN c.cause IN ('unknown', 'unrecorded') THEN 'rank_health'
         ELSE 'event_stack'
     END AS look_at
-FROM causes AS c
+FROM described AS c
 JOIN lib.step_sums(runs, ranks, steps, include_last_profiler_step) AS s ON s.run = c.run AND s.rank = c.rank
+LEFT JOIN messages AS t ON t.code = c.message.code
 ORDER BY c.run, c.rank, place

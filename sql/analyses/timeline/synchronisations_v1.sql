@@ -39,6 +39,7 @@ CREATE OR REPLACE MACRO synchronisations_v1(
 --   idle_after_ns  BIGINT [ns]     The device has nothing, from when it ran dry under the call until it has work again.
 --   longest_ns     BIGINT [ns]     The most of that after one call.
 --   event_id       BIGINT          That call, or of calls without any the longest.
+--   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         What it means and what to try.
 WITH
     calls AS MATERIALIZED (
@@ -108,6 +109,19 @@ WITH
             arg_max(p.event_id, (p.idle, p.dur, -p.event_id)) AS event_id
         FROM placed AS p
         GROUP BY ALL
+    ),
+    described AS (
+        SELECT
+            g.*,
+            CASE
+                WHEN g.idle = 0 AND g.busy = 0 THEN lib.message('synchronisations.nothing_to_wait_for', NULL)
+                WHEN g.idle = 0 THEN lib.message('synchronisations.device_stays_busy', NULL)
+                WHEN regexp_matches(g.operator, '^aten::(item|_local_scalar_dense|is_nonzero|equal)$') THEN lib.message('synchronisations.value_read', NULL)
+                WHEN regexp_matches(g.operator, '^aten::(nonzero|masked_select|unique|_unique2|index|repeat_interleave)$') THEN lib.message('synchronisations.size_needed', NULL)
+                WHEN g.kind = 'copy' OR regexp_matches(g.operator, '^aten::(copy_|_to_copy|to|cpu)$') THEN lib.message('synchronisations.blocking_copy', NULL)
+                ELSE lib.message('synchronisations.device_drained', NULL)
+            END AS message
+        FROM grouped AS g
     )
 SELECT
     g.run,
@@ -126,13 +140,8 @@ SELECT
     g.idle AS idle_after_ns,
     g.longest AS longest_ns,
     g.event_id,
-    CASE
-        WHEN g.idle = 0 AND g.busy = 0 THEN 'There was nothing to wait for: it costs the time of the host alone.'
-        WHEN g.idle = 0 THEN 'The host waits, and the device has work: it costs nothing as long as that is so.'
-        WHEN regexp_matches(g.operator, '^aten::(item|_local_scalar_dense|is_nonzero|equal)$') THEN 'A value is read by the host (.item(), float(), if or print): keep it on the GPU, or read it once in many steps.'
-        WHEN regexp_matches(g.operator, '^aten::(nonzero|masked_select|unique|_unique2|index|repeat_interleave)$') THEN 'The size of a result has to be known: masks and where() instead of indices, or sizes that are given.'
-        WHEN g.kind = 'copy' OR regexp_matches(g.operator, '^aten::(copy_|_to_copy|to|cpu)$') THEN 'A copy holds up the host: pinned memory and non_blocking=True, and read the result later.'
-        ELSE 'The host waits for the device and only then goes on to launch: without this call it could launch ahead.'
-    END AS message
-FROM grouped AS g
+    g.message.code AS message_code,
+    lib.message_text(t.message, g.message.fields) AS message
+FROM described AS g
+LEFT JOIN messages AS t ON t.code = g.message.code
 ORDER BY g.run, g.rank, place

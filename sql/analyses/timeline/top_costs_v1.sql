@@ -36,6 +36,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   worst_rank      INTEGER         Rank with the highest cost; of equal ones the lowest. Of waits, who waits longest.
 --   worst_rank_ns   BIGINT [ns]     Its cost.
 --   worst_rank_pct  DOUBLE [%]      Share of that rank's own steps.
+--   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         What it means; of waits, for whom.
 --   look_at         VARCHAR         Analysis that shows more.
 WITH
@@ -160,6 +161,27 @@ WITH
         FROM lib.late_ranks(runs, 1.0) AS j
         WHERE j.is_late
         GROUP BY j.run
+    ),
+    described AS (
+        SELECT
+            t.*,
+            CASE t.cost
+                WHEN 'idle_before' THEN lib.message('top_costs.idle_before', NULL)
+                WHEN 'idle_after' THEN lib.message('top_costs.idle_after', NULL)
+                WHEN 'idle_host' THEN lib.message('top_costs.idle_host', NULL)
+                WHEN 'idle_queued' THEN lib.message('top_costs.idle_queued', NULL)
+                WHEN 'idle_unknown' THEN lib.message('top_costs.idle_unknown', NULL)
+                WHEN 'exposed_transfer' THEN lib.message('top_costs.exposed_transfer', NULL)
+                WHEN 'exposed_wait' THEN
+                    CASE
+                        WHEN l.n > 0 THEN lib.message('top_costs.exposed_wait', {'rank_count': l.n, 'ranks': l.ranks})
+                        ELSE lib.message('top_costs.exposed_wait_without_straggler', NULL)
+                    END
+                WHEN 'exposed_memory' THEN lib.message('top_costs.exposed_memory', NULL)
+                ELSE lib.message('top_costs.kernel', NULL)
+            END AS message
+        FROM totals AS t
+        LEFT JOIN late AS l ON l.run = t.run
     )
 SELECT
     t.run,
@@ -172,22 +194,8 @@ SELECT
     t.worst.rank AS worst_rank,
     t.worst.ns AS worst_rank_ns,
     100::DOUBLE * t.worst.ns / t.worst.span AS worst_rank_pct,
-    CASE t.cost
-        WHEN 'idle_before' THEN 'GPUs have nothing to do yet: the host prepares the step, by loading data for instance.'
-        WHEN 'idle_after' THEN 'GPUs have done their part, and the step goes on on the host.'
-        WHEN 'idle_host' THEN 'GPUs wait for the host: it launches the next operation only after everything before it has ended.'
-        WHEN 'idle_queued' THEN 'GPUs wait although the next operation is in the queue: for another stream, an event, or the launch itself.'
-        WHEN 'idle_unknown' THEN 'GPUs are idle, and the launch of the next operation is not in the trace.'
-        WHEN 'exposed_transfer' THEN 'Communication that no computation hides, after all its ranks have come.'
-        WHEN 'exposed_wait' THEN
-            CASE
-                WHEN l.n = 1 THEN 'GPUs wait in collectives for other ranks: rank ' || l.ranks || ' is late.'
-                WHEN l.n > 1 THEN 'GPUs wait in collectives for other ranks: ranks ' || l.ranks || ' are late.'
-                ELSE 'GPUs wait in collectives for whoever comes last; no rank is late by habit.'
-            END
-        WHEN 'exposed_memory' THEN 'Copies and memsets that neither computation nor communication hides.'
-        ELSE 'One of the longest kernels.'
-    END AS message,
+    t.message.code AS message_code,
+    lib.message_text(m.message, t.message.fields) AS message,
     CASE t.cost
         WHEN 'exposed_transfer' THEN 'collective_waits'
         WHEN 'exposed_wait' THEN 'stragglers'
@@ -195,7 +203,7 @@ SELECT
         WHEN 'exposed_memory' THEN 'step_accounting'
         ELSE 'idle_causes'
     END AS look_at
-FROM totals AS t
+FROM described AS t
 JOIN run_spans AS s ON s.run = t.run
-LEFT JOIN late AS l ON l.run = t.run
+LEFT JOIN messages AS m ON m.code = t.message.code
 ORDER BY t.run, place

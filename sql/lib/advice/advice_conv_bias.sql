@@ -80,9 +80,8 @@ WITH
         GROUP BY a.run, a.rank
     )
 SELECT
-    f.run, f.rank, 'conv_bias' AS rule, 'Leave out the bias before a batch norm' AS title, 'aten::conv' AS subject, n.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'high' AS confidence, n.event_id,
-    printf('%,d convolutions add a bias that the batch norm behind them takes away again: at most %.1f %% of the steps.', n.event_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
-    'bias=False in a convolution that a batch norm follows.' AS remedy,
+    f.run, f.rank, 'conv_bias' AS rule, 'aten::conv' AS subject, n.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'high' AS confidence, n.event_id,
+    lib.message('advice.conv_bias', {'convolution_count': n.event_count, 'share_pct': 100 * (f.own_ns / nullif(s.step_ns, 0))}) AS message,
     format('FROM cpu_ops WHERE run = {} AND rank = {} AND name IN (''aten::conv1d'', ''aten::conv2d'', ''aten::conv3d'', ''aten::batch_norm'') ORDER BY ts', lib.sql_literal(f.run), f.rank) AS evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM _found AS f

@@ -17,15 +17,13 @@ CREATE OR REPLACE MACRO lib.advice_data_loading(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   rule           VARCHAR         Name of the rule.
---   title          VARCHAR         What to do, in a few words.
 --   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
 --   event_count    BIGINT [count]  Events or gaps that make the rule speak.
 --   own_ns         BIGINT [ns]     What they take; NULL if that is no time.
 --   ceiling_ns     BIGINT [ns]     What can be saved at most: no more than the part of the steps that it is in; NULL if that cannot be told.
 --   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
 --   event_id       BIGINT          An event to look at; NULL if there is none.
---   finding        VARCHAR         What was found, in a sentence with its figures.
---   remedy         VARCHAR         What to try.
+--   message        STRUCT          What was found and what to do: lib.message.
 --   evidence_sql   VARCHAR         Query that shows it.
 --   next_analysis  VARCHAR         Analysis that shows more.
 WITH
@@ -36,25 +34,24 @@ WITH
     ),
     _found AS (
         SELECT
-            f.run, f.rank, f.subject, f.event_count, f.own_ns, f.event_id, f.step_ns,
-            printf('The GPU has nothing to do for %.1f %% of the steps while the host is in the data loader.', f.own_pct) AS finding,
+            f.run, f.rank, f.subject, f.event_count, f.own_ns, f.own_pct, f.event_id, f.step_ns, true AS has_device,
             f.evidence_sql || ' WHERE cause = ''data loading''' AS evidence_sql, 'idle_causes' AS next_analysis
         FROM lib.summed_idle('_chosen', spans) AS f
         UNION ALL
         SELECT
-            h.run, h.rank, h.subject, h.event_count, h.own_ns, h.event_id, h.step_ns,
-            printf('The host is in the data loader for %.1f %% of the steps; there is no GPU in the trace.', h.own_pct),
+            h.run, h.rank, h.subject, h.event_count, h.own_ns, h.own_pct, h.event_id, h.step_ns, false,
             h.evidence_sql, 'user_annotation_breakdown'
         FROM query_table(host) AS h
         WHERE h.kind = 'data loading'
     )
 SELECT
-    f.run, f.rank, 'data_loading' AS rule, 'Load data faster' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    f.finding,
+    f.run, f.rank, 'data_loading' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
     CASE
-        WHEN contains(f.subject, 'SingleProcess') THEN 'The loader has no workers: num_workers=4 or more, pin_memory=True, and cheaper preprocessing.'
-        ELSE 'More workers (num_workers), pin_memory=True, a larger prefetch_factor, cheaper preprocessing, or data closer by.'
-    END AS remedy,
+        WHEN contains(f.subject, 'SingleProcess') AND f.has_device THEN lib.message('advice.data_loading_without_workers', {'share_pct': f.own_pct})
+        WHEN contains(f.subject, 'SingleProcess') THEN lib.message('advice.data_loading_without_workers_or_gpu', {'share_pct': f.own_pct})
+        WHEN f.has_device THEN lib.message('advice.data_loading', {'share_pct': f.own_pct})
+        ELSE lib.message('advice.data_loading_without_gpu', {'share_pct': f.own_pct})
+    END AS message,
     f.evidence_sql, f.next_analysis
 FROM _found AS f
 WHERE f.own_ns >= 0.05 * f.step_ns

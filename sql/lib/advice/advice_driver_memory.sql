@@ -16,9 +16,8 @@ WITH
         WHERE i.cause = 'runtime call' AND regexp_matches(coalesce(i.call, i.name, ''), 'Malloc|HostAlloc|Free|MemCreate|MemAlloc|MemRelease|MemMap|MemUnmap')
     )
 SELECT
-    f.run, f.rank, 'driver_memory' AS rule, 'Stop asking the driver for memory' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('%s and the like take %.1f %% of the steps, in %,d gaps.', f.subject, f.own_pct, f.event_count) AS finding,
-    'Warm up with the largest shapes before what counts; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; leave room, so that the allocator need not give memory back and ask again.' AS remedy,
+    f.run, f.rank, 'driver_memory' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.driver_memory', {'subject': f.subject, 'share_pct': f.own_pct, 'gap_count': f.event_count}) AS message,
     f.evidence_sql || ' WHERE cause = ''runtime call''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f

@@ -64,14 +64,16 @@ WITH
         GROUP BY s.run, s.rank
     )
 SELECT
-    f.run, f.rank, 'dynamic_shapes' AS rule, 'Keep shapes the same from step to step' AS title, m.most.name AS subject, f.new_count AS event_count,
+    f.run, f.rank, 'dynamic_shapes' AS rule, m.most.name AS subject, f.new_count AS event_count,
     c.own_ns, c.exposed_ns AS ceiling_ns, 'medium' AS confidence, m.most.event_id AS event_id,
-    printf(
-        '%.0f %% of the matrix products and convolutions behind the first step have shapes that no step before had: %d shapes of %s%s.',
-        100 * (f.new_count / f.call_count), m.most.shape_count, m.most.name,
-        CASE WHEN c.own_ns IS NULL THEN '' ELSE printf(', and compiling takes %.1f %% of the steps', c.own_pct) END
-    ) AS finding,
-    'Pad to a few lengths, or sort batches by length; torch.compile(dynamic=True) or mark_dynamic for what is compiled; a static cache in decoding.' AS remedy,
+    CASE
+        WHEN c.own_ns IS NULL
+            THEN lib.message('advice.dynamic_shapes', {'new_pct': 100 * (f.new_count / f.call_count), 'shape_count': m.most.shape_count, 'operator': m.most.name})
+        ELSE lib.message(
+            'advice.dynamic_shapes_compiled',
+            {'new_pct': 100 * (f.new_count / f.call_count), 'shape_count': m.most.shape_count, 'operator': m.most.name, 'compile_pct': c.own_pct}
+        )
+    END AS message,
     format(
         'SELECT step, name, input_dims, count(*) FROM cpu_ops WHERE run = {} AND rank = {} AND name = {} GROUP BY ALL ORDER BY ALL',
         lib.sql_literal(f.run), f.rank, lib.sql_literal(m.most.name)

@@ -18,9 +18,8 @@ WITH
         WHERE k.class = 'communication'
     )
 SELECT
-    f.run, f.rank, 'exposed_transfer' AS rule, 'Hide transfers behind computation' AS title, f.kernel AS subject, f.event_count, f.own_ns, f.transfer_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('No computation hides %.1f %% of the steps, in which data is transferred.', 100 * (f.transfer_ns / nullif(f.step_ns, 0))) AS finding,
-    'Overlap it: larger or smaller gradient buckets (bucket_cap_mb), prefetching in FSDP, computation that does not need the result put between; send less: 16 bit, fewer and larger messages.' AS remedy,
+    f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.own_ns, f.transfer_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (f.transfer_ns / nullif(f.step_ns, 0))}) AS message,
     f.evidence_sql,
     'process_group_costs' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f

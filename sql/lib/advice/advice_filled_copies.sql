@@ -16,9 +16,8 @@ WITH
         WHERE h.kind = 'filled copy'
     )
 SELECT
-    f.run, f.rank, 'filled_copies' AS rule, 'Make tensors where they are used' AS title, f.subject, f.event_count, f.own_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('Tensors are filled on the host and then copied to the GPU, %,d times, for %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
-    'torch.zeros(…, device="cuda") and the like make the tensor on the GPU; what never changes is made once, before the steps.' AS remedy,
+    f.run, f.rank, 'filled_copies' AS rule, f.subject, f.event_count, f.own_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.filled_copies', {'copy_count': f.event_count, 'share_pct': f.own_pct}) AS message,
     f.evidence_sql, 'synchronisations' AS next_analysis
 FROM _found AS f
 WHERE f.ceiling_ns >= 0.01 * f.step_ns

@@ -10,9 +10,11 @@ CREATE OR REPLACE MACRO lib.advice_garbage_collection(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 SELECT
-    h.run, h.rank, 'garbage_collection' AS rule, 'Collect garbage when nobody waits' AS title, h.subject, h.event_count, h.own_ns, h.exposed_ns AS ceiling_ns, 'high' AS confidence, h.event_id,
-    printf('Python collects garbage %,d times, for %.1f %% of the steps; %s.', h.event_count, h.own_pct, h.meanwhile) AS finding,
-    'gc.freeze() behind the warm-up, gc.disable(), and gc.collect() every so many steps on all ranks at once; no gc.collect() inside of a step.' AS remedy,
+    h.run, h.rank, 'garbage_collection' AS rule, h.subject, h.event_count, h.own_ns, h.exposed_ns AS ceiling_ns, 'high' AS confidence, h.event_id,
+    CASE
+        WHEN h.has_device THEN lib.message('advice.garbage_collection', {'collection_count': h.event_count, 'share_pct': h.own_pct, 'exposed_pct': h.exposed_pct})
+        ELSE lib.message('advice.garbage_collection_without_gpu', {'collection_count': h.event_count, 'share_pct': h.own_pct})
+    END AS message,
     h.evidence_sql, 'source_lines' AS next_analysis
 FROM query_table(host) AS h
 WHERE h.kind = 'garbage collection' AND h.exposed_ns >= 0.01 * h.step_ns

@@ -19,9 +19,8 @@ WITH
         GROUP BY g.run, g.rank
     )
 SELECT
-    k.run, k.rank, 'gloo_for_gpus' AS rule, 'Use NCCL between GPUs' AS title, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS own_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
-    'The process group is of gloo: each collective copies to the host and back.' AS finding,
-    'init_process_group(backend="nccl").' AS remedy,
+    k.run, k.rank, 'gloo_for_gpus' AS rule, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS own_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
+    lib.message('advice.gloo_for_gpus', NULL) AS message,
     format('SELECT rank, backend, world_size FROM ranks WHERE run = {} ORDER BY rank', lib.sql_literal(k.run)) AS evidence_sql,
     'collectives' AS next_analysis
 FROM ranks AS k

@@ -31,7 +31,6 @@ CREATE OR REPLACE MACRO lib.advice_host(
 --   event_id      BIGINT          The longest of it.
 --   own_pct       DOUBLE [%]      own_ns as a share of the steps.
 --   exposed_pct   DOUBLE [%]      exposed_ns likewise.
---   meanwhile     VARCHAR         What of it is exposed, as the end of a sentence.
 --   evidence_sql  VARCHAR         Query of its spans.
 --   step_ns       BIGINT [ns]     The steps.
 --   memory_ns     BIGINT [ns]     Of these, nothing runs but a copy or memset.
@@ -106,7 +105,6 @@ SELECT
     a.*,
     100 * (a.own_ns / nullif(s.step_ns, 0)) AS own_pct,
     100 * (a.exposed_ns / nullif(s.step_ns, 0)) AS exposed_pct,
-    CASE WHEN a.has_device THEN printf('the GPU waits for %.1f %%', 100 * (a.exposed_ns / nullif(s.step_ns, 0))) ELSE 'there is no GPU in the trace' END AS meanwhile,
     format('FROM lib.host_costs([{}], [{}]) WHERE kind = {} ORDER BY dur DESC', lib.sql_literal(a.run), a.rank, lib.sql_literal(a.kind)) AS evidence_sql,
     s.step_ns, s.memory_ns
 FROM _all AS a

@@ -18,9 +18,8 @@ WITH
         WHERE (i.role = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns > 1000000 * i.gap_count
     )
 SELECT
-    f.run, f.rank, 'host_work' AS rule, 'Take work of the host out of the step' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('The host works on something else for %.1f %% of the steps, in %,d gaps.', f.own_pct, f.event_count) AS finding,
-    'Do this before or after the step, on another thread, or on the GPU. An operator that stands here for a few gaps is often used for the first time: warm up. with_stack=True names the function.' AS remedy,
+    f.run, f.rank, 'host_work' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.host_work', {'share_pct': f.own_pct, 'gap_count': f.event_count}) AS message,
     f.evidence_sql || ' WHERE role = ''cause''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f

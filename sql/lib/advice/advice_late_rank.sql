@@ -20,10 +20,9 @@ WITH
         GROUP BY s.run
     )
 SELECT
-    j.run, j.rank, 'late_rank' AS rule, 'See why this rank is late' AS title, 'rank ' || j.rank AS subject, j.last_count AS event_count, j.excess_ns AS own_ns, least(j.excess_ns, l.wait_ns) AS ceiling_ns,
+    j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.last_count AS event_count, j.excess_ns AS own_ns, least(j.excess_ns, l.wait_ns) AS ceiling_ns,
     'high' AS confidence, NULL::BIGINT AS event_id,
-    printf('Rank %d comes last in %,d of %,d collectives, and the others wait for it.', j.rank, j.last_count, j.collective_count) AS finding,
-    'stragglers says why: other work, slower clocks, its host, its data.' AS remedy,
+    lib.message('advice.late_rank', {'rank': j.rank, 'last_count': j.last_count, 'collective_count': j.collective_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
 FROM lib.late_ranks(runs, 1.0) AS j

@@ -19,12 +19,12 @@ WITH
         WHERE (i.role = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns <= 1000000 * i.gap_count
     )
 SELECT
-    f.run, f.rank, 'launch_bound' AS rule, 'Launch fewer, larger pieces of work' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The GPU waits for the next launch in %,d short gaps, %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
+    f.run, f.rank, 'launch_bound' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
     CASE
-        WHEN regexp_matches(coalesce(f.subject, ''), '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)') THEN 'CUDA graphs for the compiled code: torch.compile(mode="reduce-overhead"); larger batches; static shapes, so that nothing is compiled again.'
-        ELSE 'CUDA graphs (torch.compile(mode="reduce-overhead") or torch.cuda.graph), larger batches, fused operators.'
-    END AS remedy,
+        WHEN regexp_matches(coalesce(f.subject, ''), '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)')
+            THEN lib.message('advice.launch_bound_compiled', {'share_pct': f.own_pct, 'gap_count': f.event_count})
+        ELSE lib.message('advice.launch_bound', {'share_pct': f.own_pct, 'gap_count': f.event_count})
+    END AS message,
     f.evidence_sql || ' WHERE role = ''cause''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f

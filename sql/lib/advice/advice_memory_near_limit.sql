@@ -21,9 +21,8 @@ WITH
         WHERE m.device_type = 1
     )
 SELECT
-    p.run, p.rank, 'memory_near_limit' AS rule, 'Leave memory free' AS title, printf('device %d', p.device) AS subject, p.event_count, NULL::BIGINT AS own_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, p.event_id,
-    printf('%.1f of %.1f GB are taken at the peak.', p.taken / 1e9, p.capacity_bytes / 1e9) AS finding,
-    'Activation checkpointing, a smaller micro-batch, sharded optimizer states (FSDP, ZeRO), expandable_segments:True against fragmentation.' AS remedy,
+    p.run, p.rank, 'memory_near_limit' AS rule, printf('device %d', p.device) AS subject, p.event_count, NULL::BIGINT AS own_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, p.event_id,
+    lib.message('advice.memory_near_limit', {'taken_bytes': p.taken, 'capacity_bytes': p.capacity_bytes}) AS message,
     format('FROM memory_events WHERE run = {} AND rank = {} AND event_id = {}', lib.sql_literal(p.run), p.rank, p.event_id) AS evidence_sql,
     'memory_peaks' AS next_analysis
 FROM _peaks AS p

@@ -18,9 +18,8 @@ WITH
         WHERE k.class = 'computation' AND regexp_matches(k.name, '(?i)(gemm|conv|fprop|dgrad|wgrad|cutlass).*_align[12]($|[^0-9])')
     )
 SELECT
-    f.run, f.rank, 'misaligned_products' AS rule, 'Align the operands of matrix products' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%,d matrix products on operands that are not aligned take %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
-    'Pad channels, heads and vocabulary to multiples of 8 (16 bit) or 16 (8 bit), and keep views contiguous.' AS remedy,
+    f.run, f.rank, 'misaligned_products' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.misaligned_products', {'product_count': f.event_count, 'share_pct': f.own_pct}) AS message,
     f.evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f

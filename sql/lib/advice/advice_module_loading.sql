@@ -18,9 +18,8 @@ WITH
         WHERE i.cause = 'runtime call' AND regexp_matches(coalesce(i.call, i.name, ''), '(Module|Library)(Load|Get)|FuncGetAttributes|FuncSetAttribute')
     )
 SELECT
-    f.run, f.rank, 'module_loading' AS rule, 'Warm up before what counts' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The driver loads code for %.1f %% of the steps, in %,d gaps.', f.own_pct, f.event_count) AS finding,
-    'Warm up before what counts (schedule(wait=1, warmup=3, active=…)), or CUDA_MODULE_LOADING=EAGER.' AS remedy,
+    f.run, f.rank, 'module_loading' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.module_loading', {'share_pct': f.own_pct, 'gap_count': f.event_count}) AS message,
     f.evidence_sql || ' WHERE cause = ''runtime call''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f

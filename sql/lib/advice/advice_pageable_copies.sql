@@ -18,9 +18,8 @@ WITH
         WHERE k.class = 'memory' AND contains(k.name, 'Pageable')
     )
 SELECT
-    f.run, f.rank, 'pageable_copies' AS rule, 'Copy from pinned memory' AS title, f.kernel AS subject, f.event_count, f.own_ns, least(f.own_ns, f.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('%,d copies from or to pageable memory take %.1f %% of the steps.', f.event_count, f.own_pct) AS finding,
-    'pin_memory=True in the data loader or .pin_memory() on the tensor, then .to(device, non_blocking=True).' AS remedy,
+    f.run, f.rank, 'pageable_copies' AS rule, f.kernel AS subject, f.event_count, f.own_ns, least(f.own_ns, f.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.pageable_copies', {'copy_count': f.event_count, 'share_pct': f.own_pct}) AS message,
     f.evidence_sql,
     'memory_bandwidth_summary' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f

@@ -24,12 +24,11 @@ WITH
         GROUP BY d.run, d.rank
     )
 SELECT
-    f.run, f.rank, 'single_precision' AS rule, 'Use the tensor cores' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) - least(f.own_ns, f.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%,d matrix products in full single precision take %.1f %% of the steps; tensor cores stand by.', f.event_count, f.own_pct) AS finding,
+    f.run, f.rank, 'single_precision' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) - least(f.own_ns, f.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
     CASE
-        WHEN v.major >= 8 THEN 'torch.set_float32_matmul_precision("high") for TF32, or torch.autocast in bfloat16.'
-        ELSE 'torch.autocast in float16 with a gradient scaler.'
-    END AS remedy,
+        WHEN v.major >= 8 THEN lib.message('advice.single_precision', {'product_count': f.event_count, 'share_pct': f.own_pct})
+        ELSE lib.message('advice.single_precision_without_tf32', {'product_count': f.event_count, 'share_pct': f.own_pct})
+    END AS message,
     f.evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f

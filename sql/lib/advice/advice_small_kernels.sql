@@ -24,9 +24,8 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    f.run, f.rank, 'small_kernels' AS rule, 'Fuse small kernels' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('%,d elementwise kernels shorter than 10 us, of %,d kernels, take %.1f %% of the steps.', f.event_count, a.event_count, f.own_pct) AS finding,
-    'torch.compile fuses them; or fused layers (fused optimizers, fused norm and activation).' AS remedy,
+    f.run, f.rank, 'small_kernels' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.small_kernels', {'small_count': f.event_count, 'kernel_count': a.event_count, 'share_pct': f.own_pct}) AS message,
     f.evidence_sql,
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f

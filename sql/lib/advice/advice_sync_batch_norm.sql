@@ -37,10 +37,9 @@ WITH
         GROUP BY s.run, s.rank
     )
 SELECT
-    f.run, f.rank, 'sync_batch_norm' AS rule, 'Synchronise fewer batch norms' AS title, 'SyncBatchNorm' AS subject, f.event_count, f.own_ns,
+    f.run, f.rank, 'sync_batch_norm' AS rule, 'SyncBatchNorm' AS subject, f.event_count, f.own_ns,
     least(f.own_ns, s.transfer_ns + s.wait_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('SyncBatchNorm has %,d collectives of %.0f us on the mean, %.1f %% of the steps.', f.event_count, f.own_ns / f.event_count / 1000, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
-    'Plain BatchNorm where a batch on one GPU is large enough; GroupNorm or LayerNorm, which send nothing; statistics frozen when fine-tuning.' AS remedy,
+    lib.message('advice.sync_batch_norm', {'collective_count': f.event_count, 'mean_ns': f.own_ns / f.event_count, 'share_pct': 100 * (f.own_ns / nullif(s.step_ns, 0))}) AS message,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur', lib.sql_literal(f.run), f.rank, lib.sql_literal(f.kernel)) AS evidence_sql,
     'process_group_costs' AS next_analysis
 FROM _found AS f

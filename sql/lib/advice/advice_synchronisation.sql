@@ -18,9 +18,8 @@ WITH
         WHERE i.cause = 'synchronisation' OR i.role = 'effect'
     )
 SELECT
-    f.run, f.rank, 'synchronisation' AS rule, 'Wait for the GPU less often inside of the step' AS title, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('The host waits for the GPU and only then goes on to launch: %.1f %% of the steps in %,d gaps.', f.own_pct, f.event_count) AS finding,
-    'Keep results on the GPU: no .item(), .cpu(), print or if on a tensor inside of the step, no synchronize(); copy with non_blocking=True and read later.' AS remedy,
+    f.run, f.rank, 'synchronisation' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.synchronisation', {'share_pct': f.own_pct, 'gap_count': f.event_count}) AS message,
     f.evidence_sql || ' WHERE cause = ''synchronisation'' OR role = ''effect''' AS evidence_sql,
     'synchronisations' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f

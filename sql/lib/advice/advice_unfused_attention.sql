@@ -24,9 +24,8 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    f.run, f.rank, 'unfused_attention' AS rule, 'Fuse the attention' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    printf('Softmax kernels take %.1f %% of the steps, beside %,d batched matrix products: the attention is not fused.', f.own_pct, b.event_count) AS finding,
-    'torch.nn.functional.scaled_dot_product_attention, or attn_implementation="sdpa" or "flash_attention_2" in transformers: the scores are then never written to memory.' AS remedy,
+    f.run, f.rank, 'unfused_attention' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.unfused_attention', {'share_pct': f.own_pct, 'product_count': b.event_count}) AS message,
     f.evidence_sql,
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f

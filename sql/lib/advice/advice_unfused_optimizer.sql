@@ -39,9 +39,8 @@ WITH
         GROUP BY c.run, c.rank
     )
 SELECT
-    f.run, f.rank, 'unfused_optimizer' AS rule, 'Fuse the optimizer' AS title, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns + s.idle_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    printf('The optimizer launches %,d kernels a step, %.1f %% of the steps from its first to its last.', f.event_count // f.call_count, 100 * (f.own_ns / nullif(s.step_ns, 0))) AS finding,
-    'fused=True or foreach=True in the optimizer: one kernel for many tensors.' AS remedy,
+    f.run, f.rank, 'unfused_optimizer' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, s.compute_ns + s.idle_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.unfused_optimizer', {'kernel_count': f.event_count // f.call_count, 'share_pct': 100 * (f.own_ns / nullif(s.step_ns, 0))}) AS message,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND annotation_id = {} ORDER BY ts', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
     'user_annotation_breakdown' AS next_analysis
 FROM _found AS f
@@ -49,9 +48,8 @@ JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
 WHERE f.own_ns >= 0.02 * s.step_ns
 UNION ALL
 SELECT
-    h.run, h.rank, 'unfused_optimizer', 'Fuse the optimizer', h.subject, h.event_count, h.own_ns, h.exposed_ns, 'high', h.event_id,
-    printf('The optimizer takes %.1f %% of the steps for %,d operators, tensor by tensor; there is no GPU in the trace.', h.own_pct, h.event_count),
-    'fused=True in the optimizer, which Adam, AdamW, SGD and Adagrad have on the CPU too: one operator for many tensors.',
+    h.run, h.rank, 'unfused_optimizer', h.subject, h.event_count, h.own_ns, h.exposed_ns, 'high', h.event_id,
+    lib.message('advice.unfused_optimizer_without_gpu', {'operator_count': h.event_count, 'share_pct': h.own_pct}),
     h.evidence_sql, 'user_annotation_breakdown'
 FROM query_table(host) AS h
 WHERE h.kind = 'unfused optimizer' AND h.own_ns >= 0.02 * h.step_ns

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib.all_to_all_pairs(
 --   transfer_ns    BIGINT [ns]     From the start of the last rank to the first end; NULL unless found on all ranks.
 --   sent_rows      BIGINT [1]      Rows; NULL where split sizes do not tell.
 --   sent_bytes     BIGINT [bytes]  Bytes; NULL where they are not known.
---   reason         VARCHAR         Why not.
+--   reason_code    VARCHAR         Code of the reason in the table messages: why not.
 WITH
     _sides AS MATERIALIZED (
         SELECT s.* FROM lib.all_to_all_sides(runs) AS s WHERE s.is_sent OR s.members IS NOT NULL
@@ -28,7 +28,7 @@ WITH
     ),
     _ends AS (
         SELECT
-            s.run, s.channel_id, s.collective_id, s.rank, s.is_sent, s.step, s.in_last_step, s.reason,
+            s.run, s.channel_id, s.collective_id, s.rank, s.is_sent, s.step, s.in_last_step, s.reason_code,
             CASE WHEN s.is_complete THEN s.transfer_ns END AS transfer_ns,
             unnest(coalesce(s.members, [NULL::INTEGER])) AS other,
             unnest(coalesce(s.split_rows, list_transform(coalesce(s.members, [NULL::INTEGER]), lambda x: NULL::BIGINT))) AS part_rows,
@@ -47,7 +47,7 @@ WITH
             coalesce(max(e.part_rows) FILTER (e.is_sent), max(e.part_rows)) AS part_rows,
             coalesce(max(e.part_bytes) FILTER (e.is_sent), max(e.part_bytes)) AS part_bytes,
             min(e.part_bytes) <> max(e.part_bytes) AS is_contradicted,
-            coalesce(min(e.reason) FILTER (e.is_sent), min(e.reason)) AS reason
+            coalesce(min(e.reason_code) FILTER (e.is_sent), min(e.reason_code)) AS reason_code
         FROM _ends AS e
         GROUP BY ALL
     )
@@ -62,7 +62,7 @@ SELECT
     g.transfer_ns,
     CASE WHEN NOT g.is_contradicted THEN g.part_rows END AS sent_rows,
     CASE WHEN NOT g.is_contradicted THEN g.part_bytes END AS sent_bytes,
-    CASE WHEN g.is_contradicted THEN 'sender and receiver state different sizes' WHEN g.part_bytes IS NULL THEN g.reason END AS reason
+    CASE WHEN g.is_contradicted THEN 'all_to_all_traffic.sender_and_receiver_differ' WHEN g.part_bytes IS NULL THEN g.reason_code END AS reason_code
 FROM _gathered AS g
 LEFT JOIN _present AS p ON p.run = g.run AND p.channel_id = g.channel_id AND p.rank = g.src_rank
 -- A receiver of whom nobody knows the collective adds nothing to what its senders say.

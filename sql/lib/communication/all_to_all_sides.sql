@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
 --   total_bytes    BIGINT [bytes]   Size of the message.
 --   split_rows     BIGINT[]         Rows for each member; NULL where not known.
 --   split_bytes    BIGINT[]         Bytes for each member; NULL where not known.
---   reason         VARCHAR          Why the bytes for each member are not known.
+--   reason_code    VARCHAR          Code of the reason in the table messages: why the bytes for each member are not known.
 WITH
     _parts AS MATERIALIZED (
         SELECT m.*
@@ -63,15 +63,15 @@ WITH
         SELECT
             r.*,
             CASE
-                WHEN r.elems IS NULL OR r.elem_bytes IS NULL THEN 'sizes are not recorded'
-                WHEN r.members IS NULL THEN 'ranks of the process group are not recorded'
-                WHEN r.split_text IS NULL THEN 'split sizes are not recorded'
-                WHEN r.is_cut THEN 'split sizes are cut short by the profiler'
-                WHEN len(r.parts) = 0 AND r.elems % r.n <> 0 THEN 'the message has no equal parts'
-                WHEN len(r.parts) > 0 AND len(r.parts) <> r.n THEN 'split sizes are not as many as ranks'
+                WHEN r.elems IS NULL OR r.elem_bytes IS NULL THEN 'all_to_all_traffic.sizes_not_recorded'
+                WHEN r.members IS NULL THEN 'all_to_all_traffic.ranks_not_recorded'
+                WHEN r.split_text IS NULL THEN 'all_to_all_traffic.split_sizes_not_recorded'
+                WHEN r.is_cut THEN 'all_to_all_traffic.split_sizes_cut'
+                WHEN len(r.parts) = 0 AND r.elems % r.n <> 0 THEN 'all_to_all_traffic.unequal_parts'
+                WHEN len(r.parts) > 0 AND len(r.parts) <> r.n THEN 'all_to_all_traffic.split_sizes_miscounted'
                 WHEN len(r.parts) > 0 AND (CASE WHEN r.row_count = 0 THEN r.elems ELSE r.elems % r.row_count END) <> 0
-                    THEN 'split sizes do not fit the message'
-            END AS reason
+                    THEN 'all_to_all_traffic.split_sizes_unfitting'
+            END AS reason_code
         FROM _read AS r
     )
 SELECT
@@ -89,13 +89,13 @@ SELECT
     j.transfer_ns,
     j.members,
     j.is_sent,
-    CASE WHEN len(j.parts) > 0 AND j.reason IS NULL THEN j.row_count END AS total_rows,
+    CASE WHEN len(j.parts) > 0 AND j.reason_code IS NULL THEN j.row_count END AS total_rows,
     j.elems * j.elem_bytes AS total_bytes,
-    CASE WHEN len(j.parts) > 0 AND j.reason IS NULL THEN j.parts END AS split_rows,
+    CASE WHEN len(j.parts) > 0 AND j.reason_code IS NULL THEN j.parts END AS split_rows,
     CASE
-        WHEN j.reason IS NOT NULL THEN NULL
+        WHEN j.reason_code IS NOT NULL THEN NULL
         WHEN len(j.parts) = 0 THEN list_transform(j.members, lambda x: j.elems // j.n * j.elem_bytes)
         ELSE list_transform(j.parts, lambda x: x * coalesce(j.elems // nullif(j.row_count, 0), 0) * j.elem_bytes)
     END AS split_bytes,
-    j.reason
+    j.reason_code
 FROM _judged AS j

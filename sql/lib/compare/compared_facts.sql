@@ -32,7 +32,7 @@ JOIN query_table(test_facts) AS t ON t.fact = c.fact
 UNION ALL
 SELECT
     10, 'same operators and shapes',
-    printf('%.1f %% of busy time', w.same_work_pct), printf('%.1f %% of busy time', w.same_work_pct),
+    format('{:.1f} %', w.same_work_pct), format('{:.1f} %', w.same_work_pct),
     CASE
         WHEN w.same_work_pct IS NULL THEN 'unknown'
         WHEN w.same_work_pct >= 90 THEN 'same'

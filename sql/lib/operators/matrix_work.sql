@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.matrix_work(
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
 --   step            BIGINT          Profiler step that launched them; NULL outside of steps.
---   reason          VARCHAR         What is not known of these kernels; NULL: all is.
+--   reason_code     VARCHAR         Code of the message in the table messages that says what is unknown; NULL: nothing is.
 --   computation_ns  BIGINT [ns]     Sum of the durations of computation kernels.
 --   covered_ns      BIGINT [ns]     Those of which it is known whether, and what, they multiply.
 --   matrix_ns       BIGINT [ns]     Those of them that multiply matrices.
@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO lib.matrix_work(
 WITH
     _calls AS (
         SELECT
-            c.run, c.rank, c.step, c.device_ns, c.is_matrix, c.flops, c.reason,
+            c.run, c.rank, c.step, c.device_ns, c.is_matrix, c.flops, c.reason_code,
             c.is_matrix IS FALSE OR coalesce(c.is_matrix AND c.flops IS NOT NULL, false) AS is_covered,
             -- Whole picoseconds: sums are exact in any order.
             CASE WHEN c.is_matrix THEN round(c.flops / c.peak_tflops)::BIGINT END AS peak_ps
@@ -39,7 +39,7 @@ WITH
     )
 SELECT
     c.run AS run, c.rank AS rank, c.step AS step,
-    CASE WHEN NOT c.is_covered OR c.is_matrix AND c.peak_ps IS NULL THEN c.reason END AS reason,
+    CASE WHEN NOT c.is_covered OR c.is_matrix AND c.peak_ps IS NULL THEN c.reason_code END AS reason_code,
     sum(c.device_ns)::BIGINT AS computation_ns,
     coalesce(sum(c.device_ns) FILTER (c.is_covered), 0)::BIGINT AS covered_ns,
     coalesce(sum(c.device_ns) FILTER (c.is_covered AND c.is_matrix), 0)::BIGINT AS matrix_ns,

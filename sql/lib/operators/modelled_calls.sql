@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO lib.modelled_calls(
 --   peak_tflops   DOUBLE [TFLOP/s]  Peak of that arithmetic; NULL: unknown.
 --   peak_tbps     DOUBLE [TB/s]     Peak of the memory; NULL: unknown.
 --   roofline_ns   DOUBLE [ns]       The least time; NULL: unknown.
---   reason        VARCHAR           Why something is unknown.
+--   reason_code   VARCHAR           Code of the message in the table messages that says why something is unknown.
 WITH
     _calls AS MATERIALIZED (
         SELECT
@@ -105,10 +105,10 @@ WITH
                 WHEN w.elem_type = 'float' AND c.is_tf32 THEN 'tf32'
             END AS math_type,
             CASE
-                WHEN c.op_id IS NULL THEN 'launched in no operator'
-                WHEN NOT is_known THEN 'no formula'
-                ELSE w.reason
-            END AS reason,
+                WHEN c.op_id IS NULL THEN 'operator_work.launched_outside_operators'
+                WHEN NOT is_known THEN 'operator_work.no_formula'
+                ELSE w.reason_code
+            END AS reason_code,
             w.elem_type, p.*
         FROM _calls AS c
         LEFT JOIN _inputs AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.op_id
@@ -138,9 +138,9 @@ SELECT
     p.math_type AS math_type, p.flops AS flops, p.moved_bytes AS moved_bytes, p.peak_tflops AS peak_tflops, p.peak_tbps AS peak_tbps,
     lib.roofline_ns(p.flops, p.moved_bytes, p.peak_tflops, p.peak_tbps) AS roofline_ns,
     CASE
-        WHEN p.reason IS NOT NULL THEN p.reason
-        WHEN p.peak_tbps IS NULL AND p.priority IS NULL THEN 'the device is not in the list of peaks'
-        WHEN p.flops > 0 AND p.peak_tflops IS NULL AND p.math_type IS NULL AND p.elem_type = 'float' THEN 'the kernel does not tell whether it computes in TF32'
-        WHEN p.flops > 0 AND p.peak_tflops IS NULL OR p.peak_tbps IS NULL THEN 'the list of peaks lacks that of the device'
-    END AS reason
+        WHEN p.reason_code IS NOT NULL THEN p.reason_code
+        WHEN p.peak_tbps IS NULL AND p.priority IS NULL THEN 'operator_work.unknown_device'
+        WHEN p.flops > 0 AND p.peak_tflops IS NULL AND p.math_type IS NULL AND p.elem_type = 'float' THEN 'operator_work.unknown_math_type'
+        WHEN p.flops > 0 AND p.peak_tflops IS NULL OR p.peak_tbps IS NULL THEN 'operator_work.unknown_peak'
+    END AS reason_code
 FROM _peaked AS p

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.operator_work(
 --   elem_type    VARCHAR         Type that it computes with: double, float, c10::BFloat16, …; NULL: unknown.
 --   flops        BIGINT [1]      Floating-point operations; NULL: unknown.
 --   moved_bytes  BIGINT [bytes]  Bytes read and written; NULL: unknown.
---   reason       VARCHAR         Why something is unknown.
+--   reason_code  VARCHAR         Code of the message in the table messages that says why something is unknown.
 WITH
     _models AS MATERIALIZED (
         SELECT m.* FROM lib.operator_models(call_items) AS m
@@ -345,12 +345,12 @@ SELECT
     s.model IN ('gemm', 'grouped', 'conv', 'conv_backward', 'attention', 'attention_backward') AS is_matrix,
     s.is_wrapper AS is_wrapper, w.elem_type AS elem_type, TRY_CAST(w.flops AS BIGINT) AS flops, TRY_CAST(w.moved_bytes AS BIGINT) AS moved_bytes,
     CASE
-        WHEN s.dims IS NULL THEN 'shapes are not recorded'
-        WHEN n.is_packed THEN 'lengths of its packed sequences are not recorded'
-        WHEN s.has_lists THEN 'types in lists of tensors are not recorded'
-        WHEN s.model = 'fused' THEN 'what a compiler''s code does is not recorded'
-        WHEN w.flops IS NULL OR w.moved_bytes IS NULL THEN 'inputs do not tell'
-    END AS reason
+        WHEN s.dims IS NULL THEN 'operator_work.shapes_not_recorded'
+        WHEN n.is_packed THEN 'operator_work.lengths_not_recorded'
+        WHEN s.has_lists THEN 'operator_work.unrecorded_list_types'
+        WHEN s.model = 'fused' THEN 'operator_work.unrecorded_operations'
+        WHEN w.flops IS NULL OR w.moved_bytes IS NULL THEN 'operator_work.inputs_insufficient'
+    END AS reason_code
 FROM _sized AS s
 LEFT JOIN _work AS w ON w.call_id = s.call_id
 LEFT JOIN _attentions AS n ON n.call_id = s.call_id
