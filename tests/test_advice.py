@@ -239,7 +239,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixt
     assert told.startswith(
         "single_precision: 1 rule of advice\n\n1. Use the tensor cores: saves 7.000 ms"
     )
-    assert "Try: torch.set_float32_matmul_precision" in told
+    assert "Try: Use torch.set_float32_matmul_precision" in told
     assert "See: hta-sql run" in told
     assert main(["advice", str(path), "--runs", "single_precision-silent"]) == 0
     assert "No rule has anything to say" in capsys.readouterr().err
