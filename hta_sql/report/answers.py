@@ -86,12 +86,12 @@ def answers_of(
     Raises:
         RankError: A requested run or rank is not in the store.
     """
+    contents = topics(store.library)
     limits: dict[str, Any] = {"runs": list(runs or ()), "ranks": list(ranks or ())}
     given = {name: values for name, values in limits.items() if values}
     scope = Scope(
         given, given.get("runs") or store.runs(), len(given.get("ranks") or store.ranks())
     )
-    contents = topics(store.library)
     progress("the first screen", 0, 1 + sum(len(topic.sections) for topic in contents))
     first = first_screen(store, given)
     return Answers(scope, first, contents, _sections(store, contents, scope, first, progress))

@@ -12,6 +12,7 @@ import pandas as pd
 from hta_sql.charts import FIGURES, draw
 from hta_sql.errors import HtaSqlError
 from hta_sql.library.objects import SqlObject
+from hta_sql.library.parameters import taken_by
 from hta_sql.report.contents import TOPICS
 from hta_sql.results.cells import cell_text, column_unit
 from hta_sql.results.result import Result
@@ -93,15 +94,15 @@ def answer(
         "ranks": list(ranks) or None,
         "steps": list(steps) or None,
     }
-    taken = {parameter.name for parameter in store.describe(name).parameters}
-    given = {key: value for key, value in wanted.items() if value and key in taken}
+    analysis = store.describe(name)
+    given = {key: value for key, value in wanted.items() if value}
     try:
-        result = store.run(name, **given)
+        result = store.run(name, **taken_by(analysis, given))
         if len(result):
             return result
     except HtaSqlError as error:
         return str(error)
-    needs = store.describe(name).facts.get("Needs", "something that the traces do not have")
+    needs = analysis.facts.get("Needs", "something that the traces do not have")
     return f"No rows. {name} needs: {needs}."
 
 
