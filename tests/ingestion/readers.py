@@ -52,7 +52,7 @@ def read(
             events += staging._stage_batch(con, following, None, events, tables_of).total()
         tables_of.show()
         tables = {table: _content(con, f"staged_{table}") for table in EXTRACTED}
-        tables["set_aside"] = _content(con, "set_aside")
+        tables["pending_events"] = _content(con, "pending_events")
     return tables, {
         chunk: count for held in batches if held for chunk, count in held.events.items()
     }
