@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from hta_sql.exports.changes import Comparison, signed_time
+from hta_sql.exports.changes import Comparison
+from hta_sql.exports.headline import signed_time
 from hta_sql.text import CUT, cut_middle, printable, time_text
 
 PARTS = {

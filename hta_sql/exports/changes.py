@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from hta_sql.errors import ParameterError
 from hta_sql.exports.comparison import Side
+from hta_sql.exports.headline import headline
 from hta_sql.library.parameters import narrowing
 from hta_sql.results.result import Result
-from hta_sql.text import time_text
 
 _CHANGES = (
     "SELECT $control AS control_run, $test AS test_run, c.* "
     "FROM lib.compared_contents('control_contents', 'test_contents', $renamed) AS c "
     "ORDER BY list_position(['step', 'part', 'row'], c.level), abs(c.diff_ns) DESC, c.part, c.what"
+)
+_CAUSES = (
+    "SELECT c.* FROM lib.compared_causes('control_contents', 'test_contents', 'control_idle_rows', "
+    "'test_idle_rows', 'control_late_rows', 'test_late_rows') AS c ORDER BY c.place"
 )
 _FACTS = (
     "SELECT $control AS control_run, $test AS test_run, f.* "
@@ -25,7 +29,6 @@ _FACTS = (
 _RUN_FACTS = "SELECT f.* FROM lib.run_facts([$run], $ranks) AS f"
 
 LEVELS = ("comparable", "limited", "not comparable")
-_SOME_STEPS = ("slower in some steps", "faster in some steps")
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,15 @@ class Comparison:
         test: What is measured.
         rows: Columns of the analysis ``comparison``: the step, its parts, what is in them.
         facts: Columns of the analysis ``comparability``.
+        causes: Columns of ``lib.compared_causes``: what made the step longer or shorter, on which
+            ranks, the largest first; empty if nothing tells that the step changed.
     """
 
     control: Side
     test: Side
     rows: Result
     facts: Result
+    causes: Sequence[dict[str, Any]] = ()
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -86,36 +92,8 @@ class Comparison:
     @cached_property
     def message(self) -> str:
         """The headline: by how much a step changed, whether chance does that, what it is most."""
-        step = self.step
-        if step["diff_ns"] == 0 and not self.changes:
-            return f"Nothing changed: a step takes {time_text(step['control_ns'])} on both sides."
-        same_way = [row for row in self.changes if row["diff_ns"] * step["diff_ns"] > 0]
-        told = [f"{_difference_text(step)}{_trust(step)}.", *self._distribution()]
-        if not same_way:
-            return " ".join([*told, *self._most_of_it()])
-        most = same_way[0]
-        change = f"{most['what']} ({most['part']}), {signed_time(most['diff_ns'])}"
-        beyond = "" if most["noise_ns"] is None else " beyond noise"
-        return " ".join([*told, f"Largest change{beyond}: {change}."])
-
-    def _most_of_it(self) -> list[str]:
-        """Return the row that differs most in the direction of the step, if the step differs."""
-        step = self.step
-        rows = [r for r in self.of_level("row") if r["diff_ns"] * step["diff_ns"] > 0]
-        if not rows or step["verdict"] in ("unchanged", "within noise"):
-            return (
-                ["Nothing in it changed beyond noise in that direction."] if step["diff_ns"] else []
-            )
-        change = f"{rows[0]['what']} ({rows[0]['part']}), {signed_time(rows[0]['diff_ns'])}"
-        return [f"Most of it: {change}, which may be chance."]
-
-    def _distribution(self) -> list[str]:
-        """Return which steps make the mean differ from the median, a sentence a side."""
-        sides = (
-            (self.control.run, self.step["control_slow_steps"]),
-            (self.test.run, self.step["test_slow_steps"]),
-        )
-        return [f"{run}: {slow}." for run, slow in sides if slow]
+        runs = (self.control.run, self.test.run)
+        return headline(runs, self.step, self.of_level("row"), self.causes)
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it for programs; times are ns of a step, ``changes`` without noise."""
@@ -131,6 +109,7 @@ class Comparison:
             "headline": {**_difference(step), "message": self.message},
             "parts": [_difference(row) for row in self.of_level("part")],
             "changes": [_difference(row) for row in self.changes],
+            "causes": [_renamed(cause, skipped=("place",)) for cause in self.causes],
         }
 
 
@@ -182,54 +161,26 @@ def compare_steps(
         names,
         given=given,
     )
-    return Comparison(control, test, rows, facts)
-
-
-def signed_time(ns: float) -> str:
-    """Write ``+1.250 ms``."""
-    return f"{'-' if ns < 0 else '+'}{time_text(abs(ns))}"
-
-
-def _difference_text(step: dict[str, Any]) -> str:
-    if step["diff_ns"] == 0:
-        return f"A step takes {time_text(step['control_ns'])} on both sides"
-    longer = "longer" if step["diff_ns"] > 0 else "shorter"
-    median = ""
-    if min(_step_counts(step)) > 2 and step["control_median_ns"]:
-        share = 100 * (step["test_median_ns"] / step["control_median_ns"] - 1)
-        median = f"; median {share:+.1f} %"
-    return (
-        f"A step takes {time_text(abs(step['diff_ns']))} {longer} on average "
-        f"({time_text(step['control_ns'])} ▸ {time_text(step['test_ns'])}, "
-        f"{step['diff_pct'] or 0:+.1f} %{median})"
+    comparison = Comparison(control, test, rows, facts)
+    if comparison.step["verdict"] in ("unchanged", "within noise"):
+        return comparison
+    idle = [side.idle(include_last_profiler_step) for side in sides]
+    late = [side.stragglers() for side in sides]
+    causes = control.store.run_over(
+        "comparison",
+        _CAUSES,
+        {
+            "control_contents": contents[0].arrow(),
+            "test_contents": contents[1].arrow(),
+            "control_idle_rows": idle[0].arrow(),
+            "test_idle_rows": idle[1].arrow(),
+            "control_late_rows": late[0].arrow(),
+            "test_late_rows": late[1].arrow(),
+        },
+        {},
+        given=given,
     )
-
-
-def _trust(step: dict[str, Any]) -> str:
-    """Return how certain the difference of the step is."""
-    noise = step["noise_ns"]
-    if noise is None:
-        return "; with one step on a side nothing tells whether that is chance"
-    within = f"(± {time_text(noise)})"
-    told = f", {step['verdict']} {within}"
-    if step["is_change"] and abs(step["diff_ns"]) <= noise:
-        sides = sorted((step["control_ns"], step["test_ns"]))
-        faster = "slower" if step["diff_ns"] > 0 else "faster"
-        few = min(_step_counts(step))
-        told = f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps a side are too few for a test"
-    elif step["is_change"]:
-        told = f", beyond noise {within}"
-    elif step["verdict"] in _SOME_STEPS:
-        told = f", {step['verdict']}"
-    elif noise > step["control_ns"]:
-        told = "; the steps of each side differ by more than the runs do"
-    elif step["verdict"] == "unknown":
-        told = f"; unknown whether that is chance {within}"
-    return told
-
-
-def _step_counts(step: dict[str, Any]) -> tuple[int, int]:
-    return step["control_step_count"], step["test_step_count"]
+    return replace(comparison, causes=causes.records())
 
 
 def fact_text(fact: dict[str, Any]) -> str:

@@ -50,6 +50,16 @@ class Side:
         scope = {**self._scope(), "include_last_profiler_step": include_last_profiler_step}
         return self.store.run("step_contents_v1", **scope)
 
+    def idle(self, include_last_profiler_step: bool = False) -> Result:
+        """Run ``idle_causes`` over it: what the host did while the devices idled."""
+        scope = {**self._scope(), "include_last_profiler_step": include_last_profiler_step}
+        return self.store.run("idle_causes_v1", **scope)
+
+    def stragglers(self) -> Result:
+        """Run ``stragglers`` over it: which ranks hold up the others."""
+        scope = self._scope()
+        return self.store.run("stragglers_v1", runs=scope["runs"], ranks=scope["ranks"])
+
     def _scope(self) -> dict[str, Any]:
         unknown = sorted(set(self.ranks or ()) - set(self.store.ranks(self.run)))
         if unknown and self.run in self.store.runs():

@@ -34,7 +34,7 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
     """The keys that programs rely on, with the figures of comparison and comparability."""
     told = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *STEPS, *JSON).out)
     assert set(told) == {
-        *("baseline", "candidate", "comparability", "headline", "parts", "changes")
+        *("baseline", "candidate", "comparability", "headline", "parts", "changes", "causes")
     }
     options: dict[str, Any] = {"steps": [1], "test_steps": [2], "include_last_profiler_step": True}
     with hta_sql.open(runs) as store:

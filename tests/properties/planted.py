@@ -30,6 +30,7 @@ CHANGED: dict[str, dict[str, Any]] = {
     "collapsed": {"seed": 25, "slow_kernels": {0: 0.1, 1: 0.1}},
     "shallower": {"seed": 26, "ops_per_layer": 5},
     "more_ranks": {"seed": 27, "ranks": 3},
+    "remembers": {"seed": 28, "memory_events": True},
 }
 NOISE: dict[str, dict[str, Any]] = {f"noise{seed}": {"seed": seed} for seed in range(5)}
 

@@ -150,7 +150,8 @@ def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
     assert [(row["part"], row["what"]) for row in told.changes] == [("idle", "not launched yet")]
     assert "beyond noise" in told.message
     assert visible_marks(told.rows.chart())["rule"] == 1
-    assert "Largest change beyond noise: not launched yet (idle), +" in told.message
+    assert "Cause: the device idles 2.0" in told.message
+    assert "enumerate(DataLoader)" in told.message
 
 
 @pytest.mark.slow

@@ -123,7 +123,7 @@ def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
         max_increase_pct=50,
     )
     (verdict,) = gated(many, "old_names", rule).verdicts
-    assert verdict.verdict == "failed"
+    assert verdict.verdict == "inconclusive"
     assert "no such row" in verdict.message
     assert "Did you mean 'ncclKernel_AllReduce" in verdict.message
 
@@ -137,7 +137,27 @@ def test_a_missing_operator(many: TraceStore) -> None:
     same = ["same operators and shapes"]
     assert gated(many, "shallower", STEP, OPERATORS, allow=same).verdict == "failed"
     gone = Rule("ops_by_name", "op_count", where={"name": "aten::gone"}, max_decrease_pct=5)
-    assert gated(many, "noise1", gone).verdict == "failed"
+    assert gated(many, "noise1", gone).verdict == "inconclusive"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("required", "of_both", "of_candidate"),
+    [
+        (None, "inconclusive", "inconclusive"),
+        (True, "failed", "failed"),
+        (False, "skipped", "inconclusive"),
+    ],
+)
+def test_a_candidate_without_memory_events(
+    many: TraceStore, required: bool | None, of_both: str, of_candidate: str
+) -> None:
+    """By what the rule says of missing values, and whether the baseline has the value."""
+    rule = Rule("kpis", "peak_memory_bytes", max_increase_pct=5, noise="none", required=required)
+    (neither,) = gated(many, "noise1", rule).verdicts
+    assert (neither.verdict, neither.first.reason) == (of_both, "no side has a value")
+    (lost,) = gated(many, "noise1", rule, baseline="remembers").verdicts
+    assert (lost.verdict, lost.first.reason) == (of_candidate, "the candidate has no value")
 
 
 @pytest.mark.slow

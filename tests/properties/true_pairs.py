@@ -35,6 +35,7 @@ class Pair:
         control: What the control differs in.
         slow_steps: What is said of the steps that differ from the others in the test; None: nothing.
         rows: Parts, each with a name that must be among the changes.
+        lead: Texts that the headline has: the cause, and the rank that it is on.
     """
 
     verdicts: tuple[str, ...]
@@ -42,6 +43,7 @@ class Pair:
     control: dict[str, Any] = field(default_factory=dict)
     slow_steps: str | None = None
     rows: tuple[tuple[str, str], ...] = ()
+    lead: tuple[str, ...] = ()
 
 
 SAME = ("unchanged", "within noise")
@@ -59,11 +61,13 @@ PAIRS = {
         SOMETIMES,
         {"stragglers": {1: 9_000_000}, "late_steps": (13, 17, 22)},
         slow_steps="3 of 20 steps take ## times as long as the others (steps 13, 17, 22)",
+        lead=("Cause on rank 1: the device idles", "(data loading)"),
     ),
     "checkpoint": Pair(
         SOMETIMES,
         {"step_delays": {15: 60_000_000}},
         slow_steps="1 of 20 steps takes ## times as long as the others (step 15)",
+        lead=("Cause: the device idles", "its host is in ## checkpoint ##"),
     ),
     "accumulation": Pair(
         SOMETIMES,
@@ -71,11 +75,22 @@ PAIRS = {
         {"step_delays": dict.fromkeys(STEPS, 400_000)},
         slow_steps="5 of 20 steps take ## % longer than the others (one step in 4)",
     ),
-    "slow-host": Pair(SLOWER, {"stragglers": {1: 1_500_000}}, rows=(("idle", "not launched yet"),)),
+    # Three of four ranks wait: their waiting is more than the idle time of the one that is late.
+    "slow-host": Pair(
+        SLOWER,
+        {"ranks": 4, "stragglers": {2: 1_500_000}},
+        {"ranks": 4},
+        rows=(("wait", "allreduce"),),
+        lead=(
+            "Cause on rank 2: the device idles 1.",
+            "(data loading); the other ranks wait for it",
+        ),
+    ),
     "kernel-slower": Pair(
         SLOWER,
         {"kernel_factors": {"flash": 1.3}},
         rows=(("compute", "aten::_flash_attention_backward"),),
+        lead=("Cause: aten::_flash_attention_backward (compute) takes",),
     ),
     "kernel-more": Pair(SLOWER, {"ops_per_layer": 5}, rows=(("compute", "aten::sum"),)),
     "same": Pair(SAME),

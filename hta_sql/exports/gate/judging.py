@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hta_sql.errors import nearest
 from hta_sql.exports.comparison import Side
-from hta_sql.exports.gate.limits import broken_limits
+from hta_sql.exports.gate.limits import broken_limits, missing_verdict
 from hta_sql.exports.gate.noise import ENOUGH_RUNS, Chance
 from hta_sql.exports.gate.rules import BUDGETS, Rule
 from hta_sql.exports.gate.values import (
@@ -132,18 +132,17 @@ class _Judging:
         return f"; but the runs differ in {self.judge.limited}" if self.judge.limited else ""
 
     def _missing(self, told: Judged, values: Sequence[Value], has_baseline: bool) -> Judged:
-        """Something without a value: of the candidate it fails, what is new has no baseline."""
-        if told.baseline is not None:
-            what = "value" if values[-1].has_row else "such row"
-            return replace(told, verdict=FAILED, reason=f"the candidate has no {what}")
+        """Judge something without a value; a row that only the candidate has is new, not judged."""
         is_row = any(value.has_row for value in values)
-        if told.candidate is None:
+        if told.baseline is not None:
+            reason = f"the candidate has no {'value' if values[-1].has_row else 'such row'}"
+        elif told.candidate is None:
             reason = f"no side has {'a value' if is_row else 'such a row'}"
         else:
             reason = f"the baseline has no {'value' if values[0].has_row else 'such row'}"
         is_new = has_baseline and told.candidate is not None
-        is_failure = self.rule.required and not is_new
-        return replace(told, verdict=FAILED if is_failure else SKIPPED, reason=reason)
+        verdict = missing_verdict(self.rule, baseline_has_it=told.baseline is not None)
+        return replace(told, verdict=SKIPPED if is_new else verdict, reason=reason)
 
     def _counts_by_step(self) -> bool:
         about = self.rule.about

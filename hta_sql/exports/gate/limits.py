@@ -8,7 +8,7 @@ from typing import Any
 from hta_sql.exports.changes import Comparison
 from hta_sql.exports.gate.rules import BUDGETS, Rule
 from hta_sql.exports.gate.values import chosen_rows
-from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, Judged, Verdict
+from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED, Judged, Verdict
 from hta_sql.exports.gate.words import change_text, limit_text
 
 
@@ -34,6 +34,14 @@ def _exceeds(name: str, found: float, limit: float) -> bool:
     return found > (-limit if name == "min" else limit)
 
 
+def missing_verdict(rule: Rule, *, baseline_has_it: bool) -> str:
+    """Return what a missing value means by the rule's ``required``."""
+    if rule.required:
+        return FAILED
+    is_expected = rule.required is False and not baseline_has_it
+    return SKIPPED if is_expected else INCONCLUSIVE
+
+
 def verdict_of_both(comparison: Comparison | None, rule: Rule) -> Verdict:
     """Judge a rule on the rows of a comparison, which say themselves what is beyond chance."""
     if comparison is None:
@@ -41,7 +49,8 @@ def verdict_of_both(comparison: Comparison | None, rule: Rule) -> Verdict:
     rows = {_name(row): row for row in comparison.rows.records()}
     chosen = [rows[_name(row)] for row in chosen_rows(comparison.rows.arrow(), rule)]
     judged = [_of_both(row, rule) for row in chosen]
-    missing = Judged({}, None, None, FAILED, "the comparison has no such row")
+    verdict = missing_verdict(rule, baseline_has_it=False)
+    missing = Judged({}, None, None, verdict, "the comparison has no such row")
     return Verdict(rule, judged or [missing])
 
 
@@ -53,7 +62,8 @@ def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
         noise = 100 * noise / row["control_ns"] if row["control_ns"] else None
     told = Judged(key, None, row[rule.column], PASSED, noise=noise, samples=steps)
     if told.candidate is None:
-        return replace(told, verdict=FAILED, reason="the comparison has no value")
+        verdict = missing_verdict(rule, baseline_has_it=False)
+        return replace(told, verdict=verdict, reason="the comparison has no value")
     if rule.min_samples and min(steps) < rule.min_samples:
         few = f"{min(steps)} samples, where {rule.min_samples} are wanted"
         return replace(told, verdict=INCONCLUSIVE, reason=few)

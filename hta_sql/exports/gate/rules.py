@@ -60,7 +60,8 @@ class Rule:
         min_samples: Inconclusive with fewer steps on a side (or baseline runs, where they are the
             noise). Default: 2 where a limit is broken and the analysis counts by step.
         noise: ``none`` for what is exact: then a broken limit is a failure.
-        required: Whether it fails where the baseline has no value; else it is skipped.
+        required: What a missing value means. None: the rule is inconclusive; true: it fails; false:
+            it is skipped if the baseline has no value either, else inconclusive.
 
     Raises:
         AnalysisNotFoundError: No such analysis.
@@ -84,7 +85,7 @@ class Rule:
     per_step: bool = False
     min_samples: int | None = None
     noise: str = "steps"
-    required: bool = True
+    required: bool | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -199,6 +200,7 @@ def _check(rule: Rule) -> None:
     if rule.aggregate is not None:
         _known([rule.aggregate], AGGREGATES, "aggregate")
     _known([rule.noise], NOISES, "noise")
+    _require(rule.required in (None, True, False), "required is true or false.")
     _check_sides(rule)
 
 

@@ -98,6 +98,8 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "place", "ordinal"), "BIGINT")
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
     columns |= {"unit": "DOUBLE", "window_unit": "INTEGER", "step": "BIGINT", "step_ns": "DOUBLE"}
+    columns |= {"cause": "VARCHAR", "call": "VARCHAR", "idle_ns": "BIGINT"}
+    columns |= {"is_straggler": "BOOLEAN"}
     columns |= dict.fromkeys(("input_shapes", "input_types", "concrete_inputs"), "VARCHAR")
     columns |= dict.fromkeys(
         ("call_id", "parent_id", "op_id", "module_id", "annotation_id", "bwd_op_id"), "BIGINT"

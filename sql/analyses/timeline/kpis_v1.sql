@@ -1,7 +1,7 @@
 -- One row for each run, of what people quote: step time, utilisation, exposed communication, waiting, memory.
 --
 -- Shares are of the time in steps of all ranks together, as in step_accounting, of which they are sums. Utilisation
--- is the time in which a kernel runs. Memory is that of the last step too. Launch-bound is what devices idle because the host has not launched what
+-- is the time in which a kernel runs and does more than to wait for other ranks. Memory is that of the last step too. Launch-bound is what devices idle because the host has not launched what
 -- comes next, for whatever reason: idle_causes tells which.
 --
 -- Title: Key figures
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO kpis_v1(
 --   step_count                 BIGINT [count]  Different steps; NULL for traces without steps.
 --   device_name                VARCHAR         Model of most devices; NULL where no trace says so.
 --   step_ns                    DOUBLE [ns]     Mean duration of a step, over ranks and steps; of a whole trace without steps.
---   utilisation_pct            DOUBLE [%]      A kernel runs; NULL without a device, likewise the idle shares.
+--   utilisation_pct            DOUBLE [%]      A kernel runs and does not only wait for other ranks; NULL without a device, likewise the idle shares.
 --   compute_pct                DOUBLE [%]      A computation kernel runs; likewise.
 --   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
 --   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.

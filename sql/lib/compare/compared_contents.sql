@@ -99,7 +99,7 @@ WITH
     _samples AS (
         SELECT
             grouping(k.part, k.what) AS level_no, k.part, k.what, k.side, k.step,
-            CASE WHEN z.is_independent THEN k.rank END AS sample_rank, sum(k.self_ns)::DOUBLE AS sample_ns
+            CASE WHEN z.is_independent THEN k.rank END AS sample_rank, sum(k.self_ns)::BIGINT AS sample_ns
         FROM _paired AS k
         CROSS JOIN _sizes AS z
         GROUP BY GROUPING SETS ((k.part, k.what, k.side, k.step, sample_rank), (k.part, k.side, k.step, sample_rank), (k.side, k.step, sample_rank))
@@ -108,19 +108,19 @@ WITH
         SELECT
             s.level_no, s.part, s.what,
             coalesce(sum(s.sample_ns) FILTER (s.side = 'control'), 0) AS control_sum,
-            coalesce(sum(s.sample_ns * s.sample_ns) FILTER (s.side = 'control'), 0) AS control_squares,
+            coalesce(sum(s.sample_ns::HUGEINT * s.sample_ns) FILTER (s.side = 'control'), 0) AS control_squares,
             coalesce(sum(s.sample_ns) FILTER (s.side = 'test'), 0) AS test_sum,
-            coalesce(sum(s.sample_ns * s.sample_ns) FILTER (s.side = 'test'), 0) AS test_squares
+            coalesce(sum(s.sample_ns::HUGEINT * s.sample_ns) FILTER (s.side = 'test'), 0) AS test_squares
         FROM _samples AS s
         GROUP BY s.level_no, s.part, s.what
     ),
-    -- Squares about the mean of a rank's step: n samples, each of so many ranks.
+    -- Squares about the mean of a rank's step: n samples, each of so many ranks. Whole numbers, so that sums are exact in any order.
     _squares AS (
         SELECT
             m.level_no, m.part, m.what, z.control_samples, z.test_samples,
-            greatest(m.control_squares - m.control_sum * m.control_sum / z.control_samples, 0)
+            (m.control_squares * z.control_samples - m.control_sum * m.control_sum)::DOUBLE / z.control_samples
                 * (z.control_samples / z.control_lanes) * (z.control_samples / z.control_lanes) AS control_squares,
-            greatest(m.test_squares - m.test_sum * m.test_sum / z.test_samples, 0)
+            (m.test_squares * z.test_samples - m.test_sum * m.test_sum)::DOUBLE / z.test_samples
                 * (z.test_samples / z.test_lanes) * (z.test_samples / z.test_lanes) AS test_squares
         FROM _moments AS m
         CROSS JOIN _sizes AS z
@@ -135,23 +135,34 @@ WITH
         FROM _squares AS q
         WHERE q.level_no < 3
     ),
-    -- The step on logarithms: what varies of it varies in proportion.
-    _logs AS (
+    -- The step on logarithms, as whole numbers of 1e-12: what varies of it varies in proportion.
+    _log_samples AS (
+        SELECT s.side, round(1e12 * ln(greatest(s.sample_ns, 1)))::HUGEINT AS size FROM _samples AS s WHERE s.level_no = 3
+    ),
+    _log_sums AS (
         SELECT
             count(*) FILTER (s.side = 'control') AS control_samples,
             count(*) FILTER (s.side = 'test') AS test_samples,
-            avg(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'test') - avg(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'control') AS log_ratio,
-            var_pop(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'control') AS control_variance,
-            var_pop(ln(greatest(s.sample_ns, 1))) FILTER (s.side = 'test') AS test_variance
-        FROM _samples AS s
-        WHERE s.level_no = 3
+            sum(s.size) FILTER (s.side = 'control') AS control_sum,
+            sum(s.size) FILTER (s.side = 'test') AS test_sum,
+            sum(s.size * s.size) FILTER (s.side = 'control') AS control_squares,
+            sum(s.size * s.size) FILTER (s.side = 'test') AS test_squares
+        FROM _log_samples AS s
+    ),
+    _logs AS (
+        SELECT
+            l.control_samples, l.test_samples,
+            (l.test_sum / l.test_samples - l.control_sum / l.control_samples) / 1e12 AS log_ratio,
+            (l.control_squares * l.control_samples - l.control_sum * l.control_sum)::DOUBLE / l.control_samples / 1e24 AS control_squares,
+            (l.test_squares * l.test_samples - l.test_sum * l.test_sum)::DOUBLE / l.test_samples / 1e24 AS test_squares
+        FROM _log_sums AS l
     ),
     _step_noise AS (
         SELECT
             l.log_ratio,
             CASE WHEN least(l.control_samples, l.test_samples) > 1 THEN
                 sqrt(
-                    (l.control_variance * l.control_samples + l.test_variance * l.test_samples) / (l.control_samples + l.test_samples - 2)
+                    (l.control_squares + l.test_squares) / (l.control_samples + l.test_samples - 2)
                     * (1 / l.control_samples + 1 / l.test_samples)
                 ) * lib.student_t(false, l.control_samples + l.test_samples - 2)
             END AS log_noise

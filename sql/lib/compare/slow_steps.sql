@@ -22,8 +22,9 @@ CREATE OR REPLACE MACRO lib.slow_steps(
 WITH
     _placed AS MATERIALIZED (
         SELECT
-            s.side, s.step, s.step_ns,
-            ln(greatest(s.step_ns, 1)) - avg(ln(greatest(s.step_ns, 1))) OVER (PARTITION BY s.side) AS size,
+            s.side, s.step, round(s.step_ns)::BIGINT AS step_ns,
+            -- Whole numbers of 1e-12, so that sums are exact in any order.
+            round(1e12 * ln(greatest(s.step_ns, 1)))::HUGEINT AS size,
             row_number() OVER (PARTITION BY s.side ORDER BY s.step) AS place,
             row_number() OVER (PARTITION BY s.side ORDER BY s.step_ns, s.step) AS nth,
             count(*) OVER (PARTITION BY s.side) AS step_count
@@ -42,9 +43,9 @@ WITH
     _splits AS (
         SELECT
             r.side, r.nth AS fast_count,
-            r.rest_sum / (r.step_count - r.nth) - r.size_sum / r.nth AS distance,
-            greatest(r.square_sum - r.size_sum * r.size_sum / r.nth, 0)
-                + greatest(r.rest_squares - r.rest_sum * r.rest_sum / (r.step_count - r.nth), 0) AS squares,
+            (r.rest_sum / (r.step_count - r.nth) - r.size_sum / r.nth) / 1e12 AS distance,
+            (r.square_sum * r.nth - r.size_sum * r.size_sum)::DOUBLE / r.nth / 1e24
+                + (r.rest_squares * (r.step_count - r.nth) - r.rest_sum * r.rest_sum)::DOUBLE / (r.step_count - r.nth) / 1e24 AS squares,
             r.step_count
         FROM _running AS r
         WHERE r.nth < r.step_count AND r.step_count >= 4

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   step_count                 BIGINT [count]  Different steps; NULL for traces without steps.
 --   device_name                VARCHAR         Model of most devices; NULL where no trace says so.
 --   step_ns                    DOUBLE [ns]     Mean duration of a step, over ranks and steps; of a whole trace without steps.
---   utilisation_pct            DOUBLE [%]      A kernel runs; NULL without a device, likewise the idle shares.
+--   utilisation_pct            DOUBLE [%]      A kernel runs and does not only wait for other ranks; NULL without a device, likewise the idle shares.
 --   compute_pct                DOUBLE [%]      A computation kernel runs; likewise.
 --   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
 --   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
@@ -52,7 +52,7 @@ WITH
             sum(p.exposed_wait_ns) AS waited,
             sum(p.exposed_unmatched_ns) AS unmatched,
             sum(p.exposed_transfer_ns) AS transferred,
-            sum(CASE WHEN d.rank IS NOT NULL THEN p.compute_ns + p.exposed_transfer_ns + p.exposed_wait_ns END) AS in_kernels,
+            sum(CASE WHEN d.rank IS NOT NULL THEN p.compute_ns + p.exposed_transfer_ns END) AS in_kernels,
             sum(CASE WHEN d.rank IS NOT NULL THEN p.idle_before_ns + p.idle_between_ns + p.idle_after_ns END) AS idled
         FROM _parts AS p
         LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = p.run AND d.rank = p.rank

@@ -1,0 +1,122 @@
+"""The headline of a comparison: the sentences that say how a step changed, how certain that is, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hta_sql.text import rank_spans, time_text
+
+_EFFECTS = ("wait", "lag", "other")
+"""Parts that follow from what happens elsewhere."""
+_OF_THE_DEVICE = ("device queue", "unknown")
+"""Causes of idle time without a host that does something."""
+_SOME_STEPS = ("slower in some steps", "faster in some steps")
+
+Row = dict[str, Any]
+
+
+def headline(runs: tuple[str, str], step: Row, rows: Sequence[Row], causes: Sequence[Row]) -> str:
+    """Return the headline: by how much a step changed, whether chance does that, what it is most.
+
+    Args:
+        runs: Names of control and test.
+        step: The row of the step, with the columns of the analysis ``comparison``.
+        rows: Its rows of level ``row``, the largest difference first.
+        causes: Columns of ``lib.compared_causes``, the largest first.
+    """
+    if step["diff_ns"] == 0 and not any(row["is_change"] for row in rows):
+        return f"Nothing changed: a step takes {time_text(step['control_ns'])} on both sides."
+    slow = zip(runs, (step["control_slow_steps"], step["test_slow_steps"]), strict=True)
+    told = [
+        f"{_difference_text(step)}{_trust(step)}.",
+        *(f"{run}: {steps}." for run, steps in slow if steps),
+        _lead(step, rows, causes),
+    ]
+    return " ".join(sentence for sentence in told if sentence)
+
+
+def _lead(step: Row, rows: Sequence[Row], causes: Sequence[Row]) -> str:
+    """Return what made the step differ: a cause on a rank, else the largest row that is no effect."""
+    same_way = [row for row in rows if row["diff_ns"] * step["diff_ns"] > 0]
+    changed = [row for row in same_way if row["is_change"]]
+    first = next((row for row in changed if row["part"] not in _EFFECTS), None)
+    cause = causes[0] if causes else None
+    if cause and (first is None or abs(cause["diff_ns"]) >= abs(first["diff_ns"])):
+        is_sure = step["is_change"] or step["verdict"] in _SOME_STEPS
+        return f"{_cause_text(cause)}{'' if is_sure else ', which may be chance'}."
+    if first or changed:
+        row = first or changed[0]
+        beyond = "" if row["noise_ns"] is None else " beyond noise"
+        return f"Largest change{beyond}: {_row_text(row)}."
+    if not step["diff_ns"]:
+        return ""
+    if not same_way or step["verdict"] in ("unchanged", "within noise"):
+        return "Nothing in it changed beyond noise in that direction."
+    return f"Most of it: {_row_text(same_way[0])}, which may be chance."
+
+
+def _row_text(row: Row) -> str:
+    return f"{row['what']} ({row['part']}), {signed_time(row['diff_ns'])}"
+
+
+def _difference_text(step: Row) -> str:
+    if step["diff_ns"] == 0:
+        return f"A step takes {time_text(step['control_ns'])} on both sides"
+    longer = "longer" if step["diff_ns"] > 0 else "shorter"
+    average = " on average" if max(_step_counts(step)) > 1 else ""
+    median = ""
+    if min(_step_counts(step)) > 2 and step["control_median_ns"]:
+        share = 100 * (step["test_median_ns"] / step["control_median_ns"] - 1)
+        median = f"; median {share:+.1f} %"
+    return (
+        f"A step takes {time_text(abs(step['diff_ns']))} {longer}{average} "
+        f"({time_text(step['control_ns'])} ▸ {time_text(step['test_ns'])}, "
+        f"{step['diff_pct'] or 0:+.1f} %{median})"
+    )
+
+
+def _cause_text(cause: Row) -> str:
+    """Write a cause: on which ranks, if not on all, what, and how much."""
+    ranks = cause["on_ranks"] or ()
+    where = f" on rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)}" if ranks else ""
+    longer = "longer" if cause["diff_ns"] > 0 else "shorter"
+    time = f"{time_text(abs(cause['diff_ns']))} {longer} a step"
+    late = "; the other ranks wait for it" if cause["is_straggler"] and len(ranks) == 1 else ""
+    name = cause["name"] or "no event"
+    if cause["part"] == "idle":
+        doing = "" if cause["cause"] in _OF_THE_DEVICE else f" while its host is in {name}"
+        return f"Cause{where}: the device idles {time}{doing} ({cause['cause']}){late}"
+    return f"Cause{where}: {name} ({cause['part']}) takes {time}{late}"
+
+
+def _trust(step: Row) -> str:
+    """Return how certain the difference of the step is."""
+    noise = step["noise_ns"]
+    if noise is None:
+        return "; with one step on a side nothing tells whether that is chance"
+    within = f"(± {time_text(noise)})"
+    told = f", {step['verdict']} {within}"
+    if step["is_change"] and abs(step["diff_ns"]) <= noise:
+        sides = sorted((step["control_ns"], step["test_ns"]))
+        faster = "slower" if step["diff_ns"] > 0 else "faster"
+        few = min(_step_counts(step))
+        told = f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps a side are too few for a test"
+    elif step["is_change"]:
+        told = f", beyond noise {within}"
+    elif step["verdict"] in _SOME_STEPS:
+        told = f", {step['verdict']}"
+    elif noise > step["control_ns"]:
+        told = "; the steps of each side differ by more than the runs do"
+    elif step["verdict"] == "unknown":
+        told = f"; unknown whether that is chance {within}"
+    return told
+
+
+def _step_counts(step: Row) -> tuple[int, int]:
+    return step["control_step_count"], step["test_step_count"]
+
+
+def signed_time(ns: float) -> str:
+    """Write ``+1.250 ms``."""
+    return f"{'-' if ns < 0 else '+'}{time_text(abs(ns))}"

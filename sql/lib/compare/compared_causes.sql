@@ -1,0 +1,124 @@
+-- What made the step of one side longer, by rank: idle time by what the host did, and own work of the device.
+--
+-- Waiting for another rank is an effect and no cause: it is left out, and so is what takes no longer and is only hidden less. A cause is on the ranks on which it grew by half as
+-- much as where it grew most. It counts if it grew by 1 % of the step and a fifth of the step's difference, in the
+-- direction of the step. If each side has one rank, these are compared whatever their numbers.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.compared_causes(
+    -- Name of a relation with the columns of lib.step_contents: the control.
+    control_contents,
+    -- The test: a relation with the columns of lib.step_contents.
+    test_contents,
+    -- Name of a relation with run, rank, cause, name, call and idle_ns, as of idle_causes: the idle time of the control.
+    control_idle_rows,
+    -- The test: likewise.
+    test_idle_rows,
+    -- Name of a relation with rank and is_straggler, as of stragglers: the ranks of the control.
+    control_late_rows,
+    -- The test: likewise.
+    test_late_rows
+) AS TABLE
+-- Columns:
+--   place         BIGINT [1]   1 for the largest.
+--   on_ranks      INTEGER[]    Ranks on which it grew; NULL: on all of several, or of one.
+--   part          VARCHAR      idle, compute, memory or host.
+--   cause         VARCHAR      Of idle time as in idle_causes; else NULL.
+--   name          VARCHAR      What the host was in, or the operator; NULL: nothing was open.
+--   control_ns    BIGINT [ns]  Time of a step of these ranks in the control: mean.
+--   test_ns       BIGINT [ns]  Likewise in the test.
+--   diff_ns       BIGINT [ns]  Test less control.
+--   is_straggler  BOOLEAN      One of these ranks holds up the others on the longer side, and not on the other.
+WITH
+    _contents AS (
+        SELECT 'control' AS side, c.* FROM query_table(control_contents) AS c
+        UNION ALL
+        SELECT 'test', t.* FROM query_table(test_contents) AS t
+    ),
+    _numbers AS (
+        SELECT count(DISTINCT c.rank) FILTER (c.side = 'control') = 1 AND count(DISTINCT c.rank) FILTER (c.side = 'test') = 1 AS is_pair
+        FROM _contents AS c
+    ),
+    _lanes AS (
+        SELECT c.side, c.rank, CASE WHEN n.is_pair THEN -1 ELSE c.rank END AS pair_rank, count(DISTINCT coalesce(c.step, -1)) AS step_count, sum(c.self_ns) AS total_ns
+        FROM _contents AS c
+        CROSS JOIN _numbers AS n
+        GROUP BY c.side, c.rank, n.is_pair
+    ),
+    _both AS (
+        SELECT l.pair_rank FROM _lanes AS l GROUP BY l.pair_rank HAVING count(DISTINCT l.side) = 2
+    ),
+    _rank_count AS (
+        SELECT count(*) AS rank_count FROM _both AS b
+    ),
+    _steps AS (
+        SELECT
+            sum(l.total_ns) FILTER (l.side = 'control') / sum(l.step_count) FILTER (l.side = 'control') AS control_ns,
+            sum(l.total_ns) FILTER (l.side = 'test') / sum(l.step_count) FILTER (l.side = 'test') AS test_ns
+        FROM _lanes AS l
+    ),
+    _costs AS (
+        SELECT c.side, c.rank, c.part, NULL AS cause, coalesce(c.operator, c.kernel) AS name, c.self_ns AS ns, c.dur_ns AS whole_ns
+        FROM _contents AS c
+        WHERE c.part IN ('compute', 'memory', 'host')
+        UNION ALL
+        SELECT 'control', i.rank, 'idle', i.cause, coalesce(i.name, i.call), i.idle_ns, i.idle_ns FROM query_table(control_idle_rows) AS i
+        UNION ALL
+        SELECT 'test', i.rank, 'idle', i.cause, coalesce(i.name, i.call), i.idle_ns, i.idle_ns FROM query_table(test_idle_rows) AS i
+    ),
+    _items AS (
+        SELECT
+            l.pair_rank, c.part, c.cause, c.name,
+            coalesce(round(sum(c.ns) FILTER (c.side = 'control') / max(l.step_count) FILTER (c.side = 'control')), 0)::BIGINT AS control_ns,
+            coalesce(round(sum(c.ns) FILTER (c.side = 'test') / max(l.step_count) FILTER (c.side = 'test')), 0)::BIGINT AS test_ns,
+            coalesce(round(sum(c.whole_ns) FILTER (c.side = 'control') / max(l.step_count) FILTER (c.side = 'control')), 0)::BIGINT AS control_whole_ns,
+            coalesce(round(sum(c.whole_ns) FILTER (c.side = 'test') / max(l.step_count) FILTER (c.side = 'test')), 0)::BIGINT AS test_whole_ns
+        FROM _costs AS c
+        JOIN _lanes AS l ON l.side = c.side AND l.rank = c.rank
+        JOIN _both AS b ON b.pair_rank = l.pair_rank
+        GROUP BY l.pair_rank, c.part, c.cause, c.name
+    ),
+    -- What takes no longer and is only hidden less is an effect, too.
+    _signed AS (
+        SELECT
+            i.*,
+            least(
+                sign(s.test_ns - s.control_ns) * (i.test_ns - i.control_ns),
+                sign(s.test_ns - s.control_ns) * (i.test_whole_ns - i.control_whole_ns)
+            ) AS grown_ns
+        FROM _items AS i
+        CROSS JOIN _steps AS s
+    ),
+    _grown AS (
+        SELECT s.*
+        FROM _signed AS s
+        QUALIFY s.grown_ns > 0 AND s.grown_ns >= 0.5 * max(s.grown_ns) OVER (PARTITION BY s.part, s.cause, s.name)
+    ),
+    _late AS (
+        SELECT l.rank, bool_or(l.is_late_control) AS in_control, bool_or(l.is_late_test) AS in_test
+        FROM (
+            SELECT c.rank, coalesce(c.is_straggler, false) AS is_late_control, false AS is_late_test FROM query_table(control_late_rows) AS c
+            UNION ALL
+            SELECT t.rank, false, coalesce(t.is_straggler, false) FROM query_table(test_late_rows) AS t
+        ) AS l
+        GROUP BY l.rank
+    ),
+    _causes AS (
+        SELECT
+            g.part, g.cause, g.name, list(g.pair_rank::INTEGER ORDER BY g.pair_rank) AS ranks, count(*) AS grown_count,
+            round(avg(g.control_ns))::BIGINT AS control_ns, round(avg(g.test_ns))::BIGINT AS test_ns,
+            coalesce(bool_or(CASE WHEN s.test_ns > s.control_ns THEN l.in_test AND NOT l.in_control ELSE l.in_control AND NOT l.in_test END), false) AS is_straggler
+        FROM _grown AS g
+        CROSS JOIN _steps AS s
+        LEFT JOIN _late AS l ON l.rank = g.pair_rank
+        GROUP BY g.part, g.cause, g.name
+    )
+SELECT
+    row_number() OVER (ORDER BY abs(c.test_ns - c.control_ns) DESC, c.part, c.cause, c.name) AS place,
+    CASE WHEN c.grown_count < n.rank_count THEN c.ranks END AS on_ranks,
+    c.part AS part, c.cause AS cause, c.name AS name, c.control_ns AS control_ns, c.test_ns AS test_ns, c.test_ns - c.control_ns AS diff_ns, c.is_straggler AS is_straggler
+FROM _causes AS c
+CROSS JOIN _rank_count AS n
+CROSS JOIN _steps AS s
+WHERE abs(c.test_ns - c.control_ns) >= greatest(0.01 * s.control_ns, 0.2 * abs(s.test_ns - s.control_ns))
