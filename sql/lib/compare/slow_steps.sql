@@ -14,8 +14,8 @@ CREATE OR REPLACE MACRO lib.slow_steps(
 --   side        VARCHAR         control or test.
 --   step_count  BIGINT [count]  Steps.
 --   median_ns   DOUBLE [ns]     Median of the steps.
---   least_ns    DOUBLE [ns]     Fastest step.
---   most_ns     DOUBLE [ns]     Slowest step.
+--   least_ns    BIGINT [ns]     Fastest step.
+--   most_ns     BIGINT [ns]     Slowest step.
 --   slow_share  DOUBLE [1]      Share of the steps in the slower group; NULL: the steps are one group.
 --   slow_ratio  DOUBLE [1]      Mean of the slower group over the mean of the others; likewise.
 --   slow_text   VARCHAR         The slower group in words; likewise.
@@ -71,35 +71,39 @@ WITH
         LEFT JOIN _groups AS g ON g.side = p.side
         GROUP BY p.side, p.step_count
     ),
-    _told AS (
+    _shaped AS (
         SELECT
             s.*,
             s.places[2] - s.places[1] AS period,
+            s.slow_ratio >= 2 AS is_multiple,
             CASE
-                WHEN s.slow_ratio < 1.1 THEN printf('%.1f %% longer than', 100 * (s.slow_ratio - 1))
-                WHEN s.slow_ratio < 2 THEN printf('%.0f %% longer than', 100 * (s.slow_ratio - 1))
-                ELSE printf('%.1f times as long as', s.slow_ratio)
-            END AS longer
+                WHEN s.slow_ratio < 1.1 THEN printf('%.1f %%', 100 * (s.slow_ratio - 1))
+                WHEN s.slow_ratio < 2 THEN printf('%.0f %%', 100 * (s.slow_ratio - 1))
+                ELSE printf('%.1f', s.slow_ratio)
+            END AS increase
         FROM _sides AS s
+    ),
+    _described AS (
+        SELECT
+            h.*,
+            CASE
+                WHEN h.slow_count = 0 THEN NULL
+                WHEN h.slow_count = 1 THEN lib.message('slow_steps.one_step', {'slow_count': h.slow_count, 'step_count': h.step_count, 'increase': h.increase, 'is_multiple': h.is_multiple, 'first_step': h.slow_steps[1]})
+                WHEN h.places[1] = h.step_count - h.slow_count + 1 THEN lib.message('slow_steps.from_step', {'slow_count': h.slow_count, 'step_count': h.step_count, 'increase': h.increase, 'is_multiple': h.is_multiple, 'first_step': h.slow_steps[1]})
+                WHEN h.places[-1] = h.slow_count THEN lib.message('slow_steps.up_to_step', {'slow_count': h.slow_count, 'step_count': h.step_count, 'increase': h.increase, 'is_multiple': h.is_multiple, 'last_step': h.slow_steps[-1]})
+                WHEN
+                    h.slow_count > 2 AND h.places[1] <= h.period AND h.places[-1] > h.step_count - h.period
+                    AND h.places[-1] - h.places[1] = h.period * (h.slow_count - 1)
+                    AND list_aggregate(list_transform(h.places, lambda p: (p - h.places[1]) % h.period), 'max') = 0
+                    THEN lib.message('slow_steps.periodic', {'slow_count': h.slow_count, 'step_count': h.step_count, 'increase': h.increase, 'is_multiple': h.is_multiple, 'period': h.period})
+                ELSE lib.message('slow_steps.listed', {'slow_count': h.slow_count, 'step_count': h.step_count, 'increase': h.increase, 'is_multiple': h.is_multiple, 'steps': array_to_string(h.slow_steps[:5], ', '), 'is_cut': h.slow_count > 5})
+            END AS message
+        FROM _shaped AS h
     )
 SELECT
-    t.side, t.step_count, t.median_ns, t.least_ns, t.most_ns,
-    CASE WHEN t.slow_count > 0 THEN t.slow_count / t.step_count END AS slow_share,
-    t.slow_ratio,
-    CASE WHEN t.slow_count > 0 THEN
-        printf('%d of %d steps %s ', t.slow_count, t.step_count, CASE WHEN t.slow_count = 1 THEN 'takes' ELSE 'take' END)
-        || t.longer || ' the others ('
-        || CASE
-            WHEN t.slow_count = 1 THEN printf('step %d', t.slow_steps[1])
-            WHEN t.places[1] = t.step_count - t.slow_count + 1 THEN printf('from step %d on', t.slow_steps[1])
-            WHEN t.places[-1] = t.slow_count THEN printf('up to step %d', t.slow_steps[-1])
-            WHEN
-                t.slow_count > 2 AND t.places[1] <= t.period AND t.places[-1] > t.step_count - t.period
-                AND t.places[-1] - t.places[1] = t.period * (t.slow_count - 1)
-                AND list_aggregate(list_transform(t.places, lambda p: (p - t.places[1]) % t.period), 'max') = 0
-                THEN printf('one step in %d', t.period)
-            ELSE 'steps ' || array_to_string(t.slow_steps[:5], ', ') || CASE WHEN t.slow_count > 5 THEN ', …' ELSE '' END
-        END
-        || ')'
-    END AS slow_text
-FROM _told AS t
+    d.side, d.step_count, d.median_ns, d.least_ns, d.most_ns,
+    CASE WHEN d.slow_count > 0 THEN d.slow_count / d.step_count END AS slow_share,
+    d.slow_ratio,
+    lib.message_text(t.message, d.message.fields) AS slow_text
+FROM _described AS d
+LEFT JOIN messages AS t ON t.code = d.message.code
