@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@echo 'make native    the compiled reader, where cargo is; without it SQL reads all traces'
-	@echo 'make demo      a simulated training job: ingested, analysed, explained'
+	@echo 'make demo      a simulated training job: ingested, analyzed, explained'
 	@echo 'make test      the test suite, without what takes long'
 	@echo 'make test-all  all of it'
 	@echo 'make test-pages    notebooks run again, the site, explorer and open in a browser'

@@ -1,4 +1,4 @@
-"""Recognises that the system refused threads, memory or disk space, and names the limit behind it.
+"""Recognizes that the system refused threads, memory or disk space, and names the limit behind it.
 
 Limits of a process (``ulimit``) and of a cgroup make unlike errors of Python, of the engine and of
 libraries. Each of them becomes one message: what was refused, by which limit, what to do.
@@ -56,7 +56,7 @@ def is_out_of_threads(error: BaseException) -> bool:
         return False
     # A pool of processes that cannot start its thread raises another error while it ends.
     before = error.__context__
-    return _says(error, _THREADS) or (before is not None and is_out_of_threads(before))
+    return _mentions(error, _THREADS) or (before is not None and is_out_of_threads(before))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -64,7 +64,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or (
-        isinstance(error, ImportError) and _says(error, _MAPPING)
+        isinstance(error, ImportError) and _mentions(error, _MAPPING)
     )
 
 
@@ -145,7 +145,7 @@ def _limit(name: str) -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def _says(error: BaseException, texts: tuple[str, ...]) -> bool:
+def _mentions(error: BaseException, texts: tuple[str, ...]) -> bool:
     return any(text in str(error) for text in texts)
 
 

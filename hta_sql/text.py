@@ -83,7 +83,7 @@ def printable(text: str) -> str:
     r"""Write what a terminal would act on as an escape: ``\x1b`` for ESC, ``\n`` for a newline.
 
     Covers control and format characters (text direction among them), so that a kernel's name
-    can neither colour, move nor hide anything.
+    can neither color, move nor hide anything.
     """
     if text.isprintable():
         return text
@@ -116,13 +116,13 @@ def cut_column(texts: list[str], width: int) -> list[str]:
 
 
 def _around_differences(texts: list[str], width: int) -> dict[str, str]:
-    """Shorten sorted texts to their heads and what is round the first difference to a neighbour."""
+    """Shorten sorted texts to their heads and what is round the first difference to a neighbor."""
     head = max(1, width // 3)
     room = width - head - 1
     short = {}
     for at, text in enumerate(texts):
-        neighbours = texts[max(0, at - 1) : at] + texts[at + 1 : at + 2]
-        same = max((_same_start(text, other) for other in neighbours), default=0)
+        neighbors = texts[max(0, at - 1) : at] + texts[at + 1 : at + 2]
+        same = max((_same_start(text, other) for other in neighbors), default=0)
         start = max(head, min(same - room // 3, len(text) - room))
         ending = text[start:]
         behind = ending if len(ending) <= room else ending[: room - 1] + CUT

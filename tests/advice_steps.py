@@ -69,7 +69,7 @@ def gaps(us: float, count: int) -> Step:
     return step
 
 
-def synchronised(us: float) -> Step:
+def synchronized(us: float) -> Step:
     """The host sleeps on after the device is through."""
     step = Step()
     step.device("gemm_bf16", 2, 40_000)
@@ -203,7 +203,7 @@ def shapes(lengths: list[int]) -> Step:
     return step
 
 
-def normalised(us: float) -> Step:
+def normalized(us: float) -> Step:
     """A collective that a batch norm waits for."""
     step = running("ncclDevKernel_AllGather_RING_LL", us, stream=9)
     step.host("cpu_op", "SyncBatchNorm", 4, 8)

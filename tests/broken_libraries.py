@@ -53,7 +53,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "it documents no columns; list them under '-- Columns:'",
     ),
     "a value without words": (
-        "lib/scope/wanted.sql",
+        "lib/scope/is_requested.sql",
         [("-- Returns: BOOLEAN  Whether", "-- Whether")],
         "it does not say what it returns; write '-- Returns: TYPE  what' behind AS",
     ),
@@ -243,7 +243,7 @@ ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
         "column dur is BIGINT, documented as DOUBLE",
     ),
     "a value of another type": (
-        "lib/scope/wanted.sql",
+        "lib/scope/is_requested.sql",
         [("Returns: BOOLEAN", "Returns: VARCHAR")],
         "column wanted is BOOLEAN, documented as VARCHAR",
     ),

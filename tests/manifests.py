@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hta_sql.store.disk.integrity import SEAL, file_digest, sealed
+from hta_sql.store.disk.integrity import CHECKSUM, file_digest, with_checksum
 from hta_sql.store.disk.manifest import MANIFEST
 
 
@@ -16,9 +16,9 @@ def write_manifest(store: Path, values: dict[str, Any]) -> None:
             path = store / file["path"]
             if path.exists():
                 file |= {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-    (store / MANIFEST).write_bytes(sealed({k: v for k, v in values.items() if k != SEAL}))
+    (store / MANIFEST).write_bytes(with_checksum({k: v for k, v in values.items() if k != CHECKSUM}))
 
 
 def write_shard_file(path: Path, values: dict[str, Any]) -> None:
     """Replace what a shard says."""
-    path.write_bytes(sealed({k: v for k, v in values.items() if k != SEAL}))
+    path.write_bytes(with_checksum({k: v for k, v in values.items() if k != CHECKSUM}))

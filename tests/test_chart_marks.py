@@ -12,7 +12,7 @@ import pytest
 
 import hta_sql
 from hta_sql import charts
-from hta_sql.charts.drawing.palette import OUTLIER_COLOUR
+from hta_sql.charts.drawing.palette import OUTLIER_COLOR
 from hta_sql.synthetic import JobSpec, write_job
 from tests.conftest import TRACES
 from tests.drawn_marks import drawn_rows, visible_marks
@@ -111,7 +111,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "blocking_communication": ("blocking", {}),
     "gpu_summary": ("views", {}),
     "cluster_overview": ("overview", {}),
-    "utilisation_over_time": ("overview", {}),
+    "utilization_over_time": ("overview", {}),
     "operator_across_ranks": ("overview", {}),
     "special_operators": ("overview", {}),
     "pipeline_stages": ("pipeline", {}),
@@ -119,7 +119,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "p2p_pairs": ("pipeline", {}),
     "trace_diff": ("pair", {}),
     "comparison": ("pair", {}),
-    "kpi_trends": ("runs", {"least_runs": 1}),
+    "kpi_trends": ("runs", {"min_runs": 1}),
     "memory_curve": ("ends", {}),
     "live_at_peak": ("memory", {}),
     "memory_by_operator": ("memory", {}),
@@ -184,7 +184,7 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
     """Some ranks are always the last; who is late, another analysis judges."""
     drawn = json.dumps(stores("job").run(figure).chart().to_dict())
     assert "no verdict" in drawn
-    assert OUTLIER_COLOUR not in drawn
+    assert OUTLIER_COLOR not in drawn
     assert '"yes"' not in drawn
 
 

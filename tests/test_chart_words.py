@@ -12,7 +12,7 @@ import pytest
 
 from hta_sql.charts.communication.waits import collective_waits
 from hta_sql.charts.communication.what_if import what_if
-from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOR
 from hta_sql.charts.drawing.style import bars_by_name, labels
 from hta_sql.charts.export import page_of, spec_of
 from hta_sql.charts.kernels.busy_time import gpu_kernel_types
@@ -38,11 +38,11 @@ def test_what_is_known_of_no_gpu_has_no_panel() -> None:
         "device_name": "H100",
         "tensor_core_unknown_pct": 0.0,
     }
-    known = {"utilisation_pct": 80.0, "sm_efficiency_pct": 50.0, "occupancy_pct": 25.0}
+    known = {"utilization_pct": 80.0, "sm_efficiency_pct": 50.0, "occupancy_pct": 25.0}
     unknown = {"tensor_core_pct": None, "peak_pct": None}
     spec = spec_of(gpu_summary(pd.DataFrame([row | known | unknown])))
     heads = [panel["title"]["text"] for panel in spec["hconcat"]]
-    assert heads == ["Utilisation", "SM efficiency", "Occupancy"]
+    assert heads == ["Utilization", "SM efficiency", "Occupancy"]
     assert "Not known of any GPU: tensor cores, peak memory." in notes(spec)
 
 
@@ -51,17 +51,17 @@ def test_every_part_of_a_ring_has_its_number() -> None:
     busy = {"computation": 999_600, "memory": 400, "computation+communication+memory": 600_000}
     rows = [{"run": "a", "rank": 0, "classes": k, "busy_ns": v} for k, v in busy.items()]
     spec = spec_of(gpu_kernel_types(pd.DataFrame(rows)))
-    colour = spec["hconcat"][0]["layer"][0]["encoding"]["color"]
-    assert colour["scale"]["domain"] == [
+    color = spec["hconcat"][0]["layer"][0]["encoding"]["color"]
+    assert color["scale"]["domain"] == [
         *("62.5 % computation", "< 0.1 % memory", "37.5 % computation+communication+memory")
     ]
-    assert colour["legend"]["labelLimit"] == 0
+    assert color["legend"]["labelLimit"] == 0
 
 
 def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
     """What is changed in each, why so little is saved, and which has no answer."""
     rows = [
-        {"run": "a", "scenario": name, "then_step_ns": ns, "replayed_ns": ns, "saved_pct": 20.0}
+        {"run": "a", "scenario": name, "replayed_step_ns": ns, "replayed_ns": ns, "saved_pct": 20.0}
         | {"reason": None if ns else "there is no straggler"}
         for name, ns in SCENARIOS.items()
     ]
@@ -119,7 +119,7 @@ def test_names_that_are_folded_stay_different(
     names = [f"{'WMW' * 19}{n}" for n in range(9)] + [f"{n}{'WMW' * 19}" for n in range(9)]
     names += [f"{'WMW' * 9}{n}{'WMW' * 9}" for n in range(9)]
     rows = pd.DataFrame({"lane": names, "short": labels(names), "time": range(len(names))})
-    chart = bars_by_name(rows, alt.X("time:Q"), {"lane": "Name"}, NEUTRAL_COLOUR)
+    chart = bars_by_name(rows, alt.X("time:Q"), {"lane": "Name"}, NEUTRAL_COLOR)
     page = tmp_path / "page.html"
     page.write_text(page_of(themed(chart)), encoding="utf-8")
     chromium.open(page, width)

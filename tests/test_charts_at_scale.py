@@ -41,7 +41,7 @@ def idle(ranks: int, streams: int) -> pd.DataFrame:
         ("job", rank, 0, stream, cause, 1_234_567 + rank * stream)
         for rank in range(ranks)
         for stream in range(streams)
-        for cause in palette.CAUSE_COLOURS
+        for cause in palette.CAUSE_COLORS
     ]
     return pd.DataFrame(rows, columns=["run", "rank", "device", "stream", "category", "idle_ns"])
 
@@ -86,11 +86,11 @@ def crossed(**values: Any) -> pd.DataFrame:
 def overview(ranks: int) -> pd.DataFrame:
     """Ten steps of many ranks."""
     table = crossed(rank=range(ranks), step=range(10))
-    far = {"own_ns": 45_678_901 + table["rank"] * 1_001, "slow_count": table["rank"] % 7}
+    far = {"non_wait_ns": 45_678_901 + table["rank"] * 1_001, "slow_count": table["rank"] % 7}
     return table.assign(host_name="node-17", verdict="as usual", **far)
 
 
-def utilisation(ranks: int) -> pd.DataFrame:
+def utilization(ranks: int) -> pd.DataFrame:
     """A hundred buckets of many ranks."""
     table = crossed(rank=range(ranks), bucket=range(100))
     starts = table["bucket"] * 1_234_567
@@ -195,7 +195,7 @@ def at_scale(*case: object) -> ParameterSet:
         at_scale("gpu_kernels_by_name", lambda: kernels(RANKS), 30),
         at_scale("all_to_all_traffic", lambda: traffic(RANKS), 64 * 64),
         at_scale("cluster_overview", lambda: overview(RANKS), 96 * 10),
-        at_scale("utilisation_over_time", lambda: utilisation(RANKS), 96 * 34),
+        at_scale("utilization_over_time", lambda: utilization(RANKS), 96 * 34),
         at_scale("operator_across_ranks", lambda: occurrences(RANKS), 32 * 20 * 3),
         at_scale("special_operators", lambda: specials(RANKS), 20 * 20),
         at_scale("gpu_summary", lambda: gpus(RANKS), RANKS * 5),

@@ -67,7 +67,7 @@ def test_an_ingest_computes_what_is_dear(
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
-        said.append(bool(manifest.kept))
+        said.append(bool(manifest.materialized))
         publish_manifest(folder, manifest)
 
     monkeypatch.setattr(materialize_module, "publish_manifest", publish)
@@ -121,9 +121,9 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
     computed = rows_of(store)
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
-    kept = [replace(one, key="old") if one.table == TABLES[1] else one for one in manifest.kept]
+    kept = [replace(one, key="old") if one.table == TABLES[1] else one for one in manifest.materialized]
     with store_lock(folder):
-        publish_manifest(folder, replace(manifest, kept=kept))
+        publish_manifest(folder, replace(manifest, materialized=kept))
     assert rows_of(store) == computed
     assert [one.table for one in materialize(store)] == [TABLES[1]]
     assert rows_of(store) == computed
@@ -173,7 +173,7 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
     """The files of before go with the next ingest."""
     materialize(store)
-    (old,) = {one.path for one in read_manifest(store).kept if one.table == "step_parts"}
+    (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
     ingest_only({1: paths[1]}, store, run="job")
     assert is_missing(store)

@@ -31,7 +31,7 @@ def test_a_file_says_rules(tmp_path: Path) -> None:
 def test_there_are_rules_without_a_file() -> None:
     """Those that documentation and --show-rules print."""
     assert [rule.name for rule in read_rules(DEFAULT_RULES).rules] == [
-        *("step time", "peak memory", "exposed communication", "utilisation")
+        *("step time", "peak memory", "exposed communication", "utilization")
     ]
 
 

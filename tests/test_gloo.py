@@ -46,7 +46,7 @@ def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> No
 def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceStore) -> None:
     """Each one of a group ends after the last one has come, in the order in which they were issued."""
     rows = store.sql(
-        "SELECT count(*), count_if(is_loose) FROM collective_waits("
+        "SELECT count(*), count_if(ended_before_last_start) FROM collective_waits("
         "include_unsure := true, include_last_profiler_step := true) WHERE match_method <> 'none'"
     ).rows()
     assert rows == [(24 * STEPS, 0)]
@@ -63,6 +63,6 @@ def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
 
 def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:
     """A rank goes on when its host wakes it: nothing is estimated from that."""
-    rows = store.sql("SELECT rank, estimate_ns, is_applied FROM rank_clocks").rows()
+    rows = store.sql("SELECT rank, clock_offset_ns, is_applied FROM rank_clocks").rows()
     assert [rank for rank, *_ in rows] == [0, 1, 2, 3]
     assert not any(is_applied for *_, is_applied in rows)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.macros import engine_with, value_in
 
-MACROS = ("counted_stack", "group_kind", "scalar_type_bytes", "steady_name", "student_t")
+MACROS = ("counted_stack", "group_kind", "scalar_type_bytes", "stable_name", "student_t")
 
 GROUPS = {
     "dp": (
@@ -108,7 +108,7 @@ def test_kinds_of_groups(kind: str | None) -> None:
 @pytest.mark.parametrize(("raw", "steady"), STEADY)
 def test_names_without_what_changes_from_capture_to_capture(raw: str, steady: str) -> None:
     """Addresses, folders, lines, numbers of instances."""
-    assert value("lib.steady_name(?)", raw) == steady
+    assert value("lib.stable_name(?)", raw) == steady
 
 
 @pytest.mark.parametrize("frame", LEFT_OUT)

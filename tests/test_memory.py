@@ -67,7 +67,7 @@ def test_gradients_and_activations_are_of_their_layers(store: hta_sql.TraceStore
 def test_what_each_step_leaves_behind_is_found_with_its_line(store: hta_sql.TraceStore) -> None:
     """The kept output of each step grows; parameters and momentum are kept once."""
     query = """
-        SELECT is_growing, operator_name, frame, category, growth_bytes, held_bytes
+        SELECT is_growing, operator_name, frame, category, growth_bytes, live_bytes
         FROM memory_leaks
     """
     output = FLOAT * BATCH * OUTPUTS
@@ -103,7 +103,7 @@ def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_ste
 def test_what_operators_keep_is_what_more_is_in_use(store: hta_sql.TraceStore) -> None:
     """Nothing was in use before; the curve has the peak."""
     ((before, after, at),) = store.sql(
-        "SELECT before_bytes, end_bytes, at_event_id FROM memory_peaks"
+        "SELECT before_bytes, end_bytes, peak_event_id FROM memory_peaks"
     ).rows()
     query = """
         SELECT sum(self_increase_bytes)::BIGINT

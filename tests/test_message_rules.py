@@ -38,7 +38,7 @@ WITH
     found AS (
         SELECT g.run, lib.message('device_work.done', {'op_count': count(*), 'sum_ns': sum(g.dur)}) AS message
         FROM gpu_ops AS g
-        WHERE lib.wanted(runs, g.run)
+        WHERE lib.is_requested(runs, g.run)
         GROUP BY g.run
     )
 SELECT

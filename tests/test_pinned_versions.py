@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hta_sql.library.objects import load_library
 from tests.golden_cases import TRACES
-from tests.test_growing import ROOT, Copy
+from tests.test_extending_the_library import ROOT, Copy
 
 ANALYSES = {
     "temporal_breakdown": "timeline",

@@ -191,9 +191,9 @@ def test_rows_are_searched(page: Path, chromium: Browser) -> None:
     assert len(chromium.ask(find, "")[0]) == total
 
 
-def _light(colour: str) -> float:
+def _light(color: str) -> float:
     """Mean of red, green and blue, of 1."""
-    return sum(map(int, re.findall(r"\d+", colour))) / 3 / 255
+    return sum(map(int, re.findall(r"\d+", color))) / 3 / 255
 
 
 def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None:
@@ -202,9 +202,9 @@ def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None
     chromium.go("#stragglers")
     ground = "return getComputedStyle(document.body).backgroundColor"
     light = chromium.ask(ground)
-    chromium.go("#utilisation_over_time")
+    chromium.go("#utilization_over_time")
     ends = (
-        "const stops = [...document.querySelectorAll('#utilisation_over_time linearGradient stop')];"
+        "const stops = [...document.querySelectorAll('#utilization_over_time linearGradient stop')];"
         "return [stops[0], stops.at(-1)].map(stop => stop.getAttribute('stop-color'))"
     )
     least, most = map(_light, chromium.ask(ends))
@@ -223,7 +223,7 @@ def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None
         "return document.querySelector('#stragglers .role-axis-label text').getAttribute('fill')"
     )
     assert chromium.ask(label) == "#e8ecf0"
-    chromium.go("#utilisation_over_time")
+    chromium.go("#utilization_over_time")
     least, most = map(_light, chromium.ask(ends))
     assert least < 0.2
     assert most > 0.6

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hta_sql
-from hta_sql.charts.drawing.palette import ON_COLOUR
+from hta_sql.charts.drawing.palette import ON_COLOR
 from hta_sql.charts.export import spec_of
 from hta_sql.charts.operators.flame_graph import folded_stacks
 from hta_sql.charts.operators.work import roofline
@@ -52,7 +52,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 def test_nothing_found_is_told_from_nothing_recorded() -> None:
     """A trace with GPU activity and runtime calls, none of which waits, lacks nothing."""
-    analysis = load_library().find("synchronisations")
+    analysis = load_library().find("synchronizations")
     lacks = no_rows(analysis, [NOTHING])
     assert "Needs: GPU activity and runtime calls; source lines" in lacks
     assert no_rows(analysis, [NOTHING | {"gpu_op_count": 3}]) == lacks
@@ -115,12 +115,12 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 
 def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
     """The first and what says what it means, then numbers; a whole name comes behind its telling part."""
-    names = ["rank", "short_name", "name", "sum_ns", "message", "look_at"]
+    names = ["rank", "short_name", "name", "sum_ns", "message", "next_analysis"]
     table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
     markup = table_markup(TableRows(table), 10)
     places = re.findall(r'data-name="(\w+)" data-place="(\d)"', markup)
     assert [name for name, _ in sorted(places, key=lambda place: place[1])] == [
-        *("rank", "message", "short_name", "sum_ns", "name", "look_at")
+        *("rank", "message", "short_name", "sum_ns", "name", "next_analysis")
     ]
 
 
@@ -162,7 +162,7 @@ def test_names_in_a_flame_graph_fit_at_any_width() -> None:
         layer["mark"] for layer in spec["vconcat"][0]["layer"] if layer["mark"]["type"] == "text"
     )
     assert "item.mark.group.width * datum.share" in text["limit"]["expr"]
-    assert text["color"] == ON_COLOUR
+    assert text["color"] == ON_COLOR
 
 
 def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:

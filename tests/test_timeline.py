@@ -63,7 +63,7 @@ def both_ranks(trace: Trace) -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Lanes are streams, bars operations, colours classes."""
+    """Lanes are streams, bars operations, colors classes."""
     chart = charts.draw(ingest_trace("call_stacks.json").run("gpu_timeline"))
     bars = rows(chart)
     assert [(b["lane"], b["name"], b["start"], b["part"]) for b in bars] == [
@@ -101,7 +101,7 @@ def test_a_bar_of_short_operations_looks_idle() -> None:
 
 @pytest.mark.slow
 def test_many_operations_and_ranks_stay_small() -> None:
-    """Neighbours become one bar, the first streams are shown, and the chart says so."""
+    """Neighbors become one bar, the first streams are shown, and the chart says so."""
     ranks, ops = 4096, 40
     rank = pd.Series(range(ranks)).repeat(ops).reset_index(drop=True)
     start = pd.Series(list(range(ops)) * ranks) * 1000
@@ -121,7 +121,7 @@ def test_device_activity_of_ranks(trace: Trace) -> None:
     """Steps, ranks and streams choose; short events get the threshold's length."""
     frame, symbols = both_ranks(trace), trace.symbol_table
     drawn = plot_timeline_gpu_kernels("Kernels", frame, symbols, [1], None, [7], 7)
-    assert [(b["task"], b["colour"]) for b in rows(drawn)] == [
+    assert [(b["task"], b["color"]) for b in rows(drawn)] == [
         ("rank 1 stream 7", name) for name in ("k1", "k2", "k4", "orphan")
     ]
     assert [round(b["x2"] - b["x"], 3) for b in rows(drawn)] == [10, 7, 7, 7]

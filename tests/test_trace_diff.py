@@ -188,7 +188,7 @@ def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING):
         frame = TraceDiff.compare_traces(one, one)
     assert "before_test_counts" in frame
-    assert "labelled 'before'" in caplog.text
+    assert "labeled 'before'" in caplog.text
     assert (frame["diff_counts"] == 0).all()
 
 
@@ -199,8 +199,8 @@ def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceSto
     whole = TraceDiff.compare_traces(one, three)
     assert len(whole)
     assert TraceDiff.compare_traces(one.t, three.t).equals(whole)
-    labelled = [LabeledTrace(label, t=job.t) for label, job in (("a", one), ("b", three))]
-    assert [trace.run for trace in labelled] == ["one", "three"]
+    labeled = [LabeledTrace(label, t=job.t) for label, job in (("a", one), ("b", three))]
+    assert [trace.run for trace in labeled] == ["one", "three"]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIB = (
-    *("scope/wanted", "values/exact_std", "scope/scoped_gpu_ops", "steps/class_segments"),
+    *("scope/is_requested", "values/exact_std", "scope/scoped_gpu_ops", "steps/class_segments"),
     "intervals/gaps",
 )
 
@@ -59,7 +59,7 @@ def problems_after(root: Path) -> Callable[..., list[str]]:
 
 
 def without_lines(problems: list[str]) -> list[str]:
-    """Leave out which line of its file a problem is in; :mod:`tests.own_analyses` holds those."""
+    """Leave out which line of its file a problem is in; :mod:`tests.user_analyses` holds those."""
     return [re.sub(r"(\.sql):\d+: ", r"\1: ", problem) for problem in problems]
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
 
 @pytest.mark.slow
 def test_a_release_freezes_its_analyses(root: Path) -> None:
-    """From the date in the changelog on, a changed file is refused in favour of a new version."""
+    """From the date in the changelog on, a changed file is refused in favor of a new version."""
     release(root, "0.1.0 (2026-01-31)")
     assert find_problems(root) == [
         f"sql/{ANALYSIS}: it is released but not frozen; run: make freeze."

@@ -19,7 +19,7 @@ from typing import Any
 from docs.generate.superset_charts import (
     CHARTS,
     FILTERS,
-    LABEL_COLOURS,
+    LABEL_COLORS,
     Parameters,
     form_data,
     query,
@@ -194,7 +194,7 @@ def dashboard() -> Parameters:
         "uuid": identity("dashboard"),
         "position": position(),
         "metadata": {
-            "label_colors": LABEL_COLOURS,
+            "label_colors": LABEL_COLORS,
             "native_filter_configuration": [native_filter(about) for about in FILTERS],
             "cross_filters_enabled": False,
         },

@@ -18,9 +18,9 @@ PARTS = {
     "idle_between_us": "#BBBBBB",
     "idle_after_us": "#999999",
 }
-"""Parts of a step, as they are stacked, and their colours."""
+"""Parts of a step, as they are stacked, and their colors."""
 
-LABEL_COLOURS = PARTS | {"wait_us": "#E69F00", "wait_caused_us": "#CC79A7", "diff_us": "#0072B2"}
+LABEL_COLORS = PARTS | {"wait_us": "#E69F00", "wait_caused_us": "#CC79A7", "diff_us": "#0072B2"}
 
 OF_A_RUN = ("step_accounting", "stragglers", "operator_table")
 COMPARED = ("comparison",)
@@ -128,7 +128,7 @@ CHARTS: tuple[Parameters, ...] = (
         "height": 30,
         **listed(
             [
-                *("run", "rank_count", "step_count", "step_us", "utilisation_pct", "compute_pct"),
+                *("run", "rank_count", "step_count", "step_us", "utilization_pct", "compute_pct"),
                 *("exposed_communication_pct", "wait_pct", "idle_pct", "launch_bound_pct"),
                 *("mfu_pct", "peak_memory_pct"),
             ],
@@ -161,7 +161,7 @@ CHARTS: tuple[Parameters, ...] = (
         **listed(
             [
                 *("rank", "is_straggler", "message", "cause", "cost_us", "cost_pct", "wait_us"),
-                *("wait_caused_us", "last_pct", "reason"),
+                *("wait_caused_us", "last_arrival_pct", "reason"),
             ],
             ("rank", True),
         ),
@@ -209,7 +209,7 @@ CHARTS: tuple[Parameters, ...] = (
         **listed(
             [
                 *("level", "part", "control_us", "test_us", "diff_us", "diff_pct", "noise_us"),
-                *("verdict", "what", "control_run", "test_run"),
+                *("verdict", "subject", "control_run", "test_run"),
             ],
             *(("level_order", True), ("abs_diff_us", False)),
         ),

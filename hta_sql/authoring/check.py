@@ -12,7 +12,7 @@ from hta_sql.authoring.golden import Case, cases_of, difference
 from hta_sql.authoring.golden_engine import GoldenEngine
 from hta_sql.errors import HtaSqlError, LibraryError
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.own import TESTS, library_of
+from hta_sql.library.user_analyses import TESTS, library_of
 from hta_sql.library.rules.engine import engine_problems
 from hta_sql.library.rules.text import text_problems
 from hta_sql.machine import temporary_folder
@@ -39,11 +39,11 @@ def counts(folders: Iterable[Path]) -> tuple[int, int]:
     """Count the analyses and the golden cases of folders."""
     looked_at = list(folders)
     cases = [case for folder in looked_at for case in cases_of(folder / TESTS)]
-    return len(library_of(looked_at).own.analyses), len(cases)
+    return len(library_of(looked_at).user_library.analyses), len(cases)
 
 
 def _by_rules(library: Library, folders: list[Path]) -> Iterator[str]:
-    files = (*library.own.macros_in_order, *library.own.analyses)
+    files = (*library.user_library.macros_in_order, *library.user_library.analyses)
     broken = [
         problem
         for folder in folders
@@ -59,7 +59,7 @@ def _inside(files: Iterable[SqlObject], folder: Path) -> list[SqlObject]:
 def _by_tests(library: Library, folder: Path) -> Iterator[str]:
     """Ask the golden cases of a folder, those of one trace after each other."""
     cases = sorted(cases_of(folder / TESTS), key=lambda case: case.traces)
-    own = {about.name for about in library.own.analyses}
+    own = {about.name for about in library.user_library.analyses}
     strange = {case.path: case for case in cases if case.path.stem not in own}
     for path in strange:
         yield f"{path}:1: there is no analysis {path.stem}; name the file for the one that it tests."

@@ -87,7 +87,7 @@ class GoldenEngine:
         self._con.execute("BEGIN")
         self._shown = case.traces
         put_tables(self._con, folder, stored_files(manifest, folder), self._library)
-        keep_derived(self._con, self._library, self._derived[case.traces])
+        materialize_derived(self._con, self._library, self._derived[case.traces])
 
     def _read(self, run: str, ranks: dict[int, str]) -> list[RankEntry]:
         """Read traces that belong together, into a folder below; those that were read before are there."""
@@ -115,7 +115,7 @@ class GoldenEngine:
         return {one.path for one in self._library.stands_on(about) if one in self._library.derived}
 
 
-def keep_derived(con: duckdb.DuckDBPyConnection, library: Library, wanted: Container[Path]) -> None:
+def materialize_derived(con: duckdb.DuckDBPyConnection, library: Library, wanted: Container[Path]) -> None:
     """Compute derived tables once in a catalog that may be written: many questions read them.
 
     Args:

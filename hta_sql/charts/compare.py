@@ -8,13 +8,13 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CHANGE_COLOURS, OUTLIER_COLOUR, STEP_COLOUR
+from hta_sql.charts.drawing.palette import CHANGE_COLORS, OUTLIER_COLOR, STEP_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
     bars_by_name,
     by_name,
-    colours,
+    colors,
     data,
     duration_text,
     duration_unit,
@@ -23,19 +23,19 @@ from hta_sql.charts.drawing.style import (
     nothing,
     size_unit,
     subtitled,
-    told,
+    tooltips,
     zoom,
 )
 
-SIDE_COLOURS = ("#0072B2", "#56B4E9", "#BBBBBB")
+SIDE_COLORS = ("#0072B2", "#56B4E9", "#BBBBBB")
 """Control, test, difference."""
 
 _GROUP = 30
 """Height of the three bars of an operation."""
 
-SIDES = {**CHANGE_COLOURS, "step": STEP_COLOUR}
+SIDES = {**CHANGE_COLORS, "step": STEP_COLOR}
 
-WORSE, USUAL, UNKNOWN = OUTLIER_COLOUR, "#0072B2", "#999999"
+WORSE, USUAL, UNKNOWN = OUTLIER_COLOR, "#0072B2", "#999999"
 
 VERDICTS = ("worse", "as before, or better", "too few runs before")
 
@@ -63,7 +63,7 @@ def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
     fall = bars(
         rows,
         {"lane": "Part", "told": "Time", "noise": "Noise"},
-        colours(SIDES, "In the test"),
+        colors(SIDES, "In the test"),
         y=alt.Y("lane:N", sort=None, title=None),
         x=alt.X("start:Q", title=f"Time of a step [{unit}]"),
         x2="end:Q",
@@ -106,7 +106,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     """Bars of what changed beyond noise, each with its noise."""
     size, unit = duration_unit(float(changes["diff_ns"].abs().max()))
     names = [
-        f"{what} ({part})" for what, part in zip(changes["what"], changes["part"], strict=True)
+        f"{what} ({part})" for what, part in zip(changes["subject"], changes["part"], strict=True)
     ]
     noise = changes["noise_ns"].astype(float).fillna(0)
     rows = changes.assign(
@@ -124,8 +124,8 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(data(rows[columns])).encode(y=by_name(rows))
     drawn = base.mark_bar().encode(
         x=alt.X("diff:Q", title=f"Test less control, of a step [{unit}]"),
-        color=colours(SIDES, "In the test", field="side"),
-        tooltip=told(
+        color=colors(SIDES, "In the test", field="side"),
+        tooltip=tooltips(
             {
                 "lane": "What",
                 "verdict": "Change",
@@ -180,7 +180,7 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         "change": "By counts",
     }
     x = alt.X("diff:Q", title=f"Test less control [{unit}]")
-    drawn = bars_by_name(rows, x, tooltip, colours(CHANGE_COLOURS, "In the test"))
+    drawn = bars_by_name(rows, x, tooltip, colors(CHANGE_COLORS, "In the test"))
     heading = headed(title, f"{note} Total durations of all wanted ranks.")
     return drawn.properties(title=heading).add_params(zoom("difference"))
 
@@ -205,10 +205,10 @@ def side_by_side(
     long = rows.melt(id_vars=[names, "short"], value_vars=sides, var_name="part", value_name="size")
     long = long.rename(columns={names: "lane"})
     more = f" The {top} that differ most of {len(table):,}." if len(table) > top else ""
-    colour = colours(dict(zip(sides, SIDE_COLOURS, strict=True)), None)
+    color = colors(dict(zip(sides, SIDE_COLORS, strict=True)), None)
     tooltip = {"lane": "Operation", "part": "Side", f"size:{format_}": axis}
     beside = alt.YOffset("part:N", sort=sides)
-    drawn = bars_by_name(long, alt.X("size:Q", title=axis), tooltip, colour, yOffset=beside)
+    drawn = bars_by_name(long, alt.X("size:Q", title=axis), tooltip, color, yOffset=beside)
     heading = headed(title, f"{sides[1]} against {sides[0]}.{more}")
     high = drawn.properties(title=heading, height=alt.Step(_GROUP, **{"for": "position"}))
     return high.add_params(zoom("sides"))
@@ -228,7 +228,7 @@ def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
         for (kpi, job), rows in known.groupby(["kpi", "job"], sort=False)
     ]
     notes = (
-        "Points: runs in the order of their captures; in the colour of what stands out where one is worse than what the runs before vary by.",
+        "Points: runs in the order of their captures; in the color of what stands out where one is worse than what the runs before vary by.",
         "Line and band: their median, and how far from it is noise.",
     )
     return alt.concat(*panels, columns=2, title=headed(TITLE, *notes))
@@ -270,12 +270,12 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
         "verdict": "Verdict",
     }
     palette = dict(zip(VERDICTS, (WORSE, USUAL, UNKNOWN), strict=True))
-    colour = colours(palette, "", "verdict", legend=alt.Legend(orient="bottom"))
+    color = colors(palette, "", "verdict", legend=alt.Legend(orient="bottom"))
     band = base.mark_area(opacity=0.15, color=USUAL).encode(
         alt.Y("low:Q", title=f"{name} [{unit}]"), y2="high:Q"
     )
     line = base.mark_line(color=USUAL, opacity=0.6, strokeWidth=1).encode(y="median:Q")
-    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=colour, tooltip=told(tooltip))
+    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=color, tooltip=tooltips(tooltip))
     return alt.layer(band, line, points).properties(
         title=subtitled(job or name), width=330, height=140
     )

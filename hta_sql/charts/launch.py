@@ -6,12 +6,12 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR, PALE_COLOUR
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOR, PALE_COLOR
 from hta_sql.charts.drawing.series import distribution, lanes_by, series
 from hta_sql.charts.drawing.style import (
     bars,
     by_run,
-    colours,
+    colors,
     duration_text,
     duration_unit,
     headed,
@@ -48,7 +48,7 @@ _TIME_LABEL = (
 
 @figure
 def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Per run: kernel durations, call durations and launch delays, outliers in a colour of their own.
+    """Per run: kernel durations, call durations and launch delays, outliers in a color of their own.
 
     The analysis counts the bins.
     """
@@ -83,7 +83,7 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> al
     cutoffs = bins["cutoff_ns"].dropna()
     edge = f" {_cutoff_text(float(cutoffs.iloc[0]))}" if len(cutoffs) else ""
     which = outliers + edge
-    palette = {which: NEUTRAL_COLOUR, others + edge: PALE_COLOUR}
+    palette = {which: NEUTRAL_COLOR, others + edge: PALE_COLOR}
     share = outlying / count if count else 0
     shortest = bins.loc[bins["low_ns"] > 0, "low_ns"].min()
     lowest = 1.0 if pd.isna(shortest) else float(shortest)
@@ -117,7 +117,7 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> al
             axis=alt.Axis(format=",d", tickMinStep=1),
             scale=alt.Scale(domain=[0, top], nice=False),
         ),
-        color=colours(present(palette, tall["part"]), None, legend=below),
+        color=colors(present(palette, tall["part"]), None, legend=below),
         order=alt.Order("place:Q"),
     )
     told = subtitled(title, f"{outlying:,} ({share:.1%}) {which}")
@@ -159,7 +159,7 @@ def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
         "queue_length",
         "Operations waiting",
         "Queue length of each stream",
-        NEUTRAL_COLOUR,
+        NEUTRAL_COLOR,
         axis=alt.Axis(format=",d", tickMinStep=1, tickCount=3),
     )
 
@@ -186,7 +186,7 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
         "max_length:": "Longest queue",
     }
     y = alt.Y("share:Q", title="Share of the observed time", axis=alt.Axis(format="%"))
-    return bars(rows, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=width)
+    return bars(rows, tooltip, NEUTRAL_COLOR, x=x, y=y).properties(title=title, width=width)
 
 
 @figure
@@ -198,6 +198,6 @@ def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         "length",
         "Operations waiting",
         "Queue length of each stream",
-        colour=NEUTRAL_COLOUR,
+        color=NEUTRAL_COLOR,
         unknown="No queue has a length: the launches are not in the traces.",
     )

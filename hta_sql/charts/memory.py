@@ -10,13 +10,13 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_event
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, NEUTRAL_COLOUR, OUTLIER_COLOUR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, NEUTRAL_COLOR, OUTLIER_COLOR
 from hta_sql.charts.drawing.series import distribution, lanes_by, series
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
     bars_by_name,
-    colours,
+    colors,
     data,
     duration_unit,
     headed,
@@ -42,10 +42,10 @@ SMALL = 0.001
 AT_PEAK = {
     "held before and never freed": "#56B4E9",
     "held before": "#B3DDF2",
-    **{name: colour for name, colour in CATEGORIES.items() if name != "unknown"},
+    **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",
 }
-"""What is in use at a peak ─▶ its colour; what was allocated in the recording by torch's categories."""
+"""What is in use at a peak ─▶ its color; what was allocated in the recording by torch's categories."""
 
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:
@@ -108,11 +108,11 @@ def _curve(
     y = alt.Y("allocated:Q", title=name, scale=height)
     base = alt.Chart(data(points[["lane", "time", "allocated", "reserved"]]))
     area = base.mark_area(
-        interpolate="step-after", color=CLASS_COLOURS["memory"], opacity=0.6
+        interpolate="step-after", color=CLASS_COLORS["memory"], opacity=0.6
     ).encode(x=x, y=y)
     marked = points[points["is_peak"]].rename(columns={"allocated": "top"})
     point = marks(
-        alt.MarkDef("circle", color=OUTLIER_COLOUR, size=60, opacity=1),
+        alt.MarkDef("circle", color=OUTLIER_COLOR, size=60, opacity=1),
         marked[["lane", "time", "top"]],
         {"lane": "Device", "time:,.3f": f"Time [{unit}]", "top:,.3f": f"Peak [{name}]"},
         x=x,
@@ -120,7 +120,7 @@ def _curve(
     )
     layers: list[alt.Chart] = [area.add_params(zoom(f"memory_{place}")), point]
     if not math.isnan(reserved):
-        line = base.mark_line(interpolate="step-after", color=NEUTRAL_COLOUR)
+        line = base.mark_line(interpolate="step-after", color=NEUTRAL_COLOR)
         layers.insert(1, line.encode(x=x, y=alt.Y("reserved:Q", title=name, scale=height)))
     return alt.layer(*layers).properties(width=WIDTH, height=130, title=subtitled(words))
 
@@ -173,8 +173,8 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
 
 
 def _part(rows: pd.DataFrame) -> alt.Color:
-    """Colour what is there; the legend is above, as the labels need the width."""
-    return colours(present(AT_PEAK, rows["part"]), None, legend=alt.Legend(orient="top", columns=5))
+    """Color what is there; the legend is above, as the labels need the width."""
+    return colors(present(AT_PEAK, rows["part"]), None, legend=alt.Legend(orient="top", columns=5))
 
 
 def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
@@ -239,7 +239,7 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
             "call_count:,": "Calls",
         }
         x = alt.X("allocated:Q", title=f"Allocated by itself [{unit}]")
-        bars = bars_by_name(rows, x, tooltip, CLASS_COLOURS["memory"])
+        bars = bars_by_name(rows, x, tooltip, CLASS_COLORS["memory"])
         zoomed = bars.add_params(zoom(f"allocating_{len(panels)}"))
         panels.append(zoomed.properties(title=subtitled(of_kind)))
     note = "Sum over all ranks. Of themselves: without what they call. Memory that is used again counts each time."
@@ -256,7 +256,7 @@ def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
         "value",
         "GB/s",
         "Bandwidth of each kind of copies",
-        CLASS_COLOURS["memory"],
+        CLASS_COLORS["memory"],
     )
 
 
@@ -269,6 +269,6 @@ def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
         "gbps",
         "Recorded bandwidth [GB/s]",
         "Bandwidth of each kind of copies",
-        colour=CLASS_COLOURS["memory"],
+        color=CLASS_COLORS["memory"],
         unknown="The traces record no bandwidth of these copies.",
     )

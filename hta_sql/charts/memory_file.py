@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.style import WIDTH, colours, headed, marks, zoom
+from hta_sql.charts.drawing.style import WIDTH, colors, headed, marks, zoom
 
 CATEGORIES = {
     "parameter": "#0072B2",
@@ -17,7 +17,7 @@ CATEGORIES = {
     "autograd": "#E69F00",
     "unknown": "#000000",
 }
-"""In HTA's order, in Okabe and Ito's colours."""
+"""In HTA's order, in Okabe and Ito's colors."""
 
 MAX_INSTANTS = 1000
 GIB = 1 << 30
@@ -49,7 +49,7 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
         {"category": "Category", "ms:,.3f": "Time [ms]", "gib:,.4f": "In use [GiB]"},
         x=alt.X("ms:Q", title="Time [ms]"),
         y=alt.Y("gib:Q", title="Memory in use [GiB]", stack="zero"),
-        color=colours(CATEGORIES, "Category", "category"),
+        color=colors(CATEGORIES, "Category", "category"),
         order=alt.Order("place:Q"),
     )
     return chart.properties(title=title, width=WIDTH).add_params(zoom("instants"))

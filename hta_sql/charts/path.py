@@ -6,18 +6,18 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_parts
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, DATA_LOADING_COLOUR, HOST_COLOURS
+from hta_sql.charts.drawing.palette import CLASS_COLORS, DATA_LOADING_COLOR, HOST_COLORS
 from hta_sql.charts.shown import themed
 
 _PARTS = {
-    "gpu_compute_bound": ("kernels and copies", CLASS_COLOURS["computation"]),
-    "gpu_communication_bound": ("communication", CLASS_COLOURS["communication"]),
-    "gpu_kernel_kernel_overhead": ("gaps between kernels", CLASS_COLOURS["computation+memory"]),
-    "gpu_kernel_launch_overhead": ("launch delays", HOST_COLOURS["runtime call"]),
-    "cpu_bound": ("host", HOST_COLOURS["operator"]),
-    "data_loading": ("data loading", DATA_LOADING_COLOUR),
+    "gpu_compute_bound": ("kernels and copies", CLASS_COLORS["computation"]),
+    "gpu_communication_bound": ("communication", CLASS_COLORS["communication"]),
+    "gpu_kernel_kernel_overhead": ("gaps between kernels", CLASS_COLORS["computation+memory"]),
+    "gpu_kernel_launch_overhead": ("launch delays", HOST_COLORS["runtime call"]),
+    "cpu_bound": ("host", HOST_COLORS["operator"]),
+    "data_loading": ("data loading", DATA_LOADING_COLOR),
 }
-"""What bounds an edge ─▶ its name in a legend, its colour."""
+"""What bounds an edge ─▶ its name in a legend, its color."""
 
 
 def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:

@@ -41,13 +41,13 @@ def advice(
     A saving is a ceiling, no promise: the time of the steps that the rule is about. Savings of two
     rules may overlap. As a table, with queries that show the evidence: hta-sql run STORE advice.
     """
-    from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - imports are the start-up cost
 
-    with asked(store, memory_limit=memory_limit) as opened:
-        tell(opened, store, {"runs": runs, "ranks": ranks, "min_pct": min_pct})
+    with open_to_query(store, memory_limit=memory_limit) as opened:
+        print_advice(opened, store, {"runs": runs, "ranks": ranks, "min_pct": min_pct})
 
 
-def tell(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
+def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
     """Print a paragraph for each rule, run by run.
 
     Args:
@@ -83,7 +83,7 @@ def _paragraph(row: dict[str, Any], store: str) -> str:
         where = f"{row['rank_count']} ranks, most on {where}"
     subject = printable(cut_middle(row["subject"], 80)) if row["subject"] else ""
     lines = [
-        f"\n{row['place']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}",
+        f"\n{row['position']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}",
         f"   {printable(row['message'])}{f' Most: {subject}.' if subject else ''}",
         f"   Try: {row['remedy']}",
         f"   See: hta-sql run {store} {row['next_analysis']}   [{row['finding_id']}]",

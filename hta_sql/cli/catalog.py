@@ -37,7 +37,7 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
     """
     import hta_sql  # noqa: PLC0415
     from hta_sql.library.objects import load_library  # noqa: PLC0415
-    from hta_sql.library.own import library_with  # noqa: PLC0415
+    from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
     from hta_sql.store.catalog.build import build_catalog  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
 

@@ -102,10 +102,10 @@ def compare(
         if chart:
             send_chart(compared[0].rows, chart)
             return
-        _tell(compared, format_name)
+        _print_comparison(compared, format_name)
 
 
-def _tell(compared: list[Comparison], format_name: str) -> None:
+def _print_comparison(compared: list[Comparison], format_name: str) -> None:
     if format_name == "json":
         objects = [comparison.as_json() for comparison in compared]
         told: Any = objects[0] if len(objects) == 1 else {"comparisons": objects}

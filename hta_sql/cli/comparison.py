@@ -120,7 +120,7 @@ def _change_rows(head: str, chosen: list[dict[str, Any]]) -> list[list[str]]:
         difference, noise = _times(row)[2:]
         rows.append(
             [
-                cut_middle(printable(row["what"]), _NAME),
+                cut_middle(printable(row["subject"]), _NAME),
                 row["part"],
                 difference,
                 noise,
@@ -147,7 +147,7 @@ def _counts(row: dict[str, Any]) -> str:
 
 def _verdict(row: dict[str, Any]) -> str:
     """Say what paired it, unless that is certain."""
-    match = row["loosest_match"]
+    match = row["weakest_match"]
     sure = match in (None, "operator, shapes and kernel")
     return row["verdict"] if sure else f"{row['verdict']} (paired by {match})"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hta_sql.cli.advice import tell
+from hta_sql.cli.advice import print_advice
 from hta_sql.cli.messages import name_progress, note, rank_progress
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     click.echo("\nWhat a step would take at best (what_if):\n")
     opened.run("what_if", runs=[run]).show()
     click.echo("\nWhat to do (advice):\n")
-    tell(opened, store, {"runs": [run]})
+    print_advice(opened, store, {"runs": [run]})
     click.echo("\nTry next:")
     program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
     for line in (

@@ -14,7 +14,7 @@ from hta_sql.cli.terminal import Heading, show
 from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library.declared import Column, Parameter
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.own import library_with
+from hta_sql.library.user_analyses import library_with
 
 _LABEL = 11
 _WIDEST = 110

@@ -125,7 +125,7 @@ def _redacted(
     selection: Selection,
 ) -> list[Exported]:
     """Write what may be given away, or without an output list what that would be."""
-    from hta_sql.cli.redaction import show_preview, tell  # noqa: PLC0415 - only where used
+    from hta_sql.cli.redaction import show_preview, print_redaction  # noqa: PLC0415 - only where used
     from hta_sql.exports.redaction.exporting import TRACE, export_redacted, preview  # noqa: PLC0415
     from hta_sql.exports.redaction.names import Redactor  # noqa: PLC0415
 
@@ -139,5 +139,5 @@ def _redacted(
         show_preview(redact)
         return []
     written = export_redacted(store, output, format_name, redact, selection)
-    tell(redact, has_key=key is not None)
+    print_redaction(redact, has_key=key is not None)
     return written

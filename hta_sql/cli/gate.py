@@ -141,7 +141,7 @@ def gate(
             outcome = interruptible(run.store, ask)
         except ParameterError as error:
             raise click.UsageError(_of_file(rules_file, str(error)), ctx) from error
-        _tell(outcome, format_name, dict(zip(outputs, formats, strict=True)))
+        _print_outcome(outcome, format_name, dict(zip(outputs, formats, strict=True)))
     ctx.exit(EXIT_CODES[outcome.verdict])
 
 
@@ -180,7 +180,7 @@ def _baseline(opened: ExitStack, stores: dict[Path, TraceStore], text: str, name
     return Side(store, baseline.run)
 
 
-def _tell(outcome: Outcome, format_name: str | None, outputs: dict[Path, str]) -> None:
+def _print_outcome(outcome: Outcome, format_name: str | None, outputs: dict[Path, str]) -> None:
     from hta_sql.cli.gate_output import FORMATS as WRITERS  # noqa: PLC0415 - start-up cost
     from hta_sql.traces.writing import replacing  # noqa: PLC0415
 

@@ -40,7 +40,7 @@ def junit_of(outcome: Outcome) -> str:
     suite = ET.Element("testsuite", name="hta-sql gate")
     _case(suite, "comparability", outcome.comparability, "; ".join(outcome.reasons), [])
     for verdict in outcome.verdicts:
-        rows = [_value_text(verdict, row) for row in _told_rows(verdict)]
+        rows = [_value_text(verdict, row) for row in _shown_rows(verdict)]
         _case(suite, verdict.rule.name, verdict.verdict, verdict.message, rows)
     counts = {"failures": FAILED, "errors": INCONCLUSIVE, "skipped": SKIPPED}
     found = [outcome.comparability, *(verdict.verdict for verdict in outcome.verdicts)]
@@ -78,9 +78,9 @@ def _text_lines(outcome: Outcome) -> Iterator[str]:
         yield printable(outcome.headline)
     yield ""
     yield from aligned([_HEADS, *map(_row, outcome.verdicts)], _NUMBERS)
-    for verdict in _telling(outcome):
+    for verdict in _shown_verdicts(outcome):
         yield ""
-        rows = _told_rows(verdict) if len(verdict.rows) > 1 else []
+        rows = _shown_rows(verdict) if len(verdict.rows) > 1 else []
         told = verdict.notes if rows else verdict.message
         yield printable(f"{verdict.verdict}: {verdict.rule.name}: {told}")
         if rows:
@@ -105,7 +105,7 @@ def _markdown_lines(outcome: Outcome) -> Iterator[str]:
     yield piped(_HEADS)
     yield piped("---" for _ in _HEADS)
     yield from map(piped, map(_row, outcome.verdicts))
-    told = list(_telling(outcome))
+    told = list(_shown_verdicts(outcome))
     if told:
         yield ""
     for verdict in told:
@@ -131,11 +131,11 @@ def _summary(outcome: Outcome) -> str:
     return f"Gate {outcome.verdict}: {counted(len(counts), 'rule')}, {', '.join(told)}{why}."
 
 
-def _telling(outcome: Outcome) -> list[Verdict]:
+def _shown_verdicts(outcome: Outcome) -> list[Verdict]:
     return [verdict for verdict in outcome.verdicts if verdict.message]
 
 
-def _told_rows(verdict: Verdict) -> list[Judged]:
+def _shown_rows(verdict: Verdict) -> list[Judged]:
     return [row for row in verdict.rows if row.reason and row.verdict != SKIPPED]
 
 

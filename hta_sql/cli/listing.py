@@ -11,7 +11,7 @@ import click
 from hta_sql.cli.options import STORE, Output, analyses_option, output_options
 from hta_sql.cli.terminal import Heading, show
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.own import library_with
+from hta_sql.library.user_analyses import library_with
 from hta_sql.store.disk.manifest import RankEntry
 from hta_sql.text import printable, rank_spans
 

@@ -26,13 +26,13 @@ def materialize(
     have the ingest do it (--materialize). Views give the same rows either way; what is kept is
     computed anew when traces are read again, or when the SQL of an analysis changes.
     """
-    from hta_sql.store.catalog.materialize import keep_answers  # noqa: PLC0415 - start-up cost
+    from hta_sql.store.catalog.materialize import materialize_answers  # noqa: PLC0415 - start-up cost
 
     if lists:
         _list(store)
         return
     with logged(verbose=False):
-        kept = keep_answers(store, analyses, runs or None)
+        kept = materialize_answers(store, analyses, runs or None)
     for one in kept:
         size = _kilobytes(one.bytes)
         left = f"; {size}, kept only when it is named" if one.is_left_out else f", {size}"

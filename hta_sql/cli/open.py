@@ -103,13 +103,13 @@ def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any
             **{key: options[key] for key in more},
         )
         if output:
-            _tell(write_slice(opened, look.wanted, output), look)
+            _print_slice(write_slice(opened, look.wanted, output), look)
             click.echo(output)
             return
         with temporary_folder() as folder:
             target = Path(folder, f"{_file_name(look)}.json.gz")
             written = write_slice(opened, look.wanted, target)
-            _tell(written, look)
+            _print_slice(written, look)
             _serve(target, look.view(written), options, only_prints=only_prints)
 
 
@@ -118,7 +118,7 @@ def _file_name(look: Look) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", look.title)[:80]
 
 
-def _tell(written: Slice, look: Look) -> None:
+def _print_slice(written: Slice, look: Look) -> None:
     size = Path(written.path).stat().st_size / 1e6
     note(f"{look.title}: {written.events:,} events, {size:,.1f} MB.")
 

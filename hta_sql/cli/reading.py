@@ -53,10 +53,10 @@ def opened_or_read(
 
 
 @contextmanager
-def asked(
+def open_to_query(
     path: Path, analyses: Sequence[Path] | None = None, memory_limit: str | None = None
 ) -> Iterator[TraceStore]:
-    """Open a store to be asked; what is there and is none is read into a temporary one.
+    """Open a store to be open_to_query; what is there and is none is read into a temporary one.
 
     Args:
         path: A store, a folder of traces or a trace.
@@ -99,7 +99,7 @@ def chosen_run(
 def opened_once(opened: ExitStack, stores: dict[Path, TraceStore], path: Path) -> TraceStore:
     """Open a store, or take it from those that are open."""
     if path not in stores:
-        stores[path] = opened.enter_context(asked(path))
+        stores[path] = opened.enter_context(open_to_query(path))
     return stores[path]
 
 

@@ -25,7 +25,7 @@ def show_preview(redact: Redactor) -> None:
             click.echo(f"    replaced  {_short(name)} ─▶ {_short(new) or '(left out)'}")
 
 
-def tell(redact: Redactor, *, has_key: bool) -> None:
+def print_redaction(redact: Redactor, *, has_key: bool) -> None:
     """Say what was kept, and what to think of before the files go out."""
     kept = {kind: seen.kept for kind, seen in sorted(redact.seen.items()) if seen.kept}
     replaced = sum(seen.replaced for seen in redact.seen.values())
@@ -33,7 +33,7 @@ def tell(redact: Redactor, *, has_key: bool) -> None:
     note(f"Redacted: {counted(replaced, 'name')} replaced; kept as public: {listed or 'none'}.")
     if redact.strangers:
         note(
-            f"warning: {counted(redact.strangers, 'name')} no longer tell what kind of work they are: "
+            f"warning: {counted(redact.strangers, 'name')} no longer print_redaction what kind of work they are: "
             "categories of operators and kernels differ there."
         )
     if has_key:

@@ -49,12 +49,12 @@ def report(
 
     The file opens anywhere, without a network: it holds its own scripts and all of its data.
     """
-    from hta_sql.cli.reading import asked  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.report import write_report  # noqa: PLC0415
 
     started = time.perf_counter()
     with (
-        asked(store, analyses, memory_limit) as opened,
+        open_to_query(store, analyses, memory_limit) as opened,
         name_progress("Writing the report") as progress,
     ):
         write_report(opened, output, progress=progress, **wanted)

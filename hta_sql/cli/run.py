@@ -20,7 +20,7 @@ from hta_sql.cli.options import (
 )
 from hta_sql.cli.verifying import verify_option
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.own import library_with
+from hta_sql.library.user_analyses import library_with
 
 _ANALYSIS = "hta_sql.analysis"
 _PARAMS = "hta_sql.params"
@@ -123,14 +123,14 @@ def run(
     """
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.output import send, send_chart, send_head, shown_rows  # noqa: PLC0415
-    from hta_sql.cli.reading import asked  # noqa: PLC0415
+    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import PROCESSES, executor_for  # noqa: PLC0415
 
     given = {key: value for key, value in parameters.items() if value is not None}
     rows = None if chart or executor else shown_rows(out)
     with (
         executor_for(executor or PROCESSES) as pool,
-        asked(store, analyses, memory_limit) as opened,
+        open_to_query(store, analyses, memory_limit) as opened,
     ):
         given |= {"version": version}
         if rows:

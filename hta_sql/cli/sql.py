@@ -108,7 +108,7 @@ def sql(
     import hta_sql  # noqa: PLC0415 - imports are the start-up cost
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
-    from hta_sql.library.own import library_with  # noqa: PLC0415
+    from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
     from hta_sql.store.catalog.materialize import materialize_for  # noqa: PLC0415
     from hta_sql.store.query.limits import Limits, bounded_process  # noqa: PLC0415
     from hta_sql.store.query.worker_store import HostedStore  # noqa: PLC0415

@@ -49,7 +49,7 @@ SELECT e.* FROM lib.edges_between('path_nodes', $runs, $ranks, $include_launch_e
 ORDER BY e.begin_node_id, e.end_node_id, e.edge_type
 """
 
-KINDS = {"include_launch_edges", "infer_syncs"}
+GRAPH_PARAMETERS = {"include_launch_edges", "infer_syncs"}
 """Parameters of the edges that the nodes do not depend on."""
 
 EVENTS = """
@@ -87,7 +87,7 @@ def critical_path(
     """
     wanted = run if run is not None else store.runs()[0]
     scope = {"runs": [wanted], "ranks": [rank], **parameters}
-    wanted_kinds = {k: scope[k] for k in KINDS & scope.keys()}
+    wanted_kinds = {k: scope[k] for k in GRAPH_PARAMETERS & scope.keys()}
     window = {k: v for k, v in scope.items() if k not in wanted_kinds}
     nodes = _nodes_of(store, window)
     if not len(nodes) and (annotation := parameters.get("annotation")):
@@ -110,7 +110,7 @@ def _edges_between(
 ) -> pa.Table:
     """Return the rows of ``critical_path_edges`` for nodes that are there: finding them is half of its time."""
     chosen = {"runs": [run], "ranks": [rank], **_values(store, "critical_path_edges", kinds)}
-    scope = {name: chosen[name] for name in ("runs", "ranks", *KINDS)}
+    scope = {name: chosen[name] for name in ("runs", "ranks", *GRAPH_PARAMETERS)}
     renamed = nodes.rename_columns([NAMES.get(name, name) for name in nodes.column_names])
     return store.run_over("critical_path_edges_v1", EDGES, {"path_nodes": renamed}, scope).arrow()
 

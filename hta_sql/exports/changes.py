@@ -16,7 +16,7 @@ from hta_sql.results.result import Result
 _CHANGES = (
     "SELECT $control AS control_run, $test AS test_run, c.* "
     "FROM lib.compared_contents('control_contents', 'test_contents', $renamed) AS c "
-    "ORDER BY list_position(['step', 'part', 'row'], c.level), abs(c.diff_ns) DESC, c.part, c.what"
+    "ORDER BY list_position(['step', 'part', 'row'], c.level), abs(c.diff_ns) DESC, c.part, c.subject"
 )
 _CAUSES = (
     "SELECT c.* FROM lib.compared_causes('control_contents', 'test_contents', 'control_idle_rows', "
@@ -24,7 +24,7 @@ _CAUSES = (
 )
 _FACTS = (
     "SELECT $control AS control_run, $test AS test_run, f.* "
-    "FROM lib.compared_facts('control_facts', 'test_facts', 'contents') AS f ORDER BY f.place"
+    "FROM lib.compared_facts('control_facts', 'test_facts', 'contents') AS f ORDER BY f.position"
 )
 _RUN_FACTS = "SELECT f.* FROM lib.run_facts([$run], $ranks) AS f"
 
@@ -104,12 +104,12 @@ class Comparison:
             "comparability": {
                 "level": self.level,
                 "reasons": self.reasons,
-                "facts": [_renamed(fact, skipped=("place",)) for fact in self._facts],
+                "facts": [_renamed(fact, skipped=("position",)) for fact in self._facts],
             },
             "headline": {**_difference(step), "message": self.message},
             "parts": [_difference(row) for row in self.of_level("part")],
             "changes": [_difference(row) for row in self.changes],
-            "causes": [_renamed(cause, skipped=("place",)) for cause in self.causes],
+            "causes": [_renamed(cause, skipped=("position",)) for cause in self.causes],
         }
 
 

@@ -22,7 +22,7 @@ __all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
 class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, KeyAverages):
-    """The traces of one job, analysed as HTA's class of that name does.
+    """The traces of one job, analyzed as HTA's class of that name does.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is
     ``.hta_sql`` beside the traces where that folder is writable, else a folder of the user's

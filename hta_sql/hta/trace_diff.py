@@ -151,7 +151,7 @@ class TraceDiff:
         labels = first.label, second.label
         if labels[0] == labels[1]:
             labels = labels[0], f"{labels[1]}_test"
-            log.warning("Both traces are labelled %r; the test is called %r.", *labels)
+            log.warning("Both traces are labeled %r; the test is called %r.", *labels)
         table = table.sort_values("name", ignore_index=True)
         columns: dict[str, Any] = {"short_name" if use_short_name else "name": table["name"]}
         for label, side in zip(labels, ("control", "test"), strict=True):

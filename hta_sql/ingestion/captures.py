@@ -64,7 +64,7 @@ def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
         rank,
         len(files),
         more,
-        ", ".join(_told_apart([file.path for file in files])),
+        ", ".join(_distinct_names([file.path for file in files])),
     )
     if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):
         log.warning(
@@ -79,7 +79,7 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _told_apart(paths: list[str]) -> list[str]:
+def _distinct_names(paths: list[str]) -> list[str]:
     """Leave out the folders that all of the paths have in common."""
     folders = [folder_of(path).split("/") for path in paths]
     common = 0

@@ -229,7 +229,7 @@ def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceF
     free = (rank for rank in count() if rank not in taken)
     ranks: dict[str, int] = {}
     found = []
-    processes = _told_processes(unknown)
+    processes = _processes_by_path(unknown)
     for path, stated in unknown:
         process = processes.get(path) or _process(path)
         rank = ranks[process] if process in ranks else ranks.setdefault(process, next(free))
@@ -240,7 +240,7 @@ def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceF
     return found
 
 
-def _told_processes(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
+def _processes_by_path(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
     """Name the process of files of a folder that say the same one and follow each other in time.
 
     Processes of two hosts may have one number, but then they record at the same time.

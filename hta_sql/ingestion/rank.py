@@ -25,13 +25,13 @@ from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
 from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
-from hta_sql.ingestion.tables import Place, StoredFile, rows_of, write_tables
+from hta_sql.ingestion.tables import RankOutput, StoredFile, rows_of, write_tables
 from hta_sql.ingestion.vendors.mindspore import cluster_file, stage_cluster_data
 from hta_sql.library.sql_files import ingest_sql, sql_root
 from hta_sql.library.sqltext import create_table, first_match_macro, sort_table
 from hta_sql.machine import size_of, temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
-from hta_sql.store.catalog.shared_engine import beside, scratch
+from hta_sql.store.catalog.shared_engine import extra_connections, scratch
 from hta_sql.store.disk.manifest import Fingerprint
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.names import path_text
@@ -175,7 +175,7 @@ def stored(
     first = traces[0].job
     link_events(con, traces, first.kernel_classes)
     jobs = [trace.job for trace in traces]
-    places = [Place(job.tables, job.run, job.rank, job.writer) for job in jobs]
+    places = [RankOutput(job.tables, job.run, job.rank, job.writer) for job in jobs]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
     rows = rows + Counter(dict(run(con, ingest_sql("staged", "row_counts")).fetchall()))
     for table in DESCRIBING:
@@ -219,7 +219,7 @@ def _fits(job: RankJob, rows: Counter[str]) -> bool:
 def _staged(
     con: duckdb.DuckDBPyConnection, job: RankJob, *, careful: bool
 ) -> tuple[Counter[str], dict[str, Any]]:
-    """Read the events of a trace; returns their number by table, and the metadata beside them."""
+    """Read the events of a trace; returns their number by table, and the metadata extra_connections them."""
     if cluster_file(job.path):
         return stage_events(con, None), {}
     first_id = job.span << SPAN_BITS
@@ -319,7 +319,7 @@ def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) ->
 def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
     """Sort the host events in the engine and build the tree of them as they come out."""
     # The rows are read on one connection while the tree is written on another.
-    (sorted_events,) = beside(con)
+    (sorted_events,) = extra_connections(con)
     with sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
         steps = run(con, ingest_sql("link/steps", "steps_in_order")).fetchall()

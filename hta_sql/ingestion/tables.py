@@ -55,7 +55,7 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankOutput:
     """Where the files of a rank go."""
 
     tables: str
@@ -67,7 +67,7 @@ class Place:
 
 
 def write_tables(
-    con: duckdb.DuckDBPyConnection, places: Sequence[Place], events: Counter[str], threads: int = 1
+    con: duckdb.DuckDBPyConnection, places: Sequence[RankOutput], events: Counter[str], threads: int = 1
 ) -> list[StoredFile]:
     """Write every table of each rank that has rows, up to so many at once, under new names.
 
@@ -93,7 +93,7 @@ def write_tables(
 def _write_local(
     con: duckdb.DuckDBPyConnection,
     tables: Path,
-    places: Sequence[Place],
+    places: Sequence[RankOutput],
     events: Counter[str],
     threads: int,
 ) -> list[StoredFile]:
@@ -117,7 +117,7 @@ def _write_table(
     table: str,
     *,
     tables: Path,
-    places: Sequence[Place],
+    places: Sequence[RankOutput],
     frames: Frames,
 ) -> list[tuple[Path, StoredFile]]:
     """Write one table of the only rank to a file without its name yet, if it has rows."""
@@ -134,7 +134,7 @@ def _write_ranks(
     table: str,
     *,
     tables: Path,
-    places: Sequence[Place],
+    places: Sequence[RankOutput],
     frames: Frames,
 ) -> list[tuple[Path, StoredFile]]:
     """Compute one table of all ranks, and write the rows of each to a file."""
@@ -178,7 +178,7 @@ def parameters(select: str, frames: Frames) -> dict[str, Frames]:
     return {"frames": frames} if "$frames" in select else {}
 
 
-def _new_file(tables: Path, table: str, place: Place) -> tuple[Path, Path]:
+def _new_file(tables: Path, table: str, place: RankOutput) -> tuple[Path, Path]:
     """Return where a file without its name goes, and its place among the tables."""
     name = f"{place.writer}{uuid.uuid4().hex}"
     relative = Path(table, f"run={place.run}", f"rank={place.rank}", f"{name}.parquet")
@@ -187,7 +187,7 @@ def _new_file(tables: Path, table: str, place: Place) -> tuple[Path, Path]:
     return (tables / relative).with_name(f".{name}{PARTIAL}"), relative
 
 
-def _stored(table: str, relative: Path, place: Place, unnamed: Path, rows: int) -> StoredFile:
+def _stored(table: str, relative: Path, place: RankOutput, unnamed: Path, rows: int) -> StoredFile:
     size, digest = unnamed.stat().st_size, file_digest(unnamed)
     return StoredFile(table, relative.as_posix(), rows, size, digest, place.run, place.rank)
 

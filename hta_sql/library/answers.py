@@ -2,7 +2,7 @@
 
 An answer is what an analysis returns with its defaults. It is kept for a run where it is that
 run's part of the answer for all runs: so has every analysis with a column ``run``, unless its
-header says with a fact ``Kept`` why it has not. Analyses of a team's own are computed.
+header says with a fact ``Materialized`` why it has not. Analyses of a team's own are computed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def answers(library: Library) -> dict[str, SqlObject]:
 
 def is_of_runs(about: SqlObject) -> bool:
     """Whether rows of an analysis are those of its runs, one behind the other."""
-    return any(column.name == "run" for column in about.columns) and "Kept" not in about.facts
+    return any(column.name == "run" for column in about.columns) and "Materialized" not in about.facts
 
 
 def columns_of(about: SqlObject) -> dict[str, str]:

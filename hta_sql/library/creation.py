@@ -43,7 +43,7 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     for analysis in library.analyses:
         con.execute(_macro(analysis, analysis.name, sqltext.values(columns_of(analysis), [])))
     for analysis in library.newest():
-        _create_unversioned(con, analysis, is_kept=analysis.base_name in answers(library))
+        _create_unversioned(con, analysis, is_materialized=analysis.base_name in answers(library))
     _create_list_of_analyses(con, library)
     con.execute(sqltext.create_schema(MICROSECONDS))
     for about in (*library.tables, *library.newest()):
@@ -65,7 +65,7 @@ def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     con.execute("SET python_enable_replacements = false")  # no variable of ours is a table
     con.execute("BEGIN")
     _create_empty(con, "derived", library.derived_columns())
-    own = library.own
+    own = library.user_library
     for about in (*own.macros_in_order, *own.analyses):
         with naming(about):
             create_one(con, about)
@@ -140,11 +140,11 @@ def _create_version(con: duckdb.DuckDBPyConnection, analysis: SqlObject) -> None
 
 
 def _create_unversioned(
-    con: duckdb.DuckDBPyConnection, analysis: SqlObject, *, is_kept: bool = False
+    con: duckdb.DuckDBPyConnection, analysis: SqlObject, *, is_materialized: bool = False
 ) -> None:
     """Create the macro and the view without version; the view reads what is kept, if that can be."""
     con.execute(_unversioned_macro(analysis))
-    shown = sqltext.kept_answer(analysis.base_name) if is_kept else f"{analysis.name}()"
+    shown = sqltext.stored_answer(analysis.base_name) if is_materialized else f"{analysis.name}()"
     con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {shown}")
     _comment(con, "MACRO TABLE", analysis.base_name, analysis)
     _comment(con, "VIEW", analysis.base_name, analysis)
@@ -163,13 +163,13 @@ def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create the schemas, and what the views of the library read: tables without rows."""
-    for schema in ("stored", "lib", "derived", "kept"):
+    for schema in ("stored", "lib", "derived", "materialized"):
         con.execute(sqltext.create_schema(schema))
     # Which recording of the rank a row is of: no file says it, the view over the files does.
     stored = {table: kinds | {"span": "INTEGER"} for table, kinds in stored_columns().items()}
     _create_empty(con, "stored", stored)
     _create_empty(con, "derived", library.derived_columns())
-    _create_empty(con, "kept", {name: columns_of(a) for name, a in answers(library).items()})
+    _create_empty(con, "materialized", {name: columns_of(a) for name, a in answers(library).items()})
     con.execute(argument_columns())
     for statement in (*data_views(library.tables), *operation_macros(library.tables)):
         con.execute(statement)

@@ -2,7 +2,7 @@
 
 Names, types and defaults come from the DDL; the comments add words and units. Whether the two
 agree with the engine is checked by :mod:`hta_sql.library.rules`. Analyses of a team's own come
-beside those of this installation: :mod:`hta_sql.library.own`.
+beside those of this installation: :mod:`hta_sql.library.user_analyses`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Library:
     """What this one adds macros and analyses to; None where it adds to none."""
 
     @property
-    def own(self) -> Library:
+    def user_library(self) -> Library:
         """Return only what is not shipped."""
         known = {about.path for about in (*self.base.macros, *self.base.analyses)}
         return Library(

@@ -160,7 +160,7 @@ def answer_view(
     """
     selected = ", ".join(map(identifier, columns))
     kept, missing = list(paths), literal_list(runs).removeprefix("[]")
-    head = f"CREATE OR REPLACE VIEW {kept_answer(name)} AS\n"
+    head = f"CREATE OR REPLACE VIEW {stored_answer(name)} AS\n"
     if kept and not missing:
         return f"{head}SELECT {selected}\nFROM {_files_of_runs(kept)}"
     computed = f"main.{macro}(runs := {missing})" if missing else f"main.{macro}()"
@@ -178,9 +178,9 @@ FROM (
 ORDER BY run, _place"""  # noqa: S608 - names and paths, quoted
 
 
-def kept_answer(name: str) -> str:
+def stored_answer(name: str) -> str:
     """Name the view of an answer, which reads what is kept of it."""
-    return f"kept.{identifier(name)}"
+    return f"materialized.{identifier(name)}"
 
 
 def rows_of_run(macro: str) -> str:

@@ -124,7 +124,7 @@ def _clocks(store: TraceStore, wanted: Wanted) -> dict[int, int]:
     if len(wanted.ranks) < 2 or not wanted.align:
         return {}
     rows = store.run("rank_clocks", runs=[wanted.run], ranks=list(wanted.ranks)).records()
-    return {row["rank"]: round(row["estimate_ns"]) for row in rows if row["is_applied"]}
+    return {row["rank"]: round(row["clock_offset_ns"]) for row in rows if row["is_applied"]}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
         names.remove("reason")
         names.insert(_BESIDE_REASONS, "reason")
     # On a page the sentence before it leads there.
-    names.sort(key=lambda name: name == "look_at")
+    names.sort(key=lambda name: name == "next_analysis")
     first = names[:_NAMES]
     if not SENTENCES & set(first):
         whole = {"name"} if "short_name" in names else set()

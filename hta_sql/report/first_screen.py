@@ -40,7 +40,7 @@ SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
     "Why is my GPU idle?": "idle_causes",
-    "Where does the host wait for the GPU?": "synchronisations",
+    "Where does the host wait for the GPU?": "synchronizations",
     "Which operator costs most?": "operator_table",
     "With which shapes?": "operator_unique_args",
     "From which line?": "source_lines",

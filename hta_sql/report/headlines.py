@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.palette import CAUSE_COLOURS, PART_COLOURS
+from hta_sql.charts.drawing.palette import CAUSE_COLORS, PART_COLORS
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.library.parameters import taken_by
 from hta_sql.report.first_screen import FirstScreen, analysis_of
@@ -36,16 +36,16 @@ _NAMES = {
     "kernel": "Kernel",
 }
 
-_COLOURS = {
+_COLORS = {
     "idle_before": STEP_PARTS["idle_before_ns"][1],
-    "idle_host": CAUSE_COLOURS["host_wait"],
-    "idle_queued": PART_COLOURS["idle"],
-    "idle_unknown": PART_COLOURS["idle"],
+    "idle_host": CAUSE_COLORS["host_wait"],
+    "idle_queued": PART_COLORS["idle"],
+    "idle_unknown": PART_COLORS["idle"],
     "idle_after": STEP_PARTS["idle_after_ns"][1],
     "exposed_transfer": STEP_PARTS["exposed_transfer_ns"][1],
     "exposed_wait": STEP_PARTS["exposed_wait_ns"][1],
     "exposed_memory": STEP_PARTS["exposed_memory_ns"][1],
-    "kernel": PART_COLOURS["computation"],
+    "kernel": PART_COLORS["computation"],
 }
 
 
@@ -88,11 +88,11 @@ def _statement(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "share": f"{share:.1f} %" if share is not None else "–",  # noqa: RUF001 - as in tables
         "width": f"{share or 0:.1f}",
-        "colour": _COLOURS[row["cost"]],
+        "color": _COLORS[row["cost"]],
         "name": _NAMES.get(row["cost"], row["cost"]),
         "subject": subject and cut_middle(printable(subject), SUBJECT_CHARACTERS),
         "text": number if row["cost"] == "kernel" else f"{row['message']} {number}",
-        "section": row["look_at"],
+        "section": row["next_analysis"],
     }
 
 

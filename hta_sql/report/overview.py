@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from hta_sql.charts.drawing.palette import DARK, ON_COLOUR
+from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
@@ -154,11 +154,11 @@ def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> list[dict
     All of them are there, so that the page can show another choice of ranks and steps.
     """
     pieces = []
-    for name, (words, colour) in STEP_PARTS.items():
+    for name, (words, color) in STEP_PARTS.items():
         part = means[name] / longest if longest else 0
         text = f"{words} {duration_text(means[name])}"
-        piece = {"name": name, "words": words, "colour": colour, "ns": means[name]}
-        piece |= {"width": f"{100 * part:.3f}", "ink": "#fff" if colour in DARK else ON_COLOUR}
+        piece = {"name": name, "words": words, "color": color, "ns": means[name]}
+        piece |= {"width": f"{100 * part:.3f}", "ink": "#fff" if color in DARK else ON_COLOR}
         pieces.append(piece | {"text": text if len(text) < part * room else ""})
     return pieces
 
@@ -171,9 +171,9 @@ def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the parts with their times and shares."""
     rounded = shares(means)
     return [
-        {"name": name, "words": words, "colour": colour, "ns": means[name]}
+        {"name": name, "words": words, "color": color, "ns": means[name]}
         | {"share": _share_text(rounded.get(name))}
-        for name, (words, colour) in STEP_PARTS.items()
+        for name, (words, color) in STEP_PARTS.items()
     ]
 
 

@@ -25,7 +25,7 @@ PLAIN_WIDTH = 200
 NARROW_TEXT = 28
 """A column of texts is not cut below this; rather, columns are left out."""
 
-ANSWERS = frozenset({"message", "look_at", "reason"})
+ANSWERS = frozenset({"message", "next_analysis", "reason"})
 """Columns that say what the numbers mean: they stay where others are left out, and are not cut."""
 
 CODES = frozenset({"message_code", "reason_code", "about_code"})

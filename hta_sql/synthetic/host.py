@@ -216,7 +216,7 @@ class Host:
             self.sync("Stream Wait Event", stream, call, args)
 
     def sync(self, name: str, stream: int, call: RuntimeCall, args: str = "") -> None:
-        """Record a device-side synchronisation, where the job records them."""
+        """Record a device-side synchronization, where the job records them."""
         if self.spec.sync_events:
             event = SyncEvent(name, stream, call.ts + 300, call.dur - 400, call.correlation, args)
             self.trace.syncs.append(event)

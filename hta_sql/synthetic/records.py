@@ -102,7 +102,7 @@ class MemoryInstant:
 
 @dataclass(slots=True)
 class SyncEvent:
-    """A device-side synchronisation."""
+    """A device-side synchronization."""
 
     name: str
     stream: int

@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from hta_sql.traces.event_places import PLACE_OF, Places
+from hta_sql.traces.event_offsets import OFFSET_OF, Offsets
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -55,7 +55,7 @@ class Event:
         event_id: int,
         text: bytes,
         fields: Mapping[str, Any] | None = None,
-        places: Places | None = None,
+        places: Offsets | None = None,
     ) -> None:
         self.event_id = event_id
         self.text = text
@@ -71,9 +71,9 @@ class Event:
 
     def _place_of(self, key: str) -> tuple[int, int] | None:
         """Where the value of a field stands: twice 0 where there is none; None where that is not known."""
-        if self._places is None or key not in PLACE_OF:
+        if self._places is None or key not in OFFSET_OF:
             return None
-        at = PLACE_OF[key]
+        at = OFFSET_OF[key]
         return self._places[at], self._places[at + 1]
 
     def __contains__(self, key: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from hta_sql.errors import ParameterError, TraceError
 from hta_sql.traces.chunks import TOO_LONG, Chunk, TraceReader
-from hta_sql.traces.event_places import Places, count_events, event_places, events_of
+from hta_sql.traces.event_offsets import Offsets, count_events, event_offsets, events_of
 from hta_sql.traces.events import Event
 from hta_sql.traces.output import trace_output
 from hta_sql.traces.repair import STRING
@@ -198,7 +198,7 @@ def _texts(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) 
     """Return what to write for a chunk: as it stands where possible, else event by event."""
     if chunk.is_start_of:
         return _rescued(chunk, wanted, report, is_whole=is_whole)
-    found = event_places(chunk.text)
+    found = event_offsets(chunk.text)
     if found is not None and not hides_events(chunk.text, ()):
         return _plain(chunk.text, found, wanted, report)
     try:
@@ -262,7 +262,7 @@ def _rescued(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool
 
 
 def _changed(
-    text: bytes, fields: Any, wanted: _Wanted, report: Rewritten, places: Places | None = None
+    text: bytes, fields: Any, wanted: _Wanted, report: Rewritten, places: Offsets | None = None
 ) -> bytes | None:
     event_id, report.events = report.events, report.events + 1
     is_event = places is not None or isinstance(fields, dict)

@@ -10,7 +10,7 @@
 mod columns;
 mod events;
 mod json;
-mod places;
+mod offsets;
 mod tree;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -154,12 +154,12 @@ pub unsafe extern "C" fn hta_sql_reader_free(reader: *mut Reader) {
 
 /// Find the events of a chunk: their number, or with a minus why it is refused.
 ///
-/// `keys` is their names, parted by tabs; what stands in `into` is told by [`places::places`].
+/// `keys` is their names, parted by tabs; what stands in `into` is told by [`offsets::offsets`].
 ///
 /// # Safety
 /// `text` and `keys` point to so many bytes, `into` has room for so many numbers.
 #[no_mangle]
-pub unsafe extern "C" fn hta_sql_event_places(
+pub unsafe extern "C" fn hta_sql_event_offsets(
     text: *const u8,
     bytes: usize,
     keys: *const u8,
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn hta_sql_event_places(
     };
     let find = AssertUnwindSafe(|| {
         let keys: Vec<&[u8]> = keys.split(|byte| *byte == b'\t').collect();
-        places::places(text, &keys, into)
+        offsets::offsets(text, &keys, into)
     });
     match catch_unwind(find).unwrap_or(Err(Refusal::Panic)) {
         Ok(events) => events as i64,

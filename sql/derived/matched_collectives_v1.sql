@@ -3,7 +3,7 @@
 --
 -- In stages, each a macro of lib: what each kernel runs (collective_calls) ▸ in which channel, which is
 -- what keeps its order on all its ranks (collective_channels) ▸ by how many places the sequences of a
--- channel are shifted (sequence_shifts) ▸ where a hole is in one (repaired_places) ▸ what is one
+-- channel are shifted (sequence_shifts) ▸ where a hole is in one (repaired_positions) ▸ what is one
 -- collective (matched_items) ▸ the clocks (clock_estimates). Then, in corrected time, a rank waits from
 -- its own start to the start of the last rank.
 --
@@ -16,15 +16,15 @@ CREATE OR REPLACE MACRO derived.matched_collectives_v1(
 -- Columns: those of matched_collectives.
 WITH
     -- What a call says is wide, and read three times rather than kept: once for each label, once in numbers, once at the end.
-    labelled_calls AS NOT MATERIALIZED (
+    labeled_calls AS NOT MATERIALIZED (
         SELECT c.*
         FROM lib.collective_calls(runs) AS c
     ),
     labels AS MATERIALIZED (
         SELECT l.*, dense_rank() OVER (ORDER BY l.run, l.span, l.channel_id) AS lane_id
-        FROM lib.collective_channels('labelled_calls') AS l
+        FROM lib.collective_channels('labeled_calls') AS l
     ),
-    labelled AS MATERIALIZED (
+    labeled AS MATERIALIZED (
         SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id
         FROM lib.collective_calls(runs) AS c
         JOIN labels AS l ON l.label_id = c.label_id
@@ -32,11 +32,11 @@ WITH
     items AS MATERIALIZED (
         SELECT
             l.lane_id, l.rank, l.event_id, l.ts, l.end_ts, l.on_host, l.seq, l.shape_id,
-            row_number() OVER in_order - 1 AS place,
+            row_number() OVER in_order - 1 AS position,
             -- On the host a rank ends when it is told to: such ends show neither places nor clocks.
             CASE WHEN NOT l.on_host THEN lead(l.end_ts) OVER in_order - l.end_ts END AS gap,
             count(*) OVER (PARTITION BY l.lane_id, l.rank) AS n
-        FROM labelled AS l
+        FROM labeled AS l
         WINDOW in_order AS (PARTITION BY l.lane_id, l.rank ORDER BY l.ts, l.event_id)
     ),
     shifts AS MATERIALIZED (
@@ -44,13 +44,13 @@ WITH
         FROM lib.sequence_shifts('items') AS s
     ),
     shifted AS MATERIALIZED (
-        SELECT i.lane_id, i.rank, s.ref_rank, i.place, i.place + s.shift AS ordinal, i.end_ts, i.gap, i.seq, i.shape_id
+        SELECT i.lane_id, i.rank, s.ref_rank, i.position, i.position + s.shift AS ordinal, i.end_ts, i.gap, i.seq, i.shape_id
         FROM items AS i
         JOIN shifts AS s ON s.lane_id = i.lane_id AND s.rank = i.rank
     ),
     repaired AS MATERIALIZED (
         SELECT r.*
-        FROM lib.repaired_places('shifted') AS r
+        FROM lib.repaired_positions('shifted') AS r
     ),
     channels AS MATERIALIZED (
         SELECT
@@ -61,7 +61,7 @@ WITH
         GROUP BY l.lane_id, l.run
     ),
     starts AS (
-        SELECT l.run, l.rank, l.span, min(l.ts) AS first_ts FROM labelled AS l GROUP BY l.run, l.rank, l.span
+        SELECT l.run, l.rank, l.span, min(l.ts) AS first_ts FROM labeled AS l GROUP BY l.run, l.rank, l.span
     ),
     keyed AS (
         SELECT
@@ -69,7 +69,7 @@ WITH
             -- The rank's first collective in the capture: why it came when it did was not seen.
             i.ts = s.first_ts AS is_first
         FROM items AS i
-        JOIN lib.matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.place = i.place
+        JOIN lib.matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.position = i.position
         JOIN channels AS c ON c.lane_id = i.lane_id
         JOIN starts AS s ON s.run = c.run AND s.rank = i.rank AND s.span = c.span
     ),
@@ -96,18 +96,18 @@ WITH
         SELECT
             m.*,
             c.domain AS clock_domain,
-            CASE WHEN c.is_applied THEN round(c.estimate_ns + c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_ns
+            CASE WHEN c.is_applied THEN round(c.clock_offset_ns + c.drift * (m.ts - c.mid_ts))::BIGINT ELSE 0 END AS clock_correction_ns
         FROM matched AS m
         JOIN clocks AS c ON c.run = m.run AND c.rank = m.rank AND c.span = m.span
     ),
     gathered AS MATERIALIZED (
         SELECT
             c.run, c.collective_id, any_value(c.lane_id) AS lane_id,
-            max(c.ts - c.clock_ns) AS last_start,
-            min(c.end_ts - c.clock_ns) AS first_end,
-            max(c.end_ts - c.clock_ns) - min(c.end_ts - c.clock_ns) AS end_spread,
+            max(c.ts - c.clock_correction_ns) AS last_start,
+            min(c.end_ts - c.clock_correction_ns) AS first_end,
+            max(c.end_ts - c.clock_correction_ns) - min(c.end_ts - c.clock_correction_ns) AS end_spread,
             count(DISTINCT c.clock_domain) AS domain_count,
-            arg_max(c.rank, (c.ts - c.clock_ns, -c.rank)) AS last_rank
+            arg_max(c.rank, (c.ts - c.clock_correction_ns, -c.rank)) AS last_rank
         FROM corrected AS c
         GROUP BY c.run, c.collective_id
     ),
@@ -131,7 +131,7 @@ WITH
     )
 SELECT
     c.run, c.rank, c.span, c.event_id, c.collective_id,
-    a.collective, a.told_by, a.pg_name, a.pg_desc, a.pg_ranks, a.group_size, a.elem_type, a.in_elems, a.out_elems,
+    a.collective, a.detected_by, a.pg_name, a.pg_desc, a.pg_ranks, a.group_size, a.elem_type, a.in_elems, a.out_elems,
     a.in_split_sizes, a.out_split_sizes, a.seq, a.src_rank, a.dst_rank,
     a.on_host, a.device, a.stream, a.step, a.in_last_step, a.op_id, a.module_id, a.ts, a.dur,
     n.channel_id, n.channel_text AS channel, to_json(n.member_ranks)::VARCHAR AS member_ranks, n.is_p2p,
@@ -140,18 +140,18 @@ SELECT
     (s.next_score - s.score) / 1000 AS match_margin,
     c.found_count = c.rank_count AND c.rank_count > 1 AS is_complete,
     c.is_startup,
-    c.clock_ns,
-    c.ts - c.clock_ns AS start_ns,
-    c.end_ts - c.clock_ns AS end_ns,
+    c.clock_correction_ns,
+    c.ts - c.clock_correction_ns AS start_ns,
+    c.end_ts - c.clock_correction_ns AS end_ns,
     -- Who was through before the last one came did not wait for it.
-    CASE WHEN c.found_count > 1 THEN least(g.last_start - (c.ts - c.clock_ns), c.end_ts - c.ts) END AS wait_ns,
+    CASE WHEN c.found_count > 1 THEN least(g.last_start - (c.ts - c.clock_correction_ns), c.end_ts - c.ts) END AS wait_ns,
     CASE WHEN c.found_count > 1 THEN greatest(0, g.first_end - g.last_start) END AS transfer_ns,
     CASE WHEN c.found_count > 1 THEN g.end_spread END AS end_spread_ns,
     c.found_count > 1 AND c.rank = g.last_rank AS is_last,
-    g.first_end < g.last_start AS is_loose,
-    g.end_spread <= t.tolerance AS ends_agree,
-    k.domain AS clock_domain, k.root_rank AS clock_root_rank, k.estimate_ns AS clock_estimate_ns, k.spread_ns AS clock_spread_ns,
-    k.drift AS clock_drift, k.end_count AS clock_end_count, k.mid_ts AS clock_mid_ts, k.is_applied AS clock_is_applied
+    g.first_end < g.last_start AS ended_before_last_start,
+    g.end_spread <= t.tolerance AS end_times_match,
+    k.domain AS clock_domain, k.reference_rank AS clock_reference_rank, k.clock_offset_ns AS clock_offset_ns, k.spread_ns AS clock_spread_ns,
+    k.drift AS clock_drift, k.sample_count AS clock_sample_count, k.mid_ts AS clock_mid_ts, k.is_applied AS clock_is_applied
 FROM corrected AS c
 JOIN lib.collective_calls(runs) AS a ON a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
 JOIN channels AS n ON n.lane_id = c.lane_id

@@ -17,21 +17,21 @@ CREATE OR REPLACE MACRO derived.step_parts_v1(
 WITH
     parts AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.span, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_estimate_ns, m.clock_drift,
+            m.run, m.rank, m.span, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_offset_ns, m.clock_drift,
             m.clock_mid_ts,
             coalesce(m.wait_ns, 0) AS waited,
-            m.is_complete AND NOT m.is_loose AND NOT m.is_p2p AS is_meeting
+            m.is_complete AND NOT m.ended_before_last_start AND NOT m.is_p2p AS is_meeting
         FROM lib.swept_collectives(runs, NULL) AS m
     ),
     known AS MATERIALIZED (
         SELECT k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
         FROM rank_spans AS k
-        WHERE k.event_count > 0 AND lib.wanted(runs, k.run)
+        WHERE k.event_count > 0 AND lib.is_requested(runs, k.run)
     ),
     stepped AS MATERIALIZED (
         SELECT s.run, s.rank, s.span, s.step, s.ts, s.ts + s.dur AS end_ts, s.is_last
         FROM steps AS s
-        WHERE lib.wanted(runs, s.run)
+        WHERE lib.is_requested(runs, s.run)
     ),
     meetings AS (
         SELECT p.run, p.rank, p.span, min(p.end_ns) AS first_end, max(p.end_ns) AS last_end
@@ -49,7 +49,7 @@ WITH
     clocks AS (
         SELECT DISTINCT
             p.run, p.rank, p.span, p.clock_mid_ts,
-            CASE WHEN p.clock_is_applied THEN p.clock_estimate_ns ELSE 0 END AS ahead_ns,
+            CASE WHEN p.clock_is_applied THEN p.clock_offset_ns ELSE 0 END AS ahead_ns,
             CASE WHEN p.clock_is_applied THEN p.clock_drift ELSE 0 END AS drift
         FROM parts AS p
     ),
@@ -72,7 +72,7 @@ WITH
     pieces AS (
         SELECT g.run, g.rank, g.span, CASE g.class WHEN 'computation' THEN 1 ELSE 1::BIGINT << 40 END::DOUBLE AS unit, g.ts, g.ts + g.dur AS end_ts
         FROM gpu_ops AS g
-        WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
+        WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
         SELECT p.run, p.rank, p.span, 1 << 30, p.ts, p.ts + p.waited FROM parts AS p WHERE p.waited > 0
         UNION ALL
@@ -84,7 +84,7 @@ WITH
     unrecorded AS (
         SELECT u.run, u.rank, u.span, CASE u.kind WHEN 'before' THEN 1::BIGINT << 50 WHEN 'after' THEN 1::BIGINT << 51 ELSE 3::BIGINT << 50 END::DOUBLE AS unit, u.ts, u.ts + u.dur AS end_ts
         FROM unrecorded_time AS u
-        WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run)
+        WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run)
     ),
     -- A counter of ten bits for each kind, in one number: a running sum of whole numbers below 2^53 is exact.
     bounds AS (
@@ -111,13 +111,13 @@ WITH
             lead(c.at_ts) OVER sweep AS next_ts,
             (sum(c.change) OVER sweep)::BIGINT AS running,
             -- Between which bounds of windows it lies.
-            (sum(c.is_bound) OVER sweep)::BIGINT AS place
+            (sum(c.is_bound) OVER sweep)::BIGINT AS position
         FROM changes AS c
         WINDOW sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
     ),
     told AS (
         SELECT
-            s.run, s.rank, s.span, s.at_ts, s.next_ts, s.place, s.next_ts - s.at_ts AS ns,
+            s.run, s.rank, s.span, s.at_ts, s.next_ts, s.position, s.next_ts - s.at_ts AS ns,
             CASE
                 WHEN s.running & 1023 > 0 THEN 1
                 WHEN (s.running >> 10) & 1023 > 0 THEN 2
@@ -132,7 +132,7 @@ WITH
     -- What lies between two bounds, which are few.
     places AS (
         SELECT
-            t.run, t.rank, t.span, t.place, min(t.at_ts) AS from_ts,
+            t.run, t.rank, t.span, t.position, min(t.at_ts) AS from_ts,
             sum(CASE WHEN t.part = 1 THEN t.ns ELSE 0 END)::BIGINT AS compute_ns,
             sum(CASE WHEN t.part IN (2, 3) THEN t.ns ELSE 0 END)::BIGINT AS transfer_ns,
             sum(CASE WHEN t.part = 3 THEN t.ns ELSE 0 END)::BIGINT AS unmatched_ns,
@@ -144,8 +144,8 @@ WITH
             min(CASE WHEN t.part > 0 THEN t.at_ts END) AS busy_from,
             max(CASE WHEN t.part > 0 THEN t.next_ts END) AS busy_to
         FROM told AS t
-        WHERE t.place > 0
-        GROUP BY t.run, t.rank, t.span, t.place
+        WHERE t.position > 0
+        GROUP BY t.run, t.rank, t.span, t.position
     ),
     marks AS MATERIALIZED (
         SELECT
@@ -162,14 +162,14 @@ WITH
             min(p.busy_from) OVER later AS busy_from
         FROM places AS p
         WINDOW
-            earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-            later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+            earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
     ),
     -- One interval a recording at most.
     undecided AS (
         SELECT u.run, u.rank, u.span, u.ts, u.ts + u.dur AS end_ts
         FROM unrecorded_time AS u
-        WHERE u.kind = 'undecided' AND lib.wanted(runs, u.run)
+        WHERE u.kind = 'undecided' AND lib.is_requested(runs, u.run)
     ),
     measured AS (
         SELECT

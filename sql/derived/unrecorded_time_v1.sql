@@ -29,7 +29,7 @@ WITH
     recordings AS (
         SELECT k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
         FROM rank_spans AS k
-        WHERE k.event_count > 0 AND lib.wanted(runs, k.run)
+        WHERE k.event_count > 0 AND lib.is_requested(runs, k.run)
     ),
     ops AS MATERIALIZED (
         SELECT
@@ -37,7 +37,7 @@ WITH
             g.launch_ts + g.launch_dur AS launch_end, g.correlation,
             row_number() OVER (PARTITION BY g.run, g.rank, g.span, g.device, g.stream ORDER BY g.ts, g.event_id) = 1 AS is_first_of_stream
         FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
     ),
     -- The operation that was launched first of those that have not started.
     swept AS (
@@ -69,7 +69,7 @@ WITH
     first_calls AS (
         SELECT c.run, c.rank, c.span, min(c.correlation) AS correlation
         FROM runtime_calls AS c
-        WHERE c.correlation > 0 AND lib.wanted(runs, c.run)
+        WHERE c.correlation > 0 AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
     -- Up to when earlier work is known to have run.
@@ -86,7 +86,7 @@ WITH
     linked AS (
         SELECT DISTINCT g.run, g.rank, g.launch_id AS event_id
         FROM gpu_ops AS g
-        WHERE g.launch_id IS NOT NULL AND g.class <> 'sync' AND lib.wanted(runs, g.run)
+        WHERE g.launch_id IS NOT NULL AND g.class <> 'sync' AND lib.is_requested(runs, g.run)
     ),
     captures AS (
         SELECT
@@ -94,7 +94,7 @@ WITH
             sum(CASE WHEN contains(c.name, 'BeginCapture') THEN 1 WHEN contains(c.name, 'EndCapture') THEN -1 ELSE 0 END)
                 OVER (PARTITION BY c.run, c.rank, c.span ORDER BY c.ts, c.event_id ROWS UNBOUNDED PRECEDING) > 0 AS is_captured
         FROM runtime_calls AS c
-        WHERE regexp_matches(c.name, 'Launch|BeginCapture|EndCapture') AND lib.wanted(runs, c.run)
+        WHERE regexp_matches(c.name, 'Launch|BeginCapture|EndCapture') AND lib.is_requested(runs, c.run)
     ),
     launches AS (
         SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.end_ts, l.event_id IS NOT NULL AS has_ops
@@ -129,7 +129,7 @@ WITH
     drained AS (
         SELECT c.run, c.rank, c.span, min(c.ts + c.dur) AS first_end, max(c.ts + c.dur) AS last_end, max(c.ts) AS last_ts
         FROM runtime_calls AS c
-        WHERE regexp_matches(c.name, '(Device|Ctx)Synchronize') AND lib.wanted(runs, c.run)
+        WHERE regexp_matches(c.name, '(Device|Ctx)Synchronize') AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
     -- Ranks that recorded nothing of their device lost nothing.

@@ -12,7 +12,7 @@ WHERE t.table_name = $table_name AND t.database_name = current_database() AND t.
 --
 -- Of those that are written as they stand. The engine numbers the rows of a table as they were added.
 WITH
-    neighbours AS (
+    neighbors AS (
         SELECT 'cpu_ops' AS name, x.event_id < lag(x.event_id) OVER () AS is_late FROM staged_cpu_ops AS x
         UNION ALL
         SELECT 'runtime_calls' AS name, x.event_id < lag(x.event_id) OVER () AS is_late FROM staged_runtime_calls AS x
@@ -28,7 +28,7 @@ WITH
         SELECT 'other_events' AS name, x.event_id < lag(x.event_id) OVER () AS is_late FROM staged_other_events AS x
     )
 SELECT n.name
-FROM neighbours AS n
+FROM neighbors AS n
 WHERE n.is_late
 GROUP BY n.name;
 

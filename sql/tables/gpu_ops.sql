@@ -1,4 +1,4 @@
--- Device activity: kernels, copies, memsets and device-side synchronisation.
+-- Device activity: kernels, copies, memsets and device-side synchronization.
 CREATE OR REPLACE VIEW gpu_ops AS
 -- Columns:
 --   run                         VARCHAR         Run: one capture of one job.
@@ -59,10 +59,10 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   seq                         BIGINT          Sequence number of the collective in its process group.
 --   src_rank                    BIGINT          Sending rank of a point-to-point operation.
 --   dst_rank                    BIGINT          Receiving rank of a point-to-point operation.
---   sync_kind                   VARCHAR         Kind of a synchronisation.
---   wait_on_stream              BIGINT          Stream that a synchronisation waits for.
---   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronisation waits for.
---   wait_on_event               BIGINT          Event that a synchronisation waits for.
+--   sync_kind                   VARCHAR         Kind of a synchronization.
+--   wait_on_stream              BIGINT          Stream that a synchronization waits for.
+--   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
+--   wait_on_event               BIGINT          Event that a synchronization waits for.
 --   external_id                 BIGINT          External id: joins host operators and device activity.
 SELECT
     x.run,

@@ -5,60 +5,60 @@
 -- the question.
 CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
---   run                VARCHAR         Run: one capture of one job.
---   rank               INTEGER         Rank of the process.
---   span               INTEGER         Recording of the rank.
---   event_id           BIGINT          event_id of the kernel in gpu_ops; of what gloo ran, in annotations.
---   collective_id      BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
---   collective         VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   told_by            VARCHAR         What told that: metadata of the kernel, operator that launched it, or name of the kernel.
---   pg_name            VARCHAR         Process group name.
---   pg_desc            VARCHAR         Process group description.
---   pg_ranks           VARCHAR         Global ranks of the process group as recorded; the profiler cuts long lists.
---   group_size         BIGINT [count]  Ranks in the process group.
---   elem_type          VARCHAR         Type of the elements.
---   in_elems           BIGINT [count]  Elements sent.
---   out_elems          BIGINT [count]  Elements received.
---   in_split_sizes     VARCHAR         Split sizes of the input as JSON.
---   out_split_sizes    VARCHAR         Split sizes of the output as JSON.
---   seq                BIGINT          Sequence number of the collective in its process group.
---   src_rank           BIGINT          Sending rank of a point-to-point operation, as recorded.
---   dst_rank           BIGINT          Receiving rank of a point-to-point operation, as recorded.
---   on_host            BOOLEAN         Gloo ran it on the host: event_id is that of an annotation.
---   device             BIGINT          Device number.
---   stream             BIGINT          Device stream.
---   step               BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
---   in_last_step       BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
---   op_id              BIGINT          event_id of the nearest operator around the launch.
---   module_id          BIGINT          event_id of the nearest nn.Module call around the launch.
---   ts                 BIGINT [ns]     Start since the run's first event.
---   dur                BIGINT [ns]     Duration.
---   channel_id         BIGINT          Number of the channel: what keeps its order on all its ranks; from 1 in each run.
---   channel            VARCHAR         Its ranks, the pair of a point-to-point operation, the group's name or the stream.
---   member_ranks       VARCHAR         All ranks of the group as JSON, completed; NULL where nothing tells them.
---   is_p2p             BOOLEAN         Point to point.
---   rank_count         BIGINT [count]  Ranks whose traces have the channel.
---   found_count        BIGINT [count]  Ranks on which this collective was found.
---   match_method       VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
---   match_margin       DOUBLE [1]      How much worse the next shift fits, as a logarithm: what the choice is worth; NULL: no other.
---   is_complete        BOOLEAN         Found on all ranks that have the channel, and these are two or more.
---   is_startup         BOOLEAN         First collective of a rank in the capture: why it came when it did was not seen.
---   clock_ns           BIGINT [ns]     What is taken off the rank's clock here: raw time is start_ns + clock_ns.
---   start_ns           BIGINT [ns]     Start in the time that all ranks share.
---   end_ns             BIGINT [ns]     End in the time that all ranks share.
---   wait_ns            BIGINT [ns]     From its own start to that of the last rank, at most its duration; NULL where nothing matches.
---   transfer_ns        BIGINT [ns]     From the start of the last rank to the first end; NULL where nothing matches.
---   end_spread_ns      BIGINT [ns]     From the first end to the last: as far as the wait may be off.
---   is_last            BOOLEAN         The rank that came last.
---   is_loose           BOOLEAN         A rank was through before the last one came.
---   ends_agree         BOOLEAN         The ends lie as close together as is usual in the channel.
---   clock_domain       VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
---   clock_root_rank    INTEGER         Rank whose clock counts.
---   clock_estimate_ns  DOUBLE [ns]     How far the rank's clock is ahead, in the middle of the capture.
---   clock_spread_ns    DOUBLE [ns]     Median distance of the ends from that.
---   clock_drift        DOUBLE [1]      Time that the rank's clock gains in each unit of time.
---   clock_end_count    BIGINT [count]  Ends that the estimate stands on.
---   clock_mid_ts       BIGINT [ns]     Middle of the capture.
---   clock_is_applied   BOOLEAN         The estimate is more than three times its spread, or drifts: it is taken off.
+--   run                      VARCHAR         Run: one capture of one job.
+--   rank                     INTEGER         Rank of the process.
+--   span                     INTEGER         Recording of the rank.
+--   event_id                 BIGINT          event_id of the kernel in gpu_ops; of what gloo ran, in annotations.
+--   collective_id            BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
+--   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   detected_by              VARCHAR         What told that: metadata of the kernel, operator that launched it, or name of the kernel.
+--   pg_name                  VARCHAR         Process group name.
+--   pg_desc                  VARCHAR         Process group description.
+--   pg_ranks                 VARCHAR         Global ranks of the process group as recorded; the profiler cuts long lists.
+--   group_size               BIGINT [count]  Ranks in the process group.
+--   elem_type                VARCHAR         Type of the elements.
+--   in_elems                 BIGINT [count]  Elements sent.
+--   out_elems                BIGINT [count]  Elements received.
+--   in_split_sizes           VARCHAR         Split sizes of the input as JSON.
+--   out_split_sizes          VARCHAR         Split sizes of the output as JSON.
+--   seq                      BIGINT          Sequence number of the collective in its process group.
+--   src_rank                 BIGINT          Sending rank of a point-to-point operation, as recorded.
+--   dst_rank                 BIGINT          Receiving rank of a point-to-point operation, as recorded.
+--   on_host                  BOOLEAN         Gloo ran it on the host: event_id is that of an annotation.
+--   device                   BIGINT          Device number.
+--   stream                   BIGINT          Device stream.
+--   step                     BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
+--   in_last_step             BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   op_id                    BIGINT          event_id of the nearest operator around the launch.
+--   module_id                BIGINT          event_id of the nearest nn.Module call around the launch.
+--   ts                       BIGINT [ns]     Start since the run's first event.
+--   dur                      BIGINT [ns]     Duration.
+--   channel_id               BIGINT          Number of the channel: what keeps its order on all its ranks; from 1 in each run.
+--   channel                  VARCHAR         Its ranks, the pair of a point-to-point operation, the group's name or the stream.
+--   member_ranks             VARCHAR         All ranks of the group as JSON, completed; NULL where nothing tells them.
+--   is_p2p                   BOOLEAN         Point to point.
+--   rank_count               BIGINT [count]  Ranks whose traces have the channel.
+--   found_count              BIGINT [count]  Ranks on which this collective was found.
+--   match_method             VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
+--   match_margin             DOUBLE [1]      How much worse the next shift fits, as a logarithm: what the choice is worth; NULL: no other.
+--   is_complete              BOOLEAN         Found on all ranks that have the channel, and these are two or more.
+--   is_startup               BOOLEAN         First collective of a rank in the capture: why it came when it did was not seen.
+--   clock_correction_ns      BIGINT [ns]     What is taken off the rank's clock here: raw time is start_ns + clock_correction_ns.
+--   start_ns                 BIGINT [ns]     Start in the time that all ranks share.
+--   end_ns                   BIGINT [ns]     End in the time that all ranks share.
+--   wait_ns                  BIGINT [ns]     From its own start to that of the last rank, at most its duration; NULL where nothing matches.
+--   transfer_ns              BIGINT [ns]     From the start of the last rank to the first end; NULL where nothing matches.
+--   end_spread_ns            BIGINT [ns]     From the first end to the last: as far as the wait may be off.
+--   is_last                  BOOLEAN         The rank that came last.
+--   ended_before_last_start  BOOLEAN         A rank was through before the last one came.
+--   end_times_match          BOOLEAN         The ends lie as close together as is usual in the channel.
+--   clock_domain             VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   clock_reference_rank     INTEGER         Rank whose clock counts.
+--   clock_offset_ns          DOUBLE [ns]     How far the rank's clock is ahead, in the middle of the capture.
+--   clock_spread_ns          DOUBLE [ns]     Median distance of the ends from that.
+--   clock_drift              DOUBLE [1]      Time that the rank's clock gains in each unit of time.
+--   clock_sample_count       BIGINT [count]  Ends that the estimate stands on.
+--   clock_mid_ts             BIGINT [ns]     Middle of the capture.
+--   clock_is_applied         BOOLEAN         The estimate is more than three times its spread, or drifts: it is taken off.
 SELECT x.*
 FROM derived.matched_collectives AS x

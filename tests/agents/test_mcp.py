@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 import hta_sql
 from hta_sql.errors import QueryError
 from hta_sql.serve.mcp.bounded_json import MOST_BYTES, MOST_COLUMNS, size_of
-from hta_sql.serve.mcp.responses import Answers, Limits
+from hta_sql.serve.mcp.responses import StoreTools, Limits
 from hta_sql.serve.mcp.server import ANALYSES, SCHEMA, make_server
 from tests.questions.job import trace
 from tests.shared_stores import ingest_only
@@ -160,7 +160,7 @@ def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
 
 def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
     """After the time of the server; the next question is answered."""
-    answers = Answers(store, Limits(seconds=0.3))
+    answers = StoreTools(store, Limits(seconds=0.3))
     began = time.monotonic()
     with pytest.raises(QueryError, match=r"Interrupted after 0\.3 s"):
         answers.ask("sql", query=ENDLESS, limit=None)
@@ -219,7 +219,7 @@ def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.
 def test_values_are_plain(store: hta_sql.TraceStore) -> None:
     """What JSON has no word for is text; long texts are cut, and say so."""
     query = "SELECT 'x'::VARCHAR.repeat(5000) AS long, 'nan'::DOUBLE AS odd, DATE '2026-01-02' AS day, [1.5::DECIMAL(4,2)] AS parts, 'ab'::BLOB AS raw"
-    (row,) = Answers(store, Limits()).ask("sql", query=query, limit=None)["rows"]
+    (row,) = StoreTools(store, Limits()).ask("sql", query=query, limit=None)["rows"]
     assert row["long"].endswith("… (5,000 characters)")
     assert (row["odd"], row["day"], row["parts"]) == ("nan", "2026-01-02", ["1.50"])
     assert row["raw"] == "2 bytes"

@@ -78,7 +78,7 @@ def test_s0_03_temporal_breakdown(analyzer: TraceAnalysis) -> None:
         ("S0-14", "gpu_kernels_by_name", {"top": 5}, "rect", 12),
         # Hidden and exposed of two ranks, as shares and as times.
         ("S0-21", "comm_comp_overlap", {}, "rect", 8),
-        # Bins of 7 durations of kernels, 5 of calls, 8 of delays; one has both colours.
+        # Bins of 7 durations of kernels, 5 of calls, 8 of delays; one has both colors.
         ("S0-31", "cuda_kernel_launch_stats", {}, "rect", 21),
     ],
 )

@@ -90,5 +90,5 @@ def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile() -> str:
-    """Name of a kernel in every rank: colours, a newline, a change of text direction."""
+    """Name of a kernel in every rank: colors, a newline, a change of text direction."""
     return HOSTILE

@@ -44,8 +44,8 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
     assert [part["difference_ns"] for part in told["parts"]] == [
         row["diff_ns"] for row in rows if row["level"] == "part"
     ]
-    assert [change["what"] for change in told["changes"]] == [
-        row["what"] for row in rows if row["level"] == "row" and row["is_change"]
+    assert [change["subject"] for change in told["changes"]] == [
+        row["subject"] for row in rows if row["level"] == "row" and row["is_change"]
     ]
     assert [fact["verdict"] for fact in told["comparability"]["facts"]] == [
         fact["verdict"] for fact in facts
@@ -98,7 +98,7 @@ def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
 def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
     """Told that aten::linear is what aten::addmm was, nothing stands under its kind of work."""
     done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")
-    assert "gemm, forward" not in {change["what"] for change in json.loads(done.out)["changes"]}
+    assert "gemm, forward" not in {change["subject"] for change in json.loads(done.out)["changes"]}
     cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
 
 

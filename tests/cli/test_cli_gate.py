@@ -55,7 +55,7 @@ def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
         ("step time", "passed"),
         ("peak memory", "skipped"),
         ("exposed communication", "passed"),
-        ("utilisation", "passed"),
+        ("utilization", "passed"),
     ]
     assert told["rules"][0]["rows"][0]["difference"] == 0
 

@@ -82,7 +82,7 @@ def test_a_wrong_answer_is_noticed(store: Path) -> None:
         {"idle": [{"rank": 0, "idle_us": 5.0}]},
         {"idle": [{"rank": 0, "idle_us": 5.0}, {"rank": 1, "idle_us": 7.00001}]},
         {"idle": [{"rank": 0, "idle_us": 5.0}, {"rank": 1, "idle_us": None}]},
-        {"idle": [{"place": 0}, {"place": 1}]},
+        {"idle": [{"position": 0}, {"position": 1}]},
     ],
 )
 def test_a_chart_that_draws_something_else_is_noticed(drawn: dict[str, Rows]) -> None:

@@ -125,7 +125,7 @@ def test_a_file_that_breaks_off_inside(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("beside", [b"", b", " + event(name="oops")])
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("limit", [3000, pytest.param(MAX_DEPTH, marks=pytest.mark.slow)])
-def test_depth_is_the_same_where_a_neighbour_is_broken(
+def test_depth_is_the_same_where_a_neighbor_is_broken(
     limit: int, more: int, beside: bytes, tmp_path: Path
 ) -> None:
     """Whether a chunk is parsed at once or walked, so deep arguments are read, and deeper ones not."""

@@ -67,7 +67,7 @@ def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], nam
     con.register("parts", pa.table(columns))
     con.execute(
         "INSERT INTO derived.matched_collectives BY NAME SELECT *, 0 AS span, 1 AS channel_id, "
-        "true AS is_complete, true AS ends_agree, false AS is_p2p, false AS is_loose FROM parts"
+        "true AS is_complete, true AS end_times_match, false AS is_p2p, false AS ended_before_last_start FROM parts"
     )
     con.unregister("parts")
     each = pa.table(

@@ -30,7 +30,7 @@ class Clock:
 class PlantedJob:
     """A job whose truth is known. Mappings are keyed by rank; the others are as usual.
 
-    Ranks of one tensor-parallel group are neighbours; a data-parallel group has one of each.
+    Ranks of one tensor-parallel group are neighbors; a data-parallel group has one of each.
     """
 
     ranks: int = 4
@@ -84,7 +84,7 @@ class PlantedJob:
     # How it was captured.
     clocks: Mapping[int, Clock] = field(default_factory=dict)
     hosts: int = 1
-    """Hosts that share the ranks evenly, neighbours together."""
+    """Hosts that share the ranks evenly, neighbors together."""
     names_hosts: bool = True
     tick_ns: int = 1
     """All times are told in whole multiples of it, the last one before."""

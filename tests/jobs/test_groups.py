@@ -132,9 +132,9 @@ def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts
 
 
 def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
-    """The innermost dimension first: neighbours split layers, every second rank reduces gradients."""
+    """The innermost dimension first: neighbors split layers, every second rank reduces gradients."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2, y=4")
-    assert {(row["pg_desc"], row["kind"], row["kind_told_by"]) for row in rows} == {
+    assert {(row["pg_desc"], row["kind"], row["kind_source"]) for row in rows} == {
         ("tp", "x", "layout"),
         ("dp", "y", "layout"),
     }

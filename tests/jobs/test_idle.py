@@ -44,9 +44,9 @@ def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
 def test_the_host_bound_rank_waits_for_its_operators(jobs: Jobs) -> None:
     """Each operator of rank 1 takes 60 us longer. Its device waits for the first of each of 11 steps; the others it hides."""
     rows = jobs.con.execute(
-        "SELECT rank, cause, role, sum(idle_ns) FROM idle_causes_v1(runs := ['host-bound']) GROUP BY ALL"
+        "SELECT rank, cause, relation, sum(idle_ns) FROM idle_causes_v1(runs := ['host-bound']) GROUP BY ALL"
     ).fetchall()
-    waits = {(rank, cause): ns for rank, cause, role, ns in rows if role == "cause"}
+    waits = {(rank, cause): ns for rank, cause, relation, ns in rows if relation == "cause"}
     first = max((key for key in waits if key[0] == 1), key=waits.__getitem__)
     assert first == (1, "host operator"), waits
     others = [waits.get((rank, "host operator"), 0) for rank in (0, 2, 3)]

@@ -49,7 +49,7 @@ def test_one_late_end_does_not_refuse_numbers(con: duckdb.DuckDBPyConnection) ->
 
 
 def test_numbers_that_are_off_by_one_are_refused(con: duckdb.DuckDBPyConnection) -> None:
-    """One end is 40 us late: by place it alone does not agree, by number its neighbours do not either."""
+    """One end is 40 us late: by place it alone does not agree, by number its neighbors do not either."""
     ends = [end + 40_000 * (place == 3) for place, end in enumerate(REGULAR)]
     ends[2] += 300
     assert methods(con, ends, 0, [2, 3, 4, 5, 6, 7]) == {"ordinal"}

@@ -67,11 +67,11 @@ def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
     (row,) = mismatches(out_of_step, run)
     assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")
-    assert (row["value"], row["usual_value"]) == (
+    assert (row["value"], row["majority_value"]) == (
         "all_reduce of 1 Float",
         "all_reduce of 1048576 Float",
     )
-    assert row["usual_count"] == 3
+    assert row["majority_count"] == 3
     assert row["is_first"]
     assert f"Rank {rank} runs all_reduce of 1 Float, but 3 ranks of group" in row["message"]
     assert findings(out_of_step, run) == [("error", "collectives_differ", 1.0)]

@@ -88,7 +88,7 @@ def test_parts_sum_to_the_step_and_buckets_to_the_busy_time(jobs: Jobs, run: str
         assert sum(row[part] for part in parts) == row["step_ns"]
         assert min(row[part] for part in parts) >= 0
     busy: dict[int, int] = defaultdict(int)
-    for row in rows(jobs.con, "utilisation_over_time", run):
+    for row in rows(jobs.con, "utilization_over_time", run):
         busy[row["rank"]] += row["busy_ns"] or 0
         assert row["busy_pct"] is None or 0 <= row["busy_pct"] <= 100
     _, traces = jobs.runs[run]
@@ -138,7 +138,7 @@ def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -
 def test_the_ranks_of_the_longest_wait_come_as_simulated(jobs: Jobs, run: str) -> None:
     """Of all collectives that can be judged none has longer waits; its ranks come in their order."""
     found = rows(jobs.con, "collective_arrivals", run)
-    assert [row["place"] for row in found] == list(range(1, len(found) + 1))
+    assert [row["position"] for row in found] == list(range(1, len(found) + 1))
     parts = {(part.rank, part.event): part for part in jobs.collectives(run)}
     together = [parts[row["rank"], row["event_id"]] for row in found]
     assert len({part.key for part in together}) == 1
@@ -157,7 +157,7 @@ def test_the_ranks_of_the_longest_wait_come_as_simulated(jobs: Jobs, run: str) -
 @pytest.mark.parametrize(
     "name",
     [
-        *("cluster_overview", "operator_across_ranks", "utilisation_over_time"),
+        *("cluster_overview", "operator_across_ranks", "utilization_over_time"),
         *("special_operators", "collective_arrivals"),
     ],
 )

@@ -22,7 +22,7 @@ def stragglers(rows: Rows) -> Expected:
 
 def what_if(rows: Rows) -> Expected:
     """A bar a scenario that has an answer."""
-    steps = column([row for row in rows if row["replayed_ns"] is not None], "then_step_ns", MS)
+    steps = column([row for row in rows if row["replayed_ns"] is not None], "replayed_step_ns", MS)
     return {"then": steps}, {"rect": len(steps)}
 
 
@@ -48,7 +48,7 @@ def links(rows: Rows) -> Expected:
 
 def expert_load(rows: Rows) -> Expected:
     """A bar a rank."""
-    return {"times_mean": column(rows, "times_mean")}, {"rect": len(rows)}
+    return {"ratio_to_mean": column(rows, "ratio_to_mean")}, {"rect": len(rows)}
 
 
 def blocking_communication(rows: Rows) -> Expected:
@@ -67,12 +67,12 @@ def communication_by_rank(rows: Rows) -> Expected:
 def cluster_overview(rows: Rows) -> Expected:
     """A cell a rank and step beside the median of the step, a dot where rank or host is slow."""
     steps = by(rows, "step").values()
-    beside = [row["own_ns"] / median(column(own, "own_ns")) - 1 for own in steps for row in own]
+    beside = [row["non_wait_ns"] / median(column(own, "non_wait_ns")) - 1 for own in steps for row in own]
     dots = sum(row["verdict"] in ("slow rank", "slow host") for row in rows)
     return {"excess": sorted(beside)}, {"rect": len(rows), "symbol": dots}
 
 
-def utilisation_over_time(rows: Rows) -> Expected:
+def utilization_over_time(rows: Rows) -> Expected:
     """A cell a rank and bucket that was captured."""
     shares = sorted(row["busy_ns"] / row["observed_ns"] for row in rows if row["observed_ns"])
     return {"busy": shares}, {"rect": len(shares)}
@@ -80,7 +80,7 @@ def utilisation_over_time(rows: Rows) -> Expected:
 
 def operator_across_ranks(rows: Rows) -> Expected:
     """A bar a rank and occurrence, a band an occurrence."""
-    return {"time": column(rows, "dur_ns", US)}, {"rect": len(rows), "area": len(by(rows, "place"))}
+    return {"time": column(rows, "dur_ns", US)}, {"rect": len(rows), "area": len(by(rows, "position"))}
 
 
 def special_operators(rows: Rows) -> Expected:

@@ -29,7 +29,7 @@ PAIR_FRAMES = [
 
 
 def labeled(store: TraceStore, pair: str) -> tuple[LabeledTrace, LabeledTrace]:
-    """Control and test, labelled as HTA labels folders."""
+    """Control and test, labeled as HTA labels folders."""
     control, test = {**PAIRS, **OWN_PAIRS}[pair]
     return LabeledTrace("Control", store, run=control), LabeledTrace("Test", store, run=test)
 

@@ -1,4 +1,4 @@
-"""Steps and utilisation of all ranks on the public jobs, against a brute force."""
+"""Steps and utilization of all ranks on the public jobs, against a brute force."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_buckets_sum_to_the_busy_time_and_parts_to_the_step(
 ) -> None:
     """And no public job is a pipeline."""
     busy: dict[int, int] = defaultdict(int)
-    for row in jobs_store.run("utilisation_over_time", runs=[job]).arrow().to_pylist():
+    for row in jobs_store.run("utilization_over_time", runs=[job]).arrow().to_pylist():
         busy[row["rank"]] += row["busy_ns"] or 0
         assert row["busy_pct"] is None or row["busy_pct"] <= 100
     for rank in list(busy)[:2]:

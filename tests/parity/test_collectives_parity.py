@@ -100,7 +100,7 @@ def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> N
         (row["rank"], row["event_id"]): row["wait_ns"]
         for row in rows.to_pylist()
         # Who was through before the last one came waited as long as it was there.
-        if row["is_complete"] and not row["is_loose"]
+        if row["is_complete"] and not row["ended_before_last_start"]
     }
     assert len(found) > 0.8 * len(waits)
     assert found == {key: waits[key] for key in found}

@@ -102,7 +102,7 @@ def test_kernels_by_operator_and_size_are_those_of_the_plugin(
 
 @pytest.mark.parametrize("job", GPU_JOBS)
 def test_gpus_are_those_of_the_plugin(job: str, jobs_store: TraceStore) -> None:
-    """Model, memory, capability, utilisation, SM efficiency, occupancy.
+    """Model, memory, capability, utilization, SM efficiency, occupancy.
 
     It divides by the time from the first step to the end of the last; here what lies between two steps
     belongs to none, 0.01 % of the time.
@@ -113,7 +113,7 @@ def test_gpus_are_those_of_the_plugin(job: str, jobs_store: TraceStore) -> None:
     assert said["Memory"] == f"{found['capacity_bytes'] / 1024**3:.2f} GB"
     assert said["Compute Capability"] == found["compute_capability"]
     for title, name in (
-        ("GPU Utilization", "utilisation_pct"),
+        ("GPU Utilization", "utilization_pct"),
         ("Est. SM Efficiency", "sm_efficiency_pct"),
         ("Est. Achieved Occupancy", "occupancy_pct"),
     ):

@@ -177,7 +177,7 @@ def compare_sums(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
     """Lengths of the kernels of one rank, group, collective, type and size."""
     of: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for row in rows:
-        if row["told_by"] == "metadata":
+        if row["detected_by"] == "metadata":
             same = (row["rank"], row["pg_name"], row["collective"], row["elem_type"])
             of[(*same, row["in_elems"], row["stream"])].append(row["dur_ns"])
     for line in theirs:
@@ -199,7 +199,7 @@ def compare_statistics(figures: Figures, theirs: list[Row], rows: list[Row]) -> 
     """Latency and skew over all collectives of one kind, type and size."""
     parts: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["told_by"] == "metadata":
+        if row["detected_by"] == "metadata":
             parts[row["collective_id"]].append(row)
     of: dict[tuple[Any, ...], list[list[Row]]] = defaultdict(list)
     for part in parts.values():
@@ -229,7 +229,7 @@ def compare_statistics(figures: Figures, theirs: list[Row], rows: list[Row]) -> 
 
 def compare_ranks(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
     """Who came last, who first, and what each rank waited."""
-    known = [row for row in rows if row["told_by"] == "metadata"]
+    known = [row for row in rows if row["detected_by"] == "metadata"]
     first: Counter[int] = Counter()
     waits: dict[int, dict[int, int]] = defaultdict(dict)
     for row in known:

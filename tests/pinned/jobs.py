@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from hta_sql.api import ingest_shard
-from hta_sql.authoring.golden_engine import keep_derived
+from hta_sql.authoring.golden_engine import materialize_derived
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
@@ -132,4 +132,4 @@ def make_catalog(folder: Path, runs: Runs) -> None:
             view = f"stored.{sqltext.identifier(name)}"
             con.execute(sqltext.create_table(f"read_{name}", f"FROM {view}"))
             con.execute(sqltext.view_of(view, f"read_{name}"))
-        keep_derived(con, library, {about.path for about in library.derived})
+        materialize_derived(con, library, {about.path for about in library.derived})

@@ -27,7 +27,7 @@ def profiler_steps(world: World, scope: Scope) -> list[Row]:
         if scope.has_rank(s) and wanted and (scope.include_last_profiler_step or not s.in_last):
             rows.append(
                 {"run": s.run, "rank": s.rank, "step": number, "event_id": s.id, "ts": s.ts}
-                | {"gpu_op_count": len(own), "gpu_busy_ns": sum(op.dur for op in own)}
+                | {"gpu_op_count": len(own), "gpu_sum_ns": sum(op.dur for op in own)}
                 | {"unlaunched_op_count": len(other)}
                 | {"unlaunched_busy_ns": sum(op.dur for op in other)}
             )
@@ -102,7 +102,7 @@ def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
             {"run": op.run, "rank": op.rank, "event_id": op.id, "start_ns": op.ts}
             | {"annotation_id": path[-1].id if path else None}
             | {"annotation_path": " / ".join(a.name for a in path) if path else None}
-            | {"found_by": ("launch" if by_launch else "span") if path else None}
+            | {"matched_by": ("launch" if by_launch else "span") if path else None}
         )
     return rows
 

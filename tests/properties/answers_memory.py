@@ -63,7 +63,7 @@ def memory_peaks(world: World, scope: Scope) -> list[Row]:
         host = where[2] == 0
         rows.append(
             head(where)
-            | {"peak_allocated_bytes": max(totals), "at_ns": top.ts, "at_event_id": top.id}
+            | {"peak_allocated_bytes": max(totals), "peak_ts": top.ts, "peak_event_id": top.id}
             | {"peak_reserved_bytes": None if host else max(reserved)}
             | {"fragmentation_bytes": reserved[grown] - totals[grown] if grown else None}
             | {"before_bytes": totals[0] - size(events[0]), "end_bytes": totals[-1]}
@@ -141,7 +141,7 @@ def live_at_peak(world: World, scope: Scope) -> list[Row]:
     for peak in memory_peaks(world, scope):
         where = peak["run"], peak["rank"], peak["device_type"], peak["device"]
         events = everything[where]
-        top = next(m for m in events if m.id == peak["at_event_id"])
+        top = next(m for m in events if m.id == peak["peak_event_id"])
         parts: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         first_freed = 0
         for block in blocks(events):
@@ -206,8 +206,8 @@ def memory_leaks(world: World, scope: Scope) -> list[Row]:
     """What is open at the end."""
     return [
         head(where)
-        | {"operator_name": name, "held_count": len(of_name)}
-        | {"held_bytes": sum(of_name)}
+        | {"operator_name": name, "live_count": len(of_name)}
+        | {"live_bytes": sum(of_name)}
         for where, events in by_device(world, scope, all_steps=True).items()
         for name, of_name in _open_at_end(events).items()
     ]

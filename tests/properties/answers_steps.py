@@ -133,7 +133,7 @@ def gpu_summary(world: World, scope: Scope) -> list[Row]:
         if observed:
             rows.append(
                 {"run": run, "rank": rank, "device": device, "observed_ns": observed}
-                | {"kernel_ns": kernel, "utilisation_pct": share(kernel, observed)}
+                | {"kernel_ns": kernel, "utilization_pct": share(kernel, observed)}
                 | {"busy_pct": share(busy, observed), "sm_efficiency_pct": None}
                 | {"sm_known_pct": share(0, summed), "occupancy_pct": None}
                 | {"tensor_core_pct": 0.0 if unknown < summed else None}

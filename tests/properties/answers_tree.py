@@ -91,7 +91,7 @@ def forward_backward(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_timeline(world: World, scope: Scope, resolution_ns: int) -> list[Row]:
-    """Neighbours of one class become one while the gap is short."""
+    """Neighbors of one class become one while the gap is short."""
     rows: list[Row] = []
     zero = {
         run: min(o.ts for o in ops)

@@ -147,7 +147,7 @@ def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
     told = compared(few, "noise0", "loading")
     assert told.step["verdict"] == "slower"
     assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)
-    assert [(row["part"], row["what"]) for row in told.changes] == [("idle", "not launched yet")]
+    assert [(row["part"], row["subject"]) for row in told.changes] == [("idle", "not launched yet")]
     assert "beyond noise" in told.message
     assert visible_marks(told.rows.chart())["rule"] == 1
     assert "Cause: the device idles 2.0" in told.message
@@ -167,7 +167,7 @@ def test_planted_changes_are_named(many: TraceStore) -> None:
     assert "added" in {row["verdict"] for row in deeper.changes}
     old = compared(many, "noise0", "old_names")
     collectives = [row for row in old.of_level("row") if row["part"] == "transfer"]
-    assert {row["loosest_match"] for row in collectives} == {"operator"}
+    assert {row["weakest_match"] for row in collectives} == {"operator"}
 
 
 @pytest.mark.slow

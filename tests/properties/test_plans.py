@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from hta_sql.authoring.golden_engine import keep_derived
+from hta_sql.authoring.golden_engine import materialize_derived
 from hta_sql.library import sqltext
 from hta_sql.library.objects import load_library
 from tests.examples import examples
@@ -26,7 +26,7 @@ __all__ = ["job"]
 def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[Any]]:
     """All rows of all derived tables and of some analyses; leaves the derived ones in the catalog."""
     library = load_library()
-    keep_derived(con, library, {about.path for about in library.derived})
+    materialize_derived(con, library, {about.path for about in library.derived})
     found = {}
     for about in library.derived:
         found[about.base_name] = con.table(f"derived.{about.base_name}").order("ALL").fetchall()

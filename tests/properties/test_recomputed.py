@@ -226,7 +226,7 @@ def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case
     ("name", "keys", "sums", "recompute"),
     [
         ("live_at_peak", ["state", "operator_name"], ["block_count", "bytes"], memory.live_at_peak),
-        ("memory_leaks", ["operator_name"], ["held_count", "held_bytes"], memory.memory_leaks),
+        ("memory_leaks", ["operator_name"], ["live_count", "live_bytes"], memory.memory_leaks),
     ],
 )
 def test_memory_in_use_is_what_a_recomputation_says(

@@ -123,7 +123,7 @@ CONTENTS = """
     WHERE c.part IN ('compute', 'transfer', 'wait', 'memory') GROUP BY ALL ORDER BY ALL
 """
 STEPS = """
-    SELECT s.run, s.rank, s.step, s.gpu_op_count AS op_count, s.gpu_busy_ns AS dur_ns
+    SELECT s.run, s.rank, s.step, s.gpu_op_count AS op_count, s.gpu_sum_ns AS dur_ns
     FROM profiler_steps(include_last_profiler_step := true) AS s ORDER BY ALL
 """
 

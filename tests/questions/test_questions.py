@@ -29,7 +29,7 @@ TRUTH: dict[str, dict[str, Any]] = {
     "Which kernels are launched by whom?": {"name": "aten::mm", "device_ns": 300_000},
     "Are the tensor cores used?": {"tensor_core_pct": 0.0},
     "How far from the device's limit?": {"flops": 2 * 1024**3, "peak_tflops": 19.5},
-    "Where is the memory peak?": {"peak_allocated_bytes": 2 * OUTPUT_BYTES, "at_ns": 241_000},
+    "Where is the memory peak?": {"peak_allocated_bytes": 2 * OUTPUT_BYTES, "peak_ts": 241_000},
     "Who allocated what is in use there?": {
         "bytes": OUTPUT_BYTES,
         "frame": "model.py(20): forward",

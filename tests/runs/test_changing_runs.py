@@ -107,7 +107,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
         rows = opened.sql(query).rows()
     materialize(store)
     hta_sql.rename_run(store, "job", "other")
-    assert read_manifest(store).kept == []
+    assert read_manifest(store).materialized == []
     with hta_sql.open(store) as opened:
         assert opened.sql(query).rows() == rows
         assert opened.sql("SELECT DISTINCT run FROM step_parts").rows() == [("other",)]

@@ -19,13 +19,13 @@ from pathlib import Path
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
-from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.disk.manifest import CATALOG, MANIFEST
 from hta_sql.store.maintenance.verify import verify_store
 from tests.shared_stores import ingest_only
 
 WAYS = ("bit", "block", "truncation", "copy", "deletion", "exchange")
-TARGETS = ("parquet", "parquet", "kept", "manifest", "catalog", "shard")
+TARGETS = ("parquet", "parquet", "materialized", "manifest", "catalog", "shard")
 QUESTIONS = ("temporal_breakdown", "kernel_table")
 
 Answers = dict[str, list[tuple[object, ...]]]
@@ -67,7 +67,7 @@ def make_store(folder: Path) -> Path:
     store = folder / "job.store"
     for run in ("first", "second"):
         ingest_only(folder / run, store, jobs=1)
-    keep_answers(store, QUESTIONS)
+    materialize_answers(store, QUESTIONS)
     hta_sql.ingest_shard(folder / "third", store, shard=(1, 2), jobs=1)
     hta_sql.open(store).close()
     return store
@@ -101,8 +101,8 @@ def files_of(store: Path, target: str) -> list[Path]:
         ]
         return [shard, shard, *sorted(store / name for name in named)]
     values = json.loads((store / MANIFEST).read_text())
-    if target == "kept":
-        return sorted(store / one["path"] for one in values["kept"] if one["path"])
+    if target == "materialized":
+        return sorted(store / one["path"] for one in values["materialized"] if one["path"])
     return sorted(
         store / file["path"] for entry in values["entries"] for file in entry["files"].values()
     )

@@ -24,9 +24,9 @@ import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.catalog.build import build_catalog
-from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.catalog.run_tags import tag_runs
-from hta_sql.store.disk.file_checks import faults_of, of_entries, of_kept
+from hta_sql.store.disk.file_checks import faults_of, of_entries, of_materialized
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import read_manifest
 from hta_sql.store.maintenance.edits import remove_runs, rename_run
@@ -91,7 +91,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "shard": _shard,
     "publish": _publish,
     "catalog": build_catalog,
-    "materialize": lambda store: keep_answers(store, [*QUESTIONS, "gpu_summary"]),
+    "materialize": lambda store: materialize_answers(store, [*QUESTIONS, "gpu_summary"]),
     "tag": lambda store: tag_runs(store, "first", {"commit": "abc"}),
     "rename": _rename,
     "remove": _remove,
@@ -174,7 +174,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
     if at % WHOLE_LOOK:
         # To build a second catalog and compare it takes as long as all of the rest.
         manifest, folder = read_manifest(made.store), store_folder(made.store)
-        files = [*of_entries(manifest.entries), *of_kept(manifest.kept)]
+        files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
         assert faults_of(folder, files, deep=False) == [], what
     else:
         assert verify_store(made.store).faults == [], what

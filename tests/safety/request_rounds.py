@@ -27,7 +27,7 @@ from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError
 from hta_sql.store.catalog import build
 from hta_sql.store.catalog.build import build_catalog
-from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.catalog.run_tags import tag_runs
 from hta_sql.store.disk import orphaned_files, remote_lock
 from hta_sql.store.disk.manifest import read_manifest
@@ -93,7 +93,7 @@ def make(bucket: str, folder: Path, cache: Path) -> Made:
     store = f"{bucket}/job.store"
     for run in ("first", "second"):
         hta_sql.ingest(folder / run, store, jobs=1).close()
-    keep_answers(store, QUESTIONS[:1])
+    materialize_answers(store, QUESTIONS[:1])
     hta_sql.ingest_shard(folder / "third", store, shard=(1, 1), jobs=1)
     fs, top = fsspec.url_to_fs(store)
     fs.invalidate_cache()
@@ -141,7 +141,7 @@ WRITERS: dict[str, Callable[[Made], object]] = {
     ),
     "publish": _publish,
     "catalog": lambda made: build_catalog(made.store),
-    "materialize": lambda made: keep_answers(made.store, QUESTIONS),
+    "materialize": lambda made: materialize_answers(made.store, QUESTIONS),
     "tag": lambda made: tag_runs(made.store, "first", {"commit": "abc"}),
     "rename": lambda made: _gone(lambda: rename_run(made.store, "second", "renamed")),
     "remove": lambda made: _gone(lambda: remove_runs(made.store, "second")),

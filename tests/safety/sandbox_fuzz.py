@@ -198,7 +198,7 @@ def fuzz(
         text, has = written(chance)
         try:
             if has or not asks:
-                store._connection.ask(partial(_checked, sandbox, text))
+                store._connection.run(partial(_checked, sandbox, text))
                 assert not has, f"seed {seed}: {text}"
             else:
                 store.sql(text)
@@ -211,7 +211,7 @@ def fuzz(
 
 
 def _checked(sandbox: Sandbox, text: str, con: duckdb.DuckDBPyConnection) -> str:
-    return sandbox.checked(con, text)
+    return sandbox.validated(con, text)
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ def fuzz(
 
 def _checked(sandbox: Sandbox, con: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
     try:
-        return sandbox.checked(con, text), ""
+        return sandbox.validated(con, text), ""
     except QueryError as error:
         return "", str(error)
 

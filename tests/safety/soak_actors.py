@@ -16,7 +16,7 @@ import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import HtaSqlError, RankError
 from hta_sql.store.catalog.build import build_catalog
-from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.catalog.run_tags import tag_runs
 from hta_sql.store.disk.manifest import CATALOG, MANIFEST, read_manifest
 from hta_sql.store.maintenance.edits import remove_runs, rename_run
@@ -96,7 +96,7 @@ class Writer:
         if what == "rename":
             (run,) = self.there("name-")
             return what, [run, f"name-{1 - int(run.split('-')[1])}"]
-        damages = ["manifest", "catalog", "kept", "parquet"]
+        damages = ["manifest", "catalog", "materialized", "parquet"]
         return what, [self.chance.choice(damages)] if what == "damage" else []
 
     # How it is done: each may be done again from its start.
@@ -141,7 +141,7 @@ class Writer:
     def keep(self) -> None:
         """Keep answers."""
         with self.journal.change("keep", [], {}):
-            keep_answers(self.store, ("temporal_breakdown", "kernel_table"), lock_timeout=WAIT_S)
+            materialize_answers(self.store, ("temporal_breakdown", "kernel_table"), lock_timeout=WAIT_S)
 
     def catalog(self) -> None:
         """Build the catalog anew."""
@@ -156,7 +156,7 @@ class Writer:
         with self.journal.change("damage", [what], becomes), suppress(HtaSqlError):
             manifest = read_manifest(self.store)
             files = {"manifest": [MANIFEST], "catalog": [CATALOG]}
-            files["kept"] = [one.path for one in manifest.kept if one.path]
+            files["materialized"] = [one.path for one in manifest.materialized if one.path]
             entries = [entry for entry in manifest.entries if entry.run == "fixed"]
             files["parquet"] = [f["path"] for e in entries for f in e.files.values()]
             for name in self.chance.sample(files[what], min(1, len(files[what]))):
@@ -164,7 +164,7 @@ class Writer:
                 with suppress(FileNotFoundError):  # somebody has replaced it since
                     content = path.read_bytes()
                     partial.write_bytes(content[: self.chance.randrange(len(content))])
-                    if what in ("kept", "parquet") and self.chance.random() < 0.5:
+                    if what in ("materialized", "parquet") and self.chance.random() < 0.5:
                         path.unlink()
                     elif path.exists():
                         partial.replace(path)

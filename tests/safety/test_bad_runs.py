@@ -174,7 +174,7 @@ def test_an_open_store_goes_on_without_what_is_lost(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The question that stumbles over it warns, and answers for the others; the files come back, so does the run."""
-    kept = store.with_name("kept")
+    kept = store.with_name("materialized")
     shutil.copytree(store, kept)
     lose(store, "bad")
     with hta_sql.open(store) as opened:

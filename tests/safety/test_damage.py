@@ -21,7 +21,7 @@ from hta_sql.ingestion.ingest import ingest_traces
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.store.catalog.build import build_catalog
 from hta_sql.store.catalog.damage import unreadable_runs
-from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.disk import content_check
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import CATALOG, MANIFEST, Manifest, read_manifest
@@ -198,7 +198,7 @@ def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
                 held.append(len(connection_of._replaced))
             return len(con.execute("SELECT 1").fetchall())
 
-        assert connection_of.ask(while_one_asks) == 1
+        assert connection_of.run(while_one_asks) == 1
         assert held == [1]
         assert connection_of._replaced == []
         assert opened.sql(query).rows() == [("second",)]
@@ -230,7 +230,7 @@ def test_an_answer_that_is_kept_in_a_file_of_another_size(
     """It is computed again."""
     first, second = (
         store / one.path
-        for one in read_manifest(store).kept
+        for one in read_manifest(store).materialized
         if one.path and one.run == "first" and one.table in damages.QUESTIONS
     )
     changed(first, second.read_bytes())
@@ -262,7 +262,7 @@ def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
             raise duckdb.Error("Corrupt database file: computed checksum 1 does not match 2")
 
         with pytest.raises(hta_sql.StoreDamagedError, match=rf"hta-sql catalog {store}"):
-            opened._connection.ask(stumbles)
+            opened._connection.run(stumbles)
     blocks = bytearray((store / CATALOG).read_bytes())
     blocks[len(blocks) // 4 :] = bytes(len(blocks[len(blocks) // 4 :]))
     changed(store / CATALOG, bytes(blocks))
@@ -387,7 +387,7 @@ def test_a_thousand_random_damages(tmp_path: Path) -> None:
 
 def materialized(store: Path, table: str, run: str) -> Path:
     """The file of a materialized answer."""
-    kept = read_manifest(store).kept
+    kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == (table, run))
     assert path
     return store / path
@@ -418,7 +418,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
         whole = [padded(content, max(map(len, whole))) for content in whole]
         values = json.loads((store / MANIFEST).read_text())
         for path, content in zip(files, whole, strict=True):
-            (kept,) = (one for one in values["kept"] if one["path"] and path.match(one["path"]))
+            (kept,) = (one for one in values["materialized"] if one["path"] and path.match(one["path"]))
             kept |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
             changed(path, content)
         write_manifest(store, values)
@@ -455,7 +455,7 @@ def test_nothing_is_materialized_from_a_damaged_file(
     """A wrong answer would have a right checksum from then on."""
     path = file_of(store, "first", 0)
     flipped(path, 400)
-    found = {one.run for one in keep_answers(store, ["gpu_kernels_by_name"])}
+    found = {one.run for one in materialize_answers(store, ["gpu_kernels_by_name"])}
     assert found <= {"second"}
     assert path.name in caplog.text
 
@@ -529,7 +529,7 @@ def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_
 ) -> None:
     """Every file of the tables and of what is materialized, at random bits."""
     whole = every_row(store)
-    files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "kept")]
+    files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "materialized")]
     chance = random.Random(7)
     for path in (store / file.relative_to(store) for file in files):
         restore(made[0], made[1])

@@ -11,7 +11,7 @@ import pytest
 
 import hta_sql
 from hta_sql.store.disk.folder import store_folder
-from hta_sql.store.disk.integrity import SEAL, sealed
+from hta_sql.store.disk.integrity import CHECKSUM, with_checksum
 from hta_sql.store.disk.manifest import parse_manifest, read_manifest
 from hta_sql.store.disk.shard_files import protected_files, read_shards
 from tests.shared_stores import ingest_only
@@ -44,16 +44,16 @@ DAMAGES: dict[str, Damage] = {
     "published": lambda m: m.update(published=[3]),
     "tags": lambda m: m.update(tags=5),
     "writer": lambda m: m.update(writer=5),
-    "kept": lambda m: m.update(kept=[dict.fromkeys(("table", "run", "key", "path", "rows"), 1)]),
+    "materialized": lambda m: m.update(materialized=[dict.fromkeys(("table", "run", "key", "path", "rows"), 1)]),
 }
 
 
 def damaged(manifest: bytes, damage: Damage) -> bytes:
     """Change a manifest as its writer would have written it."""
     values = json.loads(manifest)
-    del values[SEAL]
+    del values[CHECKSUM]
     damage(values)
-    return sealed(values)
+    return with_checksum(values)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -99,7 +99,7 @@ def test_a_name_is_unknown_out_of_its_scope(
 ) -> None:
     """WITH opens a name for the queries behind it and in it alone."""
     with pytest.raises(QueryError, match=r"no table or analysis|computed"):
-        sandbox.checked(con, query)
+        sandbox.validated(con, query)
 
 
 @pytest.mark.parametrize("query", IN_SCOPE, ids=range(len(IN_SCOPE)))
@@ -107,7 +107,7 @@ def test_a_name_is_known_in_its_scope(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
     """Also if a view of the engine or a table of the store has it."""
-    assert con.execute(sandbox.checked(con, query)).fetchall()
+    assert con.execute(sandbox.validated(con, query)).fetchall()
 
 
 @pytest.mark.parametrize("query", ["FROM passing('{}')", "FROM passing(rows := ['{}'])"])
@@ -127,11 +127,11 @@ def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
             "SELECT counted(1, 'known')",
             query.format("known"),
         ):
-            con.execute(sandbox.checked(con, text)).fetchall()
+            con.execute(sandbox.validated(con, text)).fetchall()
         for text in ("SELECT counted(1, 'pg_settings')", query.format("pg_settings")):
             con.execute(text).fetchall()  # the engine would read it
             with pytest.raises(QueryError, match="no table or analysis 'pg_settings'"):
-                sandbox.checked(con, text)
+                sandbox.validated(con, text)
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=pytest.mark.slow)])

@@ -20,7 +20,7 @@ from hta_sql.exports.exports import Selection, export, write_sheets
 from hta_sql.exports.redaction.arguments import redacted_json
 from hta_sql.exports.redaction.exporting import export_redacted
 from hta_sql.exports.redaction.names import Redactor
-from hta_sql.exports.redaction.stores import JSON_KINDS, KINDS, NAMES, STACK_NAMES
+from hta_sql.exports.redaction.stores import JSON_KINDS, KIND_OF_COLUMN, NAMES, STACK_NAMES
 from hta_sql.exports.redaction.traces import name_kind
 from hta_sql.results.result import Result
 from hta_sql.results.writers import WRITERS
@@ -78,7 +78,7 @@ ODD = (
 )
 """Texts, with the secret in place of the braces, that files of some format cannot hold as they are."""
 
-KIND = sorted({*KINDS.values(), *NAMES.values(), *STACK_NAMES.values(), "event"})
+KIND = sorted({*KIND_OF_COLUMN.values(), *NAMES.values(), *STACK_NAMES.values(), "event"})
 
 
 def odd(text: str) -> str:

@@ -63,7 +63,7 @@ def test_escapes_are_refused(
 ) -> None:
     """By the check, before anything runs."""
     with pytest.raises(QueryError):
-        sandbox.checked(con, addressed(escape, store))
+        sandbox.validated(con, addressed(escape, store))
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_gigabytes_out_of_a_number_are_refused(
 ) -> None:
     """Where the number is known, and small, it passes."""
     with pytest.raises(QueryError, match="allowed here"):
-        sandbox.checked(con, bomb)
+        sandbox.validated(con, bomb)
 
 
 def test_there_are_hundreds_of_them() -> None:
@@ -121,8 +121,8 @@ def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox
     library = load_library()
     for about in (*library.tables, *library.analyses, *library.newest()):
         called = about.name if about in library.tables else f"{about.name}()"
-        con.sql(sandbox.checked(con, f"FROM {called}"))
-        con.sql(sandbox.checked(con, f"FROM us.{about.base_name}"))
+        con.sql(sandbox.validated(con, f"FROM {called}"))
+        con.sql(sandbox.validated(con, f"FROM us.{about.base_name}"))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_is_checked_is_what_runs(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
     """The Python layer changes nothing in the text that was checked."""
-    checked = sandbox.checked(con, query)
+    checked = sandbox.validated(con, query)
     assert con.sql(checked).sql_query() == checked
 
 

@@ -168,7 +168,7 @@ def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> No
     hta_sql.ingest_shard(traces, store, shard=(1, 1))
     hta_sql.publish(store).close()
     assert cli("publish", store, "--materialize").code == 0
-    assert "temporal_breakdown" in {kept.table for kept in read_manifest(store).kept}
+    assert "temporal_breakdown" in {kept.table for kept in read_manifest(store).materialized}
 
 
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:

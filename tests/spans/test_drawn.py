@@ -17,7 +17,7 @@ from hta_sql.charts import draw
         ("gpu_timeline", ("start", "end")),
         ("memory_curve", ("time",)),
         ("queue_length_series", ("time",)),
-        ("utilisation_over_time", ("low", "high")),
+        ("utilization_over_time", ("low", "high")),
     ],
 )
 def test_recordings_are_drawn_one_behind_the_other(
@@ -25,12 +25,12 @@ def test_recordings_are_drawn_one_behind_the_other(
 ) -> None:
     """All times are within their 400 us."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
-    given = {} if name in {"memory_curve", "utilisation_over_time"} else last
+    given = {} if name in {"memory_curve", "utilization_over_time"} else last
     chart = draw(joined.run(name, **given)).to_dict()
     rows = [row for part in chart["datasets"].values() for row in part]
     times = [row[column] for row in rows for column in columns if column in row]
     assert 200 < max(times) <= 400
     assert "the time between them is left out" in json.dumps(chart["title"])
     # In one run alone there is nothing to leave out.
-    single = draw(joined.run(name, steps=[1], **given)) if name != "utilisation_over_time" else None
+    single = draw(joined.run(name, steps=[1], **given)) if name != "utilization_over_time" else None
     assert single is None or "left out" not in json.dumps(single.to_dict()["title"])

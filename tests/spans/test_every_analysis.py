@@ -112,7 +112,7 @@ def rows(store: hta_sql.TraceStore, name: str, *, last: bool) -> list[dict[str, 
 
 def is_time(column: str) -> bool:
     """Whether a column may be a place in time."""
-    return column in {"ts", "at_ns", "start_ns", "end_ns"} or column.endswith("_ts")
+    return column in {"ts", "start_ns", "end_ns"} or column.endswith("_ts")
 
 
 def is_id(column: str) -> bool:

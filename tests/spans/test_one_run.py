@@ -112,7 +112,7 @@ def test_buckets_are_where_something_was_recorded(joined: hta_sql.TraceStore) ->
     """No bucket lies between the recordings, and their parts sum to what was recorded of the devices."""
     buckets = joined.sql(
         "SELECT rank, count(*), sum(observed_ns), sum(busy_ns), max(dur_ns) "
-        "FROM utilisation_over_time(bucket_count := 10) GROUP BY rank ORDER BY rank"
+        "FROM utilization_over_time(bucket_count := 10) GROUP BY rank ORDER BY rank"
     )
     assert buckets.rows() == [
         (0, 10, 300 * US, 160 * US, 30 * US),
@@ -138,7 +138,7 @@ def test_steps_and_collectives_are_of_their_span(joined: hta_sql.TraceStore) -> 
         (3, [1, 1], 10 * US, True),
         (4, [1, 1], 10 * US, False),
     ]
-    assert rows(joined, "stragglers", "rank", "collective_count", "wait_ns", "last_count") == [
+    assert rows(joined, "stragglers", "rank", "collective_count", "wait_ns", "last_arrival_count") == [
         (0, 2, 2 * 10 * US, 0),
         (1, 2, 0, 2),
     ]
@@ -154,7 +154,7 @@ def test_what_was_allocated_before_the_gap_is_no_block_after_it(joined: hta_sql.
         ("held before", 2, None),
         ("held to the end", 2, None),
     ]
-    peaks = ("rank", "peak_allocated_bytes", "at_ns", "before_bytes", "end_bytes")
+    peaks = ("rank", "peak_allocated_bytes", "peak_ts", "before_bytes", "end_bytes")
     assert rows(joined, "memory_peaks", *peaks) == [
         (rank, 800, 12 * US, 600, 600) for rank in (0, 1)
     ]

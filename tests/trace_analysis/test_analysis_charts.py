@@ -62,7 +62,7 @@ def test_a_notebook_displays_charts(analysis: TraceAnalysis, displayed: list[Any
     ("given", "renderer"),
     [("svg", "svg"), ("pdf", "png"), ("notebook", "default"), ("", "default")],
 )
-def test_an_image_renderer_is_honoured(
+def test_an_image_renderer_is_honored(
     given: str, renderer: str, analysis: TraceAnalysis, displayed: list[Any]
 ) -> None:
     """A picture where one is asked for; plotly's other renderers leave the choice to the notebook."""

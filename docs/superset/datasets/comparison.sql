@@ -11,7 +11,7 @@ SELECT
     c.level,
     list_position(['step', 'part', 'row'], c.level) AS level_order,
     c.part,
-    c.what,
+    c.subject,
     c.control_ns / 1e3 AS control_us,
     c.test_ns / 1e3 AS test_us,
     c.diff_ns / 1e3 AS diff_us,

@@ -6,7 +6,7 @@ SELECT
     k.step_count,
     k.device_name,
     k.step_ns / 1e3 AS step_us,
-    k.utilisation_pct,
+    k.utilization_pct,
     k.compute_pct,
     k.exposed_communication_pct,
     k.wait_pct,

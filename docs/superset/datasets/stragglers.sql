@@ -10,7 +10,7 @@ SELECT
     s.cost_pct,
     s.wait_ns / 1e3 AS wait_us,
     s.wait_caused_ns / 1e3 AS wait_caused_us,
-    s.last_pct,
+    s.last_arrival_pct,
     s.reason
 FROM stragglers AS s
 {%- if tags %}

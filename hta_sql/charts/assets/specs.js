@@ -1,15 +1,15 @@
 "use strict";
 // What a page makes of a chart before it is drawn: in the dark, on little room, of a chosen rank or step.
 const specs = (() => {
-  // What colours mean stays; ink, paper and what is too dark to be seen on black change.
+  // What colors mean stays; ink, paper and what is too dark to be seen on black change.
   const NIGHT = {
     white: "#11151a", black: "#e8ecf0", "#000000": "#f4f6f8", "#333333": "#c8d0d8", "#555555": "#a3adb8",
     "#999999": "#5b6570", "#e8e8e8": "#2f3842", "#1b1b1b": "#e8ecf0", "#882255": "#d1669a",
     "#c4cacf": "#4a545e", "#d5dadf": "#46515d", "#f3f5f7": "#1f2831", "#e7c8d3": "#7a2f55",
   };
-  const recoloured = (value) => {
+  const recolored = (value) => {
     if (typeof value === "string") return NIGHT[value.toLowerCase()] || value;
-    if (Array.isArray(value)) return value.map(recoloured);
+    if (Array.isArray(value)) return value.map(recolored);
     if (!value || typeof value !== "object") return value;
     const range = value.type === "quantitative" && value.scale && value.scale.range;
     // What is much stands out: a ramp begins at the paper. One with a middle has it there.
@@ -17,10 +17,10 @@ const specs = (() => {
       return { ...value, scale: { ...value.scale, range: [...range].reverse() } };
     }
     if (value.condition && value.condition.value === "white") return value; // what is written on a bar
-    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : recoloured(v)]));
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "datasets" ? v : recolored(v)]));
   };
   const inTheDark = (spec) => {
-    const dark = recoloured(spec);
+    const dark = recolored(spec);
     const [ink, quiet] = ["#e8ecf0", "#a3adb8"];
     const config = { ...dark.config, background: null };
     config.axis = { ...config.axis, labelColor: ink, titleColor: ink };
@@ -139,10 +139,10 @@ const specs = (() => {
     const found = /(?:^|, )run ([^:]+)/i.exec([title].flat().join(" "));
     return found && found[1];
   };
-  const relabelled = (part, room, spec) => {
+  const relabeled = (part, room, spec) => {
     const y = part.encoding && part.encoding.y;
     if (y && y.axis) narrowLabels(y, room, spec);
-    for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabelled(inner, room, spec);
+    for (const key of ["hconcat", "vconcat", "concat", "layer"]) for (const inner of part[key] || []) relabeled(inner, room, spec);
   };
   const beside = (view, room) => {
     const panels = view.vconcat || [];
@@ -150,7 +150,7 @@ const specs = (() => {
     if (room < 900 || runs.length !== 2 || runs.includes(null)) return view;
     view.hconcat = runs.map((run) => ({ vconcat: panels.filter((part) => runOf(part) === run), resolve: view.resolve || {} }));
     delete view.vconcat;
-    for (const half of view.hconcat) relabelled(half, room / 2, view);
+    for (const half of view.hconcat) relabeled(half, room / 2, view);
     return view;
   };
   const fitted = (view, room, told, spec = view) => {

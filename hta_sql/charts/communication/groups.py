@@ -10,18 +10,18 @@ import pandas as pd
 from hta_sql.charts.drawing.bars import Stack, stacked_bars, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
-    CLASS_COLOURS,
-    MISSING_COLOUR,
-    NORMAL_COLOUR,
-    OUTLIER_COLOUR,
-    WAIT_COLOUR,
+    CLASS_COLORS,
+    MISSING_COLOR,
+    NORMAL_COLOR,
+    OUTLIER_COLOR,
+    WAIT_COLOR,
     ramp,
 )
 from hta_sql.charts.drawing.style import (
     MANY,
     bars,
     by_run,
-    colours,
+    colors,
     headed,
     lane_names,
     lanes,
@@ -34,44 +34,44 @@ from hta_sql.charts.drawing.style import (
 )
 
 CELLS = 64
-"""A matrix has at most so many columns, and as many rows: of more ranks, neighbours share one."""
+"""A matrix has at most so many columns, and as many rows: of more ranks, neighbors share one."""
 
 SIDE = 420
 """Pixels of a matrix along each axis."""
 
 BLOCKING_PARTS = {
-    "exposed_blocking_ns": ("blocking", CLASS_COLOURS["communication"]),
+    "exposed_blocking_ns": ("blocking", CLASS_COLORS["communication"]),
     "exposed_coincident_ns": ("coincident", "#56B4E9"),
     "exposed_unknown_ns": ("not known", "#B8C0C8"),
 }
-"""Column of ``blocking_communication`` ─▶ what people call it, and its colour."""
+"""Column of ``blocking_communication`` ─▶ what people call it, and its color."""
 
 RANK_PARTS = {
-    "communication_ns": ("communication", CLASS_COLOURS["communication"]),
-    "wait_ns": ("wait", WAIT_COLOUR),
+    "communication_ns": ("communication", CLASS_COLORS["communication"]),
+    "wait_ns": ("wait", WAIT_COLOR),
     "unmatched_ns": ("not matched", "#B8C0C8"),
 }
-"""Column of ``communication_by_rank`` ─▶ what people call it, and its colour."""
+"""Column of ``communication_by_rank`` ─▶ what people call it, and its color."""
 
-GROUP_COLOURS = (
-    ("#D55E00", WAIT_COLOUR),
+GROUP_COLORS = (
+    ("#D55E00", WAIT_COLOR),
     ("#0072B2", "#F2CF80"),
     ("#009E73", "#C98B00"),
     ("#CC79A7", "#F9E7C0"),
     ("#7A8793", "#DDB75A"),
 )
-"""Transfer and wait of a group, each wait a shade of the colour of waiting; where there are more, the last one is that of all others."""
+"""Transfer and wait of a group, each wait a shade of the color of waiting; where there are more, the last one is that of all others."""
 
 SEVERAL, OTHERS = "several groups", "other groups"
 
-SEVERAL_COLOURS = ("#000000", "#B07C00")
+SEVERAL_COLORS = ("#000000", "#B07C00")
 
 
 @figure
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """One stacked bar per rank: its exposed communication, by group, as transfer and wait.
 
-    Groups of one kind, else of one description or name, are one part; the most costly have colours of their
+    Groups of one kind, else of one description or name, are one part; the most costly have colors of their
     own.
     """
     title = "Exposed communication of process groups"
@@ -84,15 +84,15 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
         .drop(SEVERAL, errors="ignore")
     )
     ordered = sorted(sums[sums > 0].index, key=lambda name: (-sums[name], name))
-    named = ordered if len(ordered) <= len(GROUP_COLOURS) else ordered[: len(GROUP_COLOURS) - 1]
+    named = ordered if len(ordered) <= len(GROUP_COLORS) else ordered[: len(GROUP_COLORS) - 1]
     costs["label"] = costs["label"].where(costs["label"].isin([*named, SEVERAL]), OTHERS)
     palette = {
-        f"{name}: {part}": colour
-        for name, pair in zip([*named, OTHERS], (*GROUP_COLOURS, *GROUP_COLOURS[-1:]), strict=False)
-        for part, colour in zip(("transfer", "wait"), pair, strict=True)
+        f"{name}: {part}": color
+        for name, pair in zip([*named, OTHERS], (*GROUP_COLORS, *GROUP_COLORS[-1:]), strict=False)
+        for part, color in zip(("transfer", "wait"), pair, strict=True)
     } | {
-        f"{SEVERAL}: {part}": colour
-        for part, colour in zip(("transfer", "wait"), SEVERAL_COLOURS, strict=True)
+        f"{SEVERAL}: {part}": color
+        for part, color in zip(("transfer", "wait"), SEVERAL_COLORS, strict=True)
     }
     costs[["transfer", "wait"]] = costs[["transfer", "wait"]].astype(float).fillna(0)
     tall = costs.melt(["run", "rank", "label"], ["transfer", "wait"], "part", "ns")
@@ -157,7 +157,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
     sums = pairs.agg(known_bytes=("known_bytes", "sum"))
     unit, name = size_unit(float(sums["known_bytes"].max()))
     notes = [
-        "What stands out: much is sent. A whole row and column: that rank has the popular experts. Grey: nothing known."
+        "What stands out: much is sent. A whole row and column: that rank has the popular experts. Gray: nothing known."
     ]
     if (lost := int((table["known_count"] < table["collective_count"]).sum())) > 0:
         notes.append(f"Of {lost:,} pairs not all sizes are known: {_reasons(table)}.")
@@ -177,7 +177,7 @@ def links(table: pd.DataFrame) -> alt.TopLevelMixin:
     slow = known[known["is_slow"].eq(other=True)]
     named = [f"{row.src_rank} to {row.dst_rank}" for row in slow.head(8).itertuples()]
     notes = [
-        "Median of the transfers. An all-to-all shows the least that the link does. Grey: no bandwidth known."
+        "Median of the transfers. An all-to-all shows the least that the link does. Gray: no bandwidth known."
     ]
     if named:
         notes.append(f"Slower than their peers: {', '.join(named)}{' …' * (len(slow) > 8)}.")
@@ -193,24 +193,24 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     Of many ranks those with most are shown.
     """
     title = "How evenly experts are loaded"
-    known = table[table["times_mean"].notna()]
+    known = table[table["ratio_to_mean"].notna()]
     if not len(known):
         return nothing(title, f"Nothing can be said: {_reasons(table)}.")
-    means = known.groupby(["run", "rank"], as_index=False).agg(times_mean=("times_mean", "mean"))
-    ordered: pd.DataFrame = means.sort_values("times_mean", kind="stable")
+    means = known.groupby(["run", "rank"], as_index=False).agg(ratio_to_mean=("ratio_to_mean", "mean"))
+    ordered: pd.DataFrame = means.sort_values("ratio_to_mean", kind="stable")
     kept = means.loc[sorted(ordered.index[-MANY:])]
     rows = kept.assign(
         lane=lane_names(kept, "rank"),
-        load=kept["times_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
+        load=kept["ratio_to_mean"].map(lambda x: "above the mean" if x > 1 else "up to the mean"),
     )
     x, width = lanes(rows)
     notes = ["Bytes of its experts over the mean of the group: all wait for the highest bar."]
     if len(kept) < len(means):
         notes.append(f"The {len(kept)} of {len(means):,} ranks with most.")
-    palette = {"above the mean": OUTLIER_COLOUR, "up to the mean": NORMAL_COLOUR}
-    tooltip = {"lane": "Rank", "times_mean:,.3f": "Load / mean"}
-    y = alt.Y("times_mean:Q", title="Load / mean")
-    chart = bars(rows, tooltip, colours(palette, None, "load"), x=x, y=y)
+    palette = {"above the mean": OUTLIER_COLOR, "up to the mean": NORMAL_COLOR}
+    tooltip = {"lane": "Rank", "ratio_to_mean:,.3f": "Load / mean"}
+    y = alt.Y("ratio_to_mean:Q", title="Load / mean")
+    chart = bars(rows, tooltip, colors(palette, None, "load"), x=x, y=y)
     return chart.properties(title=headed(title, *notes), width=width)
 
 
@@ -280,5 +280,5 @@ def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
         x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
         y=alt.Y("src:O", title=f"From rank{first}", axis=axis),
         color=shades("cell", cells.title, alt.Scale(domainMin=0, range=ramp("#56B4E9"))),
-    ).properties(width=size, height=size, view=alt.ViewBackground(fill=MISSING_COLOUR))
+    ).properties(width=size, height=size, view=alt.ViewBackground(fill=MISSING_COLOR))
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart

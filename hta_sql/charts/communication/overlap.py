@@ -7,11 +7,11 @@ import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_parts
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLOURS
+from hta_sql.charts.drawing.palette import CLASS_COLORS
 
 _PARTS = {
-    "overlapped_ns": ("hidden", CLASS_COLOURS["computation+communication"]),
-    "exposed_ns": ("exposed", CLASS_COLOURS["communication"]),
+    "overlapped_ns": ("hidden", CLASS_COLORS["computation+communication"]),
+    "exposed_ns": ("exposed", CLASS_COLORS["communication"]),
 }
 
 

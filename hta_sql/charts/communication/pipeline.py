@@ -9,17 +9,17 @@ from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import CELLS, spread
 from hta_sql.charts.drawing.palette import (
-    CLASS_COLOURS,
-    IDLE_COLOUR,
-    NEUTRAL_COLOUR,
-    PHASE_COLOURS,
-    WAIT_COLOUR,
+    CLASS_COLORS,
+    IDLE_COLOR,
+    NEUTRAL_COLOR,
+    PHASE_COLORS,
+    WAIT_COLOR,
 )
 from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
     by_run,
-    colours,
+    colors,
     data,
     duration_unit,
     headed,
@@ -31,20 +31,20 @@ from hta_sql.charts.drawing.style import (
 
 STAGE_PARTS = {
     "warm_up_ns": ("warm-up", "#8C96A0"),
-    "compute_ns": ("compute", CLASS_COLOURS["computation"]),
-    "exposed_other_ns": ("collectives, copies", CLASS_COLOURS["memory"]),
-    "send_alone_ns": ("sends", CLASS_COLOURS["communication"]),
-    "receive_alone_ns": ("receives", WAIT_COLOUR),
-    "idle_ns": ("idle", IDLE_COLOUR),
+    "compute_ns": ("compute", CLASS_COLORS["computation"]),
+    "exposed_other_ns": ("collectives, copies", CLASS_COLORS["memory"]),
+    "send_alone_ns": ("sends", CLASS_COLORS["communication"]),
+    "receive_alone_ns": ("receives", WAIT_COLOR),
+    "idle_ns": ("idle", IDLE_COLOR),
     "cool_down_ns": ("cool-down", "#DDE2E6"),
 }
-"""Column of ``pipeline_stages`` ─▶ what people call it, and its colour; in the order of the bar."""
+"""Column of ``pipeline_stages`` ─▶ what people call it, and its color; in the order of the bar."""
 
 PASSES = {
-    "forward": PHASE_COLOURS["forward"],
-    "backward": PHASE_COLOURS["backward"],
-    "between neighbours": NEUTRAL_COLOUR,
-    "wait": WAIT_COLOUR,
+    "forward": PHASE_COLORS["forward"],
+    "backward": PHASE_COLORS["backward"],
+    "between neighbors": NEUTRAL_COLOR,
+    "wait": WAIT_COLOR,
 }
 """Bars of ``p2p_pairs``."""
 
@@ -106,7 +106,7 @@ def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
         x=x,
         x2="high:Q",
         y=y,
-        color=colours(palette, None, "pass"),
+        color=colors(palette, None, "pass"),
     ).properties(width=WIDTH, height=tall)
     arrows = (
         alt.Chart(data(lines), width=WIDTH, height=tall)
@@ -137,7 +137,7 @@ def _messages(pairs: pd.DataFrame, first: float, size: float) -> tuple[pd.DataFr
     bars: list[dict[str, object]] = []
     lines: list[dict[str, object]] = []
     for row in pairs.to_dict(orient="records"):
-        towards = directions.get(row["is_forward"], "between neighbours")
+        towards = directions.get(row["is_forward"], "between neighbors")
         end = (row["end_ns"] - first) / size
         for side, rank in (("send", row["src_rank"]), ("recv", row["dst_rank"])):
             start = row[f"{side}_start_ns"]
@@ -182,7 +182,7 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
             ]
         )
         bars = bars[bars["high"] > bars["low"]]
-        palette = {"wait": WAIT_COLOUR, "transfer": CLASS_COLOURS["communication"]}
+        palette = {"wait": WAIT_COLOR, "transfer": CLASS_COLORS["communication"]}
         x = alt.X("low:Q", title=f"Time since the first rank came [{unit}]")
         y = alt.Y("lane:N", title=None, sort=list(lanes["lane"]), axis=alt.Axis(ticks=False))
         step = alt.Step(max(5, min(18, 480 // max(1, len(shown)))))
@@ -194,8 +194,8 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
             "high:,.4~g": f"To [{unit}]",
         }
         look = alt.MarkDef("bar", height=alt.RelativeBandSize(0.8))
-        colour = colours(palette, None)
-        panel = marks(look, bars, tooltip, x=x, x2="high:Q", y=y, color=colour)
+        color = colors(palette, None)
+        panel = marks(look, bars, tooltip, x=x, x2="high:Q", y=y, color=color)
         panel = panel.properties(width=WIDTH, height=step)
         head = rows.iloc[0]
         what = f"{head['collective']} no. {head['collective_id']}"

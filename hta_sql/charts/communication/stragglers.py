@@ -7,16 +7,16 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
-    NEUTRAL_COLOUR,
-    NORMAL_COLOUR,
-    OUTLIER_COLOUR,
-    PALE_COLOUR,
+    NEUTRAL_COLOR,
+    NORMAL_COLOR,
+    OUTLIER_COLOR,
+    PALE_COLOR,
 )
 from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
     bars,
-    colours,
+    colors,
     duration_unit,
     headed,
     lane_names,
@@ -31,7 +31,7 @@ NO_VERDICT = "Some ranks are always the last, by HTA's rule: no verdict. Who is 
 
 AMONG_LAST, BEFORE = "among the last", "before them"
 
-STARTS = {AMONG_LAST: NEUTRAL_COLOUR, BEFORE: PALE_COLOUR}
+STARTS = {AMONG_LAST: NEUTRAL_COLOR, BEFORE: PALE_COLOR}
 
 STEPS_SHOWN = 6
 
@@ -70,7 +70,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     ]
     if len(kept) < len(table):
         notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
-    palette = {"late": OUTLIER_COLOUR, "in time": NORMAL_COLOUR, "not judged": "#E8E8E8"}
+    palette = {"late": OUTLIER_COLOR, "in time": NORMAL_COLOR, "not judged": "#E8E8E8"}
     tooltip = {
         "lane": "Rank",
         "time:,.3f": f"Wait caused [{unit}]",
@@ -80,8 +80,8 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         "subject": "Most in",
     }
     y = alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%"))
-    colour = colours(present(palette, rows["late"]), None, "late")
-    chart = bars(rows, tooltip, colour, x=x, y=y)
+    color = colors(present(palette, rows["late"]), None, "late")
+    chart = bars(rows, tooltip, color, x=x, y=y)
     return chart.properties(title=headed(title, *notes), width=width)
 
 
@@ -109,7 +109,7 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         "reason": "Not measured, because",
     }
     y = alt.Y("late_count:Q", title="Steps among the last", axis=axis)
-    chart = bars(rows, tooltip, NEUTRAL_COLOUR, x=x, y=y)
+    chart = bars(rows, tooltip, NEUTRAL_COLOR, x=x, y=y)
     return chart.properties(title=headed(heading, how, NO_VERDICT), width=width)
 
 
@@ -157,7 +157,7 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
         x=alt.X("start:Q", title=f"Time since the first rank's start [{unit}]"),
         x2="end:Q",
         y=alt.Y("lane:N", title="Rank", sort=in_order),
-        color=colours(present(STARTS, rows["begins"]), "Starts", "begins"),
+        color=colors(present(STARTS, rows["begins"]), "Starts", "begins"),
     ).properties(width=WIDTH, height=alt.Step(14))
     chart = bands.facet(row=panel_each("step_name", steps))
     left_out = [

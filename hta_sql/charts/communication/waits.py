@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import CELLS, matrix
-from hta_sql.charts.drawing.palette import WAIT_COLOUR, ramp
+from hta_sql.charts.drawing.palette import WAIT_COLOR, ramp
 from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
 from hta_sql.text import counted
 
@@ -19,7 +19,7 @@ KINDS = 4
 def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: how long each rank waits in each collective, in the order of their starts.
 
-    Of many ranks those that wait least are shown: one of them is late. Of many collectives, neighbours share
+    Of many ranks those that wait least are shown: one of them is late. Of many collectives, neighbors share
     a cell, which has the mean of their waits.
     """
     known = table[table["wait_ns"].notna()]
@@ -29,7 +29,7 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
     notes = [
         f"{_counted(known)}; what cannot be judged is left out.",
         "What stands out: the rank waits for others. A row where nothing does: that rank comes last.",
-        "Grey: not part of it.",
+        "Gray: not part of it.",
     ]
     wide = _cell_width(known)
     if wide > 1:
@@ -69,8 +69,8 @@ def _matrix(table: pd.DataFrame, size: float, unit: str, run: str) -> alt.Chart:
     )
     cells["at"] = cells["x"] * wide + 1
     wait = f"Wait [{unit}]"
-    colour = shades("wait", wait, alt.Scale(domainMin=0, range=ramp(WAIT_COLOUR)))
+    color = shades("wait", wait, alt.Scale(domainMin=0, range=ramp(WAIT_COLOR)))
     tooltip = {"at:": "Collective no.", "name": "Collective", "wait:,.4~g": wait}
     axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
     x = alt.X("at:O", title="Collective, in the order in which they start", axis=axis)
-    return matrix(cells, colour, tooltip, run=run, x=x)
+    return matrix(cells, color, tooltip, run=run, x=x)

@@ -9,11 +9,11 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, NORMAL_COLOUR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     by_run,
-    colours,
+    colors,
     data,
     duration_text,
     duration_unit,
@@ -24,7 +24,7 @@ from hta_sql.charts.drawing.style import (
 
 RECORDED, AT_BEST = "as recorded", "at best"
 
-KINDS = {RECORDED: NORMAL_COLOUR, AT_BEST: CLASS_COLOURS["computation"]}
+KINDS = {RECORDED: NORMAL_COLOR, AT_BEST: CLASS_COLORS["computation"]}
 
 CEILINGS = (
     "Ceilings, not promises: one thing is changed at a time, all other work stays as it was, idle time included.",
@@ -52,7 +52,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     if known.empty:
         reasons = table["reason"].dropna().unique()
         return nothing(title, f"That cannot be said: {'; '.join(reasons) or 'no rows'}.")
-    then = known["then_step_ns"].fillna(known["replayed_ns"]).astype(float)
+    then = known["replayed_step_ns"].fillna(known["replayed_ns"]).astype(float)
     size, unit = duration_unit(float(then.max()))
     bars = known.assign(
         then=then / size,
@@ -74,7 +74,7 @@ def _left_out(table: pd.DataFrame) -> str:
 
 
 def _label(row: Mapping[Hashable, Any]) -> str:
-    step = row["then_step_ns"] if row["then_step_ns"] == row["then_step_ns"] else row["replayed_ns"]
+    step = row["replayed_step_ns"] if row["replayed_step_ns"] == row["replayed_step_ns"] else row["replayed_ns"]
     saved = f", {row['saved_pct']:.3g} % less" if row["saved_pct"] else ""
     return f"{duration_text(step)}{saved}"
 
@@ -85,9 +85,9 @@ def _panel(rows: pd.DataFrame, unit: str, run: str) -> alt.TopLevelMixin:
     x = alt.X("then:Q", title=f"Step [{unit}]")
     base = alt.Chart(data(rows[["scenario", "then", "label", "kind"]]), width=WIDTH - 160)
     below = alt.Legend(orient="bottom")
-    colour = colours(KINDS, None, "kind", legend=below)
+    color = colors(KINDS, None, "kind", legend=below)
     tooltip = [alt.Tooltip("scenario:N", title="Scenario"), alt.Tooltip("label:N", title="Step")]
-    drawn = base.mark_bar().encode(y=y, x=x, color=colour, tooltip=tooltip)
+    drawn = base.mark_bar().encode(y=y, x=x, color=color, tooltip=tooltip)
     words = base.mark_text(align="left", dx=4).encode(y=y, x=x, text="label:N")
     chart = alt.layer(drawn, words)
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart

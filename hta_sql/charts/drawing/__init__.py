@@ -1,1 +1,1 @@
-"""What figures share: colours, bars, matrices, series, axes and texts."""
+"""What figures share: colors, bars, matrices, series, axes and texts."""

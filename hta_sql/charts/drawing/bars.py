@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.palette import DARK, ON_COLOUR
+from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
@@ -23,7 +23,7 @@ from hta_sql.charts.drawing.style import (
     lane_names,
     nothing,
     subtitled,
-    told,
+    tooltips,
     zoom,
 )
 
@@ -31,9 +31,9 @@ _PLAIN = re.compile(r"""[^][.'"\\\x00-\x1f\u2028\u2029]+""")
 
 _HALF = 270
 
-_LABELLED_SHARE = 0.07
+_LABELED_SHARE = 0.07
 
-_LABELLED_TIME = 0.11
+_LABELED_TIME = 0.11
 """Parts as wide as this, of the panel, have room for their number."""
 
 _STEP_ROWS = 400
@@ -43,7 +43,7 @@ _SOLID = 0.7
 """Width of a bar's edge: bars thinner than a pixel would look pale without."""
 
 Parts = Mapping[str, tuple[str, str]]
-"""Column of ns ─▶ what people call it, and its colour; in the order of the bar."""
+"""Column of ns ─▶ what people call it, and its color; in the order of the bar."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Stack:
         legend: What the parts are.
         whole: What the shares are shares of.
         lane: What one bar is.
-        palette: Part ─▶ colour, in the order of the stack; the table has a column of ns for each.
+        palette: Part ─▶ color, in the order of the stack; the table has a column of ns for each.
     """
 
     title: str
@@ -106,7 +106,7 @@ def stacked_parts(
     known = {column: about for column, about in parts.items() if column in table}
     times = table[list(known)].astype(float).fillna(0)
     rows = times.rename(columns={column: words for column, (words, _) in known.items()})
-    palette = {words: colour for words, colour in known.values() if rows[words].any()}
+    palette = {words: color for words, color in known.values() if rows[words].any()}
     rows = rows.assign(
         run=table["run"],
         lane=lane_names(table, *lane),
@@ -121,7 +121,7 @@ def stacked_parts(
 def stacked_bars(
     table: pd.DataFrame, stack: Stack, *, percent: bool | None = None
 ) -> alt.TopLevelMixin:
-    """Draw one bar per row: horizontal and labelled for a few, a skyline to zoom into for many.
+    """Draw one bar per row: horizontal and labeled for a few, a skyline to zoom into for many.
 
     Parts that no row has have no place in the legend.
 
@@ -165,9 +165,9 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
             _tall(alt.Chart(), stack, averaged=averaged)
             # Not filtered: the small parts take their room in the stack too.
             .transform_calculate(
-                label=f"datum.share >= {_LABELLED_SHARE} ? format(datum.share, '.0%') : ''"
+                label=f"datum.share >= {_LABELED_SHARE} ? format(datum.share, '.0%') : ''"
                 if percent
-                else f"datum.time >= {_LABELLED_TIME * longest} ? format(datum.time, '.3~g') : ''"
+                else f"datum.time >= {_LABELED_TIME * longest} ? format(datum.time, '.3~g') : ''"
             )
             .mark_text(fontSize=11)
             .encode(
@@ -179,7 +179,7 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
                 color=alt.condition(
                     alt.FieldOneOfPredicate("place", _dark_places(stack)),
                     alt.value("white"),
-                    alt.value(ON_COLOUR),
+                    alt.value(ON_COLOR),
                 ),
             )
         )
@@ -215,7 +215,7 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
                     x=x,
                     x2="high:Q",
                     y=alt.Y(**_measure(stack, unit, percent=percent)),
-                    stroke=alt.Stroke(**_coloured(stack)),
+                    stroke=alt.Stroke(**_colored(stack)),
                     **_common(stack, unit),
                 )
                 .properties(width=WIDTH, height=180)
@@ -266,9 +266,9 @@ def _measure(stack: Stack, unit: str, *, percent: bool) -> dict[str, Any]:
 
 def _common(stack: Stack, unit: str) -> dict[str, Any]:
     return {
-        "color": alt.Color(**_coloured(stack)),
+        "color": alt.Color(**_colored(stack)),
         "order": alt.Order("place:Q"),
-        "tooltip": told(
+        "tooltip": tooltips(
             {
                 "lane": stack.lane,
                 "part": stack.legend,
@@ -280,7 +280,7 @@ def _common(stack: Stack, unit: str) -> dict[str, Any]:
     }
 
 
-def _coloured(stack: Stack) -> dict[str, Any]:
+def _colored(stack: Stack) -> dict[str, Any]:
     return {
         "shorthand": "part:N",
         "title": stack.legend,
@@ -290,4 +290,4 @@ def _coloured(stack: Stack) -> dict[str, Any]:
 
 
 def _dark_places(stack: Stack) -> list[int]:
-    return [place for place, colour in enumerate(stack.palette.values()) if colour in DARK]
+    return [place for place, color in enumerate(stack.palette.values()) if color in DARK]

@@ -24,7 +24,7 @@ def by_event(table: pd.DataFrame, *times: str) -> tuple[pd.DataFrame, list[str]]
 
 
 def by_bucket(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Close up the buckets of ``utilisation_over_time``, which are one behind the other in a recording."""
+    """Close up the buckets of ``utilization_over_time``, which are one behind the other in a recording."""
     buckets = table.drop_duplicates(["run", "bucket"]).sort_values(["run", "bucket"])
     ends = (buckets["start_ns"] + buckets["dur_ns"]).groupby(buckets["run"]).shift()
     buckets = buckets.assign(

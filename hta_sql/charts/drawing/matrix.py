@@ -1,4 +1,4 @@
-"""Matrices: a row a rank, a column a step, a collective or a piece of time; a colour a number."""
+"""Matrices: a row a rank, a column a step, a collective or a piece of time; a color a number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.palette import MISSING_COLOUR
+from hta_sql.charts.drawing.palette import MISSING_COLOR
 from hta_sql.charts.drawing.style import WIDTH, marks, subtitled
 
 CELLS = 96
@@ -16,7 +16,7 @@ CELLS = 96
 
 def matrix(
     cells: pd.DataFrame,
-    colour: alt.Color,
+    color: alt.Color,
     tooltip: dict[str, str],
     *,
     run: str = "",
@@ -26,7 +26,7 @@ def matrix(
 
     Args:
         cells: A column ``rank``, and those that the encodings name.
-        colour: What stands out, and what does not; where there is no cell, the ground is seen.
+        color: What stands out, and what does not; where there is no cell, the ground is seen.
         tooltip: What a cell says beside its rank.
         run: Heads the panel, where there are several.
         **x: The encodings of a cell along x.
@@ -34,10 +34,10 @@ def matrix(
     rows = max(1, cells["rank"].nunique())
     axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
     y = alt.Y("rank:O", title="Rank", axis=axis)
-    chart = marks("rect", cells, {"rank": "Rank", **tooltip}, y=y, color=colour, **x).properties(
+    chart = marks("rect", cells, {"rank": "Rank", **tooltip}, y=y, color=color, **x).properties(
         width=WIDTH,
         height=alt.Step(max(5, min(18, 480 // rows))),
-        view=alt.ViewBackground(fill=MISSING_COLOUR),
+        view=alt.ViewBackground(fill=MISSING_COLOR),
     )
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart
 

@@ -1,9 +1,9 @@
-"""Colours: one for each thing, in all charts."""
+"""Colors: one for each thing, in all charts."""
 
 from __future__ import annotations
 
-# Okabe and Ito's palette: told apart with every kind of colour blindness, and in grey.
-CLASS_COLOURS = {
+# Okabe and Ito's palette: told apart with every kind of color blindness, and in gray.
+CLASS_COLORS = {
     "computation": "#0072B2",
     "communication": "#D55E00",
     "memory": "#009E73",
@@ -13,14 +13,14 @@ CLASS_COLOURS = {
     "computation+communication+memory": "#000000",
 }
 
-WAIT_COLOUR = "#E69F00"
+WAIT_COLOR = "#E69F00"
 """Waiting, for other ranks or for the host: amber is nothing else."""
 
-IDLE_COLOUR = "#B8C0C8"
+IDLE_COLOR = "#B8C0C8"
 
-STEP_COLOUR = "#C9D1D8"
+STEP_COLOR = "#C9D1D8"
 
-HOST_COLOURS = {
+HOST_COLORS = {
     "annotation": "#B8A1D9",
     "operator": "#88CCEE",
     "runtime call": "#DDCC77",
@@ -30,56 +30,56 @@ HOST_COLOURS = {
 }
 """What the host is in."""
 
-DATA_LOADING_COLOUR = "#AA4499"
+DATA_LOADING_COLOR = "#AA4499"
 
-PHASE_COLOURS = {
-    "forward": CLASS_COLOURS["computation"],
+PHASE_COLORS = {
+    "forward": CLASS_COLORS["computation"],
     "backward": "#56B4E9",
     "optimizer": "#999933",
 }
 
-TENSOR_COLOUR = "#44AA99"
+TENSOR_COLOR = "#44AA99"
 """On tensor cores, which is as it should be."""
 
-PART_COLOURS = {
-    "computation": CLASS_COLOURS["computation"],
-    "exposed communication": CLASS_COLOURS["communication"],
-    "exposed memory": CLASS_COLOURS["memory"],
-    "idle": IDLE_COLOUR,
+PART_COLORS = {
+    "computation": CLASS_COLORS["computation"],
+    "exposed communication": CLASS_COLORS["communication"],
+    "exposed memory": CLASS_COLORS["memory"],
+    "idle": IDLE_COLOR,
 }
 
-CAUSE_COLOURS = {"host_wait": WAIT_COLOUR, "kernel_wait": "#56B4E9", "other": "#BBBBBB"}
+CAUSE_COLORS = {"host_wait": WAIT_COLOR, "kernel_wait": "#56B4E9", "other": "#BBBBBB"}
 
-NORMAL_COLOUR = "#BBBBBB"
+NORMAL_COLOR = "#BBBBBB"
 
-OUTLIER_COLOUR = "#882255"
+OUTLIER_COLOR = "#882255"
 """What stands out, of any class: Tol's wine, which no class has."""
 
-NEUTRAL_COLOUR = "#7A8793"
+NEUTRAL_COLOR = "#7A8793"
 """What has no class: annotations, operations of several classes."""
 
-PALE_COLOUR = "#D5DADF"
-"""What stands beside what is pointed out in the neutral colour, where neither is good or bad."""
+PALE_COLOR = "#D5DADF"
+"""What stands beside what is pointed out in the neutral color, where neither is good or bad."""
 
-CHANGE_COLOURS = {"longer": OUTLIER_COLOUR, "shorter": "#44AA99"}
-"""Two sides of a comparison; neither is the colour of a class."""
+CHANGE_COLORS = {"longer": OUTLIER_COLOR, "shorter": "#44AA99"}
+"""Two sides of a comparison; neither is the color of a class."""
 
-ON_COLOUR = "#111111"
-"""Ink on coloured marks: a page in the dark leaves it as it is."""
+ON_COLOR = "#111111"
+"""Ink on colored marks: a page in the dark leaves it as it is."""
 
-MISSING_COLOUR = "#C4CACF"
+MISSING_COLOR = "#C4CACF"
 """Ground of a map: where it is seen, there is no cell."""
 
-DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOUR, DATA_LOADING_COLOUR})
-"""Colours on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
+DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOR, DATA_LOADING_COLOR})
+"""Colors on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
 
 _AWAY, _TOWARDS = 0.15, 0.7
-"""Shares of a colour that the pale end of a ramp has, and that its deep end lacks."""
+"""Shares of a color that the pale end of a ramp has, and that its deep end lacks."""
 
 
-def ramp(colour: str) -> list[str]:
-    """Go from little to much by a colour: from nearly paper to nearly ink. A page in the dark turns it round."""
-    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+def ramp(color: str) -> list[str]:
+    """Go from little to much by a color: from nearly paper to nearly ink. A page in the dark turns it round."""
+    parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
     pale = "".join(f"{round(255 - _AWAY * (255 - part)):02X}" for part in parts)
     deep = "".join(f"{round((1 - _TOWARDS) * part):02X}" for part in parts)
-    return [f"#{pale}", colour, f"#{deep}"]
+    return [f"#{pale}", color, f"#{deep}"]

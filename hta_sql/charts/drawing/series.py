@@ -19,7 +19,7 @@ from hta_sql.charts.drawing.style import (
     marks,
     nothing,
     panel_each,
-    told,
+    tooltips,
 )
 
 SLICES = 400
@@ -47,7 +47,7 @@ def series(
     value: str,
     title: str,
     heading: str,
-    colour: str,
+    color: str,
     *,
     axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
@@ -58,7 +58,7 @@ def series(
         value: Its column.
         title: What its axis says.
         heading: What the chart says.
-        colour: Colour of the areas.
+        color: Color of the areas.
         axis: How numbers are written.
     """
     table, notes = by_steps(table)
@@ -83,7 +83,7 @@ def series(
     zoom = alt.selection_interval(bind="scales", encodings=["x"])
     areas = marks(
         alt.MarkDef(
-            "area", interpolate="step-after", color=colour, opacity=0.75, line={"color": colour}
+            "area", interpolate="step-after", color=color, opacity=0.75, line={"color": color}
         ),
         steps,
         {"lane": "Where", "time:,.3f": f"Time [{unit}]", "value:,.4~g": title},
@@ -140,7 +140,7 @@ def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.D
 
 
 def distribution(
-    table: pd.DataFrame, measure: str, title: str, heading: str, *, colour: str, unknown: str
+    table: pd.DataFrame, measure: str, title: str, heading: str, *, color: str, unknown: str
 ) -> alt.TopLevelMixin:
     """Draw the distribution of a value for each lane: its range, its quartiles, its mean over time.
 
@@ -149,7 +149,7 @@ def distribution(
         measure: What its columns are about, such as ``queue_length``.
         title: What the axis says.
         heading: What the chart says.
-        colour: Colour of the boxes.
+        color: Color of the boxes.
         unknown: What the chart says if no value is known.
     """
     table = table.rename(columns={f"{part}_{measure}": part for part in DISTRIBUTION})
@@ -160,13 +160,13 @@ def distribution(
     y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
     tooltip = {f"{part}:,.4~g": words for part, words in DISTRIBUTION.items()}
     base = alt.Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
-    base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *told(tooltip)])
+    base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *tooltips(tooltip)])
     subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
     if len(shown) < len(known):
         subtitle += f". {len(shown)} of {len(known)} shown"
     return alt.layer(
-        base.mark_rule(color=colour).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
-        base.mark_bar(color=colour, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
+        base.mark_rule(color=color).encode(x=alt.X("min:Q", title=title), x2="max:Q"),
+        base.mark_bar(color=color, opacity=0.6, height=10).encode(x="p25:Q", x2="p75:Q"),
         base.mark_tick(color="black", thickness=2, height=14).encode(x="p50:Q"),
         base.mark_circle(color="black", size=45, opacity=1).encode(x="time_mean:Q"),
     ).properties(title=alt.Title(heading, subtitle=subtitle), width=WIDTH)

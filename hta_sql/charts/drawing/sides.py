@@ -5,11 +5,11 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR, PHASE_COLOURS
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOR, PHASE_COLORS
 from hta_sql.charts.drawing.style import (
     bars_by_name,
     by_name,
-    colours,
+    colors,
     duration_unit,
     labels,
     lane_names,
@@ -18,10 +18,10 @@ from hta_sql.charts.drawing.style import (
 )
 
 PARTS = {
-    "of itself": NEUTRAL_COLOUR,
-    "its backward pass": PHASE_COLOURS["backward"],
-    "forward": PHASE_COLOURS["forward"],
-    "backward": PHASE_COLOURS["backward"],
+    "of itself": NEUTRAL_COLOR,
+    "its backward pass": PHASE_COLORS["backward"],
+    "forward": PHASE_COLORS["forward"],
+    "backward": PHASE_COLORS["backward"],
 }
 
 
@@ -52,6 +52,6 @@ def _bars(rows: pd.DataFrame, side: str, parts: dict[str, str]) -> alt.Chart:
     palette = present(PARTS, long["part"])
     time = f"Self time [{unit}]"
     tooltip = {"lane": "Where", "part": "Time", "time:,.3f": time, "calls:,": "Calls"}
-    colour = colours(palette, None, legend=alt.Legend() if len(palette) > 1 else None)
-    bars = bars_by_name(long, alt.X("time:Q", title=time), tooltip, colour, y=by_name(rows))
+    color = colors(palette, None, legend=alt.Legend() if len(palette) > 1 else None)
+    bars = bars_by_name(long, alt.X("time:Q", title=time), tooltip, color, y=by_name(rows))
     return bars.properties(title=subtitled(side))

@@ -1,4 +1,4 @@
-"""What all charts share: one colour per class, readable times, bars for 1 or 4,096 ranks."""
+"""What all charts share: one color per class, readable times, bars for 1 or 4,096 ranks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
 ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 """The event that zooms; the wheel alone scrolls the page."""
 
-OWN_COLOURS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
+OWN_COLORS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
 """Of panels of which each has a legend of its own."""
 
 CHAINS = frozenset({"stack"})
@@ -194,24 +194,24 @@ def _short(value: Any) -> Any:
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
-def colours(
+def colors(
     palette: Mapping[str, str], title: str | None, field: str = "part", **options: Any
 ) -> alt.Color:
-    """Colour by a field, in the order and the colours of a palette."""
+    """Color by a field, in the order and the colors of a palette."""
     scale = alt.Scale(domain=list(palette), range=list(palette.values()))
     return alt.Color(f"{field}:N", title=title, scale=scale, **options)
 
 
 def shades(field: str, title: str, scale: alt.Scale, **legend: Any) -> alt.Color:
-    """Colour cells by a number."""
+    """Color cells by a number."""
     shown = alt.Legend(gradientLength=90, **legend)
     return alt.Color(f"{field}:Q", title=title, scale=scale, legend=shown)
 
 
 def present(palette: Mapping[str, str], parts: Iterable[object]) -> dict[str, str]:
-    """Keep the colours of what is there, in the order of the palette."""
+    """Keep the colors of what is there, in the order of the palette."""
     there = set(parts)
-    return {part: colour for part, colour in palette.items() if part in there}
+    return {part: color for part, color in palette.items() if part in there}
 
 
 def order(palette: dict[str, str], table: pd.DataFrame) -> list[int]:
@@ -244,7 +244,7 @@ def by_name(rows: pd.DataFrame) -> alt.Y:
     return alt.Y("short:N", title=None, sort=list(dict.fromkeys(rows["short"])), axis=NAMES)
 
 
-def told(tooltip: Mapping[str, str]) -> list[alt.Tooltip]:
+def tooltips(tooltip: Mapping[str, str]) -> list[alt.Tooltip]:
     """Make a tooltip of fields and their titles.
 
     Numbers have behind a colon how they are written: ``{"name": "Kernel", "time:,.3f": "Time [ms]"}``.
@@ -263,7 +263,7 @@ def marks(
     **channels: Any,
 ) -> alt.Chart:
     """Draw a mark for each row; the chart holds the columns that its tooltip and its channels name."""
-    tips = told(tooltip)
+    tips = tooltips(tooltip)
     named = [
         channel if isinstance(channel, str) else channel["shorthand"]
         for channel in (*channels.values(), *tips)
@@ -273,38 +273,38 @@ def marks(
 
 
 def bars(
-    rows: pd.DataFrame, tooltip: Mapping[str, str], colour: str | alt.Color, **channels: Any
+    rows: pd.DataFrame, tooltip: Mapping[str, str], color: str | alt.Color, **channels: Any
 ) -> alt.Chart:
-    """Draw bars as :func:`marks` does, all in one colour or each in that of a field."""
-    if isinstance(colour, str):
-        return marks(alt.MarkDef("bar", color=colour), rows, tooltip, **channels)
-    return marks("bar", rows, tooltip, color=colour, **channels)
+    """Draw bars as :func:`marks` does, all in one color or each in that of a field."""
+    if isinstance(color, str):
+        return marks(alt.MarkDef("bar", color=color), rows, tooltip, **channels)
+    return marks("bar", rows, tooltip, color=color, **channels)
 
 
 def bars_by_name(
     rows: pd.DataFrame,
     x: alt.X,
     tooltip: Mapping[str, str],
-    colour: str | alt.Color,
+    color: str | alt.Color,
     **channels: Any,
 ) -> alt.Chart:
     """Draw bars with long names, those of :func:`by_name`, as :func:`bars` does."""
-    chart = bars(rows, tooltip, colour, **{"y": by_name(rows), "x": x, **channels})
+    chart = bars(rows, tooltip, color, **{"y": by_name(rows), "x": x, **channels})
     return chart.properties(width=WIDTH)
 
 
 def mean_and_span(
-    base: alt.Chart, x: alt.X, colour: str, ranks: int
+    base: alt.Chart, x: alt.X, color: str, ranks: int
 ) -> alt.LayerChart | alt.FacetChart:
     """Layer bars, and where they are means of ranks a line from the lowest rank to the highest.
 
     Args:
         base: Chart with the fields ``low`` and ``high``, without marks.
         x: The length of a bar.
-        colour: Its colour.
+        color: Its color.
         ranks: So many ranks have a part in it.
     """
-    bar = base.mark_bar(color=colour, opacity=0.75).encode(x=x)
+    bar = base.mark_bar(color=color, opacity=0.75).encode(x=x)
     if ranks <= 1:
         return alt.layer(bar)
     span = base.mark_rule(color="black").encode(x="low:Q", x2="high:Q")

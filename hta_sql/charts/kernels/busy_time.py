@@ -6,14 +6,14 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, ramp
+from hta_sql.charts.drawing.palette import CLASS_COLORS, ramp
 from hta_sql.charts.drawing.style import (
-    OWN_COLOURS,
+    OWN_COLORS,
     WIDTH,
     bars_by_name,
     by_name,
     by_run,
-    colours,
+    colors,
     data,
     duration_text,
     duration_unit,
@@ -28,14 +28,14 @@ from hta_sql.charts.drawing.style import (
     present,
     shades,
     subtitled,
-    told,
+    tooltips,
 )
 
 TOTALS = "Total duration of all launches with that name."
 
 RANKS_AS_CELLS = 64
 
-_LABELLED_SHARE = 0.02
+_LABELED_SHARE = 0.02
 
 _LEAST_SHARE = 0.001
 """Smaller ones are said to be smaller."""
@@ -50,7 +50,7 @@ def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
         *more,
     ]
     title = headed("What the GPUs do while they are busy", *notes)
-    return alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title, resolve=OWN_COLOURS)
+    return alt.hconcat(*(_donut(rows, run) for run, rows in runs), title=title, resolve=OWN_COLORS)
 
 
 def _share_text(share: float) -> str:
@@ -65,7 +65,7 @@ def _share_text(share: float) -> str:
 def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     totals = table.groupby("classes", as_index=False)[["busy_ns"]].sum()
     totals["part"] = totals["classes"]
-    totals["place"] = order(CLASS_COLOURS, totals)
+    totals["place"] = order(CLASS_COLORS, totals)
     busy = float(totals["busy_ns"].sum())
     size, unit = duration_unit(busy)
     totals["time"] = totals["busy_ns"] / size
@@ -79,7 +79,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(data(totals[["part", "label", "place", "time", "share"]])).encode(
         theta=alt.Theta("time:Q", stack=True),
         order=alt.Order("place:Q"),
-        tooltip=told(
+        tooltip=tooltips(
             {
                 "part": "Running at once",
                 "time:,.3f": f"Time [{unit}]",
@@ -89,16 +89,16 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     )
     # The legend says the shares too: thin slices have no room for theirs.
     palette = {
-        label: CLASS_COLOURS[part]
+        label: CLASS_COLORS[part]
         for label, part in zip(totals["label"], totals["part"], strict=True)
     }
     ring = base.mark_arc(innerRadius=70, outerRadius=120, stroke="white").encode(
-        color=colours(
+        color=colors(
             palette, "Running at once", "label", legend=alt.Legend(orient="right", labelLimit=0)
         )
     )
     shares = (
-        base.transform_filter(f"datum.share >= {_LABELLED_SHARE}")
+        base.transform_filter(f"datum.share >= {_LABELED_SHARE}")
         .mark_text(radius=138, fontSize=12)
         .encode(text=alt.Text("share:Q", format=".1%"))
     )
@@ -112,7 +112,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
 
 @figure
 def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """What runs inside CUDA graphs, by the line that launched it: a bar each, in the colours of classes.
+    """What runs inside CUDA graphs, by the line that launched it: a bar each, in the colors of classes.
 
     Ranks are added up.
     """
@@ -130,8 +130,8 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
         share=rows["sum_ns"] / max(float(sums["sum_ns"].sum()), 1),
         short=labels(rows["lane"]),
     )
-    palette = present(CLASS_COLOURS, rows["class"])
-    colour = colours(palette, "Class", "class", legend=alt.Legend(orient="bottom"))
+    palette = present(CLASS_COLORS, rows["class"])
+    color = colors(palette, "Class", "class", legend=alt.Legend(orient="bottom"))
     time = f"Time of all replays [{unit}]"
     tooltip = {
         "lane": "Where",
@@ -140,7 +140,7 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
         "share:.1%": "Share of time in graphs",
         "run_count:,": "Runs",
     }
-    bars = bars_by_name(rows, alt.X("time:Q", title=time), tooltip, colour)
+    bars = bars_by_name(rows, alt.X("time:Q", title=time), tooltip, color)
     note = "Sum over all ranks, by the line that launched it during capture; by name where that is not known."
     return bars.properties(height=alt.Step(20), title=headed("What CUDA graphs run", note))
 
@@ -162,7 +162,7 @@ def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
     panels = [
         _bars_with_spans(own[own["class"] == class_], class_, ranks, unit, run=run)
         for run, own in runs
-        for class_ in CLASS_COLOURS
+        for class_ in CLASS_COLORS
         if (own["class"] == class_).any()
     ]
     notes = [of_ranks(ranks) if ranks > 1 else TOTALS, *more]
@@ -189,9 +189,9 @@ def _bars_with_spans(
             "max_rank:d": "which is rank",
             "spread:.1%": "(highest - lowest) / mean",
         }
-    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=told(tooltip))
+    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=tooltips(tooltip))
     x = alt.X("time:Q", title=f"{'Time of a rank' if ranks > 1 else 'Total time'} [{unit}]")
-    return mean_and_span(base, x, CLASS_COLOURS[class_], ranks).properties(
+    return mean_and_span(base, x, CLASS_COLORS[class_], ranks).properties(
         title=subtitled(f"{class_}, run {run}" if run else class_), width=WIDTH, height=alt.Step(20)
     )
 
@@ -207,7 +207,7 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
     table = table[table["name"] != "others"]
     rows = table.assign(lane=lane_names(table, "rank"))
     lanes = list(dict.fromkeys(rows["lane"]))
-    classes = [name for name in CLASS_COLOURS if name in set(table["class"])]
+    classes = [name for name in CLASS_COLORS if name in set(table["class"])]
     size, unit = duration_unit(float(table["sum_ns"].max()) if len(table) else 0)
     few = 1 < len(lanes) <= RANKS_AS_CELLS
     panels = []
@@ -224,7 +224,7 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
     if few:
         note = "One column a rank; the longer, the more it stands out. Ranks of equal work have equal shades."
     title = headed("The longest kernels of each rank", note)
-    return alt.vconcat(*panels, title=title, resolve=OWN_COLOURS)
+    return alt.vconcat(*panels, title=title, resolve=OWN_COLORS)
 
 
 def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
@@ -240,7 +240,7 @@ def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
 def _cells(rows: pd.DataFrame, class_: str, lanes: list[str], unit: str) -> alt.Chart:
     step = max(14, min(46, WIDTH // len(lanes)))
     axis = alt.Axis(labelAngle=label_angle(lanes, step), labelOverlap=True)
-    scale = alt.Scale(domainMin=0, range=ramp(CLASS_COLOURS[class_]))
+    scale = alt.Scale(domainMin=0, range=ramp(CLASS_COLORS[class_]))
     tooltip = {
         "name": "Kernel",
         "lane": "Rank",

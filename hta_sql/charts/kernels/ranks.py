@@ -7,10 +7,10 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import filled, spread
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, NORMAL_COLOUR, OUTLIER_COLOUR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, OUTLIER_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
-    colours,
+    colors,
     duration_unit,
     headed,
     labels,
@@ -21,10 +21,10 @@ from hta_sql.charts.drawing.style import (
 )
 
 VERDICTS = {
-    "slow rank": OUTLIER_COLOUR,
+    "slow rank": OUTLIER_COLOR,
     "slow everywhere": "#E69F00",
-    "as usual": CLASS_COLOURS["computation"],
-    "not compared": NORMAL_COLOUR,
+    "as usual": CLASS_COLORS["computation"],
+    "not compared": NORMAL_COLOR,
 }
 
 NAMES = 3
@@ -94,12 +94,12 @@ def _bands(
         "verdict": "Verdict",
     }
     look = alt.MarkDef("bar", height=5, clip=True, minBandSize=1)
-    colour = colours(palette, None, "verdict")
+    color = colors(palette, None, "verdict")
     # A page's choice of a step leaves the other occurrences to compare it with.
     rows = rows.drop(columns="step", errors="ignore")
-    bars = marks(look, rows, tooltip, x=x, x2="high:Q", y=y, color=colour)
+    bars = marks(look, rows, tooltip, x=x, x2="high:Q", y=y, color=color)
     band = alt.Chart(bars.data).mark_area(
-        orient="horizontal", opacity=0.3, color=NORMAL_COLOUR, clip=True
+        orient="horizontal", opacity=0.3, color=NORMAL_COLOR, clip=True
     )
     tall = max(40, min(240, 26 * rows["rank"].nunique()))
     layers = alt.layer(band.encode(x=x, x2="high:Q", y=y, detail="place:N"), bars)

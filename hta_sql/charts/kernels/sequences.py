@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.names import distinct
-from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOR
 from hta_sql.charts.drawing.style import (
     bars_by_name,
     duration_unit,
@@ -40,6 +40,6 @@ def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLe
         "time:,.3f": f"Time on the device [{unit}]",
     }
     x = alt.X("occurrence_count:Q", title="Calls with this sequence")
-    bars = bars_by_name(rows, x, tooltip, NEUTRAL_COLOUR).add_params(zoom("sequences"))
+    bars = bars_by_name(rows, x, tooltip, NEUTRAL_COLOR).add_params(zoom("sequences"))
     title = headed("The most frequent kernel sequences", "Point at a bar for its kernels.")
     return bars.properties(title=title)

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, TENSOR_COLOUR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, TENSOR_COLOR
 from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
@@ -18,21 +18,21 @@ from hta_sql.charts.drawing.style import (
     lane_names,
     nothing,
     subtitled,
-    told,
+    tooltips,
     zoom,
 )
 
 MEASURES = {
-    "utilisation_pct": ("Utilisation", CLASS_COLOURS["computation"]),
+    "utilization_pct": ("Utilization", CLASS_COLORS["computation"]),
     "sm_efficiency_pct": ("SM efficiency", "#56B4E9"),
     "occupancy_pct": ("Occupancy", "#CC79A7"),
-    "tensor_core_pct": ("Tensor cores", TENSOR_COLOUR),
-    "peak_pct": ("Peak memory", CLASS_COLOURS["memory"]),
+    "tensor_core_pct": ("Tensor cores", TENSOR_COLOR),
+    "peak_pct": ("Peak memory", CLASS_COLORS["memory"]),
 }
-"""Column of ``gpu_summary`` ─▶ what people call it, and its colour."""
+"""Column of ``gpu_summary`` ─▶ what people call it, and its color."""
 
 MEANINGS = {
-    "utilisation_pct": "Utilisation: share of the steps in which kernels run",
+    "utilization_pct": "Utilization: share of the steps in which kernels run",
     "sm_efficiency_pct": "SM efficiency: multiprocessors that they fill meanwhile",
     "occupancy_pct": "Occupancy: warps of those that fit",
     "tensor_core_pct": "Tensor cores: kernel time on them (pale: the name does not tell)",
@@ -95,7 +95,7 @@ def _measures_of_few(
     tall: pd.DataFrame, lanes: list[str], title: str, measures: Measures
 ) -> alt.HConcatChart:
     panels = []
-    for number, (words, colour) in enumerate(measures.values()):
+    for number, (words, color) in enumerate(measures.values()):
         rows = tall[tall["measure"] == words]
         axis = alt.Axis(labelLimit=220, minExtent=20) if number == 0 else None
         base = alt.Chart(data(followed(rows, ["lane", "share", "unknown", "top"]))).encode(
@@ -105,8 +105,8 @@ def _measures_of_few(
         x = _share("share")
         pale = base.transform_filter("datum.top > datum.share || datum.share === null")
         bars = [
-            pale.mark_bar(color=colour, opacity=0.25).encode(x=_share("top")),
-            base.transform_filter("datum.share !== null").mark_bar(color=colour).encode(x=x),
+            pale.mark_bar(color=color, opacity=0.25).encode(x=_share("top")),
+            base.transform_filter("datum.share !== null").mark_bar(color=color).encode(x=x),
         ]
         said = base.mark_text(align="left", dx=3, fontSize=11).encode(
             x=_share("top"),
@@ -127,13 +127,13 @@ def _measures_of_many(
 ) -> alt.VConcatChart:
     panels = []
     names = dict(enumerate(lanes))
-    for number, (words, colour) in enumerate(measures.values()):
+    for number, (words, color) in enumerate(measures.values()):
         rows = tall[(tall["measure"] == words) & tall["share"].notna()]
         rows = rows.assign(lane=rows["at"].map(names))
         panels.append(
             alt.Chart(data(rows[["lane", "at", "share", "unknown"]]), title=subtitled(words))
             .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
-            .mark_bar(clip=True, binSpacing=0, color=colour, stroke=colour, strokeWidth=0.7)
+            .mark_bar(clip=True, binSpacing=0, color=color, stroke=color, strokeWidth=0.7)
             .encode(
                 x=alt.X(
                     "low:Q",
@@ -162,4 +162,4 @@ def _share(field: str, channel: Any = alt.X) -> Any:
 
 
 def _tooltip(words: str, title: str) -> list[alt.Tooltip]:
-    return told({"lane": title, "share:.2%": words, "unknown:.2%": "Not told"})
+    return tooltips({"lane": title, "share:.2%": words, "unknown:.2%": "Not told"})

@@ -9,17 +9,17 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
-    CLASS_COLOURS,
-    NEUTRAL_COLOUR,
-    PALE_COLOUR,
-    TENSOR_COLOUR,
+    CLASS_COLORS,
+    NEUTRAL_COLOR,
+    PALE_COLOR,
+    TENSOR_COLOR,
     ramp,
 )
 from hta_sql.charts.drawing.style import (
-    OWN_COLOURS,
+    OWN_COLORS,
     bars_by_name,
     by_run,
-    colours,
+    colors,
     duration_unit,
     headed,
     labels,
@@ -29,7 +29,7 @@ from hta_sql.charts.drawing.style import (
     subtitled,
 )
 
-TENSOR_COLOURS = {"yes": TENSOR_COLOUR, "no": NEUTRAL_COLOUR, "not told": PALE_COLOUR}
+TENSOR_COLORS = {"yes": TENSOR_COLOR, "no": NEUTRAL_COLOR, "not told": PALE_COLOR}
 
 BINS = {
     "under_1us_count": "< 1 µs",
@@ -82,15 +82,15 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     }
     x = alt.X("time:Q", title=f"Time of a rank [{unit}]", axis=alt.Axis(tickCount=4))
     below = alt.Legend(orient="bottom")
-    cores = present(TENSOR_COLOURS, kernels["on_cores"])
-    colour = colours(cores, "Tensor cores", "on_cores", legend=below)
-    bars = bars_by_name(kernels, x, tooltip, colour).properties(width=300, height=alt.Step(20))
+    cores = present(TENSOR_COLORS, kernels["on_cores"])
+    color = colors(cores, "Tensor cores", "on_cores", legend=below)
+    bars = bars_by_name(kernels, x, tooltip, color).properties(width=300, height=alt.Step(20))
     spread = kernels.melt(["name", "short", "kernel_count"], list(BINS), "bin", "launches")
     spread = spread[spread["launches"] > 0]
     spread = spread.assign(
         bin=spread["bin"].map(BINS), part=spread["launches"] / spread["kernel_count"]
     )
-    scale = alt.Scale(domain=[0, 1], range=ramp(CLASS_COLOURS["computation"]))
+    scale = alt.Scale(domain=[0, 1], range=ramp(CLASS_COLORS["computation"]))
     cells = marks(
         alt.MarkDef("rect", stroke="white"),
         spread,
@@ -105,7 +105,7 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
         ),
         color=shades("part", "Of the launches", scale, format="%", orient="bottom"),
     ).properties(width=alt.Step(34), height=alt.Step(20))
-    panel = alt.hconcat(bars, cells, spacing=8, resolve=OWN_COLOURS)
+    panel = alt.hconcat(bars, cells, spacing=8, resolve=OWN_COLORS)
     return panel.properties(title=subtitled(f"Run {run}")) if run else panel
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.names import distinct
-from hta_sql.charts.drawing.palette import HOST_COLOURS, NEUTRAL_COLOUR
+from hta_sql.charts.drawing.palette import HOST_COLORS, NEUTRAL_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars_by_name,
@@ -21,15 +21,15 @@ from hta_sql.charts.drawing.style import (
     nothing,
     of_ranks,
     subtitled,
-    told,
+    tooltips,
     zoom,
 )
 
-SIDE_COLOURS = {"host": HOST_COLOURS["operator"], "device": NEUTRAL_COLOUR}
+SIDE_COLORS = {"host": HOST_COLORS["operator"], "device": NEUTRAL_COLOR}
 
 DELAYS = {
-    "launch_delay_ns": ("Operator to launch", HOST_COLOURS["operator"]),
-    "queue_delay_ns": ("Launch to kernel", NEUTRAL_COLOUR),
+    "launch_delay_ns": ("Operator to launch", HOST_COLORS["operator"]),
+    "queue_delay_ns": ("Launch to kernel", NEUTRAL_COLOR),
 }
 
 
@@ -61,14 +61,14 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         "of_ranks:,": "Ranks that have it",
     }
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
-    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=told(tooltip))
+    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltips(tooltip))
     x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
     note = "Sum over each rank; nested annotations count each for itself."
     if ranks > 1:
         note += f" {of_ranks(ranks)}"
     of_device = "On the device one lasts until what was launched in it has ended: ProfilerSteps overlap there."
     title = headed("The longest user annotations", note, of_device)
-    chart = mean_and_span(base, x, HOST_COLOURS["annotation"], ranks).properties(
+    chart = mean_and_span(base, x, HOST_COLORS["annotation"], ranks).properties(
         width=WIDTH, title=title
     )
     return chart.add_params(zoom("annotations"))
@@ -101,7 +101,7 @@ def _delays(
     rows: pd.DataFrame, column: str, part: tuple[str, str], *, with_names: bool
 ) -> alt.Chart:
     """One panel in a unit of its own: a full queue is a thousand times as long as a call."""
-    name, colour = part
+    name, color = part
     size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
     shown = rows.assign(time=rows[column] / size)
     y = by_name(rows) if with_names else by_name(rows).axis(None)
@@ -111,7 +111,7 @@ def _delays(
         "call_count:,": "Calls",
         "time:,.3f": f"{name}, mean [{unit}]",
     }
-    bars = bars_by_name(shown, alt.X("time:Q", title=f"Mean delay [{unit}]"), tooltip, colour, y=y)
+    bars = bars_by_name(shown, alt.X("time:Q", title=f"Mean delay [{unit}]"), tooltip, color, y=y)
     return bars.properties(width=WIDTH // 2, title=subtitled(name)).add_params(zoom(column))
 
 
@@ -138,7 +138,7 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
             "op_count:,": "Operations",
         }
         x = alt.X("time:Q", title=f"Total duration [{unit}]")
-        bars = bars_by_name(rows, x, tooltip, SIDE_COLOURS.get(side, NEUTRAL_COLOUR))
+        bars = bars_by_name(rows, x, tooltip, SIDE_COLORS.get(side, NEUTRAL_COLOR))
         zoomed = bars.add_params(zoom(f"ops_{len(panels)}"))
         panels.append(zoomed.properties(title=subtitled(side)))
     return alt.vconcat(
@@ -171,7 +171,7 @@ def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
         )
         time = f"Self time [{unit}]"
         tooltip = {"lane": "Operator", f"{side}:,.3f": time, "call_count:,": "Calls"}
-        bars = bars_by_name(rows, alt.X(f"{side}:Q", title=time), tooltip, SIDE_COLOURS[side])
+        bars = bars_by_name(rows, alt.X(f"{side}:Q", title=time), tooltip, SIDE_COLORS[side])
         zoomed = bars.add_params(zoom(f"operators_{side}"))
         panels.append(zoomed.properties(title=subtitled(side)))
     title = "The operators that cost most"

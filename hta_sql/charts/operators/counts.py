@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import NEUTRAL_COLOUR
+from hta_sql.charts.drawing.palette import NEUTRAL_COLOR
 from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
@@ -17,7 +17,7 @@ from hta_sql.charts.drawing.style import (
     label_angle,
     nothing,
     subtitled,
-    told,
+    tooltips,
 )
 
 OPERATORS_SHOWN = 25
@@ -44,7 +44,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         boxes = base.mark_rect().encode(
             color=alt.condition("datum.differs", alt.value("#E7C8D3"), alt.value("#F3F5F7")),
-            tooltip=told({"rank": "Rank", "op_count:,": "How often", "about": "Why"}),
+            tooltip=tooltips({"rank": "Rank", "op_count:,": "How often", "about": "Why"}),
         )
         texts = base.mark_text(fontSize=11, color="black").encode(
             text=alt.Text("op_count:Q", format=".3~s")
@@ -55,7 +55,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
             notes.append(
                 f"The {MANY // 2} of {rows['rank'].nunique():,} ranks that differ in most."
             )
-    how = "How often each rank does it. Coloured: not as often as the rank in the middle."
+    how = "How often each rank does it. Colored: not as often as the rank in the middle."
     title = headed("What ranks do that matters", how, *dict.fromkeys(notes))
     return alt.vconcat(*panels, title=title)
 
@@ -78,4 +78,4 @@ def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
     tooltip = {"operator": "Operator", "flops:,.0f": "Operations", "kernels:": "Kernels"}
     x = alt.X("flops:Q", title="Operations counted", axis=alt.Axis(format="~s"))
     y = alt.Y("operator:N", title=None, sort=list(shown["operator"]))
-    return bars(shown, tooltip, NEUTRAL_COLOUR, x=x, y=y).properties(title=title, width=WIDTH)
+    return bars(shown, tooltip, NEUTRAL_COLOR, x=x, y=y).properties(title=title, width=WIDTH)

@@ -10,11 +10,11 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import HOST_COLOURS, ON_COLOUR
+from hta_sql.charts.drawing.palette import HOST_COLORS, ON_COLOR
 from hta_sql.charts.drawing.style import (
     RUNS,
     by_run,
-    colours,
+    colors,
     data,
     duration_unit,
     headed,
@@ -22,14 +22,14 @@ from hta_sql.charts.drawing.style import (
     present,
     readable,
     subtitled,
-    told,
+    tooltips,
 )
 from hta_sql.library.vendors import call_name
 
 _IN_ORDER = ("Python", "built in", "module", "operator", "runtime call", "annotation")
 
-KINDS = {name: HOST_COLOURS[name] for name in _IN_ORDER}
-"""What a name of a flame graph is of ─▶ its colour."""
+KINDS = {name: HOST_COLORS[name] for name in _IN_ORDER}
+"""What a name of a flame graph is of ─▶ its color."""
 
 _KIND_OF = (
     ("module", re.compile(r"nn\.Module: ")),
@@ -98,8 +98,8 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         x2="x2:Q",
         y=y,
         y2="y2:Q",
-        color=colours(present(KINDS, rows["part"]), "Call of"),
-        tooltip=told(tooltip),
+        color=colors(present(KINDS, rows["part"]), "Call of"),
+        tooltip=tooltips(tooltip),
     )
     # As much of a name as its rectangle has room for, at whatever size it is drawn.
     width = "item.mark.group.width * datum.share"
@@ -110,7 +110,7 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
             baseline="top",
             dx=2,
             dy=2,
-            color=ON_COLOUR,
+            color=ON_COLOR,
             fontSize=alt.expr(f"{width} < 24 ? 0 : 10"),
             limit=alt.expr(f"max(1, {width} - 3)"),
         )

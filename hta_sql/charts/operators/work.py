@@ -11,10 +11,10 @@ import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_bars
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLOURS, NORMAL_COLOUR, PHASE_COLOURS
+from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, PHASE_COLORS
 from hta_sql.charts.drawing.style import (
     WIDTH,
-    colours,
+    colors,
     data,
     duration_unit,
     headed,
@@ -26,7 +26,7 @@ from hta_sql.charts.drawing.style import (
 )
 
 CATEGORIES = {
-    "gemm": CLASS_COLOURS["computation"],
+    "gemm": CLASS_COLORS["computation"],
     "attention": "#AA4499",
     "convolution": "#CC6677",
     "norm": "#66A61E",
@@ -34,7 +34,7 @@ CATEGORIES = {
     "reduce": "#A6761D",
     "other": "#7A8793",
 }
-"""Category ─▶ colour of its points; all else is other."""
+"""Category ─▶ color of its points; all else is other."""
 
 POINTS = 300
 """So many operators and shapes are drawn at most: those that took longest."""
@@ -50,7 +50,7 @@ _LINE = 14
 MATH_TYPES = {"fp32_vector": "fp32, no tensor cores", "fp64_vector": "fp64, no tensor cores"}
 """Kind of arithmetic of the table of peaks ─▶ what people call it, where that is something else."""
 
-PHASES = {**PHASE_COLOURS, "not known": NORMAL_COLOUR}
+PHASES = {**PHASE_COLORS, "not known": NORMAL_COLOR}
 
 
 @figure
@@ -143,7 +143,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         x=x,
         y=y,
         size=area,
-        color=colours(kinds, "Category", legend=alt.Legend(orient="bottom")),
+        color=colors(kinds, "Category", legend=alt.Legend(orient="bottom")),
     )
     layers = alt.layer(
         lines.encode(x=x, y=y, detail="roof:N"),

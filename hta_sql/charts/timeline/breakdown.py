@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_bars
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CAUSE_COLOURS, PART_COLOURS
+from hta_sql.charts.drawing.palette import CAUSE_COLORS, PART_COLORS
 from hta_sql.charts.drawing.style import MANY, lane_names
 
 _PARTS = {
@@ -23,7 +23,7 @@ def temporal_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> a
     """One stacked bar per rank: computation, exposed communication and memory, idle."""
     wide = table.rename(columns=_PARTS).assign(lane=lane_names(table, "rank"), place=table["rank"])
     stack = Stack(
-        palette=PART_COLOURS,
+        palette=PART_COLORS,
         title="Where the time of each GPU goes",
         notes=(
             "From the first to the last operation of each rank. Exposed: nothing computes meanwhile.",
@@ -47,16 +47,16 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> 
     if lane_count > MANY:
         keys = ["rank"]
     wide = table[["run", *keys]].drop_duplicates()
-    for cause in CAUSE_COLOURS:
+    for cause in CAUSE_COLORS:
         own = table[table["category"] == cause]
         sums = own.groupby(["run", *keys], dropna=False)["idle_ns"].sum().rename(cause)
         wide = wide.merge(sums.reset_index(), on=["run", *keys], how="left")
     # A stream of one operation is never idle between two.
-    wide = wide[wide[list(CAUSE_COLOURS)].sum(axis=1) > 0]
+    wide = wide[wide[list(CAUSE_COLORS)].sum(axis=1) > 0]
     wide = wide.assign(lane=lane_names(wide, *keys), place=wide["rank"])
     what = "the streams of each rank are" if lane_count > MANY else "each stream is"
     stack = Stack(
-        palette=CAUSE_COLOURS,
+        palette=CAUSE_COLORS,
         title=f"Why {what} idle",
         notes=(
             f"Sum over {'the streams of a rank' if lane_count > MANY else 'each stream'}, between its operations. host_wait: the host had not launched the next",

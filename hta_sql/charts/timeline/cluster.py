@@ -9,16 +9,16 @@ from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_bucket
 from hta_sql.charts.drawing.matrix import CELLS, filled, matrix, spread
-from hta_sql.charts.drawing.palette import CHANGE_COLOURS, CLASS_COLOURS, NEUTRAL_COLOUR, ramp
+from hta_sql.charts.drawing.palette import CHANGE_COLORS, CLASS_COLORS, NEUTRAL_COLOR, ramp
 from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
 
 BUCKETS = 4_000
 """So many pieces of time of all ranks are drawn: a browser needs a second."""
 
 STEP_PARTS = {
-    "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOUR),
-    "forward_backward_ns": ("forward and backward", CLASS_COLOURS["computation"]),
-    "tail_ns": ("tail", CLASS_COLOURS["communication"]),
+    "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOR),
+    "forward_backward_ns": ("forward and backward", CLASS_COLORS["computation"]),
+    "tail_ns": ("tail", CLASS_COLORS["communication"]),
     "rest_ns": ("not told apart", "#BBBBBB"),
 }
 """The same of ``cluster_step_trace``."""
@@ -32,7 +32,7 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
     evenly spread.
     """
     runs, notes = by_run(table)
-    # One scale for all runs: equal colours mean equal lateness.
+    # One scale for all runs: equal colors mean equal lateness.
     middles = table.groupby(["run", "step"], dropna=False)["own_ns"].transform("median")
     most = max(0.01, float((table["own_ns"] / middles - 1).abs().max() or 0))
     panels = []
@@ -46,9 +46,9 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         columns = spread(list(dict.fromkeys(cells["step"])))
         cells = cells[cells["rank"].isin(_slowest(cells)) & cells["step"].isin(columns)]
-        change = [CHANGE_COLOURS["shorter"], "white", CHANGE_COLOURS["longer"]]
+        change = [CHANGE_COLORS["shorter"], "white", CHANGE_COLORS["longer"]]
         scale = alt.Scale(domain=[-most, 0, most], range=change, interpolate="rgb")
-        colour = shades("excess", "Beside the median", scale, format="+.0%")
+        color = shades("excess", "Beside the median", scale, format="+.0%")
         tooltip = {
             "host_name": "Host",
             "step": "Step",
@@ -58,7 +58,7 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
         }
         axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
         x = alt.X("step:O", title="Step", sort=columns, axis=axis)
-        base = matrix(cells, colour, tooltip, run=run, x=x)
+        base = matrix(cells, color, tooltip, run=run, x=x)
         slow = alt.FieldOneOfPredicate("verdict", ["slow rank", "slow host", "slow stage"])
         dots = base.transform_filter(slow).mark_point(filled=True, size=16, opacity=1)
         panels.append(alt.layer(base, dots.encode(color=alt.value("black"))))
@@ -75,7 +75,7 @@ def _slowest(cells: pd.DataFrame) -> set[int]:
 
 
 @figure
-def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
+def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
     """A matrix per run: how busy each device is over time.
 
     Of many ranks some are shown, evenly spread; so are pieces of time.
@@ -106,7 +106,7 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
             high=cells["high"] / size,
         )
         scale = alt.Scale(domain=[0, 1], range=ramp("#56B4E9"))
-        colour = shades("busy", "Busy", scale, format=".0%")
+        color = shades("busy", "Busy", scale, format=".0%")
         x = alt.X(
             "low:Q",
             title=f"Time since the run began [{unit}]",
@@ -118,10 +118,10 @@ def utilisation_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
             "high:,.3f": f"To [{unit}]",
             "busy:.1%": "Busy",
         }
-        panels.append(matrix(cells, colour, tooltip, run=run, x=x, x2="high:Q"))
+        panels.append(matrix(cells, color, tooltip, run=run, x=x, x2="high:Q"))
     if (ranks := table.groupby("run")["rank"].nunique().max()) > CELLS:
         notes.append(f"{CELLS} of {ranks:,} ranks, evenly spread.")
-    how = "Share of the time in which a kernel, copy or memset runs. Grey: not captured."
+    how = "Share of the time in which a kernel, copy or memset runs. Gray: not captured."
     return alt.vconcat(*panels, title=headed("How busy the devices are over time", how, *notes))
 
 

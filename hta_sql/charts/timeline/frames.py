@@ -1,14 +1,14 @@
-"""A timeline of any frame of events: lanes, starts, ends and a colour by name."""
+"""A timeline of any frame of events: lanes, starts, ends and a color by name."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.palette import NORMAL_COLOUR
+from hta_sql.charts.drawing.palette import NORMAL_COLOR
 from hta_sql.charts.drawing.style import (
     TIMELINE_WIDTH,
-    colours,
+    colors,
     duration_unit,
     headed,
     marks,
@@ -18,11 +18,11 @@ from hta_sql.charts.drawing.style import (
 
 MAX_EVENTS = 5000
 
-COLOURS = (
+COLORS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255"),
     *("#332288", "#999933"),
 )
-"""Okabe and Ito's, and three of Tol's: told apart with every kind of colour blindness."""
+"""Okabe and Ito's, and three of Tol's: told apart with every kind of color blindness."""
 
 REST = "(others)"
 
@@ -31,7 +31,7 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     """One bar per event; of more than 5000, the longest ones, which the subtitle says.
 
     Args:
-        events: ``start`` and ``end`` (µs), ``task`` (the lane), ``colour`` (a name), and the
+        events: ``start`` and ``end`` (µs), ``task`` (the lane), ``color`` (a name), and the
             columns of ``hover``.
         title: Title of the chart.
         hover: Columns for the tooltip.
@@ -39,29 +39,29 @@ def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: i
     """
     lasts = events["end"] - events["start"]
     shown = events.loc[lasts.nlargest(MAX_EVENTS).index] if len(events) > MAX_EVENTS else events
-    common = list(lasts.groupby(events["colour"]).sum().nlargest(len(COLOURS)).index)
+    common = list(lasts.groupby(events["color"]).sum().nlargest(len(COLORS)).index)
     span = float(events["end"].max() - events["start"].min()) if len(events) else 0.0
     size, unit = duration_unit(1000 * span)
     scale = 1000 / size
-    drawn = shown[["task", "colour", *hover]].copy()
-    drawn["group"] = shown["colour"].where(shown["colour"].isin(common), REST)
+    drawn = shown[["task", "color", *hover]].copy()
+    drawn["group"] = shown["color"].where(shown["color"].isin(common), REST)
     drawn["x"] = (shown["start"] - events["start"].min()) * scale
     drawn["x2"] = (shown["end"] - events["start"].min()) * scale
     drawn = readable(drawn.rename(columns={name: f"hover {name}" for name in hover}))
-    palette = dict(zip(common, COLOURS, strict=False)) | {REST: NORMAL_COLOUR}
+    palette = dict(zip(common, COLORS, strict=False)) | {REST: NORMAL_COLOR}
     note = f"the longest {MAX_EVENTS:,} of {len(events):,} events"
     chart = marks(
         "bar",
         drawn,
         {
-            "colour": "Name",
+            "color": "Name",
             "x:,.6~f": f"Start [{unit}]",
             **{f"hover {name}": name for name in hover},
         },
         x=alt.X("x:Q", title=f"Time [{unit}]"),
         x2="x2:Q",
         y=alt.Y("task:N", title=None, sort=sorted(set(drawn["task"]))),
-        color=colours(palette, "Name", "group"),
+        color=colors(palette, "Name", "group"),
     )
     notes = [note] if len(events) > MAX_EVENTS else []
     return chart.properties(

@@ -7,10 +7,10 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_event
-from hta_sql.charts.drawing.palette import CLASS_COLOURS
+from hta_sql.charts.drawing.palette import CLASS_COLORS
 from hta_sql.charts.drawing.style import (
     TIMELINE_WIDTH,
-    colours,
+    colors,
     duration_text,
     duration_unit,
     headed,
@@ -32,14 +32,14 @@ LANE_HEIGHT = 22
 PALEST = 0.12
 """Opacity of a bar in which next to nothing ran."""
 
-CLASSES = {name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")}
+CLASSES = {name: CLASS_COLORS[name] for name in ("computation", "communication", "memory")}
 
 
 @figure
 def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Chart:
-    """One lane per stream, one bar per operation, coloured by class; drag and zoom along time.
+    """One lane per stream, one bar per operation, colored by class; drag and zoom along time.
 
-    Where there are more operations than fit, neighbours of one class that would touch in the
+    Where there are more operations than fit, neighbors of one class that would touch in the
     picture are one bar, and of more than 100 streams the first 100 are shown; the subtitle says so.
 
     Args:
@@ -87,7 +87,7 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
         x=alt.X("start:Q", title=f"Time since the first operation [{unit}]"),
         x2="end:Q",
         y=alt.Y("lane:N", title=of_lane, sort=names[:MAX_LANES]),
-        color=colours(present(CLASSES, drawn["part"]), "Class"),
+        color=colors(present(CLASSES, drawn["part"]), "Class"),
         opacity=filled_to("busy"),
     )
     return chart.properties(

@@ -7,15 +7,15 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
-    DATA_LOADING_COLOUR,
-    HOST_COLOURS,
-    NEUTRAL_COLOUR,
-    WAIT_COLOUR,
+    DATA_LOADING_COLOR,
+    HOST_COLORS,
+    NEUTRAL_COLOR,
+    WAIT_COLOR,
 )
 from hta_sql.charts.drawing.style import (
     bars_by_name,
     by_run,
-    colours,
+    colors,
     duration_unit,
     headed,
     labels,
@@ -23,20 +23,20 @@ from hta_sql.charts.drawing.style import (
     subtitled,
 )
 
-COLOURS = {
-    "data loading": DATA_LOADING_COLOUR,
-    "synchronisation": WAIT_COLOUR,
-    "runtime call": HOST_COLOURS["runtime call"],
-    "host operator": HOST_COLOURS["operator"],
-    "module": HOST_COLOURS["module"],
-    "python": HOST_COLOURS["Python"],
-    "annotation": HOST_COLOURS["annotation"],
-    "device queue": NEUTRAL_COLOUR,
+COLORS = {
+    "data loading": DATA_LOADING_COLOR,
+    "synchronization": WAIT_COLOR,
+    "runtime call": HOST_COLORS["runtime call"],
+    "host operator": HOST_COLORS["operator"],
+    "module": HOST_COLORS["module"],
+    "python": HOST_COLORS["Python"],
+    "annotation": HOST_COLORS["annotation"],
+    "device queue": NEUTRAL_COLOR,
     "unrecorded": "#C9B7E0",
     "no event": "#BBBBBB",
     "unknown": "#DDDDDD",
 }
-"""Cause ─▶ its colour, in the order of the legend."""
+"""Cause ─▶ its color, in the order of the legend."""
 
 
 @figure
@@ -62,7 +62,7 @@ def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     panels = [_bars(own, unit, run) for run, own in runs]
     notes = (
         "Sum over all ranks and the host's steps: time for which GPUs idle, by what the host does on the thread that launches next.",
-        f"The {top} longest. After a wait: the queue had run dry in a synchronisation before.",
+        f"The {top} longest. After a wait: the queue had run dry in a synchronization before.",
         *more,
     )
     return alt.vconcat(*panels, title=headed("Why GPUs idle", *notes))
@@ -89,5 +89,5 @@ def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
         "ranks:,": "Ranks",
     }
     x = alt.X("time:Q", title=f"Idle time [{unit}]")
-    bars = bars_by_name(rows, x, tooltip, colours(present(COLOURS, rows["part"]), "Cause"))
+    bars = bars_by_name(rows, x, tooltip, colors(present(COLORS, rows["part"]), "Cause"))
     return bars.properties(title=subtitled(f"run {run}" if run else ""), height=alt.Step(20))

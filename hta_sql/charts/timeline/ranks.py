@@ -10,17 +10,17 @@ import pandas as pd
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_event
 from hta_sql.charts.drawing.palette import (
-    CLASS_COLOURS,
+    CLASS_COLORS,
     DARK,
-    HOST_COLOURS,
-    IDLE_COLOUR,
-    ON_COLOUR,
-    STEP_COLOUR,
+    HOST_COLORS,
+    IDLE_COLOR,
+    ON_COLOR,
+    STEP_COLOR,
 )
 from hta_sql.charts.drawing.style import (
     TIMELINE_WIDTH,
     by_run,
-    colours,
+    colors,
     data,
     duration_text,
     duration_unit,
@@ -40,16 +40,16 @@ _LANE_HEIGHT = 18
 
 _NAME_CHARACTERS = 80
 
-_LABELLED = 40
+_LABELED = 40
 """Pixels; a bar as wide has its name in it."""
 
 PARTS = {
-    **{name: CLASS_COLOURS[name] for name in ("computation", "communication", "memory")},
-    "step": STEP_COLOUR,
-    **{name: HOST_COLOURS[name] for name in ("annotation", "operator", "runtime call")},
-    "GPU idle": IDLE_COLOUR,
+    **{name: CLASS_COLORS[name] for name in ("computation", "communication", "memory")},
+    "step": STEP_COLOR,
+    **{name: HOST_COLORS[name] for name in ("annotation", "operator", "runtime call")},
+    "GPU idle": IDLE_COLOR,
 }
-"""What a bar is ─▶ its colour. Idle time has one; its name says what the host did."""
+"""What a bar is ─▶ its color. Idle time has one; its name says what the host did."""
 
 _LANES = {
     "step": "steps",
@@ -113,7 +113,7 @@ def _panel(
     y = alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=220))
     layers: list[alt.Chart] = [_bars(drawn, y, unit).add_params(zoom(f"timeline_{number}", "x"))]
     if not run:  # A text finds the scale of its picture only where there is one.
-        layers.append(_labels(drawn[drawn["wide"] >= _LABELLED], y))
+        layers.append(_labels(drawn[drawn["wide"] >= _LABELED], y))
     chart = alt.layer(*layers).properties(width=TIMELINE_WIDTH, height=alt.Step(_LANE_HEIGHT))
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart
 
@@ -137,7 +137,7 @@ def _bars(drawn: pd.DataFrame, y: alt.Y, unit: str) -> alt.Chart:
         x=alt.X("start:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False)),
         x2="end:Q",
         y=y,
-        color=colours(present(PARTS, drawn["part"]), None, legend=below),
+        color=colors(present(PARTS, drawn["part"]), None, legend=below),
         opacity=filled_to("busy"),
     )
 
@@ -146,7 +146,7 @@ def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
     """Write names into bars, as much as there is room for, at whatever size they are drawn."""
     rows = drawn.rename(columns={"start": "left", "end": "right", "name": "label"})
     room = "scale('x', datum.right) - scale('x', datum.left)"
-    dark = [part for part, colour in PARTS.items() if colour in DARK]
+    dark = [part for part, color in PARTS.items() if color in DARK]
     look = alt.MarkDef(
         "text",
         align="left",
@@ -161,7 +161,7 @@ def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
         x="left:Q",
         y=y,
         text="label:N",
-        color=alt.condition(on_dark, alt.value("white"), alt.value(ON_COLOUR)),
+        color=alt.condition(on_dark, alt.value("white"), alt.value(ON_COLOR)),
     )
 
 

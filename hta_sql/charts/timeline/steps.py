@@ -8,19 +8,19 @@ import pandas as pd
 from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
-    CLASS_COLOURS,
-    DATA_LOADING_COLOUR,
-    HOST_COLOURS,
-    NEUTRAL_COLOUR,
-    WAIT_COLOUR,
+    CLASS_COLORS,
+    DATA_LOADING_COLOR,
+    HOST_COLORS,
+    NEUTRAL_COLOR,
+    WAIT_COLOR,
 )
 from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, told
 
 STEP_PARTS = {
-    "compute_ns": ("compute", CLASS_COLOURS["computation"]),
-    "exposed_transfer_ns": ("transfer", CLASS_COLOURS["communication"]),
-    "exposed_wait_ns": ("wait", WAIT_COLOUR),
-    "exposed_memory_ns": ("copies", CLASS_COLOURS["memory"]),
+    "compute_ns": ("compute", CLASS_COLORS["computation"]),
+    "exposed_transfer_ns": ("transfer", CLASS_COLORS["communication"]),
+    "exposed_wait_ns": ("wait", WAIT_COLOR),
+    "exposed_memory_ns": ("copies", CLASS_COLORS["memory"]),
     "unrecorded_before_ns": ("earlier work, unrecorded", "#C9B7E0"),
     "unrecorded_lost_ns": ("lost records", "#B39DD3"),
     "unrecorded_after_ns": ("unrecorded at the end", "#DCD0EC"),
@@ -28,19 +28,19 @@ STEP_PARTS = {
     "idle_between_ns": ("idle between", "#B8C0C8"),
     "idle_after_ns": ("idle after", "#DDE2E6"),
 }
-"""Column of ``step_accounting`` ─▶ what people call it, and its colour; in the order of the bar."""
+"""Column of ``step_accounting`` ─▶ what people call it, and its color; in the order of the bar."""
 
 STEP_ROLES = {
-    "kernel_ns": ("kernel", CLASS_COLOURS["computation"]),
-    "memcpy_ns": ("memcpy", CLASS_COLOURS["memory"]),
+    "kernel_ns": ("kernel", CLASS_COLORS["computation"]),
+    "memcpy_ns": ("memcpy", CLASS_COLORS["memory"]),
     "memset_ns": ("memset", "#7FCDB4"),
-    "communication_ns": ("communication", CLASS_COLOURS["communication"]),
-    "runtime_ns": ("runtime", HOST_COLOURS["runtime call"]),
-    "data_loader_ns": ("data loader", DATA_LOADING_COLOUR),
+    "communication_ns": ("communication", CLASS_COLORS["communication"]),
+    "runtime_ns": ("runtime", HOST_COLORS["runtime call"]),
+    "data_loader_ns": ("data loader", DATA_LOADING_COLOR),
     "cpu_exec_ns": ("CPU exec", "#8C96A0"),
     "other_ns": ("other", "#DDE2E6"),
 }
-"""Column of ``step_breakdown`` ─▶ what people call it, and its colour; in the order of the bar."""
+"""Column of ``step_breakdown`` ─▶ what people call it, and its color; in the order of the bar."""
 
 
 @figure
@@ -94,13 +94,13 @@ def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
     }
     base = alt.Chart(data(steps)).encode(
         x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        tooltip=told(tooltip),
+        tooltip=tooltips(tooltip),
     )
     return alt.layer(
-        base.mark_rule(strokeWidth=6, opacity=0.35, color=NEUTRAL_COLOUR).encode(
+        base.mark_rule(strokeWidth=6, opacity=0.35, color=NEUTRAL_COLOR).encode(
             y=alt.Y("low:Q", title=f"Duration [{unit}]", scale=alt.Scale(zero=False)), y2="high:Q"
         ),
-        base.mark_line(color=NEUTRAL_COLOUR, point=alt.OverlayMarkDef(color=NEUTRAL_COLOUR)).encode(
+        base.mark_line(color=NEUTRAL_COLOR, point=alt.OverlayMarkDef(color=NEUTRAL_COLOR)).encode(
             y="mean:Q", detail="run:N"
         ),
     ).properties(

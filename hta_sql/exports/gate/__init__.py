@@ -11,7 +11,7 @@ from hta_sql.exports.gate.judging import Judge
 from hta_sql.exports.gate.limits import verdict_of_both
 from hta_sql.exports.gate.noise import Chance
 from hta_sql.exports.gate.rules import DEFAULT_RULES, OF_BOTH, Rule, Rules, read_rules
-from hta_sql.exports.gate.values import Answers
+from hta_sql.exports.gate.values import ResultCache
 from hta_sql.exports.gate.verdicts import Judged, Outcome, Verdict
 
 __all__ = ["DEFAULT_RULES", "Judged", "Outcome", "Rule", "Rules", "Verdict", "gate", "read_rules"]
@@ -61,7 +61,7 @@ def gate(
     reasons = [*refused, *dict.fromkeys(map(fact_text, facts))]
     limited = ", ".join(dict.fromkeys(fact["fact"] for fact in counting))
     judge = Judge(
-        baselines, candidate, Chance(candidate.store), Answers(), limited or ", ".join(refused)
+        baselines, candidate, Chance(candidate.store), ResultCache(), limited or ", ".join(refused)
     )
     verdicts = [
         verdict_of_both(compared[0] if compared else None, rule)

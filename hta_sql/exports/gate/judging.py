@@ -12,7 +12,7 @@ from hta_sql.exports.gate.limits import broken_limits, missing_verdict
 from hta_sql.exports.gate.noise import ENOUGH_RUNS, Chance
 from hta_sql.exports.gate.rules import BUDGETS, Rule
 from hta_sql.exports.gate.values import (
-    Answers,
+    ResultCache,
     Key,
     Value,
     asked_by_step,
@@ -49,7 +49,7 @@ class Judge:
     baselines: Sequence[Side]
     candidate: Side
     chance: Chance
-    answers: Answers
+    answers: ResultCache
     limited: str = ""
 
     def verdict(self, rule: Rule) -> Verdict:

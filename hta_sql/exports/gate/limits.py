@@ -55,7 +55,7 @@ def verdict_of_both(comparison: Comparison | None, rule: Rule) -> Verdict:
 
 
 def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
-    key = {name: row[name] for name in ("level", "part", "what") if row[name] is not None}
+    key = {name: row[name] for name in ("level", "part", "subject") if row[name] is not None}
     steps = (row["control_step_count"], row["test_step_count"])
     noise = row["noise_ns"]
     if noise is not None and rule.column.endswith("_pct"):
@@ -83,4 +83,4 @@ def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
 
 
 def _name(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["level"], row["part"], row["what"]
+    return row["level"], row["part"], row["subject"]

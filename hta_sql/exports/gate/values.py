@@ -52,7 +52,7 @@ class Value:
     has_row: bool = True
 
 
-class Answers:
+class ResultCache:
     """Rows of analyses, each asked once however many rules are about it."""
 
     def __init__(self) -> None:
@@ -189,7 +189,7 @@ def steps_of(side: Side, rule: Rule) -> list[int]:
 
 
 def asked_by_step(
-    answers: Answers, side: Side, rule: Rule, key: Sequence[str]
+    answers: ResultCache, side: Side, rule: Rule, key: Sequence[str]
 ) -> dict[Key, list[float]]:
     """Ask an analysis whose rows are over all steps for each step: samples of each value."""
     one = SAMPLED_FROM.get((rule.about.base_name, rule.column))

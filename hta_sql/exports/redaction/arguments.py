@@ -13,7 +13,7 @@ from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.public import listed, patterns
 from hta_sql.library.sql_files import sql_root
 
-KINDS = {
+KIND_OF_KEY = {
     "Collective name": "collective",
     "dtype": "type",
     "Input type": "type",
@@ -53,7 +53,7 @@ def redacted_arguments(
     found: dict[str, Any] = {}
     for key, value in values.items():
         if key in known_keys():
-            kind = names if key == "name" else KINDS.get(key, "scalar")
+            kind = names if key == "name" else KIND_OF_KEY.get(key, "scalar")
             found[key] = redacted_value(redact, kind, value)
         elif _is_public_counter(key) or _is_number(value):
             found[redact("counter", key)] = redacted_value(redact, "scalar", value)
@@ -100,4 +100,4 @@ def known_keys() -> frozenset[str]:
     path = sql_root() / "ingest" / "arguments.csv"
     with path.open(encoding="utf-8", newline="") as file:
         arguments = {row["argument"] for row in csv.DictReader(file)}
-    return frozenset(arguments | listed("key") | KINDS.keys())
+    return frozenset(arguments | listed("key") | KIND_OF_KEY.keys())

@@ -43,7 +43,7 @@ STACK_NAMES = {
 }
 """Kind of a row of ``stacks`` ─▶ the kind of its name."""
 
-KINDS = {
+KIND_OF_COLUMN = {
     "run": "run",
     "source": "trace",
     "host_name": "host",
@@ -190,5 +190,5 @@ def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
     """Return what is done with each text of a column."""
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)
-    kind = NAMES.get(table, "event") if column == "name" else KINDS.get(column)
+    kind = NAMES.get(table, "event") if column == "name" else KIND_OF_COLUMN.get(column)
     return lambda text: redact(kind, text) if kind else redact.hashed(column, text)

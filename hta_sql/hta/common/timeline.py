@@ -169,7 +169,7 @@ def plot_events_timeline(
         setting.x_start_column: "start",
         setting.x_end_column: "end",
         setting.task_column: "task",
-        setting.color_column: "colour",
+        setting.color_column: "color",
     }
     if missing := set(columns) - set(events.columns):
         raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: prepare it first.")

@@ -42,7 +42,7 @@ class TimelinePlotSetting:
         x_start_column: Column that starts are written to.
         x_end_column: Column that ends are written to.
         task_column: Column that lanes are written to.
-        color_column: Column that colours go by.
+        color_column: Column that colors go by.
         task_height: Height of a lane [pixels].
         amplify_short_events: Draw short events longer, so that they can be seen.
         short_events_display_duration: Length that they get [µs].

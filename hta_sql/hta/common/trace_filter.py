@@ -28,7 +28,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 SYNC_NAMES = ("Event Sync", "Context Sync")
-"""Synchronisations that run on a device, but on no stream."""
+"""Synchronizations that run on a device, but on no stream."""
 
 
 class Filter(ABC):

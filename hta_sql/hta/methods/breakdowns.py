@@ -25,7 +25,7 @@ class Breakdowns(Job):
             ``kernel_time`` is the span from the first start to the last end. Times in µs;
             percentages with two decimals. A rank without GPU activity has NaN.
         """
-        result = self._told("temporal_breakdown_v1", self._ranks)
+        result = self._result("temporal_breakdown_v1", self._ranks)
         show(result, visualize, self.store.path)
         return frames.temporal_breakdown(result.df(), self._ranks)
 
@@ -53,7 +53,7 @@ class Breakdowns(Job):
             one decimal; and ``(name, sum (us), max (us), min (us), stddev, mean (us),
             kernel_type, rank)``. Times in µs.
         """
-        types = self._told("gpu_kernel_types_v1", self._ranks)
+        types = self._result("gpu_kernel_types_v1", self._ranks)
         kernels = self.result(
             "gpu_kernels_by_name_v1",
             self._ranks,
@@ -98,7 +98,7 @@ class Breakdowns(Job):
         """
         wanted = self._default_ranks(ranks)
         threshold = round(consecutive_kernel_delay * NS)
-        result = self._told("idle_time_breakdown_v1", wanted, kernel_wait_below_ns=threshold)
+        result = self._result("idle_time_breakdown_v1", wanted, kernel_wait_below_ns=threshold)
         stats = (
             self.result("idle_time_stats_v1", wanted, kernel_wait_below_ns=threshold).df()
             if show_idle_interval_stats
@@ -121,7 +121,7 @@ class Breakdowns(Job):
             One row per rank: ``rank, comp_comm_overlap_pctg`` (% of the communication time, two
             decimals; NaN for a rank that does not communicate).
         """
-        result = self._told("comm_comp_overlap_v1", self._ranks)
+        result = self._result("comm_comp_overlap_v1", self._ranks)
         show(result, visualize, self.store.path)
         return frames.overlap(result.df(), self._ranks)
 
@@ -151,7 +151,7 @@ class Breakdowns(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told(
+        result = self._result(
             "cuda_kernel_launch_stats_v1",
             wanted,
             include_memory_events=include_memory_events,

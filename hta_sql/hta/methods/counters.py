@@ -50,7 +50,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told("queue_length_series_v1", wanted)
+        result = self._result("queue_length_series_v1", wanted)
         show(result, visualize, self.store.path)
         return counter_frames.queue_series(result.df(), wanted)
 
@@ -70,7 +70,7 @@ class Counters(Job):
         Raises:
             RankError: No such rank.
         """
-        result = self._told("queue_length_summary_v1", self._default_ranks(ranks))
+        result = self._result("queue_length_summary_v1", self._default_ranks(ranks))
         return counter_frames.queue_summary(result.df())
 
     def get_queue_length_summary_from_time_series(
@@ -134,7 +134,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told("memory_bandwidth_series_v1", wanted)
+        result = self._result("memory_bandwidth_series_v1", wanted)
         show(result, visualize, self.store.path)
         return counter_frames.bandwidth_series(result.df(), wanted)
 
@@ -152,7 +152,7 @@ class Counters(Job):
             RankError: No such rank.
         """
         wanted = self._default_ranks(ranks)
-        result = self._told("memory_bandwidth_summary_v1", wanted)
+        result = self._result("memory_bandwidth_summary_v1", wanted)
         frame = counter_frames.bandwidth_summary(result.df())
         if frame is None and len(result):
             log.warning("No copy or memset of rank %s has a bandwidth.", rank_spans(wanted))

@@ -156,7 +156,7 @@ class CriticalPath(Job):
         ).rows()
         if others and not syncs:  # without a device nothing waits for one
             log.warning(
-                "Rank %d has no records of synchronisation: waits are %s. Profile with "
+                "Rank %d has no records of synchronization: waits are %s. Profile with "
                 "enable_cuda_sync_events=True.",
                 rank,
                 "inferred" if infer_syncs else "left out",

@@ -121,7 +121,7 @@ class Job(Closing):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(run={self.run!r}, {len(self._ranks)} ranks, {self.store!r})"
 
-    def _told(self, name: str, ranks: list[int], **parameters: Any) -> Result:
+    def _result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
         """Run an analysis, and say what it needs where it finds nothing."""
         result = self.result(name, ranks, **parameters)
         if result.analysis and not len(result):

@@ -132,7 +132,7 @@ class Operators(Job):
             raise ParameterError(
                 f"sort_by names {unknown[0]!r}; the columns are: {', '.join(frames.ATEN_COLUMNS)}."
             )
-        result = self._told("aten_op_kernels_and_delay_v1", wanted)
+        result = self._result("aten_op_kernels_and_delay_v1", wanted)
         show(result, None, self.store.path)
         return frames.aten_ops(result.df(), wanted, keys)
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import duckdb
 
-from hta_sql.store.catalog.shared_engine import beside
+from hta_sql.store.catalog.shared_engine import extra_connections
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -39,20 +39,20 @@ def side_by_side(
     tasks = list(tasks)
     if threads == 1 or len(tasks) < 2:
         return [do(con, task) for task in tasks]
-    cursors = beside(con, len(tasks))
+    cursors = extra_connections(con, len(tasks))
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(with_cursor, cursors, tasks))
 
 
 class Beside:
-    """Does one task at a time beside its caller, on a connection of its own.
+    """Does one task at a time extra_connections its caller, on a connection of its own.
 
     Args:
         con: A connection to the database. The tasks do not use it, which has no second caller at once.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        (self._cursor,) = beside(con)
+        (self._cursor,) = extra_connections(con)
         self._pool = ThreadPoolExecutor(1)
         self._task: Future[None] | None = None
 

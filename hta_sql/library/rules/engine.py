@@ -95,7 +95,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= {"run": "VARCHAR", "rank": "INTEGER", "event_id": "BIGINT"}
     columns |= {"span": "INTEGER", "id": "BIGINT", "op_count": "BIGINT", "sum_ns": "BIGINT"}
     columns |= dict.fromkeys(("side", "category", "name", "shapes"), "VARCHAR")
-    columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "place", "ordinal"), "BIGINT")
+    columns |= dict.fromkeys(("ref_rank", "excess_ns", "lane_id", "position", "ordinal"), "BIGINT")
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
     columns |= {"unit": "DOUBLE", "window_unit": "INTEGER", "step": "BIGINT", "step_ns": "DOUBLE"}
     columns |= {"cause": "VARCHAR", "call": "VARCHAR", "idle_ns": "BIGINT"}

@@ -187,8 +187,8 @@ def reported(about: SqlObject) -> Iterator[Found]:
 def apart(about: SqlObject) -> Iterator[Found]:
     """Rows of ranks that may be asked one by one stand one rank behind the other."""
     told = about.facts.get("Ranks")
-    if told is not None and (told != "apart" or not _BY_RANK.search(about.text)):
-        rule = "it may be apart, where the rows are ordered by run and rank first"
+    if told is not None and (told != "independent" or not _BY_RANK.search(about.text)):
+        rule = "it may be independent where the rows are ordered by run and rank first"
         yield fact_line("Ranks"), f"Ranks is {told!r}; {rule}"
 
 

@@ -42,7 +42,7 @@ IDENTIFIERS = frozenset(
         ),
         *("stated_rank", "src_rank", "dst_rank", "device_type", "version"),
         # Ranks that others are compared with.
-        *("ref_rank", "root_rank", "clock_root_rank"),
+        *("ref_rank", "reference_rank", "clock_reference_rank"),
         # The rank that has the extreme.
         *("min_rank", "max_rank", "worst_rank", "last_rank", "late_rank"),
         # The step that has the extreme, or began it.

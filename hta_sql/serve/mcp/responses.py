@@ -1,4 +1,4 @@
-"""Answers of a store to a program: bounded in rows, bytes and time, each with what to ask next."""
+"""StoreTools of a store to a program: bounded in rows, bytes and time, each with what to ask next."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Limits:
     seconds: float = 60.0
 
 
-class Answers:
+class StoreTools:
     """What one store answers, in its worker processes.
 
     Args:

@@ -10,7 +10,7 @@ from hta_sql._version import __version__
 from hta_sql.errors import ExtraNotInstalledError, HtaSqlError, ParameterError
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.serve.mcp.bounded_json import Answer, cut
-from hta_sql.serve.mcp.responses import Answers, Limits, described
+from hta_sql.serve.mcp.responses import StoreTools, Limits, described
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -46,7 +46,7 @@ def make_server(stores: Mapping[str, TraceStore], limits: Limits) -> MCPServer[A
     server: MCPServer[Any] = MCPServer(
         "hta_sql", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
-    asked = {name: Answers(store, limits) for name, store in stores.items()}
+    asked = {name: StoreTools(store, limits) for name, store in stores.items()}
     library = next(iter(stores.values())).library
     for tool in Tools(asked, library).listed():
         server.tool()(_with_errors(tool))
@@ -81,7 +81,7 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
 class Tools:
     """The tools of a server; ``store`` is one of the names that open_store lists, the first by default."""
 
-    def __init__(self, stores: Mapping[str, Answers], library: Library) -> None:
+    def __init__(self, stores: Mapping[str, StoreTools], library: Library) -> None:
         self._stores = stores
         self._library = library
 
@@ -160,7 +160,7 @@ class Tools:
                 raise ParameterError('control and test need a run: {"run": "base"}.')
         return self._of(store).ask("compare", control=control, test=test, renamed=renamed)
 
-    def _of(self, store: str | None) -> Answers:
+    def _of(self, store: str | None) -> StoreTools:
         if store is not None and store not in self._stores:
             raise ParameterError(f"No store {store!r}; there are: {', '.join(self._stores)}.")
         return self._stores[store or next(iter(self._stores))]

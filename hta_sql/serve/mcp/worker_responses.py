@@ -24,7 +24,7 @@ from hta_sql.store.query.trace_store import TraceStore
 FIRST_STEPS = (
     "doctor: what the traces lack, before a number is believed",
     "advice: what to change, with what it saves at most",
-    "run kpis: step time, utilisation, exposed communication, memory of each run",
+    "run kpis: step time, utilization, exposed communication, memory of each run",
     "run step_accounting: where each step of each rank goes, in parts that sum to it",
     "list_analyses, describe: everything else that can be asked",
 )

@@ -27,9 +27,9 @@ from hta_sql.library.objects import Library, load_library
 from hta_sql.library.sql_files import stored_columns
 from hta_sql.machine import cache_folder, temporary_folder
 from hta_sql.store.catalog.columns import StoredFiles, stored_files
-from hta_sql.store.catalog.damage import unreadable_kept, unreadable_runs
-from hta_sql.store.catalog.materialized_tables import kept_parts, kept_views
-from hta_sql.store.catalog.own_analyses import put_own, with_those_of_store
+from hta_sql.store.catalog.damage import unreadable_materialized, unreadable_runs
+from hta_sql.store.catalog.materialized_tables import materialized_files, materialized_views
+from hta_sql.store.catalog.user_analyses import store_user_analyses, with_those_of_store
 from hta_sql.store.catalog.rank_scope import described, scope_rows
 from hta_sql.store.catalog.shared_engine import scratch
 from hta_sql.store.catalog.template import (
@@ -120,7 +120,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
     with store_lock(folder):
         if library:
             template(library)  # which finds what is wrong with it
-            put_own(folder, library)
+            store_user_analyses(folder, library)
         write_catalog(folder, library, relative=relative)
     return Path(folder.path(RELATIVE_CATALOG if relative else CATALOG))
 
@@ -201,7 +201,7 @@ def private_catalog(
     It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
     were lost since it was built, or files of derived tables that broke.
     """
-    whose = [folder.root, *sorted({str(about.path.parent) for about in library.own.analyses})]
+    whose = [folder.root, *sorted({str(about.path.parent) for about in library.user_library.analyses})]
     place = cache_folder("catalogs") / digest_of("\n".join(whose).encode())[:16]
     parts = (*astuple(identity), *sorted(lost), *sorted(broken))
     target = place / f"{digest_of(repr(parts).encode())[:24]}.duckdb"
@@ -247,7 +247,7 @@ def _build(
     Raises:
         StoreError: There are runs, but none of them can.
     """
-    manifest = parse_manifest(content, folder).without_kept(broken)
+    manifest = parse_manifest(content, folder).without_materialized(broken)
     identity = Identity(
         "" if relative else folder.root, digest_of(content), library_digest(library)
     )
@@ -259,11 +259,11 @@ def _build(
             _build_of(target, folder, replace(files, lost=everything), (identity, content), library)
         except duckdb.Error as error:
             more = unreadable_runs(error, manifest.without(lost), folder)
-            if not more and not manifest.kept:
+            if not more and not manifest.materialized:
                 raise
             # What was computed can be computed again.
-            gone = unreadable_kept(error, manifest, folder)
-            manifest = manifest.without_kept(gone) if gone else replace(manifest, kept=[])
+            gone = unreadable_materialized(error, manifest, folder)
+            manifest = manifest.without_materialized(gone) if gone else replace(manifest, materialized=[])
             lost |= more
             if lost.issuperset(manifest.runs()):
                 raise StoreError(
@@ -326,7 +326,7 @@ def put_tables(
     if filesystem := folder.filesystem():
         from hta_sql.store.catalog.remote_binding import known_columns  # noqa: PLC0415 - imports fsspec
 
-        kept = kept_parts(files.manifest, library)
+        kept = materialized_files(files.manifest, library)
         con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
     for name, parts in tables.items():
         located = [
@@ -341,7 +341,7 @@ def put_tables(
         for statement in sqltext.replace_view_by_table(f"stored.{name}", select):
             con.execute(statement)
     above = "" if relative else f"{folder.root}/"
-    for statement in kept_views(files.manifest, library, above):
+    for statement in materialized_views(files.manifest, library, above):
         con.execute(statement)
 
 

@@ -28,7 +28,7 @@ LOSSLESS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class FileGroup:
     """Files of one table and span that have the same columns; their paths are relative to the store."""
 
     columns: dict[str, str]
@@ -47,14 +47,14 @@ class StoredFiles:
     lost: tuple[str, ...] = ()
     """Runs of which there are files that are gone or broken."""
 
-    def parts(self, table: str) -> list[Part]:
+    def parts(self, table: str) -> list[FileGroup]:
         """List the files of a table, those of a span with the same columns together."""
-        found: dict[tuple[object, ...], Part] = {}
+        found: dict[tuple[object, ...], FileGroup] = {}
         for entry in self.manifest.entries:
             if table in entry.files:
                 columns = self.manifest.schemas[entry.schema][table] | FROM_PATH
                 part = found.setdefault(
-                    (entry.span, *columns.items()), Part(columns, [], entry.span)
+                    (entry.span, *columns.items()), FileGroup(columns, [], entry.span)
                 )
                 part.paths.append(entry.files[table]["path"])
         return list(found.values())

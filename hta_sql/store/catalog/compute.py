@@ -14,14 +14,14 @@ from hta_sql.library import sqltext
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.materialized_tables import (
-    kept_view,
+    materialized_view,
     keys_of,
     missing_answers,
     missing_tables,
 )
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.integrity import file_digest
-from hta_sql.store.disk.manifest import TABLES, KeptTable, Manifest
+from hta_sql.store.disk.manifest import TABLES, MaterializedTable, Manifest
 from hta_sql.store.disk.origins import ORIGIN, origin_of
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def run_computed(
     alone: Manifest,
     todo: list[SqlObject],
     request: Request | None,
-) -> list[KeptTable]:
+) -> list[MaterializedTable]:
     """Compute derived tables and answers of a run.
 
     Args:
@@ -96,13 +96,13 @@ def run_computed(
     found = []
     for about in todo:
         at = (about.base_name, run)
-        asked = KeptTable(*at, keys[at], None, 0)
+        asked = MaterializedTable(*at, keys[at], None, 0)
         if about in library.derived:
             # To keep the order of rows that have none would take twice the memory.
             con.execute("SET preserve_insertion_order = false")
             kept = _computed(con, folder, sqltext.rows_of_run(f"derived.{about.name}"), asked)
             # The next one reads it from the file.
-            con.execute(kept_view(library, about, [kept], f"{folder.root}/", [run]))
+            con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
             con.execute("SET preserve_insertion_order = true")
         else:
             largest = None if request and request.names else SMALL_BYTES
@@ -123,9 +123,9 @@ def _computed(
     con: duckdb.DuckDBPyConnection,
     folder: StoreFolder,
     select: str,
-    asked: KeptTable,
+    asked: MaterializedTable,
     largest: int | None = None,
-) -> KeptTable:
+) -> MaterializedTable:
     """Compute the rows of a run and put them where they belong, unless there are none or too many."""
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import duckdb
 
-from hta_sql.store.disk.file_checks import Expected, faults_of, of_entries, of_kept
+from hta_sql.store.disk.file_checks import Expected, faults_of, of_entries, of_materialized
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import CATALOG, Manifest
 
@@ -35,12 +35,12 @@ def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
     return {fault.run for fault in faults if fault.run}
 
 
-def unreadable_kept(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
+def unreadable_materialized(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
     """Find the files of derived tables that are not what was written.
 
     The arguments are those of :func:`unreadable_runs`.
     """
-    return {f.file for f in faults_of(folder, _meant(error, of_kept(manifest.kept)), deep=True)}
+    return {f.file for f in faults_of(folder, _meant(error, of_materialized(manifest.materialized)), deep=True)}
 
 
 def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from hta_sql.store.catalog.materialize import keep_answers, publish
+from hta_sql.store.catalog.materialize import materialize_answers, publish
 from hta_sql.store.catalog.run_tags import tag_runs
 from hta_sql.store.disk.disk_space import is_disk_full, reporting_full_disk
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import Manifest, RankEntry, manifest_or_empty
-from hta_sql.store.disk.orphaned_files import Unfinished, remove_leftovers, unfinished
+from hta_sql.store.disk.orphaned_files import Unfinished, remove_orphaned_files, unfinished
 from hta_sql.store.disk.reports import IngestReport
 from hta_sql.store.disk.spans import check_spans
 from hta_sql.text import counted
@@ -68,7 +68,7 @@ class IngestTarget:
         if self.tags and not (report.results or report.resumed):
             tag_runs(self.folder, report.runs, self.tags, lock_timeout=self.lock_timeout)
         if self.materialize:
-            keep_answers(self.folder, runs=report.runs, lock_timeout=self.lock_timeout)
+            materialize_answers(self.folder, runs=report.runs, lock_timeout=self.lock_timeout)
 
 
 class RankWriter:
@@ -99,7 +99,7 @@ class RankWriter:
         with reporting_full_disk(self._folder, self._remove_unnamed):
             self._resumed = list(resumed)
             self._unfinished.keep(resumed)
-            remove_leftovers(self._folder, self.contents.manifest)
+            remove_orphaned_files(self._folder, self.contents.manifest)
             yield
 
     @contextmanager
@@ -143,7 +143,7 @@ class RankWriter:
             self._unfinished.keep([])
 
     def _remove_unnamed(self) -> None:
-        remove_leftovers(self._folder, manifest_or_empty(self._folder))
+        remove_orphaned_files(self._folder, manifest_or_empty(self._folder))
 
 
 def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:

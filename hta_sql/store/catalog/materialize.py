@@ -28,7 +28,7 @@ from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import (
     CATALOG,
-    KeptTable,
+    MaterializedTable,
     Manifest,
     Store,
     manifest_bytes,
@@ -67,7 +67,7 @@ def publish(folder: StoreFolder, manifest: Manifest) -> None:
     publish_manifest(folder, _with_derived(folder, manifest, soon))
     if later := dear - soon:
         try:
-            keep_derived(folder, load_library(), later)
+            materialize_derived(folder, load_library(), later)
         except (OSError, duckdb.Error) as error:
             _warn_of_missing(folder, error)
 
@@ -88,9 +88,9 @@ def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
     log.warning("Derived tables of %s are not computed yet: %s", folder.root, error)
 
 
-def keep_derived(
+def materialize_derived(
     folder: StoreFolder, library: Library, runs: Collection[str] | None = None
-) -> list[KeptTable]:
+) -> list[MaterializedTable]:
     """Compute the derived tables that are not kept yet; returns them.
 
     Under the store's lock.
@@ -108,11 +108,11 @@ def keep_derived(
 
 def _keep(
     folder: StoreFolder, library: Library, runs: Collection[str] | None, request: Request | None
-) -> list[KeptTable]:
+) -> list[MaterializedTable]:
     """Compute derived tables, and what is requested of answers. Under the store's lock."""
     manifest = parse_manifest(manifest_bytes(folder), folder)
     if request:
-        manifest = manifest.without_kept(folder.missing({k.path for k in manifest.kept if k.path}))
+        manifest = manifest.without_materialized(folder.missing({k.path for k in manifest.materialized if k.path}))
     found, keeping = _computed(folder, manifest, library, runs, request)
     if keeping is not manifest:
         publish_manifest(folder, keeping)
@@ -125,13 +125,13 @@ def _computed(
     library: Library,
     runs: Collection[str] | None,
     request: Request | None = None,
-) -> tuple[list[KeptTable], Manifest]:
+) -> tuple[list[MaterializedTable], Manifest]:
     """Compute what is not kept; returns it, and the manifest that names it: the same if all is."""
     readable = stored_files(manifest, folder).manifest
     todo = to_compute(readable, library, runs, request)
     if not todo:
         return [], manifest
-    found: list[KeptTable] = []
+    found: list[MaterializedTable] = []
     for run, abouts in todo.items():
         if request and found and time.monotonic() > request.until:
             break
@@ -140,13 +140,13 @@ def _computed(
         if changed := changed_files(folder, alone):
             _warn_of_damaged_run(folder, run, changed)
             continue
-        derived = [one for one in alone.kept if one.table in library.derived_columns()]
-        alone = replace(alone, kept=derived)
+        derived = [one for one in alone.materialized if one.table in library.derived_columns()]
+        alone = replace(alone, materialized=derived)
         needed = library.computing if all(about in library.derived for about in abouts) else library
         with _opened(folder, alone, needed) as con:
             found += run_computed(con, folder, alone, abouts, request)
     kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
-    return found, replace(manifest, kept=[kept[at] for at in sorted(kept)])
+    return found, replace(manifest, materialized=[kept[at] for at in sorted(kept)])
 
 
 def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
@@ -180,7 +180,7 @@ def forget(folder: StoreFolder, paths: Collection[str]) -> None:
     Under the store's lock.
     """
     manifest = parse_manifest(manifest_bytes(folder), folder)
-    publish_manifest(folder, manifest.without_kept(paths))
+    publish_manifest(folder, manifest.without_materialized(paths))
 
 
 def materialize_for(store: Store, query: str, library: Library | None = None) -> None:
@@ -203,7 +203,7 @@ def materialize_if_free(store: Store) -> None:
 
 def materialize(
     store: Store, runs: Collection[str] | None = None, *, lock_timeout: float = LOCK_TIMEOUT_S
-) -> list[KeptTable]:
+) -> list[MaterializedTable]:
     """Compute the derived tables that a store does not keep yet; returns them.
 
     Args:
@@ -219,13 +219,13 @@ def materialize(
     return _materialize(store, runs, None, lock_timeout)
 
 
-def keep_answers(
+def materialize_answers(
     store: Store,
     names: Collection[str] = (),
     runs: Collection[str] | None = None,
     *,
     lock_timeout: float = LOCK_TIMEOUT_S,
-) -> list[KeptTable]:
+) -> list[MaterializedTable]:
     """Keep what analyses return with their defaults, for views to read; returns what is new.
 
     What can be kept is a run's part of an answer. Readers see it every half minute, and others
@@ -257,7 +257,7 @@ def keep_answers(
     if names and not wanted:
         return materialize(store, runs, lock_timeout=lock_timeout)
     request = Request(wanted)
-    found: list[KeptTable] = []
+    found: list[MaterializedTable] = []
     while True:
         request.until = time.monotonic() + BATCH_S
         batch = _materialize(store, runs, request, lock_timeout)
@@ -268,7 +268,7 @@ def keep_answers(
 
 def _materialize(
     store: Store, runs: Collection[str] | None, request: Request | None, lock_timeout: float
-) -> list[KeptTable]:
+) -> list[MaterializedTable]:
     folder = store_folder(store)
     manifest_bytes(folder)
     with store_lock(folder, lock_timeout):

@@ -19,8 +19,8 @@ from hta_sql.library.creation import KEPT_ANSWERS
 from hta_sql.library.definitions import definitions
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.sql_files import Columns, columns_digest
-from hta_sql.store.catalog.columns import Part
-from hta_sql.store.disk.manifest import KeptTable, Manifest, RankEntry, digest_of
+from hta_sql.store.catalog.columns import FileGroup
+from hta_sql.store.disk.manifest import MaterializedTable, Manifest, RankEntry, digest_of
 
 Missing = list[tuple[SqlObject, list[str]]]
 """What is to be computed, and its runs."""
@@ -60,7 +60,7 @@ def _known_of(entry: RankEntry) -> tuple[object, ...]:
 
 def kept_tables(
     manifest: Manifest, library: Library, names: Collection[str] | None = None
-) -> dict[tuple[str, str], KeptTable]:
+) -> dict[tuple[str, str], MaterializedTable]:
     """Find what is kept and up to date: (name, run) ─▶ where it is; also what was found too large.
 
     Args:
@@ -70,7 +70,7 @@ def kept_tables(
     """
     tables = {
         (kept.table, kept.run): kept
-        for kept in manifest.kept
+        for kept in manifest.materialized
         if names is None or kept.table in names
     }
     keys = keys_of(manifest, library, {name for name, _ in tables})
@@ -130,16 +130,16 @@ def kept_columns(library: Library) -> Columns:
     return library.derived_columns() | of_answers
 
 
-def kept_parts(manifest: Manifest, library: Library) -> list[Part]:
+def materialized_files(manifest: Manifest, library: Library) -> list[FileGroup]:
     """List the files of what is kept, those of one table together."""
     columns = kept_columns(library)
     paths: dict[str, list[str]] = {}
     for one in kept_tables(manifest, library).values():
         paths.setdefault(one.table, []).extend([one.path] if one.path else [])
-    return [Part(columns[name], paths[name]) for name in paths]
+    return [FileGroup(columns[name], paths[name]) for name in paths]
 
 
-def kept_views(manifest: Manifest, library: Library, place: str) -> list[str]:
+def materialized_views(manifest: Manifest, library: Library, place: str) -> list[str]:
     """Build the statements that define the views of what a store keeps some of.
 
     Args:
@@ -147,14 +147,14 @@ def kept_views(manifest: Manifest, library: Library, place: str) -> list[str]:
         library: Tables, macros and analyses.
         place: What to put before the paths of the files: that of the store, and a slash.
     """
-    kept: dict[str, list[KeptTable]] = {}
+    kept: dict[str, list[MaterializedTable]] = {}
     for one in kept_tables(manifest, library).values():
         if not one.is_left_out:
             kept.setdefault(one.table, []).append(one)
     runs = manifest.runs()
     abouts = (*library.derived, *answers(library).values())
     views = [
-        kept_view(library, about, kept[about.base_name], place, runs)
+        materialized_view(library, about, kept[about.base_name], place, runs)
         for about in abouts
         if about.base_name in kept
     ]
@@ -169,8 +169,8 @@ def kept_views(manifest: Manifest, library: Library, place: str) -> list[str]:
     return [*views, *listed] if lines else views
 
 
-def kept_view(
-    library: Library, about: SqlObject, kept: Iterable[KeptTable], place: str, runs: Iterable[str]
+def materialized_view(
+    library: Library, about: SqlObject, kept: Iterable[MaterializedTable], place: str, runs: Iterable[str]
 ) -> str:
     """Build the view of one of which something is kept.
 

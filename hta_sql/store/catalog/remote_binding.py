@@ -20,7 +20,7 @@ from fsspec import AbstractFileSystem
 
 from hta_sql.library import sqltext
 from hta_sql.machine import temporary_folder
-from hta_sql.store.catalog.columns import Part
+from hta_sql.store.catalog.columns import FileGroup
 
 
 class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
@@ -58,7 +58,7 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
 
 
 def known_columns(
-    con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[list[Part]]
+    con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[list[FileGroup]]
 ) -> KnownColumns:
     """Make the file system of the files of a store's tables."""
     samples: dict[str, bytes] = {}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from hta_sql.errors import StoreError
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.ingest_target import IngestTarget, intact, settle
-from hta_sql.store.catalog.materialize import keep_answers, publish
+from hta_sql.store.catalog.materialize import materialize_answers, publish
 from hta_sql.store.disk.disk_space import reporting_full_disk
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
@@ -24,7 +24,7 @@ from hta_sql.store.disk.manifest import (
     Store,
     manifest_or_empty,
 )
-from hta_sql.store.disk.orphaned_files import remove_leftovers
+from hta_sql.store.disk.orphaned_files import remove_orphaned_files
 from hta_sql.store.disk.reports import PublishReport
 from hta_sql.store.disk.shard_files import (
     Shard,
@@ -123,7 +123,7 @@ def publish_shards(
             )
         new = [shard for shard in complete if manifest.published.get(shard.name) != shard.digest]
         with reporting_full_disk(folder, lambda: None):
-            remove_leftovers(folder, manifest)
+            remove_orphaned_files(folder, manifest)
             if new:
                 manifest = _merged(manifest, new)
                 publish(folder, manifest)
@@ -132,7 +132,7 @@ def publish_shards(
         _remove_traces_of_jobs(folder)
     if materialize:
         published = {run_of_shard(name) for name in manifest.published}
-        keep_answers(folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout)
+        materialize_answers(folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout)
     failures = [failure for shard in new for failure in shard.failures]
     return PublishReport([shard.name for shard in new], missing, failures, len(manifest.entries))
 

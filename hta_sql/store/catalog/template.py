@@ -59,7 +59,7 @@ def library_digest(library: Library) -> str:
     """Name a state of the library, of the table definitions and of what writes catalogs."""
     if not library.shipped:
         return _shipped_digest(library)
-    own = library.own
+    own = library.user_library
     added = digest_of(_texts((*own.macros, *own.analyses)).encode())
     return f"{_shipped_digest(library.shipped)}{BESIDE}{added}"
 
@@ -96,7 +96,7 @@ def template(library: Library) -> Path:
 
 def _with_own(shipped: Path, library: Library) -> Path:
     """Copy a template and add what is not shipped."""
-    paths = sorted({str(about.path.parent) for about in library.own.analyses})
+    paths = sorted({str(about.path.parent) for about in library.user_library.analyses})
     place = f"own-{digest_of(repr(paths).encode())[:16]}-"
     state = digest_of(f"{library_digest(library)} {shipped.name}".encode())
     target = shipped.with_name(f"{place}{state[:24]}.duckdb")

@@ -138,7 +138,7 @@ class FileCheck(SizeCheck):
         lost, broken = self._without
         kept = [
             one
-            for one in self._manifest.get("kept", ())
+            for one in self._manifest.get("materialized", ())
             if one["path"] not in broken and _is_in(reads.runs, one["run"])
         ]
         entries = [
@@ -149,11 +149,11 @@ class FileCheck(SizeCheck):
             and _is_in(reads.ranks, entry["rank"])
         ]
         runs = {entry["run"] for entry in entries}
-        of_kept: dict[str, set[str]] = {}
+        of_materialized: dict[str, set[str]] = {}
         for one in kept:
             if one["path"] or not one["rows"]:
-                of_kept.setdefault(one["table"], set()).add(one["run"])
-        whole = {table for table, found in of_kept.items() if found >= runs}
+                of_materialized.setdefault(one["table"], set()).add(one["run"])
+        whole = {table for table, found in of_materialized.items() if found >= runs}
         tables = self._library.tables_read(reads.names, whole)
         for one in kept:
             table, run, path = one["table"], one["run"], one["path"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.errors import StoreError
 from hta_sql.machine import cpu_count
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.manifest import FROM_PATH, KeptTable, RankEntry
+from hta_sql.store.disk.manifest import FROM_PATH, MaterializedTable, RankEntry
 from hta_sql.store.disk.origins import ORIGIN, origin_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
     ]
 
 
-def of_kept(kept: Iterable[KeptTable]) -> list[Expected]:
+def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
     """List the files of derived tables and answers."""
     return [
         Expected(

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
-SEAL = "sha256"
+CHECKSUM = "sha256"
 
 HASHED_BYTES = 1 << 17
 """Read at once: hashing lets other threads run meanwhile."""
@@ -25,9 +25,9 @@ Check = Callable[[Any], bool]
 _BIGINT = 1 << 63
 
 
-def sealed(values: Mapping[str, Any]) -> bytes:
+def with_checksum(values: Mapping[str, Any]) -> bytes:
     """Write values as JSON, with the digest of what is written in front."""
-    content = json.dumps({SEAL: _OPEN, **values}, indent=1).encode()
+    content = json.dumps({CHECKSUM: _OPEN, **values}, indent=1).encode()
     return content.replace(_OPEN.encode(), hashlib.sha256(content).hexdigest().encode(), 1)
 
 
@@ -40,7 +40,7 @@ def is_damaged(content: bytes, values: Mapping[str, Any], unsealed: frozenset[st
         unsealed: Keys that a content may have which was written before there were seals: one
             without a seal that has others has lost it.
     """
-    seal = values.get(SEAL)
+    seal = values.get(CHECKSUM)
     if seal is None:
         return not values.keys() <= unsealed
     if not isinstance(seal, str) or len(seal) != len(_OPEN):
@@ -64,7 +64,7 @@ def digest_of_stream(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def checked(made: Made) -> Made:
+def validated(made: Made) -> Made:
     """Return a data class whose fields are what their types say; whole numbers fit a BIGINT.
 
     Raises:

@@ -19,7 +19,7 @@ from hta_sql._version import __version__
 from hta_sql.errors import StoreDamagedError, StoreNotFoundError, StoreVersionError
 from hta_sql.library.sql_files import Columns, columns_digest, stored_columns
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.integrity import checked, is_damaged, sealed
+from hta_sql.store.disk.integrity import validated, is_damaged, with_checksum
 from hta_sql.store.disk.run_names import first_capture
 from hta_sql.traces.names import path_of
 
@@ -37,7 +37,7 @@ RANKS = range(-(1 << 31), 1 << 31)
 """What a rank may be: its column is an INTEGER in every table."""
 
 _UNSEALED = frozenset(
-    ("format", "schema_version", "writer", "published", "schemas", "kept", "tags", "entries")
+    ("format", "schema_version", "writer", "published", "schemas", "materialized", "tags", "entries")
 )
 """What a manifest says that was written before manifests had checksums."""
 
@@ -96,7 +96,7 @@ class RankEntry:
 
 
 @dataclass(frozen=True)
-class KeptTable:
+class MaterializedTable:
     """A derived table or an answer of one run, as it was computed."""
 
     table: str
@@ -126,7 +126,7 @@ class Manifest:
     """Shard ─▶ digest of its manifest, for those that were merged into this one."""
     schemas: dict[str, Columns] = field(default_factory=dict)
     """Digest ─▶ the columns that the files of its entries have."""
-    kept: list[KeptTable] = field(default_factory=list)
+    materialized: list[MaterializedTable] = field(default_factory=list)
     tags: dict[str, dict[str, str]] = field(default_factory=dict)
     """Run ─▶ what its users say of it: tag ─▶ value."""
     aside: list[RankEntry] = field(default_factory=list)
@@ -147,21 +147,21 @@ class Manifest:
             else:
                 kept.append(entry)
         entries = sorted([*kept, *new], key=in_order)
-        still = [table for table in self.kept if table.run not in runs]
+        still = [table for table in self.materialized if table.run not in runs]
         aside = [
             entry
             for entry in self.aside
             if in_order(entry) not in replaced and _in_captures(entry) not in replaced
         ]
-        return replace(self, entries=entries, kept=still, aside=aside, writer=__version__)
+        return replace(self, entries=entries, materialized=still, aside=aside, writer=__version__)
 
     def set_aside(self, damaged: Collection[RankEntry]) -> Manifest:
         """Take ranks out of their runs, and remember what they were."""
         named = set(map(in_order, damaged))
         entries = [entry for entry in self.entries if in_order(entry) not in named]
         runs = {entry.run for entry in damaged}
-        kept = [one for one in self.kept if one.run not in runs]
-        return replace(self, entries=entries, kept=kept, aside=[*self.aside, *damaged])
+        kept = [one for one in self.materialized if one.run not in runs]
+        return replace(self, entries=entries, materialized=kept, aside=[*self.aside, *damaged])
 
     def aside_runs(self) -> set[str]:
         """Collect the runs that lack ranks which were set aside."""
@@ -175,18 +175,18 @@ class Manifest:
         """Collect all files, relative to the store."""
         entries = (*self.entries, *self.aside)
         files = {file["path"] for entry in entries for file in entry.files.values()}
-        return files | {kept.path for kept in self.kept if kept.path}
+        return files | {kept.path for kept in self.materialized if kept.path}
 
     def without(self, runs: Collection[str]) -> Manifest:
         """Leave runs out, with what was computed of them."""
         entries = [entry for entry in self.entries if entry.run not in runs]
         aside = [entry for entry in self.aside if entry.run not in runs]
-        kept = [one for one in self.kept if one.run not in runs]
-        return replace(self, entries=entries, kept=kept, aside=aside)
+        kept = [one for one in self.materialized if one.run not in runs]
+        return replace(self, entries=entries, materialized=kept, aside=aside)
 
-    def without_kept(self, paths: Collection[str]) -> Manifest:
+    def without_materialized(self, paths: Collection[str]) -> Manifest:
         """Leave out what was computed: that with these files."""
-        return replace(self, kept=[one for one in self.kept if one.path not in paths])
+        return replace(self, materialized=[one for one in self.materialized if one.path not in paths])
 
     def with_tags(self, runs: Iterable[str], tags: Mapping[str, str]) -> Manifest:
         """Add tags to runs; the other tags that they have stay, and an empty value takes one away."""
@@ -276,10 +276,10 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         if version == SCHEMA_VERSION:
             entries = [entry_from(entry) for entry in values["entries"]]
             published, schemas = values.get("published", {}), values.get("schemas", {})
-            kept = [checked(KeptTable(**kept)) for kept in values.get("kept", ())]
+            kept = [validated(MaterializedTable(**kept)) for kept in values.get("materialized", ())]
             tags = values.get("tags", {})
             aside = [entry_from(entry) for entry in values.get("aside", ())]
-            return checked(
+            return validated(
                 Manifest(entries, values["writer"], published, schemas, kept, tags, aside)
             )
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
@@ -316,8 +316,8 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
         TypeError: A value is of another type than is written.
         KeyError: One is missing.
     """
-    content = checked(Fingerprint(**values["fingerprint"]))
-    entry = checked(RankEntry(**{**values, "fingerprint": content}))
+    content = validated(Fingerprint(**values["fingerprint"]))
+    entry = validated(RankEntry(**{**values, "fingerprint": content}))
     for file in entry.files.values():
         if (type(file["path"]), type(file["rows"]), type(file["bytes"])) != (str, int, int):
             raise TypeError(f"a file is {file}")
@@ -337,9 +337,9 @@ def manifest_content(manifest: Manifest) -> bytes:
         "writer": manifest.writer,
         "published": manifest.published,
         "schemas": {digest: schemas[digest] for digest in used},
-        "kept": [asdict(kept) for kept in manifest.kept],
+        "materialized": [asdict(kept) for kept in manifest.materialized],
         "tags": manifest.tags,
         "entries": [asdict(entry) for entry in manifest.entries],
         "aside": [asdict(entry) for entry in manifest.aside],
     }
-    return sealed(content)
+    return with_checksum(content)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import is_damaged, sealed
+from hta_sql.store.disk.integrity import is_damaged, with_checksum
 from hta_sql.store.disk.manifest import (
     CATALOG,
     MANIFEST,
@@ -66,7 +66,7 @@ class Unfinished:
                 "entries": [asdict(entry) for entry in new],
             }
             name = f"{UNFINISHED}/{self._run}.{uuid.uuid4().hex}.json"
-            self._folder.replace(name, sealed(content))
+            self._folder.replace(name, with_checksum(content))
         self._saved_at = time.monotonic()
         return len(new)
 
@@ -115,7 +115,7 @@ def _run_of(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(".json").rpartition(".")[0]
 
 
-def remove_leftovers(folder: StoreFolder, manifest: Manifest) -> int:
+def remove_orphaned_files(folder: StoreFolder, manifest: Manifest) -> int:
     """Delete files that nothing names; returns how many there were. Only under the lock.
 
     They come from a killed ingest, or were replaced by the previous one: readers
@@ -124,14 +124,14 @@ def remove_leftovers(folder: StoreFolder, manifest: Manifest) -> int:
     # Listed first: a shard that starts later is announced before it writes, and not listed here.
     present = folder.files("")
     named = manifest.named_files() | protected_files(folder, present) | unfinished_files(folder)
-    leftovers = [name for name in present if _is_leftover(name, named)]
+    leftovers = [name for name in present if _is_orphaned(name, named)]
     folder.remove(leftovers)
     if leftovers:
         log.info("Removed %d files of an earlier ingest from %s.", len(leftovers), folder.root)
     return len(leftovers)
 
 
-def _is_leftover(name: str, named: set[str]) -> bool:
+def _is_orphaned(name: str, named: set[str]) -> bool:
     """Judge only what this program writes: somebody's notes in the folder are not ours."""
     if name in named:
         return False

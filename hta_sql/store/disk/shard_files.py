@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from hta_sql.errors import ParameterError
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import SEAL, checked, is_damaged, sealed
+from hta_sql.store.disk.integrity import CHECKSUM, validated, is_damaged, with_checksum
 from hta_sql.store.disk.manifest import (
     SCHEMA_VERSION,
     SHARDS,
@@ -102,7 +102,7 @@ def write_shard(folder: StoreFolder, shard: Shard) -> None:
     """Replace the file of a shard in one step."""
     content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(shard)}
     del content["digest"]
-    folder.replace(shard.path, sealed(content))
+    folder.replace(shard.path, with_checksum(content))
 
 
 def read_shards(folder: StoreFolder) -> list[Shard]:
@@ -131,11 +131,11 @@ def _parsed(content: bytes) -> Shard:
     values = json.loads(content)
     if is_damaged(content, values, _UNSEALED):
         raise ValueError("another checksum than was written")
-    values.pop(SEAL, None)
+    values.pop(CHECKSUM, None)
     if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
         raise ValueError("another format")
     entries = [entry_from(entry) for entry in values.pop("entries")]
-    return checked(Shard(**values, entries=entries, digest=digest_of(content)))
+    return validated(Shard(**values, entries=entries, digest=digest_of(content)))
 
 
 def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:

@@ -54,7 +54,7 @@ class SizeCheck:
                 if entry["run"] not in lost
                 for file in entry["files"].values()
             ]
-            kept = ((one["path"], one.get("bytes")) for one in manifest.get("kept", ()))
+            kept = ((one["path"], one.get("bytes")) for one in manifest.get("materialized", ()))
             sizes = dict([*named, *(one for one in kept if all(one) and one[0] not in broken)])
             found = self._folder.sizes(sizes)
         except (OSError, HtaSqlError, ValueError, LookupError, TypeError, AttributeError):

@@ -22,7 +22,7 @@ from hta_sql.store.catalog.run_tags import changing_runs
 from hta_sql.store.disk.baselines import baseline_runs
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import TABLES, Manifest, RankEntry, Store, in_order
-from hta_sql.store.disk.orphaned_files import remove_leftovers
+from hta_sql.store.disk.orphaned_files import remove_orphaned_files
 from hta_sql.store.disk.run_names import check_run_name
 from hta_sql.store.disk.shard_files import read_shards, run_of_shard
 
@@ -48,7 +48,7 @@ def remove_runs(
         gone = [entry for entry in manifest.entries if entry.run in runs]
         left = replace(
             manifest.without(runs),
-            kept=[kept for kept in manifest.kept if kept.run not in runs],
+            materialized=[kept for kept in manifest.materialized if kept.run not in runs],
             tags={run: tags for run, tags in manifest.tags.items() if run not in runs},
             published={
                 shard: digest
@@ -87,7 +87,7 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         if name in manifest.runs():
             raise StoreError(f"{folder.root!r} has a run {name!r} already.")
         # What a killed one of this name has left would be in the way.
-        remove_leftovers(folder, manifest)
+        remove_orphaned_files(folder, manifest)
         entries = [_renamed(e, name) if e.run == run else e for e in manifest.entries]
         for entry, other in zip(manifest.entries, entries, strict=True):
             for table, file in entry.files.items() if entry.run == run else ():
@@ -95,7 +95,7 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         now = replace(
             manifest,
             entries=sorted(entries, key=in_order),
-            kept=[kept for kept in manifest.kept if kept.run != run],
+            materialized=[kept for kept in manifest.materialized if kept.run != run],
             tags={name if of == run else of: tags for of, tags in manifest.tags.items()},
             published={
                 f"{name}{shard.removeprefix(run)}" if run_of_shard(shard) == run else shard: digest
@@ -128,7 +128,7 @@ def _renamed(entry: RankEntry, name: str) -> RankEntry:
 
 def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> None:
     """Delete what the manifest names no longer, and the empty folders of runs that are gone."""
-    remove_leftovers(folder, manifest)
+    remove_orphaned_files(folder, manifest)
     # A job may be about to write into those of its run.
     for run in set(runs) - {shard.run for shard in read_shards(folder)}:
         for table in (*stored_columns(), *kept_columns(load_library())):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from hta_sql.errors import StoreDamagedError, StoreNotFoundError
 from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.build import copy_of_manifest, publish_manifest
-from hta_sql.store.catalog.own_analyses import OWN
+from hta_sql.store.catalog.user_analyses import OWN
 from hta_sql.store.disk.file_checks import Fault
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
@@ -80,7 +80,7 @@ def repair(
         manifest = _without(read_manifest(folder), found)
         _mend_shards(folder, found)
         if any(fault.file == OWN for fault in found):
-            _put_aside(folder, OWN)
+            _quarantine_file(folder, OWN)
         if found:
             publish_manifest(folder, manifest)
         read, why = read_again(folder, manifest)
@@ -110,8 +110,8 @@ def _without(manifest: Manifest, faults: Iterable[Fault]) -> Manifest:
     """Take what is damaged out of a manifest."""
     files = {fault.file for fault in faults}
     damaged = [entry for entry in manifest.entries if files.intersection(_paths(entry))]
-    computed = {one.path for one in manifest.kept if one.path in files}
-    return manifest.without_kept({path for path in computed if path}).set_aside(damaged)
+    computed = {one.path for one in manifest.materialized if one.path in files}
+    return manifest.without_materialized({path for path in computed if path}).set_aside(damaged)
 
 
 def _paths(entry: RankEntry) -> list[str]:
@@ -127,10 +127,10 @@ def _mend_shards(folder: StoreFolder, faults: Iterable[Fault]) -> None:
             write_shard(folder, replace(shard, entries=whole, complete=False))
     for fault in faults:
         if fault.kind == "shard":
-            _put_aside(folder, fault.file)
+            _quarantine_file(folder, fault.file)
 
 
-def _put_aside(folder: StoreFolder, name: str) -> None:
+def _quarantine_file(folder: StoreFolder, name: str) -> None:
     """Give a file a name that nothing reads."""
     folder.remove([f"{name}{ASIDE}"])
     folder.copy(name, f"{name}{ASIDE}")

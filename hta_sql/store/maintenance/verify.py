@@ -18,8 +18,8 @@ from hta_sql.library.sql_files import reader_sql
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import build_aside, built_from, identity_of
 from hta_sql.store.catalog.columns import stored_files, viewed
-from hta_sql.store.catalog.own_analyses import OWN, own_texts
-from hta_sql.store.disk.file_checks import Fault, faults_of, of_entries, of_kept
+from hta_sql.store.catalog.user_analyses import OWN, user_texts
+from hta_sql.store.disk.file_checks import Fault, faults_of, of_entries, of_materialized
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.manifest import (
     CATALOG,
@@ -86,7 +86,7 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
 
 
 def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verified:
-    files = [*of_entries(manifest.entries), *of_kept(manifest.kept)]
+    files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
     shards, damaged = shards_at(folder)
     found = faults_of(folder, files, deep=deep)
     found += [
@@ -95,7 +95,7 @@ def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verifie
     ]
     found += faults_of(folder, of_entries(e for s in shards for e in s.entries), deep=deep)
     try:
-        own_texts(folder)
+        user_texts(folder)
     except FileNotFoundError:
         pass
     except StoreDamagedError as error:

@@ -21,13 +21,13 @@ from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import Identity, built_from, identity_of, private_catalog
 from hta_sql.store.catalog.damage import (
     is_of_database,
-    unreadable_kept,
+    unreadable_materialized,
     unreadable_runs,
     warn_of_changed_files,
 )
-from hta_sql.store.catalog.materialize import forget, keep_derived
+from hta_sql.store.catalog.materialize import forget, materialize_derived
 from hta_sql.store.catalog.materialized_tables import missing_tables
-from hta_sql.store.catalog.own_analyses import may_serve
+from hta_sql.store.catalog.user_analyses import may_serve
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.disk.content_check import FileCheck, Reads
 from hta_sql.store.disk.folder import StoreFolder
@@ -118,7 +118,7 @@ class Connection(Closing):
                 opened = self._opened = self._opened or self._open()
         return opened
 
-    def ask(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
+    def run(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
         """Ask with a cursor that no other thread uses; it is closed when the answer is there.
 
         Damaged files among those that it reads are left out.
@@ -148,13 +148,13 @@ class Connection(Closing):
                     f"anew: hta-sql catalog {self._folder.root}"
                 ) from error
             if self._leaves_out(opened, error) or self._has_wrong_files(opened):
-                return self.ask(question, reads)
+                return self.run(question, reads)
             raise QueryError(str(error)) from error
         except MemoryError as error:
             raise QueryError(
                 "Out of Memory: the answer is larger than this process may hold."
             ) from error
-        return self.ask(question, reads) if self._has_wrong_files(opened) else answer
+        return self.run(question, reads) if self._has_wrong_files(opened) else answer
 
     def _has_wrong_files(self, opened: Opened) -> bool:
         """Open the store without the files that are not what was written, if any are found."""
@@ -169,7 +169,7 @@ class Connection(Closing):
             if not lost and not wrong & manifest.named_files():
                 return False  # of a manifest that was replaced since
             warn_of_changed_files(self._folder.root, wrong)
-            self._leave_out(opened, lost, {k.path for k in manifest.kept if k.path in wrong})
+            self._leave_out(opened, lost, wrong & {k.path for k in manifest.materialized})
             return True
 
     def keep(self, runs: Iterable[str]) -> None:
@@ -195,7 +195,7 @@ class Connection(Closing):
                     # Else somebody has changed it since it was opened.
                     built = built_from(opened.con)
                     if built and built.serves(identity_of(self._folder, library)):
-                        keep_derived(self._folder, library, wanted)
+                        materialize_derived(self._folder, library, wanted)
             except (OSError, duckdb.Error, StoreError) as error:
                 log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
                 return
@@ -248,7 +248,7 @@ class Connection(Closing):
                 return True
             manifest = parse_manifest(content, self._folder).without(self._lost)
             lost = unreadable_runs(error, manifest, self._folder)
-            broken = unreadable_kept(error, manifest, self._folder)
+            broken = unreadable_materialized(error, manifest, self._folder)
             if (lost or broken) and manifest_bytes(self._folder) != content:
                 self._reopen(opened)  # files that others have replaced meanwhile are not lost
             elif lost or broken:

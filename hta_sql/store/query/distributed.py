@@ -71,11 +71,11 @@ class Task:
         return f"{TABLES}/{self.analysis}/answers/{digest_of(asked.encode())[:24]}-"
 
 
-Part = bytes | str
+TaskResult = bytes | str
 """Rows as an Arrow stream, or the path of their file, relative to the store."""
 
 
-def compute(task: Task) -> Part:
+def compute(task: Task) -> TaskResult:
     """Compute a part; called by a worker.
 
     Raises:
@@ -104,7 +104,7 @@ def compute(task: Task) -> Part:
         before = connection.opened().ranks
         questions = questions_of(library.find(task.analysis), task.values, before)
         reads = reads_of_analysis(library, library.find(task.analysis), task.values)
-        rows = connection.ask(lambda con: table_of(con, questions), reads)
+        rows = connection.run(lambda con: table_of(con, questions), reads)
         if lost := set(before) - set(connection.opened().ranks):
             runs = ", ".join(sorted({run for run, *_ in lost}))
             raise StoreError(
@@ -114,7 +114,7 @@ def compute(task: Task) -> Part:
     return put or _stream(rows)
 
 
-def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[Part]]) -> list[Part]:
+def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[TaskResult]]) -> list[TaskResult]:
     """Have tasks computed; returns what they gave, in their order.
 
     Args:
@@ -125,7 +125,7 @@ def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[Part
     Raises:
         HtaSqlError: What a worker raised, or that it failed otherwise.
     """
-    futures: list[Future[Part]] = []
+    futures: list[Future[TaskResult]] = []
     try:
         for task in tasks:
             futures.append(executor.submit(compute, task))
@@ -144,7 +144,7 @@ def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[Part
             future.cancel()
 
 
-def read(folder: StoreFolder, parts: Iterable[Part]) -> pa.Table:
+def read(folder: StoreFolder, parts: Iterable[TaskResult]) -> pa.Table:
     """Put the rows of parts behind each other.
 
     Raises:
@@ -155,7 +155,7 @@ def read(folder: StoreFolder, parts: Iterable[Part]) -> pa.Table:
     return pa.concat_tables([_rows(folder, part) for part in parts])
 
 
-def _rows(folder: StoreFolder, part: Part) -> pa.Table:
+def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - only where used
     import pyarrow.parquet as pq  # noqa: PLC0415
 

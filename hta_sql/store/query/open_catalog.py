@@ -35,7 +35,7 @@ class Opened:
     """Run, rank and number of events of all that it holds."""
     changed: list[str]
     """Runs that were read by other definitions than today's."""
-    kept: dict[str, set[str]]
+    materialized: dict[str, set[str]]
     """Analysis ─▶ runs of which its view reads what is kept."""
     sandbox: Sandbox | None
     files: FileCheck

@@ -1,7 +1,7 @@
 """Parts of a question, whose rows one behind the other are its answer.
 
 An analysis whose answers can be kept run by run gives the rows of its runs one behind the other; one
-that says ``Ranks: apart`` those of its ranks as well.
+that says ``Ranks: independent`` those of its ranks as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Scope = dict[str, Any]
 """Values of ``runs`` and ``ranks`` that narrow a question."""
 
 
-def wanted_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Size]:
+def requested_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Size]:
     """List the ranks that a question is about, in the order of its rows.
 
     Args:
@@ -70,24 +70,24 @@ def one_by_one(
 ) -> list[Scope]:
     """List the scopes that a question is asked of here, one after the other.
 
-    Rows of an analysis that says ``Ranks: apart`` are those of its ranks one behind the other.
+    Rows of an analysis that says ``Ranks: independent`` are those of its ranks one behind the other.
     Where there are many events each rank is asked by itself: memory does not grow with the ranks, and
     nothing is sorted that is not of one rank (3/4 of the time at 15 M events in 8 ranks).
     """
-    if not _is_apart(analysis):
+    if not _has_independent_ranks(analysis):
         return [{}]
-    wanted = wanted_sizes(sizes, values)
+    wanted = requested_sizes(sizes, values)
     if len(wanted) < 2 or sum(events for *_, events in wanted) < APART_EVENTS:
         return [{}]
     return [{"runs": [run], "ranks": [rank]} for run, rank, _ in wanted]
 
 
-def whole_because(analysis: SqlObject, library: Library) -> str | None:
+def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:
     """Say why a question cannot be cut into parts; None where it can."""
     if analysis not in library.base.analyses:
         return "it is an analysis of your own"
-    if "Kept" in analysis.facts:
-        return analysis.facts["Kept"].partition("; ")[2]
+    if "Materialized" in analysis.facts:
+        return analysis.facts["Materialized"].partition("; ")[2]
     return None if is_of_runs(analysis) else "its rows are of several runs"
 
 
@@ -102,7 +102,7 @@ def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
     for run, ranks in groupby(wanted, key=lambda size: size[0]):
         counts = {rank: events for _, rank, events in ranks}
         events = sum(counts.values())
-        if events > share and _is_apart(analysis):
+        if events > share and _has_independent_ranks(analysis):
             found += [{"runs": [run], "ranks": group} for group in _groups(counts, share)]
             room = 0
         elif events <= room:
@@ -115,7 +115,7 @@ def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
 
 
 def _groups(counts: Mapping[int, int], share: int) -> list[list[int]]:
-    """Put neighbouring ranks together, up to so many events."""
+    """Put neighboring ranks together, up to so many events."""
     groups: list[list[int]] = []
     room = 0
     for rank, events in counts.items():
@@ -128,5 +128,5 @@ def _groups(counts: Mapping[int, int], share: int) -> list[list[int]]:
     return groups
 
 
-def _is_apart(analysis: SqlObject) -> bool:
-    return analysis.facts.get("Ranks") == "apart"
+def _has_independent_ranks(analysis: SqlObject) -> bool:
+    return analysis.facts.get("Ranks") == "independent"

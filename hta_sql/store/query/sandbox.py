@@ -96,7 +96,7 @@ class Sandbox:
         self._macros = Macros(definitions)
         self._walk = TreeWalk(self)
 
-    def checked(self, con: duckdb.DuckDBPyConnection, query: str) -> str:
+    def validated(self, con: duckdb.DuckDBPyConnection, query: str) -> str:
         """Return the text to run in place of a query: exactly what was checked.
 
         Raises:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hta_sql.library.own import own_folders
+from hta_sql.library.user_analyses import user_folders
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import Identity, identity_of
 from hta_sql.store.disk.manifest import CATALOG
@@ -79,6 +79,6 @@ class HeldStore(TraceStore):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         engine = {"threads": None, "memory_limit": None}
         options = {"safe": False, "verify": False, "limits": UNLIMITED}
-        options["analyses"] = own_folders(None)
+        options["analyses"] = user_folders(None)
         self._set_up(path, {**engine, **options})
         self._connection.pin()

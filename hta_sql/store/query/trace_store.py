@@ -13,7 +13,7 @@ from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.own import Analyses, library_of, own_folders
+from hta_sql.library.user_analyses import Analyses, library_of, user_folders
 from hta_sql.library.parameters import check_parameters, narrowing, taken_by
 from hta_sql.results.result import Result
 from hta_sql.store.disk.content_check import reads_of, reads_of_analysis, reads_of_query
@@ -25,7 +25,7 @@ from hta_sql.store.query.isolation import Isolating
 from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
-from hta_sql.store.query.partitions import refuse_unknown, tasks, wanted_sizes, whole_because
+from hta_sql.store.query.partitions import refuse_unknown, tasks, requested_sizes, unsplit_reason
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from hta_sql.results.first_rows import FirstRows
     from hta_sql.store.disk.reports import IngestReport, PublishReport
-    from hta_sql.store.query.distributed import Part
+    from hta_sql.store.query.distributed import TaskResult
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class TraceStore(ByName, Isolating, Closing):
     ) -> None:
         options: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "safe": safe}
         options |= {"limits": limits or (Limits() if safe else UNLIMITED), "verify": verify}
-        self._set_up(path, {**options, "analyses": own_folders(analyses)})
+        self._set_up(path, {**options, "analyses": user_folders(analyses)})
         self._connection.opened()
         self._isolate(self._folder.root, self._options)
 
@@ -99,7 +99,7 @@ class TraceStore(ByName, Isolating, Closing):
         self.ingested: IngestReport | None = None
         self.published: PublishReport | None = None
         self._told_of_definitions = False
-        self._waiting: set[Future[Part]] = set()
+        self._waiting: set[Future[TaskResult]] = set()
         self._options = options
         self._folder = store_folder(path)
         self._engine = {key: options[key] for key in ("threads", "memory_limit")}
@@ -166,7 +166,7 @@ class TraceStore(ByName, Isolating, Closing):
             parts = self._elsewhere(analysis, values, executor)
             paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
             return Result.of_rows(partial(read, self._folder, parts), *about, paths)
-        rows = self._connection.ask(
+        rows = self._connection.run(
             lambda con: table_of(con, self._questions(analysis, values, is_kept=is_kept)),
             reads_of_analysis(self.library, analysis, values, is_kept=is_kept),
         )
@@ -183,7 +183,7 @@ class TraceStore(ByName, Isolating, Closing):
             return first_rows_of(con, asked, count, analysis, narrowing(parameters))
 
         reads = reads_of_analysis(self.library, analysis, values, is_kept=is_kept)
-        return self._connection.ask(question, reads)
+        return self._connection.run(question, reads)
 
     def _prepared(
         self, name: str, version: int | None, parameters: Mapping[str, Any]
@@ -205,18 +205,18 @@ class TraceStore(ByName, Isolating, Closing):
         """Say what to ask, of the store as it is open now."""
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         if is_kept:
-            return [(sqltext.of_scope(sqltext.kept_answer(analysis.base_name), values), values)]
+            return [(sqltext.of_scope(sqltext.stored_answer(analysis.base_name), values), values)]
         return questions_of(analysis, values, self._connection.opened().ranks)
 
     def _is_parted(self, analysis: SqlObject) -> bool:
         """Whether an executor can compute an analysis in parts; says why not."""
-        if why := whole_because(analysis, self.library):
+        if why := unsplit_reason(analysis, self.library):
             log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
         return why is None
 
     def _elsewhere(
         self, analysis: SqlObject, values: Mapping[str, Any], executor: Executor
-    ) -> list[Part]:
+    ) -> list[TaskResult]:
         """Have an executor compute an answer; returns its parts in the order of their rows.
 
         Raises:
@@ -225,7 +225,7 @@ class TraceStore(ByName, Isolating, Closing):
         """
         opened = self._connection.opened()
         wanted = unchanged_identity(self._folder, self.library, opened.con)
-        scopes = tasks(analysis, wanted_sizes(opened.ranks, values)) or [{}]
+        scopes = tasks(analysis, requested_sizes(opened.ranks, values)) or [{}]
         options = {**self._engine, "verify": self._options["verify"]}
         asked = tasks_of(self._folder, options, wanted, (analysis, values), scopes)
         log.info("%s: %d tasks.", analysis.base_name, len(asked))
@@ -235,7 +235,7 @@ class TraceStore(ByName, Isolating, Closing):
         """Say whether the view of an analysis reads all of what is asked: runs, else the defaults."""
         runs = values.get("runs", self.runs())
         is_default = analysis == answers(self.library.base).get(analysis.base_name)
-        kept = self._connection.opened().kept.get(analysis.base_name, set())
+        kept = self._connection.opened().materialized.get(analysis.base_name, set())
         return bool(is_default and values.keys() <= {"runs"} and runs and kept.issuperset(runs))
 
     def sql(
@@ -265,13 +265,13 @@ class TraceStore(ByName, Isolating, Closing):
         most = most_rows if limit is None else limit + 1
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
-            checked = sandbox.checked(con, query) if sandbox else query
+            checked = sandbox.validated(con, query) if sandbox else query
             result = result_of(con, checked, parameters, most)
             checked_rows(limit, len(result))
             return result
 
         reads = reads_of_query(self.library, query, parameters, self.runs())
-        return self._connection.ask(question, reads)
+        return self._connection.run(question, reads)
 
     def run_over(
         self,
@@ -301,7 +301,7 @@ class TraceStore(ByName, Isolating, Closing):
                 con.register(table_name, table)
             return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
 
-        return self._connection.ask(question, reads_of(self.library.names_in(query)))
+        return self._connection.run(question, reads_of(self.library.names_in(query)))
 
     def table(
         self, name: str, *, runs: list[str] | None = None, ranks: list[int] | None = None
@@ -330,7 +330,7 @@ class TraceStore(ByName, Isolating, Closing):
             self.check_scope(runs or (), ranks or ())
             return Result.of_rows(table_of(con, [(sqltext.of_scope(name, scope), scope)]))
 
-        return self._connection.ask(question, reads_of([name], runs, ranks))
+        return self._connection.run(question, reads_of([name], runs, ranks))
 
     def compare(self, control: str, test: str, **parameters: Any) -> Result:
         """Return what changed from one run to another: the analysis ``comparison``.

@@ -104,7 +104,7 @@ class Workers(Closing):
             QueryError: It failed, took too long, or its worker ended.
         """
         given = {"query": query, "parameters": parameters, "most_rows": most_rows}
-        return self._asked("sql", given, self._seconds)
+        return self._request("sql", given, self._seconds)
 
     def call(self, function: str, given: dict[str, Any], seconds: float | None = None) -> Any:
         """Call ``module:function`` with the store of a worker; returns its answer, of JSON.
@@ -117,9 +117,9 @@ class Workers(Closing):
         if module not in self._preloaded:
             self._preloaded.add(module)
             self._processes.preload(module)
-        return self._asked(function, given, seconds or self._seconds)
+        return self._request(function, given, seconds or self._seconds)
 
-    def _asked(self, what: str, given: dict[str, Any], seconds: float | None) -> Any:
+    def _request(self, what: str, given: dict[str, Any], seconds: float | None) -> Any:
         frame = request_of((seconds, what, given))
         try:
             return self._answered(frame, seconds)

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO advice_v1(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   place          BIGINT [1]      1 for what saves most in the run; the same for all ranks of a rule.
+--   position       BIGINT [1]      1 for what saves most in the run; the same for all ranks of a rule.
 --   rule           VARCHAR         Name of the rule.
 --   title          VARCHAR         What to do, in a few words.
 --   rank           INTEGER         Rank of the process.
@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO advice_v1(
 --   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
 --   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
 --   event_count    BIGINT [count]  Events or gaps behind it.
---   own_ns         BIGINT [ns]     What those take.
+--   affected_ns    BIGINT [ns]     What those take.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         What was found, in a sentence with its figures.
 --   remedy         VARCHAR         What to try.
@@ -64,7 +64,7 @@ WITH
     found AS (
         FROM lib.advice_data_loading('spans', 'idle', 'host')
         UNION ALL BY NAME
-        FROM lib.advice_synchronisation('spans', 'idle')
+        FROM lib.advice_synchronization('spans', 'idle')
         UNION ALL BY NAME
         FROM lib.advice_launch_bound('spans', 'idle')
         UNION ALL BY NAME
@@ -140,7 +140,7 @@ WITH
     )
 SELECT
     r.run,
-    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule) AS place,
+    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule) AS position,
     r.rule,
     t.title,
     r.rank,
@@ -153,7 +153,7 @@ SELECT
     r.confidence,
     r.subject,
     r.event_count,
-    r.own_ns,
+    r.affected_ns,
     r.message.code AS message_code,
     lib.message_text(t.message, lib.with_fields(r.message.fields, {'has_steps': r.has_steps})) AS message,
     t.remedy,
@@ -163,4 +163,4 @@ SELECT
     substr(md5(concat_ws(chr(31), r.run, r.rank, r.rule, r.subject)), 1, 12) AS finding_id
 FROM ranked AS r
 LEFT JOIN messages AS t ON t.code = r.message.code
-ORDER BY r.run, place, r.is_worst DESC, r.rank
+ORDER BY r.run, position, r.is_worst DESC, r.rank

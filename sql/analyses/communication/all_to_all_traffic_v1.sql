@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO all_to_all_traffic_v1(
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to tell steps apart.
-    per_step BOOLEAN := false,
+    by_step BOOLEAN := false,
     -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
     layout VARCHAR := NULL
 ) AS TABLE
@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO all_to_all_traffic_v1(
 --   bytes             BIGINT [bytes]  What it sends; NULL unless all are known.
 --   known_bytes       BIGINT [bytes]  What it sends in those that are known; NULL where none is.
 --   row_count         BIGINT [count]  Rows sent, which are tokens between experts; NULL unless split sizes tell all.
---   times_mean        DOUBLE [1]      Bytes over the mean of all pairs of the group: the largest is the imbalance.
+--   ratio_to_mean     DOUBLE [1]      Bytes over the mean of all pairs of the group: the largest is the imbalance.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why bytes are not known.
 WITH
@@ -53,14 +53,14 @@ WITH
     ),
     pairs AS MATERIALIZED (
         SELECT
-            p.run, p.channel_id, CASE WHEN per_step THEN p.step END AS step, p.src_rank, p.dst_rank,
+            p.run, p.channel_id, CASE WHEN by_step THEN p.step END AS step, p.src_rank, p.dst_rank,
             count(*) AS collective_count,
             count(p.sent_bytes) AS known_count,
             sum(p.sent_bytes)::BIGINT AS known_bytes,
             CASE WHEN count(p.sent_rows) = count(*) THEN sum(p.sent_rows)::BIGINT END AS row_count,
             min(p.reason_code) AS reason_code
         FROM lib.all_to_all_pairs(runs) AS p
-        WHERE lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
+        WHERE lib.is_requested(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
         GROUP BY ALL
     ),
     totals AS (
@@ -87,7 +87,7 @@ SELECT
     CASE WHEN p.known_count = p.collective_count THEN p.known_bytes END AS bytes,
     p.known_bytes,
     p.row_count,
-    p.known_bytes / nullif(t.mean_bytes, 0) AS times_mean,
+    p.known_bytes / nullif(t.mean_bytes, 0) AS ratio_to_mean,
     p.reason_code,
     m.message AS reason
 FROM pairs AS p
@@ -96,5 +96,5 @@ JOIN totals AS t ON t.run = p.run AND t.channel_id = p.channel_id AND t.step IS 
 LEFT JOIN hosts AS s ON s.run = p.run AND s.rank = p.src_rank
 LEFT JOIN hosts AS d ON d.run = p.run AND d.rank = p.dst_rank
 LEFT JOIN messages AS m ON m.code = p.reason_code
-WHERE lib.wanted(ranks, p.src_rank) OR lib.wanted(ranks, p.dst_rank)
+WHERE lib.is_requested(ranks, p.src_rank) OR lib.is_requested(ranks, p.dst_rank)
 ORDER BY p.run, p.channel_id, p.step, p.src_rank, p.dst_rank

@@ -46,7 +46,7 @@ WITH
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     labels AS MATERIALIZED (
-        SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.wanted(ranks, l.rank)
+        SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.is_requested(ranks, l.rank)
     ),
     placed AS MATERIALIZED (
         SELECT s.* FROM lib.blocking_stretches(runs, ranks, steps, include_last_profiler_step) AS s
@@ -75,7 +75,7 @@ WITH
         FROM gpu_ops AS g
         WHERE
             g.class = 'computation' AND NOT g.is_suspect AND g.dur > 0
-            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+            AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         UNION ALL
         SELECT p.run, p.rank, p.ts, p.end_ts, (1::BIGINT << 26)::DOUBLE, 0 FROM parts AS p WHERE p.is_placed AND p.dur > 0
         UNION ALL

@@ -38,8 +38,8 @@ FROM cluster_communication AS c
 WHERE
     c.step IS NOT NULL
     AND c.communication_ns IS NOT NULL
-    AND lib.wanted(runs, c.run)
-    AND lib.wanted(ranks, c.rank)
-    AND lib.wanted(steps, c.step)
+    AND lib.is_requested(runs, c.run)
+    AND lib.is_requested(ranks, c.rank)
+    AND lib.is_requested(steps, c.step)
 GROUP BY c.run, c.rank, c.kind
 ORDER BY c.run, c.rank, operation

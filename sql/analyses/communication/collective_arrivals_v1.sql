@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
 --   collective     VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_desc        VARCHAR         Process group description.
 --   step           BIGINT          Profiler step; NULL outside of steps.
---   place          BIGINT [1]      1 for the rank that came first.
+--   position       BIGINT [1]      1 for the rank that came first.
 --   rank           INTEGER         Rank of the process.
 --   host_name      VARCHAR         Host; NULL where the trace does not name it.
 --   event_id       BIGINT          event_id of the kernel.
@@ -41,15 +41,15 @@ WITH
         SELECT m.run, m.collective_id
         FROM matched_collectives AS m
         WHERE
-            lib.wanted(runs, m.run)
-            AND CASE WHEN chosen_id IS NULL THEN m.is_complete AND NOT m.is_startup AND m.ends_agree AND NOT m.is_p2p ELSE m.collective_id = chosen_id END
+            lib.is_requested(runs, m.run)
+            AND CASE WHEN chosen_id IS NULL THEN m.is_complete AND NOT m.is_startup AND m.end_times_match AND NOT m.is_p2p ELSE m.collective_id = chosen_id END
         GROUP BY m.run, m.collective_id
         QUALIFY row_number() OVER (PARTITION BY m.run ORDER BY sum(m.wait_ns) DESC NULLS LAST, m.collective_id) = 1
     ),
     arrived AS (
         SELECT
             m.*, k.host_name,
-            row_number() OVER (PARTITION BY m.run ORDER BY m.start_ns, m.rank) AS place,
+            row_number() OVER (PARTITION BY m.run ORDER BY m.start_ns, m.rank) AS position,
             m.start_ns - min(m.start_ns) OVER (PARTITION BY m.run) AS late_ns
         FROM matched_collectives AS m
         JOIN longest AS l ON l.run = m.run AND l.collective_id = m.collective_id
@@ -61,7 +61,7 @@ SELECT
     a.collective,
     a.pg_desc,
     a.step,
-    a.place,
+    a.position,
     a.rank,
     a.host_name,
     a.event_id,
@@ -73,5 +73,5 @@ SELECT
     a.is_last,
     lib.message_bytes(a.collective, a.elem_type, a.in_elems, a.out_elems) AS bytes
 FROM arrived AS a
-WHERE lib.wanted(ranks, a.rank)
-ORDER BY a.run, a.place
+WHERE lib.is_requested(ranks, a.rank)
+ORDER BY a.run, a.position

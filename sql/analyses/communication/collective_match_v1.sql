@@ -19,22 +19,22 @@ CREATE OR REPLACE MACRO collective_match_v1(
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
---   run                  VARCHAR         Run name.
---   channel              VARCHAR         Ranks of the group, the pair of sends and receives, the group's name or the stream.
---   pg_name              VARCHAR         Process group name; one of them where ranks call it otherwise.
---   rank_count           BIGINT [count]  Ranks whose traces have the group.
---   kernel_count         BIGINT [count]  Communication kernels; of gloo, calls.
---   matched_count        BIGINT [count]  Those that were found on another rank too.
---   matched_pct          DOUBLE [%]      The same as a share.
---   complete_pct         DOUBLE [%]      Share found on all ranks.
---   judged_count         BIGINT [count]  Kernels found on all ranks, without the first ones of a capture: waits can be judged.
---   trusted_pct          DOUBLE [%]      Share of these whose ends agree; NULL without any.
---   startup_count        BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.
---   match_method         VARCHAR         seq, ordinal, time or stream, several with commas; none where nothing is matched.
---   match_margin         DOUBLE [1]      The smallest margin of a rank; NULL: nothing to choose from.
---   median_end_spread_ns BIGINT [ns]     From the first end to the last, in the usual collective.
---   message_code         VARCHAR         Code of the message in the table messages.
---   message              VARCHAR         The same in a sentence.
+--   run                   VARCHAR         Run name.
+--   channel               VARCHAR         Ranks of the group, the pair of sends and receives, the group's name or the stream.
+--   pg_name               VARCHAR         Process group name; one of them where ranks call it otherwise.
+--   rank_count            BIGINT [count]  Ranks whose traces have the group.
+--   kernel_count          BIGINT [count]  Communication kernels; of gloo, calls.
+--   matched_count         BIGINT [count]  Those that were found on another rank too.
+--   matched_pct           DOUBLE [%]      The same as a share.
+--   complete_pct          DOUBLE [%]      Share found on all ranks.
+--   judged_count          BIGINT [count]  Kernels found on all ranks, without the first ones of a capture: waits can be judged.
+--   trusted_pct           DOUBLE [%]      Share of these whose ends agree; NULL without any.
+--   startup_count         BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.
+--   match_method          VARCHAR         seq, ordinal, time or stream, several with commas; none where nothing is matched.
+--   match_margin          DOUBLE [1]      The smallest margin of a rank; NULL: nothing to choose from.
+--   median_end_spread_ns  BIGINT [ns]     From the first end to the last, in the usual collective.
+--   message_code          VARCHAR         Code of the message in the table messages.
+--   message               VARCHAR         The same in a sentence.
 WITH
     groups AS (
         SELECT
@@ -44,13 +44,13 @@ WITH
             count_if(m.found_count > 1) AS matched,
             count_if(m.is_complete) AS complete,
             count_if(m.is_complete AND NOT m.is_startup) AS judged,
-            count_if(m.is_complete AND NOT m.is_startup AND m.ends_agree) AS trusted,
+            count_if(m.is_complete AND NOT m.is_startup AND m.end_times_match) AS trusted,
             count_if(m.is_startup) AS startup,
             coalesce(string_agg(DISTINCT m.match_method, ', ' ORDER BY m.match_method) FILTER (m.match_method <> 'none'), 'none') AS method,
             min(m.match_margin) AS margin,
             (median(m.end_spread_ns) FILTER (m.is_complete AND NOT m.is_startup))::BIGINT AS end_spread
         FROM matched_collectives AS m
-        WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)
         GROUP BY m.run, m.channel_id
     ),
     described AS (

@@ -20,22 +20,22 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
---   run            VARCHAR         Run name.
---   collective_id  BIGINT          Number of the collective, as in collectives.
---   rank           INTEGER         Rank that differs from most, or lacks the collective.
---   step           BIGINT          Profiler step; of other ranks where it lacks the collective; NULL outside of steps.
---   pg_name        VARCHAR         Process group name.
---   pg_ranks       VARCHAR         Ranks of the group as JSON.
---   differs_in     VARCHAR         collective, elem_type, in_elems, out_elems, several of them, or missing.
---   value          VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
---   usual_value    VARCHAR         What most ranks run.
---   usual_count    BIGINT [count]  Ranks that do.
---   is_first       BOOLEAN         The first one of its group, which the later ones may follow from.
---   event_id       BIGINT          event_id of the rank's kernel; NULL where it has none.
---   op_id          BIGINT          event_id of the operator that launched it.
---   start_ns       BIGINT [ns]     First start of the collective, in the time that all ranks share.
---   message_code   VARCHAR         Code of the message in the table messages.
---   message        VARCHAR         What was found and what to do, in sentences.
+--   run             VARCHAR         Run name.
+--   collective_id   BIGINT          Number of the collective, as in collectives.
+--   rank            INTEGER         Rank that differs from most, or lacks the collective.
+--   step            BIGINT          Profiler step; of other ranks where it lacks the collective; NULL outside of steps.
+--   pg_name         VARCHAR         Process group name.
+--   pg_ranks        VARCHAR         Ranks of the group as JSON.
+--   differs_in      VARCHAR         collective, elem_type, in_elems, out_elems, several of them, or missing.
+--   value           VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
+--   majority_value  VARCHAR         What most ranks run.
+--   majority_count  BIGINT [count]  Ranks that do.
+--   is_first        BOOLEAN         The first one of its group, which the later ones may follow from.
+--   event_id        BIGINT          event_id of the rank's kernel; NULL where it has none.
+--   op_id           BIGINT          event_id of the operator that launched it.
+--   start_ns        BIGINT [ns]     First start of the collective, in the time that all ranks share.
+--   message_code    VARCHAR         Code of the message in the table messages.
+--   message         VARCHAR         What was found and what to do, in sentences.
 WITH
     found AS (
         SELECT
@@ -52,26 +52,26 @@ WITH
                 WHEN f.differs_in = 'missing' THEN lib.message(
                     'collective_mismatches.missing',
                     {
-                        'rank': f.rank, 'collective': f.collective, 'usual_count': f.usual_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name), 'start_ns': f.start_ns
+                        'rank': f.rank, 'collective': f.collective, 'majority_count': f.majority_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name), 'start_ns': f.start_ns
                     }
                 )
                 WHEN f.op_id IS NULL THEN lib.message(
                     'collective_mismatches.other',
                     {
-                        'rank': f.rank, 'collective': f.value, 'usual_count': f.usual_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name),
-                        'usual_collective': f.usual_value
+                        'rank': f.rank, 'collective': f.value, 'majority_count': f.majority_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name),
+                        'usual_collective': f.majority_value
                     }
                 )
                 ELSE lib.message(
                     'collective_mismatches.other_in_operator',
                     {
-                        'rank': f.rank, 'collective': f.value, 'usual_count': f.usual_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name),
-                        'usual_collective': f.usual_value, 'op_id': f.op_id
+                        'rank': f.rank, 'collective': f.value, 'majority_count': f.majority_count, 'group_ranks': coalesce(f.pg_ranks, f.pg_name),
+                        'usual_collective': f.majority_value, 'op_id': f.op_id
                     }
                 )
             END AS message
         FROM found AS f
-        WHERE lib.wanted(ranks, f.rank)
+        WHERE lib.is_requested(ranks, f.rank)
     )
 SELECT
     f.run,
@@ -82,8 +82,8 @@ SELECT
     f.pg_ranks,
     f.differs_in,
     f.value,
-    f.usual_value,
-    f.usual_count,
+    f.majority_value,
+    f.majority_count,
     f.is_first,
     f.event_id,
     f.op_id,

@@ -2,7 +2,7 @@
 --
 -- A rank waits from its own start to that of the last rank; from then to the first end the collective
 -- transfers, so that bandwidth is that of the transfer alone. A rank that was through before the last one
--- came waited as long as it was there (is_loose). Times are in the time that all ranks share; with
+-- came waited as long as it was there (ended_before_last_start). Times are in the time that all ranks share; with
 -- correct_clocks := false as recorded, apart from the base time of each trace. end_spread_ns, from the
 -- first end to the last, is how far a wait may be off: all ranks leave a collective together.
 -- Left out by default, as nothing can be said of them: kernels without a match, and the first collective
@@ -32,33 +32,33 @@ CREATE OR REPLACE MACRO collective_waits_v1(
     link_gbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:
---   run             VARCHAR         Run name.
---   collective_id   BIGINT          The same on all ranks of a collective.
---   rank            INTEGER         Rank of the process.
---   step            BIGINT          Profiler step; NULL outside of steps.
---   collective      VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   pg_name         VARCHAR         Process group name.
---   pg_ranks        VARCHAR         Ranks of the group as JSON.
---   group_size      BIGINT [1]      Ranks of the group.
---   bytes           BIGINT [bytes]  Size of the message as nccl-tests counts it.
---   event_id        BIGINT          event_id of the kernel.
---   start_ns        BIGINT [ns]     Start.
---   end_ns          BIGINT [ns]     End.
---   dur_ns          BIGINT [ns]     Duration.
---   wait_ns         BIGINT [ns]     Until the last rank started; NULL without a match.
---   transfer_ns     BIGINT [ns]     From then to the first end; NULL without a match.
---   end_spread_ns   BIGINT [ns]     From the first end to the last.
---   is_last         BOOLEAN         The last rank to start.
---   last_rank       INTEGER         That rank.
---   algbw_gbps      DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
---   busbw_gbps      DOUBLE [GB/s]   That times nccl-tests' factor: the load on the links.
---   link_peak_pct   DOUBLE [%]      Bus bandwidth as a share of what the links of the device can do; NULL where that is not known.
---   spans_hosts     BOOLEAN         The ranks of the group are on several hosts; NULL where hosts are not known.
---   is_complete     BOOLEAN         Found on all ranks whose traces have the group.
---   is_startup      BOOLEAN         First collective of a rank in the capture.
---   is_loose        BOOLEAN         A rank was through before the last one came.
---   ends_agree      BOOLEAN         The ends lie as close together as is usual in the group.
---   match_method    VARCHAR         seq, ordinal, time, stream or none.
+--   run                      VARCHAR         Run name.
+--   collective_id            BIGINT          The same on all ranks of a collective.
+--   rank                     INTEGER         Rank of the process.
+--   step                     BIGINT          Profiler step; NULL outside of steps.
+--   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   pg_name                  VARCHAR         Process group name.
+--   pg_ranks                 VARCHAR         Ranks of the group as JSON.
+--   group_size               BIGINT [1]      Ranks of the group.
+--   bytes                    BIGINT [bytes]  Size of the message as nccl-tests counts it.
+--   event_id                 BIGINT          event_id of the kernel.
+--   start_ns                 BIGINT [ns]     Start.
+--   end_ns                   BIGINT [ns]     End.
+--   dur_ns                   BIGINT [ns]     Duration.
+--   wait_ns                  BIGINT [ns]     Until the last rank started; NULL without a match.
+--   transfer_ns              BIGINT [ns]     From then to the first end; NULL without a match.
+--   end_spread_ns            BIGINT [ns]     From the first end to the last.
+--   is_last                  BOOLEAN         The last rank to start.
+--   last_rank                INTEGER         That rank.
+--   algbw_gbps               DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
+--   busbw_gbps               DOUBLE [GB/s]   That times nccl-tests' factor: the load on the links.
+--   link_peak_pct            DOUBLE [%]      Bus bandwidth as a share of what the links of the device can do; NULL where that is not known.
+--   spans_hosts              BOOLEAN         The ranks of the group are on several hosts; NULL where hosts are not known.
+--   is_complete              BOOLEAN         Found on all ranks whose traces have the group.
+--   is_startup               BOOLEAN         First collective of a rank in the capture.
+--   ended_before_last_start  BOOLEAN         A rank was through before the last one came.
+--   end_times_match          BOOLEAN         The ends lie as close together as is usual in the group.
+--   match_method             VARCHAR         seq, ordinal, time, stream or none.
 WITH
     -- The ranks that were asked for are chosen at the end: others are waited for.
     parts AS (
@@ -69,7 +69,7 @@ WITH
             lib.message_bytes(c.collective, c.elem_type, c.in_elems, c.out_elems) AS size,
             coalesce(c.group_size, c.rank_count) AS n
         FROM matched_collectives AS c
-        WHERE lib.wanted(runs, c.run) AND (include_unsure OR (c.is_complete AND NOT c.is_startup))
+        WHERE lib.is_requested(runs, c.run) AND (include_unsure OR (c.is_complete AND NOT c.is_startup))
     ),
     hosts AS (
         SELECT k.run, k.rank, k.host_name FROM ranks AS k
@@ -101,8 +101,8 @@ WITH
         JOIN instances AS i ON i.run = p.run AND i.collective_id = p.collective_id
         LEFT JOIN models AS m ON m.run = p.run AND m.rank = p.rank AND m.device = p.device
         WHERE
-            lib.wanted(ranks, p.rank)
-            AND lib.wanted(steps, p.step)
+            lib.is_requested(ranks, p.rank)
+            AND lib.is_requested(steps, p.step)
             AND (include_last_profiler_step OR NOT p.in_last_step)
     )
 SELECT
@@ -130,8 +130,8 @@ SELECT
     m.spans_hosts,
     m.is_complete,
     m.is_startup,
-    m.has_left AS is_loose,
-    m.ends_agree,
+    m.has_left AS ended_before_last_start,
+    m.end_times_match,
     m.match_method
 FROM measured AS m
 ORDER BY m.run, m.collective_id, m.rank

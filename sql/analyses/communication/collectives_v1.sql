@@ -5,7 +5,7 @@
 -- else from the kernel's name. Ranks of groups that the profiler cut short are completed. Kernels are
 -- matched by sequence number where that is consistent, else by order, shifted by what is missing at the
 -- start of a capture (match_method); a kernel without a match has a collective_id of its own. Times are
--- in the time that all ranks share: what is taken off the rank's clock is clock_ns.
+-- in the time that all ranks share: what is taken off the rank's clock is clock_correction_ns.
 --
 -- Title: Every collective of every rank
 -- Status: stable
@@ -23,45 +23,45 @@ CREATE OR REPLACE MACRO collectives_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run              VARCHAR         Run name.
---   collective_id    BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
---   rank             INTEGER         Rank of the process.
---   step             BIGINT          Profiler step; NULL outside of steps.
---   collective       VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   told_by          VARCHAR         What told that: metadata, operator or name.
---   pg_name          VARCHAR         Process group name.
---   pg_desc          VARCHAR         Process group description.
---   pg_ranks         VARCHAR         Ranks of the group as JSON, completed where the profiler cut them.
---   group_size       BIGINT [1]      Ranks of the group; where nothing tells, ranks that were found to take part.
---   elem_type        VARCHAR         Type of the elements.
---   in_elems         BIGINT [1]      Elements sent.
---   out_elems        BIGINT [1]      Elements received.
---   bytes            BIGINT [bytes]  Size of the message as nccl-tests counts it.
---   in_split_sizes   VARCHAR         Split sizes of the input as JSON.
---   out_split_sizes  VARCHAR         Split sizes of the output as JSON.
---   seq              BIGINT          Sequence number as recorded.
---   src_rank         BIGINT          Sending rank of a point-to-point operation.
---   dst_rank         BIGINT          Receiving rank of a point-to-point operation.
---   device           BIGINT          Device number.
---   stream           BIGINT          Device stream.
---   event_id         BIGINT          event_id of the kernel, or of the annotation where gloo ran on the host.
---   name             VARCHAR         Name of the kernel or the annotation.
---   start_ns         BIGINT [ns]     Start in the time that all ranks share.
---   dur_ns           BIGINT [ns]     Duration.
---   clock_ns         BIGINT [ns]     What is taken off the rank's clock.
---   op_id            BIGINT          event_id of the operator that launched it.
---   op_name          VARCHAR         Its name.
---   module           VARCHAR         Innermost nn.Module around the launch.
---   match_method     VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
---   found_count      BIGINT [count]  Ranks on which this collective was found.
---   rank_count       BIGINT [count]  Ranks whose traces have the group.
+--   run                  VARCHAR         Run name.
+--   collective_id        BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
+--   rank                 INTEGER         Rank of the process.
+--   step                 BIGINT          Profiler step; NULL outside of steps.
+--   collective           VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   detected_by          VARCHAR         What told that: metadata, operator or name.
+--   pg_name              VARCHAR         Process group name.
+--   pg_desc              VARCHAR         Process group description.
+--   pg_ranks             VARCHAR         Ranks of the group as JSON, completed where the profiler cut them.
+--   group_size           BIGINT [1]      Ranks of the group; where nothing tells, ranks that were found to take part.
+--   elem_type            VARCHAR         Type of the elements.
+--   in_elems             BIGINT [1]      Elements sent.
+--   out_elems            BIGINT [1]      Elements received.
+--   bytes                BIGINT [bytes]  Size of the message as nccl-tests counts it.
+--   in_split_sizes       VARCHAR         Split sizes of the input as JSON.
+--   out_split_sizes      VARCHAR         Split sizes of the output as JSON.
+--   seq                  BIGINT          Sequence number as recorded.
+--   src_rank             BIGINT          Sending rank of a point-to-point operation.
+--   dst_rank             BIGINT          Receiving rank of a point-to-point operation.
+--   device               BIGINT          Device number.
+--   stream               BIGINT          Device stream.
+--   event_id             BIGINT          event_id of the kernel, or of the annotation where gloo ran on the host.
+--   name                 VARCHAR         Name of the kernel or the annotation.
+--   start_ns             BIGINT [ns]     Start in the time that all ranks share.
+--   dur_ns               BIGINT [ns]     Duration.
+--   clock_correction_ns  BIGINT [ns]     What is taken off the rank's clock.
+--   op_id                BIGINT          event_id of the operator that launched it.
+--   op_name              VARCHAR         Its name.
+--   module               VARCHAR         Innermost nn.Module around the launch.
+--   match_method         VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
+--   found_count          BIGINT [count]  Ranks on which this collective was found.
+--   rank_count           BIGINT [count]  Ranks whose traces have the group.
 SELECT
     c.run,
     c.collective_id,
     c.rank,
     c.step,
     c.collective,
-    c.told_by,
+    c.detected_by,
     c.pg_name,
     c.pg_desc,
     coalesce(c.member_ranks, c.pg_ranks) AS pg_ranks,
@@ -81,7 +81,7 @@ SELECT
     coalesce(g.name, a.name) AS name,
     c.start_ns,
     c.dur AS dur_ns,
-    c.clock_ns,
+    c.clock_correction_ns,
     c.op_id,
     o.name AS op_name,
     lib.module_name(p.name) AS module,

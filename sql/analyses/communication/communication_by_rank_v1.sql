@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO communication_by_rank_v1(
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to add up the ranks of a host; ranks whose host is not known stay apart.
-    per_host BOOLEAN := false
+    by_host BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR         Run name.
@@ -48,11 +48,11 @@ WITH
         FROM cluster_communication AS c
         WHERE
             c.step IS NOT NULL AND c.communication_ns IS NOT NULL
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank) AND lib.is_requested(steps, c.step)
     ),
     summed AS (
         SELECT
-            p.run, k.host_name, CASE WHEN per_host AND k.host_name IS NOT NULL THEN NULL ELSE p.rank END AS shown_rank,
+            p.run, k.host_name, CASE WHEN by_host AND k.host_name IS NOT NULL THEN NULL ELSE p.rank END AS shown_rank,
             count(DISTINCT p.rank) AS rank_count,
             count(*) AS collective_count,
             CASE WHEN count(p.size) = count(*) THEN sum(p.size)::BIGINT END AS bytes,

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO expert_load_v1(
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to tell steps apart.
-    per_step BOOLEAN := false
+    by_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   load_count        BIGINT [count]  All-to-alls that were found on all ranks of the group, with sizes.
 --   load_bytes        BIGINT [bytes]  Load in these; NULL where there is none.
 --   load_rows         BIGINT [1]      Load in rows: tokens of its experts; NULL unless split sizes tell all.
---   times_mean        DOUBLE [1]      Load over the mean of the ranks of the group.
+--   ratio_to_mean     DOUBLE [1]      Load over the mean of the ranks of the group.
 --   imbalance         DOUBLE [1]      The largest of these in the group; 1 is even.
 --   wait_ns           BIGINT [ns]     Waits in these all-to-alls; NULL where none is matched.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
@@ -51,12 +51,12 @@ WITH
     ),
     parts AS MATERIALIZED (
         SELECT
-            s.run, s.channel_id, s.collective_id, s.rank, s.event_id, any_value(CASE WHEN per_step THEN s.step END) AS step,
+            s.run, s.channel_id, s.collective_id, s.rank, s.event_id, any_value(CASE WHEN by_step THEN s.step END) AS step,
             any_value(s.found_count) AS found_count, any_value(s.wait_ns) AS wait_ns,
             max(s.total_bytes) FILTER (s.is_sent) AS sent_bytes, max(s.total_bytes) FILTER (NOT s.is_sent) AS received_bytes,
             max(s.total_rows) FILTER (s.is_sent) AS sent_rows, max(s.total_rows) FILTER (NOT s.is_sent) AS received_rows
         FROM lib.all_to_all_sides(runs) AS s
-        WHERE lib.wanted(steps, s.step) AND (include_last_profiler_step OR NOT s.in_last_step)
+        WHERE lib.is_requested(steps, s.step) AND (include_last_profiler_step OR NOT s.in_last_step)
         GROUP BY s.run, s.channel_id, s.collective_id, s.rank, s.event_id
     ),
     collectives AS (
@@ -92,13 +92,13 @@ WITH
     compared AS (
         SELECT
             l.*,
-            l.load_bytes / nullif(sum(l.load_bytes) OVER each_group::DOUBLE / count(l.load_bytes) OVER each_group, 0) AS times_mean
+            l.load_bytes / nullif(sum(l.load_bytes) OVER each_group::DOUBLE / count(l.load_bytes) OVER each_group, 0) AS ratio_to_mean
         FROM loaded AS l
         WINDOW each_group AS (PARTITION BY l.run, l.channel_id, l.step)
     ),
     judged AS (
         SELECT
-            c.*, max(c.times_mean) OVER (PARTITION BY c.run, c.channel_id, c.step) AS imbalance,
+            c.*, max(c.ratio_to_mean) OVER (PARTITION BY c.run, c.channel_id, c.step) AS imbalance,
             CASE
                 WHEN c.load_count > 0 THEN NULL
                 WHEN c.sized_count = 0 THEN 'expert_load.sizes_not_recorded'
@@ -121,7 +121,7 @@ SELECT
     j.load_count,
     j.load_bytes,
     j.load_rows,
-    j.times_mean,
+    j.ratio_to_mean,
     j.imbalance,
     j.wait_ns,
     j.reason_code,
@@ -129,5 +129,5 @@ SELECT
 FROM judged AS j
 JOIN labels AS l ON l.run = j.run AND l.channel_id = j.channel_id
 LEFT JOIN messages AS t ON t.code = j.reason_code
-WHERE lib.wanted(ranks, j.rank)
+WHERE lib.is_requested(ranks, j.rank)
 ORDER BY j.run, j.channel_id, j.step, j.rank

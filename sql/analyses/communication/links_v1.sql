@@ -34,15 +34,15 @@ CREATE OR REPLACE MACRO links_v1(
 --   bytes             BIGINT [bytes]  Volume; NULL unless all sizes are known.
 --   transfer_ns       BIGINT [ns]     Time of those whose time is known; NULL where none is.
 --   min_ns            DOUBLE [ns]     Shortest.
---   q1_ns             DOUBLE [ns]     First quartile.
+--   p25_ns            DOUBLE [ns]     First quartile.
 --   median_ns         DOUBLE [ns]     Median.
---   q3_ns             DOUBLE [ns]     Third quartile.
+--   p75_ns            DOUBLE [ns]     Third quartile.
 --   max_ns            DOUBLE [ns]     Longest.
 --   mean_gbps         DOUBLE [GB/s]   Volume over time, of those for which both are known.
 --   min_gbps          DOUBLE [GB/s]   Lowest bandwidth.
---   q1_gbps           DOUBLE [GB/s]   First quartile.
+--   p25_gbps          DOUBLE [GB/s]   First quartile.
 --   median_gbps       DOUBLE [GB/s]   Median.
---   q3_gbps           DOUBLE [GB/s]   Third quartile.
+--   p75_gbps          DOUBLE [GB/s]   Third quartile.
 --   max_gbps          DOUBLE [GB/s]   Highest bandwidth.
 --   peer_count        BIGINT [count]  Links that it is compared with, itself included.
 --   peer_median_gbps  DOUBLE [GB/s]   Median of their medians.
@@ -62,20 +62,20 @@ WITH
         GROUP BY m.run, m.collective_id, m.src_rank, m.dst_rank
     ),
     hosts AS (
-        SELECT k.run, k.rank, k.host_name FROM ranks AS k WHERE lib.wanted(runs, k.run)
+        SELECT k.run, k.rank, k.host_name FROM ranks AS k WHERE lib.is_requested(runs, k.run)
     ),
     samples AS MATERIALIZED (
         SELECT s.run, 'p2p' AS operation, s.src_rank, s.dst_rank, NULL::BOOLEAN AS is_far, s.size, s.ns
         FROM sends AS s
-        WHERE lib.wanted(steps, s.step) AND (include_last_profiler_step OR NOT s.in_last_step)
+        WHERE lib.is_requested(steps, s.step) AND (include_last_profiler_step OR NOT s.in_last_step)
         UNION ALL
         SELECT p.run, 'all_to_all', p.src_rank, p.dst_rank, NULL, p.sent_bytes, p.transfer_ns
         FROM lib.all_to_all_pairs(runs) AS p
-        WHERE p.src_rank <> p.dst_rank AND lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
+        WHERE p.src_rank <> p.dst_rank AND lib.is_requested(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step)
         UNION ALL
         SELECT c.run, 'measured', c.src_rank::INTEGER, c.dst_rank::INTEGER, c.link_type = 'RDMA', c.bytes, c.dur
         FROM cluster_links AS c
-        WHERE c.src_rank <> c.dst_rank AND c.operator IS NOT NULL AND c.step IS NOT NULL AND lib.wanted(runs, c.run) AND lib.wanted(steps, c.step)
+        WHERE c.src_rank <> c.dst_rank AND c.operator IS NOT NULL AND c.step IS NOT NULL AND lib.is_requested(runs, c.run) AND lib.is_requested(steps, c.step)
     ),
     rated AS (
         SELECT s.*, s.size / nullif(s.ns, 0) AS rate FROM samples AS s
@@ -131,15 +131,15 @@ SELECT
     CASE WHEN c.sized_count = c.transfer_count THEN c.bytes END AS bytes,
     c.ns AS transfer_ns,
     c.times[1] AS min_ns,
-    c.times[2] AS q1_ns,
+    c.times[2] AS p25_ns,
     c.times[3] AS median_ns,
-    c.times[4] AS q3_ns,
+    c.times[4] AS p75_ns,
     c.times[5] AS max_ns,
     c.mean_gbps,
     c.rates[1] AS min_gbps,
-    c.rates[2] AS q1_gbps,
+    c.rates[2] AS p25_gbps,
     c.rates[3] AS median_gbps,
-    c.rates[4] AS q3_gbps,
+    c.rates[4] AS p75_gbps,
     c.rates[5] AS max_gbps,
     c.peer_count,
     c.fence[2] AS peer_median_gbps,
@@ -151,5 +151,5 @@ SELECT
     t.message AS reason
 FROM reasoned AS c
 LEFT JOIN messages AS t ON t.code = c.reason_code
-WHERE lib.wanted(ranks, c.src_rank) OR lib.wanted(ranks, c.dst_rank)
+WHERE lib.is_requested(ranks, c.src_rank) OR lib.is_requested(ranks, c.dst_rank)
 ORDER BY c.run, c.operation, c.src_rank, c.dst_rank

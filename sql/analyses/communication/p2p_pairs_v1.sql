@@ -21,26 +21,26 @@ CREATE OR REPLACE MACRO p2p_pairs_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run            VARCHAR         Run name.
---   collective_id  BIGINT          Number of the message, as in collectives.
---   step           BIGINT          Profiler step of the sender, else of the receiver; NULL outside of steps.
---   src_rank       INTEGER         Sending rank.
---   dst_rank       INTEGER         Receiving rank.
---   src_stage      INTEGER         Stage of the sender, from 0; NULL where the ranks are no pipeline.
---   dst_stage      INTEGER         Stage of the receiver.
---   is_forward     BOOLEAN         To a later stage.
---   bytes          BIGINT [bytes]  Size of the message.
---   send_id        BIGINT          event_id of the sending kernel; NULL where it is not in the traces.
---   recv_id        BIGINT          event_id of the receiving kernel; likewise.
---   send_start_ns  BIGINT [ns]     Start of the send.
---   recv_start_ns  BIGINT [ns]     Start of the receive.
---   end_ns         BIGINT [ns]     Later end of the two.
---   send_wait_ns   BIGINT [ns]     Wait of the sender for the receiver, at most as long as it was there.
---   recv_wait_ns   BIGINT [ns]     Wait of the receiver for the sender, likewise.
---   transfer_ns    BIGINT [ns]     From the later start to the first end; NULL without the other side.
---   bandwidth_gbps DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
---   late_rank      INTEGER         Who came last.
---   match_method   VARCHAR         seq, ordinal, time, stream or none.
+--   run             VARCHAR         Run name.
+--   collective_id   BIGINT          Number of the message, as in collectives.
+--   step            BIGINT          Profiler step of the sender, else of the receiver; NULL outside of steps.
+--   src_rank        INTEGER         Sending rank.
+--   dst_rank        INTEGER         Receiving rank.
+--   src_stage       INTEGER         Stage of the sender, from 0; NULL where the ranks are no pipeline.
+--   dst_stage       INTEGER         Stage of the receiver.
+--   is_forward      BOOLEAN         To a later stage.
+--   bytes           BIGINT [bytes]  Size of the message.
+--   send_id         BIGINT          event_id of the sending kernel; NULL where it is not in the traces.
+--   recv_id         BIGINT          event_id of the receiving kernel; likewise.
+--   send_start_ns   BIGINT [ns]     Start of the send.
+--   recv_start_ns   BIGINT [ns]     Start of the receive.
+--   end_ns          BIGINT [ns]     Later end of the two.
+--   send_wait_ns    BIGINT [ns]     Wait of the sender for the receiver, at most as long as it was there.
+--   recv_wait_ns    BIGINT [ns]     Wait of the receiver for the sender, likewise.
+--   transfer_ns     BIGINT [ns]     From the later start to the first end; NULL without the other side.
+--   bandwidth_gbps  DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
+--   last_rank       INTEGER         Who came last.
+--   match_method    VARCHAR         seq, ordinal, time, stream or none.
 WITH
     messages AS (
         SELECT m.* FROM lib.p2p_messages(runs) AS m
@@ -85,13 +85,13 @@ SELECT
     p.recv_wait AS recv_wait_ns,
     p.transferred AS transfer_ns,
     p.size / nullif(p.transferred, 0) AS bandwidth_gbps,
-    CASE WHEN p.send_start > p.recv_start THEN p.src WHEN p.recv_start > p.send_start THEN p.dst END AS late_rank,
+    CASE WHEN p.send_start > p.recv_start THEN p.src WHEN p.recv_start > p.send_start THEN p.dst END AS last_rank,
     p.method AS match_method
 FROM pairs AS p
 LEFT JOIN lib.pipeline_ranks(runs) AS a ON a.run = p.run AND a.rank = p.src
 LEFT JOIN lib.pipeline_ranks(runs) AS b ON b.run = p.run AND b.rank = p.dst
 WHERE
     (ranks IS NULL OR list_contains(ranks, p.src) OR list_contains(ranks, p.dst))
-    AND lib.wanted(steps, p.at_step)
+    AND lib.is_requested(steps, p.at_step)
     AND (include_last_profiler_step OR NOT p.is_of_last)
 ORDER BY p.run, p.collective_id

@@ -165,5 +165,5 @@ FROM whole AS w
 JOIN averaged AS a ON a.run = w.run AND a.recording = w.recording AND a.step IS NOT DISTINCT FROM w.step AND a.stage = w.stage
 JOIN slowest AS l ON l.run = w.run AND l.recording = w.recording AND l.step IS NOT DISTINCT FROM w.step
 JOIN counted AS n ON n.lane = w.lane
-WHERE lib.wanted(ranks, w.rank)
+WHERE lib.is_requested(ranks, w.rank)
 ORDER BY w.run, w.recording, w.step, w.pipeline, w.stage, w.rank

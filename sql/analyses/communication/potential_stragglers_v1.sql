@@ -44,8 +44,8 @@ WITH
         FROM ranks AS k
         WHERE
             k.event_count > 0
-            AND lib.wanted(runs, k.run)
-            AND lib.wanted(ranks, k.rank)
+            AND lib.is_requested(runs, k.run)
+            AND lib.is_requested(ranks, k.rank)
     ),
     starts AS (
         SELECT
@@ -67,7 +67,7 @@ WITH
     placed AS (
         SELECT
             t.*,
-            row_number() OVER (PARTITION BY t.run ORDER BY t.late_count DESC, t.total_late_ns DESC, t.rank) AS place
+            row_number() OVER (PARTITION BY t.run ORDER BY t.late_count DESC, t.total_late_ns DESC, t.rank) AS position
         FROM totals AS t
     ),
     communicating AS (
@@ -97,7 +97,7 @@ WITH
 SELECT
     r.run,
     r.rank,
-    r.place <= greatest(1, num_candidates) AS is_candidate,
+    r.position <= greatest(1, num_candidates) AS is_candidate,
     r.late_count,
     r.step_count,
     r.total_late_ns,

@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
 --   pg_ranks              VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
 --   group_size            BIGINT [1]      Ranks of the group; where nothing tells, ranks that were found to take part.
 --   kind                  VARCHAR         dp, tp, pp, ep, cp, mp (several kinds of model parallelism), as the layout says (tp+dp), or NULL.
---   kind_told_by          VARCHAR         layout or description; NULL where neither tells.
+--   kind_source           VARCHAR         layout or description; NULL where neither tells.
 --   collective_count      BIGINT [count]  Collectives.
 --   sized_count           BIGINT [count]  Of these, collectives whose size is recorded.
 --   bytes                 BIGINT [bytes]  Messages of these, as nccl-tests counts them; NULL where no size is recorded.
@@ -57,7 +57,7 @@ WITH
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     labels AS MATERIALIZED (
-        SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.wanted(ranks, l.rank)
+        SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.is_requested(ranks, l.rank)
     ),
     parts AS MATERIALIZED (
         SELECT
@@ -65,7 +65,7 @@ WITH
             m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, m.found_count > 1 AS is_matched, m.wait_ns, m.transfer_ns,
             lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
             l.group_count, lib.busbw_factor(m.collective, l.group_count) * l.group_count AS factor,
-            lib.wanted(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step) AS is_counted
+            lib.is_requested(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step) AS is_counted
         FROM matched_collectives AS m
         JOIN labels AS l
             ON l.run = m.run AND l.rank = m.rank AND l.channel_id = m.channel_id AND l.label_name IS NOT DISTINCT FROM m.pg_name
@@ -86,7 +86,7 @@ WITH
         FROM gpu_ops AS g
         WHERE
             g.class = 'computation' AND NOT g.is_suspect AND g.dur > 0
-            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+            AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         UNION ALL
         SELECT
             p.run, p.rank, p.ts + coalesce(p.wait_ns, 0), p.end_ts,
@@ -161,7 +161,7 @@ WITH
         SELECT
             l.run, l.rank, l.group_id, any_value(l.group_name) AS pg_name, any_value(l.group_desc) AS pg_desc,
             any_value(l.group_ranks) AS pg_ranks, any_value(l.group_count) AS group_size, any_value(l.group_kind) AS kind,
-            any_value(l.kind_source) AS kind_told_by
+            any_value(l.kind_source) AS kind_source
         FROM labels AS l
         GROUP BY l.run, l.rank, l.group_id
     ),
@@ -182,7 +182,7 @@ WITH
     ),
     costs AS (
         SELECT
-            g.run, g.rank, 'group' AS part, g.group_id, g.pg_name, g.pg_desc, g.pg_ranks, g.group_size, g.kind, g.kind_told_by,
+            g.run, g.rank, 'group' AS part, g.group_id, g.pg_name, g.pg_desc, g.pg_ranks, g.group_size, g.kind, g.kind_source,
             coalesce(c.collective_count, 0) AS collective_count, coalesce(c.sized_count, 0) AS sized_count, c.bytes,
             coalesce(m.all_ns, s.nothing) AS communication_ns, coalesce(m.overlapped_ns, s.nothing) AS overlapped_ns,
             coalesce(m.transfer_ns, s.nothing) AS transfer_ns, coalesce(m.wait_ns, s.nothing) AS exposed_wait_ns, coalesce(m.shared_ns, s.nothing) AS shared_ns,
@@ -207,7 +207,7 @@ SELECT
     c.pg_ranks,
     c.group_size,
     c.kind,
-    c.kind_told_by,
+    c.kind_source,
     c.collective_count,
     c.sized_count,
     c.bytes,

@@ -18,30 +18,30 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
---   run           VARCHAR         Run name.
---   rank          INTEGER         Rank of the process.
---   span          INTEGER         Recording of the rank: clocks of several may differ.
---   host_name     VARCHAR         Host; NULL where the trace does not name it.
---   domain        VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
---   root_rank     INTEGER         Rank whose clock counts; NULL where nothing is known.
---   estimate_ns   DOUBLE [ns]     How far the clock is ahead in the middle of the capture; NULL where nothing is known.
---   spread_ns     DOUBLE [ns]     Median distance of the ends from that.
---   drift         DOUBLE [1]      Time that it gains in each unit of time.
---   end_count     BIGINT [count]  Ends that the estimate stands on.
---   is_applied    BOOLEAN         It is taken off the times of collectives.
---   base_time_ns  BIGINT [ns]     baseTimeNanoseconds of the trace; NULL: its clock may start anywhere.
---   reason_code   VARCHAR         Code of the reason in the table messages.
---   reason        VARCHAR         Why nothing is known.
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   span             INTEGER         Recording of the rank: clocks of several may differ.
+--   host_name        VARCHAR         Host; NULL where the trace does not name it.
+--   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   reference_rank   INTEGER         Rank whose clock counts; NULL where nothing is known.
+--   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead in the middle of the capture; NULL where nothing is known.
+--   spread_ns        DOUBLE [ns]     Median distance of the ends from that.
+--   drift            DOUBLE [1]      Time that it gains in each unit of time.
+--   sample_count     BIGINT [count]  Ends that the estimate stands on.
+--   is_applied       BOOLEAN         It is taken off the times of collectives.
+--   base_time_ns     BIGINT [ns]     baseTimeNanoseconds of the trace; NULL: its clock may start anywhere.
+--   reason_code      VARCHAR         Code of the reason in the table messages.
+--   reason           VARCHAR         Why nothing is known.
 WITH
     estimates AS (
         SELECT
             m.run, m.rank, m.span,
-            any_value(m.clock_domain) AS domain, any_value(m.clock_root_rank) AS root_rank,
-            any_value(m.clock_estimate_ns) AS estimate, any_value(m.clock_spread_ns) AS spread,
-            any_value(m.clock_drift) AS drift, any_value(m.clock_end_count) AS end_count,
+            any_value(m.clock_domain) AS domain, any_value(m.clock_reference_rank) AS reference_rank,
+            any_value(m.clock_offset_ns) AS estimate, any_value(m.clock_spread_ns) AS spread,
+            any_value(m.clock_drift) AS drift, any_value(m.clock_sample_count) AS sample_count,
             bool_or(m.clock_is_applied) AS is_applied
         FROM matched_collectives AS m
-        WHERE lib.wanted(runs, m.run)
+        WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank, m.span
     ),
     reasoned AS (
@@ -49,11 +49,11 @@ WITH
             k.run, k.rank, k.span, k.base_time_ns, e.* EXCLUDE (run, rank, span),
             CASE
                 WHEN e.run IS NULL THEN 'rank_clocks.no_communication'
-                WHEN e.end_count = 0 THEN 'rank_clocks.not_matched'
+                WHEN e.sample_count = 0 THEN 'rank_clocks.not_matched'
             END AS reason_code
         FROM rank_spans AS k
         LEFT JOIN estimates AS e ON e.run = k.run AND e.rank = k.rank AND e.span = k.span
-        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     )
 SELECT
     e.run,
@@ -61,12 +61,12 @@ SELECT
     e.span,
     h.host_name,
     coalesce(e.domain, h.host_name, 'rank ' || e.rank) AS domain,
-    CASE WHEN e.end_count > 0 THEN e.root_rank END AS root_rank,
-    CASE WHEN e.end_count > 0 THEN e.estimate END AS estimate_ns,
-    CASE WHEN e.end_count > 0 THEN e.spread END AS spread_ns,
-    CASE WHEN e.end_count > 0 THEN e.drift END AS drift,
-    coalesce(e.end_count, 0) AS end_count,
-    coalesce(e.end_count > 0 AND e.is_applied, false) AS is_applied,
+    CASE WHEN e.sample_count > 0 THEN e.reference_rank END AS reference_rank,
+    CASE WHEN e.sample_count > 0 THEN e.estimate END AS clock_offset_ns,
+    CASE WHEN e.sample_count > 0 THEN e.spread END AS spread_ns,
+    CASE WHEN e.sample_count > 0 THEN e.drift END AS drift,
+    coalesce(e.sample_count, 0) AS sample_count,
+    coalesce(e.sample_count > 0 AND e.is_applied, false) AS is_applied,
     e.base_time_ns,
     e.reason_code,
     t.message AS reason

@@ -3,8 +3,8 @@
 -- In every collective all ranks wait for the last one. Who holds up the others is who waits least, summed
 -- over all its groups: a rank that is late in one group because it waited in another has waited as long as
 -- its victims. A rank is named where it waits less than the ranks it meets by min_pct of the capture, also
--- without its largest single delay; where chance would do that in 6 of 1,000 jobs at most (chance_z against
--- chance_limit); where it came last at least twice; and where the ends of nine in ten of its collectives agree
+-- without its largest single delay; where chance would do that in 6 of 1,000 jobs at most (lateness_z against
+-- lateness_z_limit); where it came last at least twice; and where the ends of nine in ten of its collectives agree
 -- (trusted_pct), without which waits are none. Lateness between sender and receiver of a pipeline is not
 -- judged. Why a rank is late comes from the window that all ranks have in common, in which it computes,
 -- copies or idles as much more as it waits less, beside ranks that are not late.
@@ -25,32 +25,32 @@ CREATE OR REPLACE MACRO stragglers_v1(
     min_pct DOUBLE := 1.0
 ) AS TABLE
 -- Columns:
---   run               VARCHAR         Run name.
---   rank              INTEGER         Rank of the process.
---   is_straggler      BOOLEAN         It holds up the others; NULL where that cannot be judged (reason).
---   message_code      VARCHAR         Code of the message, or of the reason, in the table messages.
---   message           VARCHAR         What it means, in a sentence; NULL where it is not late.
---   cause             VARCHAR         slower compute, throttling, more compute, host-bound, data loading, copies, unknown; NULL: not late.
---   subject           VARCHAR         Operator, kernel or annotation that differs most from the other ranks.
---   subject_ns        BIGINT [ns]     How much more that takes in the common window.
---   cause_ns          BIGINT [ns]     How much more it computes, copies or idles there.
---   kernel            VARCHAR         Kernel that differs most, where the device computes longer.
---   slowdown          DOUBLE [1]      Length of its kernels over that of the same calls on other ranks.
---   cost_ns           BIGINT [ns]     Exposed wait of the others in the common window that they would gain at most.
---   cost_pct          DOUBLE [%]      The same as a share of the window.
---   excess_ns         BIGINT [ns]     How much less it waits than the median of the ranks that it meets.
---   excess_pct        DOUBLE [%]      The same as a share of the capture.
---   wait_caused_ns    BIGINT [ns]     Waits of others for it, without what it had itself waited more than they before.
---   wait_caused_pct   DOUBLE [%]      The same as a share of the time of those others.
---   wait_ns           BIGINT [ns]     Its own waits.
---   last_count        BIGINT [count]  Collectives in which it came last.
---   last_pct          DOUBLE [%]      The same as a share of its collectives.
---   collective_count  BIGINT [count]  Collectives that were looked at.
---   chance_z          DOUBLE [1]      Its lateness in standard deviations of chance.
---   chance_limit      DOUBLE [1]      What that exceeds by chance, on any rank, in 6 of 1,000 jobs.
---   trusted_pct       DOUBLE [%]      Share of its collectives whose ends agree.
---   look_at           VARCHAR         Analysis that shows more.
---   reason            VARCHAR         Why nothing can be judged, or why a rank that cost the others min_pct is not called late.
+--   run                 VARCHAR         Run name.
+--   rank                INTEGER         Rank of the process.
+--   is_straggler        BOOLEAN         It holds up the others; NULL where that cannot be judged (reason).
+--   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
+--   message             VARCHAR         What it means, in a sentence; NULL where it is not late.
+--   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, copies, unknown; NULL: not late.
+--   subject             VARCHAR         Operator, kernel or annotation that differs most from the other ranks.
+--   subject_ns          BIGINT [ns]     How much more that takes in the common window.
+--   cause_ns            BIGINT [ns]     How much more it computes, copies or idles there.
+--   kernel              VARCHAR         Kernel that differs most, where the device computes longer.
+--   slowdown            DOUBLE [1]      Length of its kernels over that of the same calls on other ranks.
+--   cost_ns             BIGINT [ns]     Exposed wait of the others in the common window that they would gain at most.
+--   cost_pct            DOUBLE [%]      The same as a share of the window.
+--   excess_ns           BIGINT [ns]     How much less it waits than the median of the ranks that it meets.
+--   excess_pct          DOUBLE [%]      The same as a share of the capture.
+--   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had itself waited more than they before.
+--   wait_caused_pct     DOUBLE [%]      The same as a share of the time of those others.
+--   wait_ns             BIGINT [ns]     Its own waits.
+--   last_arrival_count  BIGINT [count]  Collectives in which it came last.
+--   last_arrival_pct    DOUBLE [%]      The same as a share of its collectives.
+--   collective_count    BIGINT [count]  Collectives that were looked at.
+--   lateness_z          DOUBLE [1]      Its lateness in standard deviations of chance.
+--   lateness_z_limit    DOUBLE [1]      What that exceeds by chance, on any rank, in 6 of 1,000 jobs.
+--   trusted_pct         DOUBLE [%]      Share of its collectives whose ends agree.
+--   next_analysis       VARCHAR         Analysis that shows more.
+--   reason              VARCHAR         Why nothing can be judged, or why a rank that cost the others min_pct is not called late.
 WITH
     judged AS MATERIALIZED (
         SELECT j.* FROM lib.late_ranks(runs, min_pct) AS j
@@ -67,14 +67,14 @@ WITH
     known AS (
         SELECT k.run, k.rank
         FROM ranks AS k
-        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     ),
     communicating AS (
         SELECT
             m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup AND NOT m.is_p2p) AS is_matched,
             bool_and(m.on_host) AS on_host
         FROM matched_collectives AS m
-        WHERE lib.wanted(runs, m.run)
+        WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank
     ),
     told AS (
@@ -125,7 +125,7 @@ WITH
                 WHEN t.is_late THEN lib.message('stragglers.unknown', {'rank': t.rank, 'cost_pct': 100 * t.cost_share})
                 WHEN t.is_trusted AND t.excess_ns >= t.run_ns * min_pct / 100 THEN lib.message(
                     'stragglers.not_significant',
-                    {'last_count': t.last_count, 'collective_count': t.collective_count, 'excess_pct': 100 * t.excess_ns / t.run_ns}
+                    {'last_arrival_count': t.last_arrival_count, 'collective_count': t.collective_count, 'excess_pct': 100 * t.excess_ns / t.run_ns}
                 )
                 WHEN t.is_trusted THEN NULL
                 WHEN t.is_late IS NOT NULL THEN lib.message('stragglers.ends_disagree', NULL)
@@ -165,13 +165,13 @@ SELECT
     e.wait_caused_ns,
     100 * (e.wait_caused_ns / nullif(e.peer_count, 0) / nullif(e.run_ns, 0)) AS wait_caused_pct,
     e.wait_ns,
-    e.last_count,
-    100 * (e.last_count / nullif(e.collective_count, 0)) AS last_pct,
+    e.last_arrival_count,
+    100 * (e.last_arrival_count / nullif(e.collective_count, 0)) AS last_arrival_pct,
     e.collective_count,
-    e.chance_z,
-    e.chance_limit,
+    e.lateness_z,
+    e.lateness_z_limit,
     100 * e.trusted_share AS trusted_pct,
-    e.next_look AS look_at,
+    e.next_look AS next_analysis,
     CASE WHEN e.is_late THEN NULL ELSE e.sentence END AS reason
 FROM worded AS e
 ORDER BY e.run, e.rank

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   run               VARCHAR         Run name.
 --   scenario          VARCHAR         as recorded, no late rank, balanced, no transfer, no exposed communication, perfect overlap.
 --   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
---   then_step_ns      BIGINT [ns]     What a step would take: shorter by the same share.
+--   replayed_step_ns  BIGINT [ns]     What a step would take: shorter by the same share.
 --   saved_pct         DOUBLE [%]      Share of the time that would be saved at most.
 --   recorded_ns       BIGINT [ns]     From the first start to the last end of the matched collectives, of each recording.
 --   replayed_ns       BIGINT [ns]     The same in this scenario.
@@ -47,9 +47,9 @@ WITH RECURSIVE
         SELECT l.run, to_json(list(l.rank ORDER BY l.rank))::VARCHAR AS changed_ranks FROM late AS l GROUP BY l.run
     ),
     trust AS (
-        SELECT m.run, count_if(m.ends_agree) / count(*) AS share
+        SELECT m.run, count_if(m.end_times_match) / count(*) AS share
         FROM matched_collectives AS m
-        WHERE m.is_complete AND NOT m.is_startup AND NOT m.is_p2p AND lib.wanted(runs, m.run)
+        WHERE m.is_complete AND NOT m.is_startup AND NOT m.is_p2p AND lib.is_requested(runs, m.run)
         GROUP BY m.run
     ),
     compared AS (
@@ -69,7 +69,7 @@ WITH RECURSIVE
     nodes AS MATERIALIZED (
         SELECT
             (c.row_id << 3) + s.scenario_id AS line_id, dense_rank() OVER (ORDER BY c.run, c.span, s.scenario_id) AS world_id,
-            s.scenario, c.run, c.rank, c.span, c.place, c.collective_id, c.rank_count, c.is_end, c.at_ns,
+            s.scenario, c.run, c.rank, c.span, c.position, c.collective_id, c.rank_count, c.is_end, c.at_ns,
             CASE
                 WHEN s.scenario = 'no late rank' AND c.is_late THEN least(c.work_ns, coalesce(c.usual_ns, c.work_ns))
                 WHEN s.scenario = 'balanced' THEN round(c.mean_ns)
@@ -83,10 +83,10 @@ WITH RECURSIVE
     -- was recorded somebody always can; where nobody can (bounds that contradict each other) it ends unfinished.
     replayed AS (
         SELECT
-            n.line_id, n.world_id, n.place, n.at_ns AS t_ns,
+            n.line_id, n.world_id, n.position, n.at_ns AS t_ns,
             [{collective_id: n.collective_id, rank_count: n.rank_count, start_ns: n.at_ns, last_ns: NULL::BIGINT}] AS open
         FROM nodes AS n
-        WHERE n.place = 1
+        WHERE n.position = 1
         UNION ALL
         (
             WITH
@@ -113,17 +113,17 @@ WITH RECURSIVE
                 ),
                 next AS (
                     SELECT
-                        r.line_id, r.world_id, r.place, r.t_ns, coalesce(t.open, []) AS open,
+                        r.line_id, r.world_id, r.position, r.t_ns, coalesce(t.open, []) AS open,
                         n.is_end, n.collective_id, n.rank_count, n.lag_ns, r.t_ns + n.work_ns AS done_ns,
                         CASE WHEN n.is_end THEN list_filter(t.open, lambda x: x.collective_id = n.collective_id)[1].last_ns END AS last_ns
                     FROM replayed AS r
-                    JOIN nodes AS n ON n.line_id = r.line_id AND n.place = r.place + 1
+                    JOIN nodes AS n ON n.line_id = r.line_id AND n.position = r.position + 1
                     LEFT JOIN told AS t ON t.line_id = r.line_id
                 )
             SELECT
                 x.line_id,
                 x.world_id,
-                CASE WHEN x.is_end AND x.last_ns IS NULL THEN x.place ELSE x.place + 1 END AS place,
+                CASE WHEN x.is_end AND x.last_ns IS NULL THEN x.position ELSE x.position + 1 END AS position,
                 CASE WHEN NOT x.is_end THEN x.done_ns WHEN x.last_ns IS NULL THEN x.t_ns ELSE greatest(x.done_ns, x.last_ns + x.lag_ns) END,
                 CASE
                     WHEN NOT x.is_end
@@ -139,7 +139,7 @@ WITH RECURSIVE
         )
     ),
     ended AS (
-        SELECT r.line_id, max(r.t_ns) AS t_ns, max(r.place) AS place FROM replayed AS r GROUP BY r.line_id
+        SELECT r.line_id, max(r.t_ns) AS t_ns, max(r.position) AS position FROM replayed AS r GROUP BY r.line_id
     ),
     extents AS MATERIALIZED (
         SELECT w.run, w.span, min(w.at_ns) AS from_ns, max(w.at_ns) AS to_ns
@@ -147,7 +147,7 @@ WITH RECURSIVE
         GROUP BY w.run, w.span
     ),
     lines AS (
-        SELECT n.line_id, n.run, n.span, n.scenario, max(n.place) AS place FROM nodes AS n GROUP BY n.line_id, n.run, n.span, n.scenario
+        SELECT n.line_id, n.run, n.span, n.scenario, max(n.position) AS position FROM nodes AS n GROUP BY n.line_id, n.run, n.span, n.scenario
     ),
     rank_sums AS (
         SELECT
@@ -157,7 +157,7 @@ WITH RECURSIVE
         GROUP BY w.run, w.span, w.rank
     ),
     answered AS (
-        SELECT l.run, l.span, l.scenario, CASE WHEN bool_and(e.place = l.place) THEN max(e.t_ns) END AS to_ns
+        SELECT l.run, l.span, l.scenario, CASE WHEN bool_and(e.position = l.position) THEN max(e.t_ns) END AS to_ns
         FROM ended AS e
         JOIN lines AS l ON l.line_id = e.line_id
         GROUP BY l.run, l.span, l.scenario
@@ -180,10 +180,10 @@ WITH RECURSIVE
         SELECT w.run, count(DISTINCT w.rank) AS rank_count, count(DISTINCT w.collective_id) AS n FROM works AS w GROUP BY w.run
     ),
     listed AS (
-        SELECT n.scenario, n.place
+        SELECT n.scenario, n.position
         FROM (VALUES
             ('as recorded', 1), ('no late rank', 2), ('balanced', 3), ('no transfer', 4), ('no exposed communication', 5), ('perfect overlap', 6)
-        ) AS n(scenario, place)
+        ) AS n(scenario, position)
     ),
     step_means AS (
         SELECT p.run, round(avg(p.step_ns))::BIGINT AS step_ns
@@ -192,7 +192,7 @@ WITH RECURSIVE
     ),
     told_runs AS (
         SELECT
-            s.run, l.scenario, l.place, s.rank_count, s.n, x.ns AS recorded_ns, m.step_ns, d.changed_ranks,
+            s.run, l.scenario, l.position, s.rank_count, s.n, x.ns AS recorded_ns, m.step_ns, d.changed_ranks,
             CASE WHEN t.share >= 0.8 THEN a.replayed_ns END AS replayed_ns,
             CASE
                 WHEN coalesce(t.share, 0) < 0.8 THEN 'what_if.ends_disagree'
@@ -211,7 +211,7 @@ SELECT
     t.run,
     t.scenario,
     t.step_ns,
-    round(t.step_ns::HUGEINT * t.replayed_ns / nullif(t.recorded_ns, 0))::BIGINT AS then_step_ns,
+    round(t.step_ns::HUGEINT * t.replayed_ns / nullif(t.recorded_ns, 0))::BIGINT AS replayed_step_ns,
     100 * (t.recorded_ns - t.replayed_ns) / nullif(t.recorded_ns, 0) AS saved_pct,
     t.recorded_ns,
     t.replayed_ns,
@@ -223,4 +223,4 @@ SELECT
     m.message AS reason
 FROM told_runs AS t
 LEFT JOIN messages AS m ON m.code = t.reason_code
-ORDER BY t.run, t.place
+ORDER BY t.run, t.position

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO comparability_v1(
 -- Columns:
 --   control_run    VARCHAR     Run of the control.
 --   test_run       VARCHAR     Run of the test.
---   place          BIGINT [1]  Place of the fact in the list.
+--   position       BIGINT [1]  Place of the fact in the list.
 --   fact           VARCHAR     What is told.
 --   control_value  VARCHAR     What the control says; NULL: nothing.
 --   test_value     VARCHAR     What the test says; likewise.
@@ -48,4 +48,4 @@ WITH
 SELECT p.control_run, p.test_run, f.*
 FROM lib.compared_facts('control_facts', 'test_facts', 'compared') AS f
 CROSS JOIN pair AS p
-ORDER BY f.place
+ORDER BY f.position

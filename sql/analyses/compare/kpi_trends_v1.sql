@@ -3,7 +3,7 @@
 -- A run is compared with the runs of the same job before it: of the same model of device, as many ranks, and the same
 -- tags. Of the last of these the median is taken, and from how far they are off it, as median too (MAD), what is noise. A
 -- figure is a regression where it is worse than the median by more than noise_factor times that, and by more
--- than least_change_pct: of the median, or, of shares of the time, in percentage points. Runs are in the order of their
+-- than min_change_pct: of the median, or, of shares of the time, in percentage points. Runs are in the order of their
 -- first events, without a time of day of their ingest. A change that stays is no regression any more when some of the
 -- runs before have it: they vary more then. With steady noise and the defaults 3 of 1,000 figures are taken for one; with six runs, 11.
 --
@@ -12,7 +12,7 @@
 -- Since: 0.1
 -- Reference: kpis, of the runs of a store in the order of their captures
 -- Needs: several runs; tags of ingest --tag to tell jobs apart
--- Kept: never; a run stands beside the runs before it
+-- Materialized: never; a run stands beside the runs before it
 -- Report: of several runs
 CREATE OR REPLACE MACRO kpi_trends_v1(
     -- Runs to include; NULL means every run.
@@ -28,11 +28,11 @@ CREATE OR REPLACE MACRO kpi_trends_v1(
     -- So many runs before it are what a run is compared with.
     baseline_runs BIGINT := 10,
     -- With fewer of them nothing is said.
-    least_runs BIGINT := 6,
+    min_runs BIGINT := 6,
     -- So many times the noise is a regression.
     noise_factor DOUBLE := 6,
     -- And it is at least so large [%].
-    least_change_pct DOUBLE := 1
+    min_change_pct DOUBLE := 1
 ) AS TABLE
 -- Columns:
 --   kpi                 VARCHAR         Figure, as in kpis.
@@ -43,8 +43,8 @@ CREATE OR REPLACE MACRO kpi_trends_v1(
 --   unit                VARCHAR         Unit of the figures of this row: ns, %, bytes.
 --   kpi_value           DOUBLE [1]      The figure; NULL where it is not known, as in kpis.
 --   baseline_run_count  BIGINT [count]  Runs before it that it is compared with.
---   baseline_median     DOUBLE [1]      Median of them; NULL for fewer than least_runs.
---   difference_pct      DOUBLE [%]      By how much the figure is above it.
+--   baseline_median     DOUBLE [1]      Median of them; NULL for fewer than min_runs.
+--   diff_pct            DOUBLE [%]      By how much the figure is above it.
 --   tolerance           DOUBLE [1]      So far from the median is neither better nor worse.
 --   is_regression       BOOLEAN         Worse than that; NULL where nothing can be said.
 WITH
@@ -58,20 +58,20 @@ WITH
         SELECT
             k.run, k.device_name, k.rank_count,
             unnest([
-                {'place': 1, 'kpi': 'step_ns', 'unit': 'ns', 'worse': 1, 'amount': k.step_ns},
-                {'place': 2, 'kpi': 'utilisation_pct', 'unit': '%', 'worse': -1, 'amount': k.utilisation_pct},
-                {'place': 3, 'kpi': 'exposed_communication_pct', 'unit': '%', 'worse': 1, 'amount': k.exposed_communication_pct},
-                {'place': 4, 'kpi': 'wait_pct', 'unit': '%', 'worse': 1, 'amount': k.wait_pct},
-                {'place': 5, 'kpi': 'idle_pct', 'unit': '%', 'worse': 1, 'amount': k.idle_pct},
-                {'place': 6, 'kpi': 'launch_bound_pct', 'unit': '%', 'worse': 1, 'amount': k.launch_bound_pct},
-                {'place': 7, 'kpi': 'mfu_pct', 'unit': '%', 'worse': -1, 'amount': k.mfu_pct},
-                {'place': 8, 'kpi': 'peak_memory_bytes', 'unit': 'bytes', 'worse': 1, 'amount': k.peak_memory_bytes}
+                {'position': 1, 'kpi': 'step_ns', 'unit': 'ns', 'worse': 1, 'amount': k.step_ns},
+                {'position': 2, 'kpi': 'utilization_pct', 'unit': '%', 'worse': -1, 'amount': k.utilization_pct},
+                {'position': 3, 'kpi': 'exposed_communication_pct', 'unit': '%', 'worse': 1, 'amount': k.exposed_communication_pct},
+                {'position': 4, 'kpi': 'wait_pct', 'unit': '%', 'worse': 1, 'amount': k.wait_pct},
+                {'position': 5, 'kpi': 'idle_pct', 'unit': '%', 'worse': 1, 'amount': k.idle_pct},
+                {'position': 6, 'kpi': 'launch_bound_pct', 'unit': '%', 'worse': 1, 'amount': k.launch_bound_pct},
+                {'position': 7, 'kpi': 'mfu_pct', 'unit': '%', 'worse': -1, 'amount': k.mfu_pct},
+                {'position': 8, 'kpi': 'peak_memory_bytes', 'unit': 'bytes', 'worse': 1, 'amount': k.peak_memory_bytes}
             ]) AS f
         FROM lib.run_kpis(runs, ranks, steps, include_last_profiler_step) AS k
     ),
     known AS (
         SELECT
-            v.f.place AS place, v.f.kpi AS kpi, v.f.unit AS unit, v.f.worse AS worse, v.f.amount::DOUBLE AS amount,
+            v.f.position AS position, v.f.kpi AS kpi, v.f.unit AS unit, v.f.worse AS worse, v.f.amount::DOUBLE AS amount,
             coalesce(t.job, '') AS job, v.device_name, v.rank_count, v.run, r.git_sha,
             CASE WHEN r.captured_at IS NOT NULL THEN r.start_ns END AS start_ns,
             coalesce(r.captured_at, r.ingested_at) AS captured_at
@@ -108,8 +108,8 @@ WITH
     compared AS (
         SELECT
             b.*,
-            CASE WHEN len(b.before) >= least_runs THEN list_aggregate(b.before, 'median') END AS middle,
-            CASE WHEN len(b.before) >= least_runs THEN list_aggregate(b.before, 'mad') END AS spread
+            CASE WHEN len(b.before) >= min_runs THEN list_aggregate(b.before, 'median') END AS middle,
+            CASE WHEN len(b.before) >= min_runs THEN list_aggregate(b.before, 'mad') END AS spread
         FROM last_ones AS b
     ),
     limited AS (
@@ -118,7 +118,7 @@ WITH
             greatest(
                 -- 1.4826 MAD of what is normally distributed are a standard deviation.
                 noise_factor * 1.4826 * c.spread,
-                least_change_pct * (CASE WHEN c.unit = '%' THEN 1 ELSE c.middle / 100 END)
+                min_change_pct * (CASE WHEN c.unit = '%' THEN 1 ELSE c.middle / 100 END)
             ) AS tolerance
         FROM compared AS c
     )
@@ -127,8 +127,8 @@ SELECT
     l.amount AS kpi_value,
     len(l.before) AS baseline_run_count,
     l.middle AS baseline_median,
-    100 * (l.amount / nullif(l.middle, 0) - 1) AS difference_pct,
+    100 * (l.amount / nullif(l.middle, 0) - 1) AS diff_pct,
     CASE WHEN l.middle IS NOT NULL THEN l.tolerance END AS tolerance,
     l.worse * (l.amount - l.middle) > l.tolerance AS is_regression
 FROM limited AS l
-ORDER BY l.place, l.job, l.device_name, l.rank_count, l.number
+ORDER BY l.position, l.job, l.device_name, l.rank_count, l.number

@@ -26,21 +26,21 @@ CREATE OR REPLACE MACRO step_contents_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run        VARCHAR         Run name.
---   rank       INTEGER         Rank of the process.
---   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part       VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
---   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
---   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
---   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
---   kernel     VARCHAR         Short name of the kernel; NULL for idle and host time.
---   root       VARCHAR         Outermost operator around the launch; NULL: none.
---   place      VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
---   category   VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
---   phase      VARCHAR         forward, backward or optimizer; NULL for idle time.
---   self_ns    BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
---   dur_ns     BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
---   op_count   BIGINT [count]  Operations that started.
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   part                  VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
+--   waits_for             VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
+--   operator              VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
+--   shapes                VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
+--   kernel                VARCHAR         Short name of the kernel; NULL for idle and host time.
+--   root                  VARCHAR         Outermost operator around the launch; NULL: none.
+--   module_or_annotation  VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
+--   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
+--   phase                 VARCHAR         forward, backward or optimizer; NULL for idle time.
+--   self_ns               BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
+--   dur_ns                BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
+--   op_count              BIGINT [count]  Operations that started.
 SELECT c.*
 FROM lib.step_contents(runs, ranks, steps, include_last_profiler_step) AS c
 ORDER BY ALL

@@ -64,15 +64,15 @@ WITH
         FROM operations AS o
         JOIN pair AS p ON o.run = p.control_run
         WHERE
-            lib.wanted(ranks, o.rank)
-            AND lib.wanted(steps, o.step)
+            lib.is_requested(ranks, o.rank)
+            AND lib.is_requested(steps, o.step)
         UNION ALL
         SELECT 'test', o.side, o.category, o.name, o.shapes, o.dur
         FROM operations AS o
         JOIN pair AS p ON o.run = p.test_run
         WHERE
-            lib.wanted(coalesce(test_ranks, ranks), o.rank)
-            AND lib.wanted(coalesce(test_steps, steps), o.step)
+            lib.is_requested(coalesce(test_ranks, ranks), o.rank)
+            AND lib.is_requested(coalesce(test_steps, steps), o.step)
     ),
     summed AS (
         SELECT s.* FROM lib.summed_ops('of_both', by_short_name, by_shapes, by_category, by_step_number) AS s

@@ -62,5 +62,5 @@ SELECT k.run, k.rank, f.device_type, m.device_name
 FROM ranks AS k
 LEFT JOIN models AS m ON m.run = k.run AND m.rank = k.rank
 LEFT JOIN found AS f ON f.run = k.run AND f.rank = k.rank
-WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
 ORDER BY k.run, k.rank

@@ -59,7 +59,7 @@ WITH
             arg_min(m, (m.start_ns, m.collective_id, m.rank)) AS first
         FROM lib.mismatched_collectives(runs) AS m
         GROUP BY m.run, m.differs_in = 'missing'
-        HAVING bool_or(lib.wanted(ranks, m.rank))
+        HAVING bool_or(lib.is_requested(ranks, m.rank))
     ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
@@ -202,12 +202,12 @@ WITH
         WHERE r.most_steps <> r.least_steps
         UNION ALL
         SELECT m.run, NULL, 'error', 'collectives_differ', m.collective_count,
-            lib.message('findings.collectives_differ', {'collective_count': m.collective_count, 'rank': m.first.rank, 'collective': m.first.value, 'usual_collective': m.first.usual_value})
+            lib.message('findings.collectives_differ', {'collective_count': m.collective_count, 'rank': m.first.rank, 'collective': m.first.value, 'usual_collective': m.first.majority_value})
         FROM mismatches AS m
         WHERE NOT m.is_missing
         UNION ALL
         SELECT m.run, NULL, 'warning', 'collectives_missing', m.collective_count,
-            lib.message('findings.collectives_missing', {'collective_count': m.collective_count, 'rank': m.first.rank, 'collective': m.first.usual_value})
+            lib.message('findings.collectives_missing', {'collective_count': m.collective_count, 'rank': m.first.rank, 'collective': m.first.majority_value})
         FROM mismatches AS m
         WHERE m.is_missing
         UNION ALL

@@ -6,7 +6,7 @@
 -- Reference: none; what people ask first about a trace of somebody else
 -- Needs: nothing
 -- Scope: runs, ranks; is the same in every step
--- Kept: never; it reads runs, whose tags change
+-- Materialized: never; it reads runs, whose tags change
 CREATE OR REPLACE MACRO jobs_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -41,7 +41,7 @@ WITH
             sum(k.event_count)::BIGINT AS event_count,
             count(*) AS rank_count
         FROM ranks AS k
-        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
         GROUP BY k.run
     )
 SELECT

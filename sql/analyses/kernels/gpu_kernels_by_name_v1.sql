@@ -53,17 +53,17 @@ WITH
     ranked AS (
         SELECT
             n.*,
-            row_number() OVER by_total AS place,
+            row_number() OVER by_total AS position,
             sum(n.total) OVER by_total - n.total AS before,
             sum(n.total) OVER (PARTITION BY n.run, n.rank, n.class) AS class_total
         FROM names AS n
         WINDOW by_total AS (PARTITION BY n.run, n.rank, n.class ORDER BY n.total DESC, n.name)
     ),
-    labelled AS (
+    labeled AS (
         SELECT
             k.*,
             CASE
-                WHEN num_kernels IS NOT NULL THEN k.place <= num_kernels
+                WHEN num_kernels IS NOT NULL THEN k.position <= num_kernels
                 WHEN duration_ratio IS NOT NULL THEN k.before < duration_ratio * k.class_total
                 ELSE true
             END AS is_kept
@@ -85,6 +85,6 @@ SELECT
     count(DISTINCT o.name) AS name_count,
     coalesce(sum(o.dur) FILTER (o.class_source = 'default'), 0)::BIGINT AS unmatched_ns
 FROM ops AS o
-JOIN labelled AS l ON l.run = o.run AND l.rank = o.rank AND l.class = o.class AND l.name = o.name
+JOIN labeled AS l ON l.run = o.run AND l.rank = o.rank AND l.class = o.class AND l.name = o.name
 GROUP BY o.run, o.rank, o.class, l.is_kept, CASE WHEN l.is_kept THEN o.name ELSE 'others' END
 ORDER BY o.run, o.rank, o.class, l.is_kept DESC, sum_ns DESC, name

@@ -1,7 +1,7 @@
 -- Each GPU: how much of the steps it works, on how much of its multiprocessors, on tensor cores, in how much memory.
 --
 -- All shares are of the time in steps as the device sees them: the host's, until what was launched in a step has
--- ended; the whole of a trace without steps. Utilisation is the time in which a kernel runs, copies apart.
+-- ended; the whole of a trace without steps. Utilization is the time in which a kernel runs, copies apart.
 -- Estimated SM efficiency counts a moment as full where the kernels that run have one block or more for each
 -- multiprocessor, else as their sum of blocks per multiprocessor; it is a lower bound where launches lack that
 -- number (sm_known_pct). Occupancy is a mean over kernel time, to which NCCL's kernels are recorded with 0. Tensor
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   multiprocessor_count     BIGINT [count]  Multiprocessors.
 --   observed_ns              BIGINT [ns]     Time in the steps.
 --   kernel_ns                BIGINT [ns]     A kernel runs.
---   utilisation_pct          DOUBLE [%]      That as a share of the steps.
+--   utilization_pct          DOUBLE [%]      That as a share of the steps.
 --   busy_pct                 DOUBLE [%]      A kernel, copy or memset runs.
 --   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency; NULL where no launch has its number of blocks.
 --   sm_known_pct             DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
@@ -53,7 +53,7 @@ WITH
     named AS MATERIALIZED (
         SELECT DISTINCT g.name
         FROM gpu_ops AS g
-        WHERE g.kind = 'kernel' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.kind = 'kernel' AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('named') AS t
@@ -73,7 +73,7 @@ WITH
             CASE WHEN g.kind = 'kernel' THEN 0 ELSE 1 END AS copies
         FROM gpu_ops AS g
         LEFT JOIN tensor AS t ON t.name = g.name AND g.kind = 'kernel'
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     active AS (
         SELECT DISTINCT o.run, o.rank, o.device FROM ops AS o
@@ -136,7 +136,7 @@ SELECT
     v.multiprocessor_count::BIGINT AS multiprocessor_count,
     s.observed_ns,
     s.kernel_ns,
-    100 * (s.kernel_ns / nullif(s.observed_ns, 0)) AS utilisation_pct,
+    100 * (s.kernel_ns / nullif(s.observed_ns, 0)) AS utilization_pct,
     100 * (s.busy_ns / nullif(s.observed_ns, 0)) AS busy_pct,
     CASE WHEN s.sm_known > 0 THEN s.blocks / nullif(s.observed_ns, 0) / 10000 END AS sm_efficiency_pct,
     100 * (s.sm_known / nullif(s.kernel_sum, 0)) AS sm_known_pct,

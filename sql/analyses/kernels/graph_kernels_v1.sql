@@ -50,16 +50,16 @@ WITH
         FROM told AS t
     ),
     told_lines AS (
-        SELECT p.tools_id, unnest(p.lines) AS line, generate_subscripts(p.lines, 1) AS place
+        SELECT p.tools_id, unnest(p.lines) AS line, generate_subscripts(p.lines, 1) AS position
         FROM split AS p
     ),
     frames AS (
-        SELECT l.tools_id, l.place, regexp_replace(l.line, '(.*):(\d+):', '\1(\2): ') AS frame
+        SELECT l.tools_id, l.position, regexp_replace(l.line, '(.*):(\d+):', '\1(\2): ') AS frame
         FROM told_lines AS l
         WHERE l.line <> ''
     ),
     stacked AS (
-        SELECT f.tools_id, arg_min(f.frame, f.place) AS frame, to_json(list(f.frame ORDER BY f.place))::VARCHAR AS stack
+        SELECT f.tools_id, arg_min(f.frame, f.position) AS frame, to_json(list(f.frame ORDER BY f.position))::VARCHAR AS stack
         FROM frames AS f
         GROUP BY f.tools_id
     ),

@@ -73,7 +73,7 @@ WITH
     operators AS (
         SELECT c.run, c.rank, c.event_id, c.name
         FROM cpu_ops AS c
-        WHERE by_operator AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE by_operator AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     unowned AS (
         SELECT u.run, u.rank, u.event_id, u.label FROM lib.unowned_gpu_ops(runs, ranks) AS u WHERE by_operator

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   class         VARCHAR         computation, communication or memory.
---   place         BIGINT [1]      1 for the name with the longest total of its class.
+--   position      BIGINT [1]      1 for the name with the longest total of its class.
 --   name          VARCHAR         Kernel name.
 --   rank_count    BIGINT [count]  Ranks with device activity, whether they ran it or not.
 --   kernel_count  BIGINT [count]  Launches on all ranks.
@@ -59,7 +59,7 @@ WITH
     placed AS (
         SELECT
             n.*,
-            row_number() OVER (PARTITION BY n.run, n.class ORDER BY n.total DESC, n.name) AS place,
+            row_number() OVER (PARTITION BY n.run, n.class ORDER BY n.total DESC, n.name) AS position,
             sum(n.total) OVER (PARTITION BY n.run, n.class) AS class_total
         FROM names AS n
     ),
@@ -68,12 +68,12 @@ WITH
         FROM placed AS p
         JOIN active AS a ON a.run = p.run
         LEFT JOIN totals AS t ON t.run = p.run AND t.class = p.class AND t.name = p.name AND t.rank = a.rank
-        WHERE num_kernels IS NULL OR p.place <= num_kernels
+        WHERE num_kernels IS NULL OR p.position <= num_kernels
     )
 SELECT
     r.run,
     r.class,
-    r.place,
+    r.position,
     r.name,
     count(*) AS rank_count,
     any_value(r.launches) AS kernel_count,
@@ -86,5 +86,5 @@ SELECT
     arg_min(r.rank, {'ns': -r.rank_total, 'rank': r.rank}) AS max_rank,
     100::DOUBLE * (max(r.rank_total) - min(r.rank_total)) * count(*) / nullif(any_value(r.total), 0)::DOUBLE AS spread_pct
 FROM per_rank AS r
-GROUP BY r.run, r.class, r.place, r.name
-ORDER BY r.run, array_position(['computation', 'communication', 'memory'], r.class), r.place
+GROUP BY r.run, r.class, r.position, r.name
+ORDER BY r.run, array_position(['computation', 'communication', 'memory'], r.class), r.position

@@ -31,22 +31,22 @@ CREATE OR REPLACE MACRO operator_across_ranks_v1(
     num_occurrences BIGINT := 20
 ) AS TABLE
 -- Columns:
---   run             VARCHAR         Run name.
---   side            VARCHAR         host or device.
---   name            VARCHAR         Name.
---   place           BIGINT [1]      1 for the first occurrence of the name that is shown.
---   step            BIGINT          Profiler step; NULL outside of steps.
---   occurrence      BIGINT [1]      1 for the first of the step on the rank.
---   rank            INTEGER         Rank of the process.
---   event_id        BIGINT          Position of the event in traceEvents.
---   start_ns        BIGINT [ns]     Start.
---   dur_ns          BIGINT [ns]     Duration.
---   rank_count      BIGINT [count]  Ranks that have this occurrence.
---   median_dur_ns   DOUBLE [ns]     Median of their durations.
---   rank_mean_ns    DOUBLE [ns]     Mean duration of all occurrences on the rank.
---   rank_z          DOUBLE [1]      Distance of that from the other ranks; NULL for fewer than three.
---   occurrence_z    DOUBLE [1]      Distance of median_dur_ns from the other occurrences; NULL for fewer than three.
---   verdict         VARCHAR         slow rank, slow everywhere, as usual; NULL where ranks cannot be compared.
+--   run            VARCHAR         Run name.
+--   side           VARCHAR         host or device.
+--   name           VARCHAR         Name.
+--   position       BIGINT [1]      1 for the first occurrence of the name that is shown.
+--   step           BIGINT          Profiler step; NULL outside of steps.
+--   occurrence     BIGINT [1]      1 for the first of the step on the rank.
+--   rank           INTEGER         Rank of the process.
+--   event_id       BIGINT          Position of the event in traceEvents.
+--   start_ns       BIGINT [ns]     Start.
+--   dur_ns         BIGINT [ns]     Duration.
+--   rank_count     BIGINT [count]  Ranks that have this occurrence.
+--   median_dur_ns  DOUBLE [ns]     Median of their durations.
+--   rank_mean_ns   DOUBLE [ns]     Mean duration of all occurrences on the rank.
+--   rank_z         DOUBLE [1]      Distance of that from the other ranks; NULL for fewer than three.
+--   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the other occurrences; NULL for fewer than three.
+--   verdict        VARCHAR         slow rank, slow everywhere, as usual; NULL where ranks cannot be compared.
 WITH
     candidates AS (
         SELECT 'device' AS side, g.run, g.rank, g.step, g.event_id, g.name, g.ts, g.dur
@@ -70,7 +70,7 @@ WITH
         QUALIFY num_names IS NULL OR row_number() OVER (PARTITION BY t.run ORDER BY t.total DESC, t.side, t.name) <= num_names
     ),
     stepped AS (
-        SELECT DISTINCT p.run, p.rank FROM steps AS p WHERE lib.wanted(runs, p.run)
+        SELECT DISTINCT p.run, p.rank FROM steps AS p WHERE lib.is_requested(runs, p.run)
     ),
     ops AS MATERIALIZED (
         SELECT
@@ -86,7 +86,7 @@ WITH
         FROM ops AS o
         GROUP BY o.run, o.side, o.name, o.rank
     ),
-    centred_ranks AS (
+    centerd_ranks AS (
         SELECT m.*, median(m.mean_dur) OVER peers AS middle, count(*) OVER peers AS peer_count
         FROM means AS m
         WINDOW peers AS (PARTITION BY m.run, m.side, m.name)
@@ -97,35 +97,35 @@ WITH
             CASE WHEN c.peer_count >= 3 THEN
                 (c.mean_dur - c.middle) / nullif(greatest(1.4826 * median(abs(c.mean_dur - c.middle)) OVER peers, 0.01 * c.middle), 0)
             END AS rank_distance
-        FROM centred_ranks AS c
+        FROM centerd_ranks AS c
         WINDOW peers AS (PARTITION BY c.run, c.side, c.name)
     ),
     occurrences AS (
         SELECT
             o.run, o.side, o.name, o.step, o.occurrence, count(*) AS rank_count, median(o.dur) AS middle_dur,
-            row_number() OVER (PARTITION BY o.run, o.side, o.name ORDER BY o.step NULLS LAST, o.occurrence) AS place
+            row_number() OVER (PARTITION BY o.run, o.side, o.name ORDER BY o.step NULLS LAST, o.occurrence) AS position
         FROM ops AS o
         GROUP BY o.run, o.side, o.name, o.step, o.occurrence
     ),
-    centred_occurrences AS (
+    centerd_occurrences AS (
         SELECT o.*, median(o.middle_dur) OVER peers AS middle, count(*) OVER peers AS peer_count
         FROM occurrences AS o
         WINDOW peers AS (PARTITION BY o.run, o.side, o.name)
     ),
     scored_occurrences AS (
         SELECT
-            c.run, c.side, c.name, c.step, c.occurrence, c.rank_count, c.middle_dur, c.place,
+            c.run, c.side, c.name, c.step, c.occurrence, c.rank_count, c.middle_dur, c.position,
             CASE WHEN c.peer_count >= 3 THEN
                 (c.middle_dur - c.middle) / nullif(greatest(1.4826 * median(abs(c.middle_dur - c.middle)) OVER peers, 0.01 * c.middle), 0)
             END AS occurrence_distance
-        FROM centred_occurrences AS c
+        FROM centerd_occurrences AS c
         WINDOW peers AS (PARTITION BY c.run, c.side, c.name)
     )
 SELECT
     o.run,
     o.side,
     o.name,
-    s.place,
+    s.position,
     o.step,
     o.occurrence,
     o.rank,
@@ -147,5 +147,5 @@ JOIN scored_occurrences AS s
     ON s.run = o.run AND s.side = o.side AND s.name = o.name AND s.step IS NOT DISTINCT FROM o.step AND s.occurrence = o.occurrence
 JOIN scored_ranks AS r ON r.run = o.run AND r.side = o.side AND r.name = o.name AND r.rank = o.rank
 JOIN lib.clock_offsets(runs) AS k ON k.run = o.run AND k.rank = o.rank AND k.span = lib.span_of(o.event_id)
-WHERE (num_occurrences IS NULL OR s.place <= num_occurrences) AND lib.wanted(ranks, o.rank)
-ORDER BY o.run, o.side, o.name, s.place, o.rank
+WHERE (num_occurrences IS NULL OR s.position <= num_occurrences) AND lib.is_requested(ranks, o.rank)
+ORDER BY o.run, o.side, o.name, s.position, o.rank

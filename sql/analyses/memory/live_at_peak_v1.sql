@@ -23,25 +23,25 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
---   run            VARCHAR          Run name.
---   rank           INTEGER          Rank of the process.
---   device_type    INTEGER          0: CPU, 1: CUDA or ROCm, else as torch numbers them.
---   device         BIGINT           Device number; -1: CPU.
---   state          VARCHAR          freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect: other events of its address were lost; lost: what the allocator counts beyond all of these.
---   category       VARCHAR          parameter, temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
---   operator_name  VARCHAR          Nearest operator around the allocation that does more than make room; NULL outside of operators, or if it was not seen.
---   module         VARCHAR          nn.Module call around the allocation, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   frame          VARCHAR          Nearest Python frame around the allocation that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   block_count    BIGINT [count]   Blocks; NULL for what was never freed or lost.
---   bytes          BIGINT [bytes]   In use; below 0 only of what was lost.
---   peak_pct       DOUBLE [%]       Share of the peak.
---   oldest_ns      BIGINT [ns]      Age of the oldest block at the peak; NULL if its allocation was not seen.
---   event_id       BIGINT           Memory event of the largest block: its allocation, else its free; NULL without blocks.
---   peak_ts        BIGINT [ns]      When the peak was, since the run's first event.
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   device_type    INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device         BIGINT          Device number; -1: CPU.
+--   state          VARCHAR         freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect: other events of its address were lost; lost: what the allocator counts beyond all of these.
+--   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
+--   operator_name  VARCHAR         Nearest operator around the allocation that does more than make room; NULL outside of operators, or if it was not seen.
+--   module         VARCHAR         nn.Module call around the allocation, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   frame          VARCHAR         Nearest Python frame around the allocation that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   block_count    BIGINT [count]  Blocks; NULL for what was never freed or lost.
+--   bytes          BIGINT [bytes]  In use; below 0 only of what was lost.
+--   peak_pct       DOUBLE [%]      Share of the peak.
+--   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation was not seen.
+--   event_id       BIGINT          Memory event of the largest block: its allocation, else its free; NULL without blocks.
+--   peak_ts        BIGINT [ns]     When the peak was, since the run's first event.
 WITH
     peaks AS MATERIALIZED (
         SELECT
-            p.run, p.rank, p.device_type, p.device, p.peak_allocated_bytes AS peak, p.peak_ts, p.peak_place, p.peak_id,
+            p.run, p.rank, p.device_type, p.device, p.peak_allocated_bytes AS peak, p.peak_ts, p.peak_position, p.peak_id,
             lib.span_of(p.peak_id) AS span
         FROM lib.memory_peaks(runs, ranks, steps, false) AS p
         WHERE p.peak_allocated_bytes IS NOT NULL
@@ -72,9 +72,9 @@ WITH
             AND p.device IS NOT DISTINCT FROM b.device
         WHERE
             b.allocation_id IS NOT NULL
-            AND (b.allocated_ts, b.place, b.allocation_id) <= (p.peak_ts, p.peak_place, p.peak_id)
-            AND (b.gone_id IS NULL OR (b.gone_ts, b.gone_place, b.gone_id) > (p.peak_ts, p.peak_place, p.peak_id))
-            OR b.state = 'held before' AND (b.freed_ts, b.place, b.free_id) > (p.peak_ts, p.peak_place, p.peak_id)
+            AND (b.allocated_ts, b.position, b.allocation_id) <= (p.peak_ts, p.peak_position, p.peak_id)
+            AND (b.gone_id IS NULL OR (b.gone_ts, b.gone_position, b.gone_id) > (p.peak_ts, p.peak_position, p.peak_id))
+            OR b.state = 'held before' AND (b.freed_ts, b.position, b.free_id) > (p.peak_ts, p.peak_position, p.peak_id)
     ),
     described AS (
         FROM lib.described_blocks('live', hidden)

@@ -17,7 +17,7 @@
 -- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are true in the last step too
 -- Reference: TensorBoard profiler plugin, memory events
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
--- Ranks: apart
+-- Ranks: independent
 CREATE OR REPLACE MACRO memory_allocations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -52,7 +52,7 @@ WITH
     blocks AS MATERIALIZED (
         SELECT b.*
         FROM lib.memory_blocks(runs, ranks) AS b
-        WHERE lib.wanted(steps, b.step)
+        WHERE lib.is_requested(steps, b.step)
     ),
     described AS (
         FROM lib.described_blocks('blocks', hidden)
@@ -79,4 +79,4 @@ SELECT
 FROM blocks AS b
 LEFT JOIN described AS d ON d.run = b.run AND d.rank = b.rank AND d.allocation_id = b.allocation_id
 ORDER BY
-    b.run, b.rank, b.device_type, b.device, coalesce(b.allocated_ts, b.freed_ts), b.place, coalesce(b.allocation_id, b.free_id)
+    b.run, b.rank, b.device_type, b.device, coalesce(b.allocated_ts, b.freed_ts), b.position, coalesce(b.allocation_id, b.free_id)

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Duration of a copy that was recorded with none, as traces of whole microseconds do [ns]; 0 leaves it out. HTA takes 1 us.
-    zero_counts_as_ns BIGINT := 1000
+    zero_duration_as_ns BIGINT := 1000
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
@@ -43,5 +43,5 @@ SELECT
     b.recorded_rate / 1e9 AS bandwidth_gbps,
     b.computed_rate / 1e9 AS computed_gbps,
     b.running_count
-FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS b
+FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_duration_as_ns) AS b
 ORDER BY b.run, b.rank, b.device, b.name, b.ts

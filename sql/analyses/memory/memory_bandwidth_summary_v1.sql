@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO memory_bandwidth_summary_v1(
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Duration of a copy that was recorded with none, as traces of whole microseconds do [ns]; 0 leaves it out. HTA takes 1 us.
-    zero_counts_as_ns BIGINT := 1000
+    zero_duration_as_ns BIGINT := 1000
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR         Run name.
@@ -44,16 +44,16 @@ WITH
         SELECT
             k.run, k.rank, k.device, k.name,
             count(*) AS copy_count,
-            count(*) FILTER (k.had_no_length) AS zero_count,
+            count(*) FILTER (k.has_zero_duration) AS zero_count,
             sum(k.bytes)::BIGINT AS total_bytes
-        FROM lib.copy_rates(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS k
+        FROM lib.copy_rates(runs, ranks, steps, include_last_profiler_step, zero_duration_as_ns) AS k
         GROUP BY ALL
     ),
     busy AS (
         SELECT
             b.*,
             CASE WHEN b.recorded_rate > 0 THEN b.recorded_rate END AS rate
-        FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS b
+        FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_duration_as_ns) AS b
         WHERE b.running_count > 0
     ),
     -- A change of the computed bandwidth alone is none of the recorded one.

@@ -26,41 +26,41 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
     by_module BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run                    VARCHAR          Run name.
---   rank                   INTEGER          Rank of the process.
---   device_type            INTEGER          0: CPU, 1: CUDA or ROCm, else as torch numbers them.
---   device                 BIGINT           Device number; -1: CPU.
---   operator_name          VARCHAR          Operator as recorded; NULL: outside of operators.
---   module                 VARCHAR          nn.Module call around it, of the forward operator in the backward pass; NULL where modules are not told apart, or it is not known.
---   call_count             BIGINT [count]   Calls, also those that did nothing to memory; NULL outside of operators.
---   self_increase_bytes    BIGINT [bytes]   Allocated less freed, by itself.
---   self_allocated_bytes   BIGINT [bytes]   Allocated by itself.
---   self_allocation_count  BIGINT [count]   Allocations of its own.
---   increase_bytes         BIGINT [bytes]   Allocated less freed, with what it called.
---   allocated_bytes        BIGINT [bytes]   Allocated, with what it called.
---   allocation_count       BIGINT [count]   Allocations, with what it called.
+--   run                    VARCHAR         Run name.
+--   rank                   INTEGER         Rank of the process.
+--   device_type            INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device                 BIGINT          Device number; -1: CPU.
+--   operator_name          VARCHAR         Operator as recorded; NULL: outside of operators.
+--   module                 VARCHAR         nn.Module call around it, of the forward operator in the backward pass; NULL where modules are not told apart, or it is not known.
+--   call_count             BIGINT [count]  Calls, also those that did nothing to memory; NULL outside of operators.
+--   self_increase_bytes    BIGINT [bytes]  Allocated less freed, by itself.
+--   self_allocated_bytes   BIGINT [bytes]  Allocated by itself.
+--   self_allocation_count  BIGINT [count]  Allocations of its own.
+--   increase_bytes         BIGINT [bytes]  Allocated less freed, with what it called.
+--   allocated_bytes        BIGINT [bytes]  Allocated, with what it called.
+--   allocation_count       BIGINT [count]  Allocations, with what it called.
 WITH RECURSIVE
     -- An event_id plus the lane is one number for an operator of any run and rank.
     lanes AS MATERIALIZED (
         SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
-        FROM (SELECT DISTINCT m.run, m.rank FROM memory_events AS m WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)) AS d
+        FROM (SELECT DISTINCT m.run, m.rank FROM memory_events AS m WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)) AS d
     ),
     -- Narrow rows: of devices a number.
-    places AS MATERIALIZED (
-        SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS place
+    positions AS MATERIALIZED (
+        SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS position
         FROM (SELECT DISTINCT m.run, m.rank, m.device_type, m.device FROM memory_events AS m) AS d
         JOIN lanes AS l ON l.run = d.run AND l.rank = d.rank
     ),
     own AS MATERIALIZED (
         SELECT
-            p.place, l.lane + m.op_id AS id,
+            p.position, l.lane + m.op_id AS id,
             CASE WHEN m.op_id IS NULL THEN m.step END AS step, m.op_id IS NULL AND m.in_last_step AS in_last_step,
             sum(m.bytes)::BIGINT AS increase,
             coalesce(sum(m.bytes) FILTER (m.bytes > 0), 0)::BIGINT AS allocated,
             count_if(m.bytes > 0)::BIGINT AS allocations
         FROM memory_events AS m
         JOIN lanes AS l ON l.run = m.run AND l.rank = m.rank
-        JOIN places AS p
+        JOIN positions AS p
             ON p.run = m.run AND p.rank = m.rank AND p.device_type IS NOT DISTINCT FROM m.device_type
             AND p.device IS NOT DISTINCT FROM m.device
         GROUP BY ALL
@@ -72,28 +72,28 @@ WITH RECURSIVE
         WHERE c.parent_op_id IS NOT NULL
     ),
     -- One row for each operator and level that it is reached on: sums are added up on the way.
-    climbing(place, id, increase, allocated, allocations) AS (
-        SELECT o.place, o.id, o.increase, o.allocated, o.allocations
+    climbing(position, id, increase, allocated, allocations) AS (
+        SELECT o.position, o.id, o.increase, o.allocated, o.allocations
         FROM own AS o
         WHERE o.id IS NOT NULL
         UNION ALL
-        SELECT n.place, p.parent_id, sum(n.increase)::BIGINT, sum(n.allocated)::BIGINT, sum(n.allocations)::BIGINT
+        SELECT n.position, p.parent_id, sum(n.increase)::BIGINT, sum(n.allocated)::BIGINT, sum(n.allocations)::BIGINT
         FROM climbing AS n
         JOIN parents AS p ON p.id = n.id
-        GROUP BY n.place, p.parent_id
+        GROUP BY n.position, p.parent_id
     ),
     totals AS MATERIALIZED (
         SELECT
-            n.place, n.id, sum(n.increase)::BIGINT AS increase, sum(n.allocated)::BIGINT AS allocated,
+            n.position, n.id, sum(n.increase)::BIGINT AS increase, sum(n.allocated)::BIGINT AS allocated,
             sum(n.allocations)::BIGINT AS allocations
         FROM climbing AS n
-        GROUP BY n.place, n.id
+        GROUP BY n.position, n.id
     ),
     ops AS NOT MATERIALIZED (
         SELECT l.run, l.rank, l.lane + c.event_id AS id, c.event_id AS op_id, c.name, c.module_id
         FROM cpu_ops AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
-        WHERE lib.wanted(steps, c.step) AND (include_last_profiler_step OR NOT c.in_last_step)
+        WHERE lib.is_requested(steps, c.step) AND (include_last_profiler_step OR NOT c.in_last_step)
     ),
     told_apart AS MATERIALIZED (
         SELECT o.run, o.rank, o.op_id, o.module_id FROM ops AS o WHERE by_module
@@ -113,36 +113,36 @@ WITH RECURSIVE
     ),
     summed AS (
         SELECT
-            t.place, o.run, o.rank, o.name, m.module,
+            t.position, o.run, o.rank, o.name, m.module,
             coalesce(sum(w.increase), 0)::BIGINT AS self_increase,
             coalesce(sum(w.allocated), 0)::BIGINT AS self_allocated,
             coalesce(sum(w.allocations), 0)::BIGINT AS self_allocations,
             sum(t.increase)::BIGINT AS increase, sum(t.allocated)::BIGINT AS allocated, sum(t.allocations)::BIGINT AS allocations
         FROM totals AS t
         JOIN ops AS o ON o.id = t.id
-        LEFT JOIN own AS w ON w.id = t.id AND w.place = t.place
+        LEFT JOIN own AS w ON w.id = t.id AND w.position = t.position
         LEFT JOIN modules AS m ON m.id = o.id
         GROUP BY ALL
     ),
     placed_rows AS (
         SELECT
-            s.place, s.name, s.module, c.call_count, s.self_increase, s.self_allocated, s.self_allocations, s.increase, s.allocated,
+            s.position, s.name, s.module, c.call_count, s.self_increase, s.self_allocated, s.self_allocations, s.increase, s.allocated,
             s.allocations
         FROM summed AS s
         JOIN calls AS c ON c.run = s.run AND c.rank = s.rank AND c.name = s.name AND c.module IS NOT DISTINCT FROM s.module
         UNION ALL BY NAME
         SELECT
-            o.place, sum(o.increase)::BIGINT AS self_increase, sum(o.allocated)::BIGINT AS self_allocated,
+            o.position, sum(o.increase)::BIGINT AS self_increase, sum(o.allocated)::BIGINT AS self_allocated,
             sum(o.allocations)::BIGINT AS self_allocations, sum(o.increase)::BIGINT AS increase, sum(o.allocated)::BIGINT AS allocated,
             sum(o.allocations)::BIGINT AS allocations
         FROM own AS o
-        WHERE o.id IS NULL AND lib.wanted(steps, o.step) AND (include_last_profiler_step OR NOT o.in_last_step)
-        GROUP BY o.place
+        WHERE o.id IS NULL AND lib.is_requested(steps, o.step) AND (include_last_profiler_step OR NOT o.in_last_step)
+        GROUP BY o.position
     ),
     rows AS (
-        SELECT p.run, p.rank, p.device_type, p.device, d.* EXCLUDE (place)
+        SELECT p.run, p.rank, p.device_type, p.device, d.* EXCLUDE (position)
         FROM placed_rows AS d
-        JOIN places AS p ON p.place = d.place
+        JOIN positions AS p ON p.position = d.position
     )
 SELECT
     r.run,

@@ -44,12 +44,12 @@ WITH
         SELECT
             p.lane, p.run, p.rank, p.device_type, p.device, m.span, m.ts, m.event_id, m.step, m.total_allocated_bytes AS allocated,
             CASE WHEN p.peak_reserved_bytes IS NOT NULL THEN m.total_reserved_bytes END AS reserved,
-            coalesce(m.profiler_event_index, 0) AS place, m.event_id = p.peak_id AS is_top, p.capacity_bytes AS capacity
+            coalesce(m.profiler_event_index, 0) AS position, m.event_id = p.peak_id AS is_top, p.capacity_bytes AS capacity
         FROM memory_events AS m
         JOIN peaks AS p
             ON p.run = m.run AND p.rank = m.rank AND p.device_type IS NOT DISTINCT FROM m.device_type
             AND p.device IS NOT DISTINCT FROM m.device
-        WHERE lib.wanted(steps, m.step)
+        WHERE lib.is_requested(steps, m.step)
     ),
     extents AS (
         SELECT
@@ -62,12 +62,12 @@ WITH
         SELECT
             p.lane,
             unnest([
-                arg_min(p.event_id, (p.ts, p.place, p.event_id)),
-                arg_max(p.event_id, (p.ts, p.place, p.event_id)),
-                arg_min(p.event_id, (p.allocated, p.ts, p.place, p.event_id)),
+                arg_min(p.event_id, (p.ts, p.position, p.event_id)),
+                arg_max(p.event_id, (p.ts, p.position, p.event_id)),
+                arg_min(p.event_id, (p.allocated, p.ts, p.position, p.event_id)),
                 -- A NULL in a tuple is more than any number.
-                arg_max(p.event_id, (p.allocated, -p.ts, -p.place, -p.event_id)) FILTER (p.allocated IS NOT NULL),
-                arg_max(p.event_id, (p.reserved, -p.ts, -p.place, -p.event_id)) FILTER (p.reserved IS NOT NULL)
+                arg_max(p.event_id, (p.allocated, -p.ts, -p.position, -p.event_id)) FILTER (p.allocated IS NOT NULL),
+                arg_max(p.event_id, (p.reserved, -p.ts, -p.position, -p.event_id)) FILTER (p.reserved IS NOT NULL)
             ]) AS event_id
         FROM points AS p
         JOIN extents AS x ON x.lane = p.lane AND x.span = p.span
@@ -81,4 +81,4 @@ FROM points AS p
 JOIN extents AS x ON x.lane = p.lane AND x.span = p.span
 LEFT JOIN (SELECT DISTINCT c.lane, c.event_id FROM chosen AS c) AS k ON k.lane = p.lane AND k.event_id = p.event_id
 WHERE max_points IS NULL OR x.point_count <= max_points OR k.event_id IS NOT NULL
-ORDER BY p.lane, p.ts, p.place, p.event_id
+ORDER BY p.lane, p.ts, p.position, p.event_id

@@ -22,22 +22,22 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
---   run                 VARCHAR          Run name.
---   rank                INTEGER          Rank of the process.
---   device_type         INTEGER          0: CPU, 1: CUDA or ROCm, else as torch numbers them.
---   device              BIGINT           Device number; -1: CPU.
---   operator_name       VARCHAR          Nearest operator around the allocations that does more than make room; NULL outside of operators.
---   module              VARCHAR          nn.Module call around them, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   frame               VARCHAR          Nearest Python frame around the allocations that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   category            VARCHAR          optimizer state, gradient and so on, as memory_allocations tells it; NULL if that cannot be told.
---   is_growing          BOOLEAN          Every step but the last left some behind; NULL for fewer than two of them.
---   growth_bytes        BIGINT [bytes]   Of what these steps left behind the least in one; NULL if it does not grow, or that cannot be told.
---   held_count          BIGINT [count]   Blocks held at the end.
---   held_bytes          BIGINT [bytes]   Their size.
---   leaving_step_count  BIGINT [count]   Steps but the last that left some behind.
---   step_count          BIGINT [count]   Steps of the rank, but the last.
---   first_step          BIGINT           First step that left some behind, the last one too; NULL if it was outside of steps.
---   event_id            BIGINT           Memory event that allocated the first of them.
+--   run                 VARCHAR         Run name.
+--   rank                INTEGER         Rank of the process.
+--   device_type         INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device              BIGINT          Device number; -1: CPU.
+--   operator_name       VARCHAR         Nearest operator around the allocations that does more than make room; NULL outside of operators.
+--   module              VARCHAR         nn.Module call around them, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   frame               VARCHAR         Nearest Python frame around the allocations that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
+--   category            VARCHAR         optimizer state, gradient and so on, as memory_allocations tells it; NULL if that cannot be told.
+--   is_growing          BOOLEAN         Every step but the last left some behind; NULL for fewer than two of them.
+--   growth_bytes        BIGINT [bytes]  Of what these steps left behind the least in one; NULL if it does not grow, or that cannot be told.
+--   live_count          BIGINT [count]  Blocks held at the end.
+--   live_bytes          BIGINT [bytes]  Their size.
+--   leaking_step_count  BIGINT [count]  Steps but the last that left some behind.
+--   step_count          BIGINT [count]  Steps of the rank, but the last.
+--   first_step          BIGINT          First step that left some behind, the last one too; NULL if it was outside of steps.
+--   event_id            BIGINT          Memory event that allocated the first of them.
 WITH
     held AS MATERIALIZED (
         SELECT b.* FROM lib.memory_blocks(runs, ranks) AS b WHERE b.state = 'held to the end'
@@ -48,7 +48,7 @@ WITH
     judged AS MATERIALIZED (
         SELECT s.run, s.rank, s.step, count(*) OVER (PARTITION BY s.run, s.rank) AS step_count
         FROM steps AS s
-        WHERE NOT s.is_last AND lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank)
+        WHERE NOT s.is_last AND lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
     ),
     counts AS (
         SELECT j.run, j.rank, any_value(j.step_count) AS step_count FROM judged AS j GROUP BY j.run, j.rank
@@ -56,7 +56,7 @@ WITH
     by_step AS (
         SELECT
             h.run, h.rank, h.device_type, h.device, d.operator_name, d.module, d.frame, d.category, h.step, j.step IS NOT NULL AS is_judged,
-            count(*) AS held_count, sum(h.bytes)::BIGINT AS held_bytes, min(h.allocation_id) AS event_id
+            count(*) AS live_count, sum(h.bytes)::BIGINT AS live_bytes, min(h.allocation_id) AS event_id
         FROM held AS h
         JOIN described AS d ON d.run = h.run AND d.rank = h.rank AND d.allocation_id = h.allocation_id
         LEFT JOIN judged AS j ON j.run = h.run AND j.rank = h.rank AND j.step = h.step
@@ -66,8 +66,8 @@ WITH
         SELECT
             b.run, b.rank, b.device_type, b.device, b.operator_name, b.module, b.frame, b.category,
             count_if(b.is_judged)::BIGINT AS leaving_count,
-            min(b.held_bytes) FILTER (b.is_judged) AS least_bytes,
-            sum(b.held_count)::BIGINT AS held_count, sum(b.held_bytes)::BIGINT AS held_bytes,
+            min(b.live_bytes) FILTER (b.is_judged) AS least_bytes,
+            sum(b.live_count)::BIGINT AS live_count, sum(b.live_bytes)::BIGINT AS live_bytes,
             min(b.step) AS first_step, min(b.event_id) AS event_id
         FROM by_step AS b
         GROUP BY ALL
@@ -90,12 +90,12 @@ SELECT
     t.category,
     t.grows AS is_growing,
     CASE WHEN t.grows THEN t.least_bytes END AS growth_bytes,
-    t.held_count,
-    t.held_bytes,
-    t.leaving_count AS leaving_step_count,
+    t.live_count,
+    t.live_bytes,
+    t.leaving_count AS leaking_step_count,
     t.step_count,
     t.first_step,
     t.event_id
 FROM told AS t
 ORDER BY
-    t.run, t.rank, t.device_type, t.device, coalesce(t.grows, false) DESC, t.held_bytes DESC, t.operator_name, t.module, t.frame, t.category
+    t.run, t.rank, t.device_type, t.device, coalesce(t.grows, false) DESC, t.live_bytes DESC, t.operator_name, t.module, t.frame, t.category

@@ -32,8 +32,8 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 --   step                  BIGINT          Profiler step; NULL where steps are not told apart, and outside of steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL where totals are not recorded.
 --   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL where nothing is reserved, as on the host.
---   at_ns                 BIGINT [ns]     When the allocated total was first that high, since the run's first event.
---   at_event_id           BIGINT          The memory event of that moment.
+--   peak_ts               BIGINT [ns]     When the allocated total was first that high, since the run's first event.
+--   peak_event_id         BIGINT          The memory event of that moment.
 --   capacity_bytes        BIGINT [bytes]  Memory of the device, by its properties; NULL if unknown, as on the host.
 --   peak_pct              DOUBLE [%]      The higher of both peaks as a share of it.
 --   unused_bytes          BIGINT [bytes]  Highest reserved total less highest allocated total.
@@ -48,8 +48,8 @@ SELECT
     p.step,
     p.peak_allocated_bytes,
     p.peak_reserved_bytes,
-    p.peak_ts AS at_ns,
-    p.peak_id AS at_event_id,
+    p.peak_ts AS peak_ts,
+    p.peak_id AS peak_event_id,
     p.capacity_bytes,
     100 * (greatest(p.peak_allocated_bytes, p.peak_reserved_bytes) / nullif(p.capacity_bytes, 0)) AS peak_pct,
     p.peak_reserved_bytes - p.peak_allocated_bytes AS unused_bytes,

@@ -16,7 +16,7 @@
 -- Reference: TensorBoard profiler plugin, module view; TraceLens, nn_module latency
 -- Needs: nn.Module calls (with_stack)
 -- Report: at most 64 ranks
--- Ranks: apart
+-- Ranks: independent
 CREATE OR REPLACE MACRO modules_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -30,29 +30,29 @@ CREATE OR REPLACE MACRO modules_v1(
     expand BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run                             VARCHAR         Run name.
---   rank                            INTEGER         Rank of the process.
---   path                            VARCHAR         Modules around it and its own, the outermost first, with / between them; NULL for what belongs to no module.
---   class                           VARCHAR         Its class.
---   depth                           BIGINT [1]      Number of modules around it.
---   instance_count                  BIGINT [count]  Instances that are called, or whose backward pass runs.
---   call_count                      BIGINT [count]  Calls, without those of recompute_count.
---   recompute_count                 BIGINT [count]  Calls inside of the backward pass.
---   host_self_ns                    BIGINT [ns]     Time on the host in its calls and in no module inside.
---   host_total_ns                   BIGINT [ns]     With the modules inside.
---   backward_host_self_ns           BIGINT [ns]     Time on the host in the backward pass of its own operators, and to recompute.
---   backward_host_total_ns          BIGINT [ns]     With the modules inside.
---   recompute_host_ns               BIGINT [ns]     Part of that: calls inside of the backward pass.
---   device_self_ns                  BIGINT [ns]     Time of device operations launched in its calls and in no module inside.
---   device_total_ns                 BIGINT [ns]     With the modules inside.
---   backward_device_self_ns         BIGINT [ns]     Time of device operations launched in the backward pass of its own operators, and to recompute.
---   backward_device_total_ns        BIGINT [ns]     With the modules inside.
---   recompute_device_ns             BIGINT [ns]     Part of that: launched by calls inside of the backward pass.
---   device_pct                      DOUBLE [%]      device_total_ns and backward_device_total_ns of all time of device operations.
---   host_allocated_bytes            BIGINT [bytes]  Memory of the host allocated in its calls, in modules inside too; NULL where the trace has no memory, like what follows.
---   device_allocated_bytes          BIGINT [bytes]  Memory of devices.
---   backward_host_allocated_bytes   BIGINT [bytes]  Memory of the host allocated in the backward pass of its operators, and to recompute.
---   backward_device_allocated_bytes BIGINT [bytes]  Memory of devices.
+--   run                              VARCHAR         Run name.
+--   rank                             INTEGER         Rank of the process.
+--   path                             VARCHAR         Modules around it and its own, the outermost first, with / between them; NULL for what belongs to no module.
+--   class                            VARCHAR         Its class.
+--   depth                            BIGINT [1]      Number of modules around it.
+--   instance_count                   BIGINT [count]  Instances that are called, or whose backward pass runs.
+--   call_count                       BIGINT [count]  Calls, without those of recompute_count.
+--   recompute_count                  BIGINT [count]  Calls inside of the backward pass.
+--   host_self_ns                     BIGINT [ns]     Time on the host in its calls and in no module inside.
+--   host_total_ns                    BIGINT [ns]     With the modules inside.
+--   backward_host_self_ns            BIGINT [ns]     Time on the host in the backward pass of its own operators, and to recompute.
+--   backward_host_total_ns           BIGINT [ns]     With the modules inside.
+--   recompute_host_ns                BIGINT [ns]     Part of that: calls inside of the backward pass.
+--   device_self_ns                   BIGINT [ns]     Time of device operations launched in its calls and in no module inside.
+--   device_total_ns                  BIGINT [ns]     With the modules inside.
+--   backward_device_self_ns          BIGINT [ns]     Time of device operations launched in the backward pass of its own operators, and to recompute.
+--   backward_device_total_ns         BIGINT [ns]     With the modules inside.
+--   recompute_device_ns              BIGINT [ns]     Part of that: launched by calls inside of the backward pass.
+--   device_pct                       DOUBLE [%]      device_total_ns and backward_device_total_ns of all time of device operations.
+--   host_allocated_bytes             BIGINT [bytes]  Memory of the host allocated in its calls, in modules inside too; NULL where the trace has no memory, like what follows.
+--   device_allocated_bytes           BIGINT [bytes]  Memory of devices.
+--   backward_host_allocated_bytes    BIGINT [bytes]  Memory of the host allocated in the backward pass of its operators, and to recompute.
+--   backward_device_allocated_bytes  BIGINT [bytes]  Memory of devices.
 WITH RECURSIVE
     -- An event_id plus the lane is one number for an event of any run and rank.
     lanes AS MATERIALIZED (
@@ -60,7 +60,7 @@ WITH RECURSIVE
             d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
             EXISTS (FROM memory_events AS m WHERE m.run = d.run AND m.rank = d.rank) AS remembers
         FROM (SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')) AS d
-        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
+        WHERE lib.is_requested(runs, d.run) AND lib.is_requested(ranks, d.rank)
     ),
     -- Operators of the backward pass, and which of autograd's they are in.
     backward AS MATERIALIZED (
@@ -81,7 +81,7 @@ WITH RECURSIVE
         SELECT
             l.lane, l.lane + p.event_id AS call_id, l.lane + p.parent_module_id AS parent_id,
             lib.module_name(p.name) AS name, p.ts, p.depth,
-            lib.wanted(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step) AS is_wanted,
+            lib.is_requested(steps, p.step) AND (include_last_profiler_step OR NOT p.in_last_step) AS is_wanted,
             g.depth AS bwd_depth
         FROM python_calls AS p
         JOIN lanes AS l ON l.run = p.run AND l.rank = p.rank
@@ -146,9 +146,9 @@ WITH RECURSIVE
     ),
     on_host AS (
         SELECT h.lane, h.module_id, coalesce(h.bwd_op_id, b.bwd_op_id) AS bwd_op_id, sum(h.host_ns)::BIGINT AS host_ns
-        FROM lib.own_host_times('lanes') AS h
+        FROM lib.host_self_times('lanes') AS h
         LEFT JOIN backward AS b ON b.op_id = h.op_id
-        WHERE lib.wanted(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
+        WHERE lib.is_requested(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
         GROUP BY ALL
     ),
     -- Few need their operator: those whose launch is not in the trace.
@@ -170,7 +170,7 @@ WITH RECURSIVE
         FROM memory_events AS m
         JOIN lanes AS l ON l.run = m.run AND l.rank = m.rank
         LEFT JOIN backward AS b ON b.op_id = l.lane + m.op_id
-        WHERE m.bytes > 0 AND lib.wanted(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step)
+        WHERE m.bytes > 0 AND lib.is_requested(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step)
         GROUP BY ALL
     ),
     costs AS (
@@ -241,8 +241,8 @@ WITH RECURSIVE
         GROUP BY b.lane, b.path
     ),
     -- A module stands behind those around it, and before what is called later.
-    places AS (
-        SELECT b.lane, b.path, list(t.first_ts ORDER BY b.n) AS place
+    positions AS (
+        SELECT b.lane, b.path, list(t.first_ts ORDER BY b.n) AS position
         FROM (SELECT t.lane, t.path, unnest(range(1, len(t.path) + 1)) AS n FROM totals AS t) AS b
         JOIN totals AS t ON t.lane = b.lane AND t.path = b.path[:b.n]
         GROUP BY b.lane, b.path
@@ -278,5 +278,5 @@ FROM totals AS t
 JOIN lanes AS l ON l.lane = t.lane
 JOIN whole AS w ON w.lane = t.lane
 LEFT JOIN own AS o ON o.lane = t.lane AND o.path IS NOT DISTINCT FROM t.path
-LEFT JOIN places AS e ON e.lane = t.lane AND e.path = t.path
-ORDER BY l.run, l.rank, e.place NULLS LAST, t.path
+LEFT JOIN positions AS e ON e.lane = t.lane AND e.path = t.path
+ORDER BY l.run, l.rank, e.position NULLS LAST, t.path

@@ -46,7 +46,7 @@ WITH RECURSIVE
     operators AS (
         SELECT c.run, c.rank, c.event_id, c.parent_op_id, c.name, c.ts, c.dur
         FROM cpu_ops AS c
-        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     -- From the nearest operator upwards, until the name fits.
     climbing AS (

@@ -9,7 +9,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.mapping
--- Kept: never; trees and threads are numbered through all runs
+-- Materialized: never; trees and threads are numbered through all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_threads_v1(
     -- Runs to include; NULL means every run.
@@ -40,7 +40,7 @@ WITH
     tree AS (
         SELECT t.*
         FROM lib.call_tree(runs, ranks, include_last_profiler_step, joins_backward) AS t
-        WHERE lib.wanted(steps, t.step)
+        WHERE lib.is_requested(steps, t.step)
     ),
     host AS (
         SELECT

@@ -12,7 +12,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span
--- Kept: never; trees and threads are numbered through all runs
+-- Materialized: never; trees and threads are numbered through all runs
 -- Needs: host operators, runtime calls, annotations or Python calls
 CREATE OR REPLACE MACRO call_stack_v1(
     -- Runs to include; NULL means every run.
@@ -87,5 +87,5 @@ SELECT
     b.last_kernel_end_ts,
     b.last_kernel_end_ts - b.first_kernel_ts AS kernel_span_ns
 FROM below AS b
-WHERE lib.wanted(steps, b.step)
+WHERE lib.is_requested(steps, b.step)
 ORDER BY b.position

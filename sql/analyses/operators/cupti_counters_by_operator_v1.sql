@@ -21,34 +21,34 @@ CREATE OR REPLACE MACRO cupti_counters_by_operator_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run              VARCHAR         Run name.
---   rank             INTEGER         Rank of the process.
---   event_id         BIGINT          event_id of the range.
---   ts               BIGINT [ns]     Start of the range, since the run's first event; profilers give all of them one duration.
---   dur              BIGINT [ns]     Its duration.
---   name             VARCHAR         Kernel.
---   counter          VARCHAR         Counter; NULL for a range without any.
---   value            DOUBLE [1]      Its value; NULL where it is no number.
---   flop_weight      BIGINT [1]      Floating-point operations per count of this counter: 2 for fma; NULL for other counters.
---   matched_by       VARCHAR         correlation or position; NULL: the launch is unknown.
---   launch_id        BIGINT          event_id of the launch.
---   op_id            BIGINT          event_id of the innermost operator around it.
---   top_level_op     VARCHAR         Outermost operator.
---   bottom_level_op  VARCHAR         Innermost operator.
---   op_stack         VARCHAR         Operators around the launch as JSON, outermost first.
+--   run              VARCHAR      Run name.
+--   rank             INTEGER      Rank of the process.
+--   event_id         BIGINT       event_id of the range.
+--   ts               BIGINT [ns]  Start of the range, since the run's first event; profilers give all of them one duration.
+--   dur              BIGINT [ns]  Its duration.
+--   name             VARCHAR      Kernel.
+--   counter          VARCHAR      Counter; NULL for a range without any.
+--   value            DOUBLE [1]   Its value; NULL where it is no number.
+--   flop_weight      BIGINT [1]   Floating-point operations per count of this counter: 2 for fma; NULL for other counters.
+--   matched_by       VARCHAR      correlation or position; NULL: the launch is unknown.
+--   launch_id        BIGINT       event_id of the launch.
+--   op_id            BIGINT       event_id of the innermost operator around it.
+--   top_level_op     VARCHAR      Outermost operator.
+--   bottom_level_op  VARCHAR      Innermost operator.
+--   op_stack         VARCHAR      Operators around the launch as JSON, outermost first.
 WITH RECURSIVE
     ranges AS (
         SELECT
             e.run, e.rank, e.span, e.event_id, e.ts, e.dur, e.name, e.args,
             TRY_CAST(e.args ->> '$.correlation' AS BIGINT) AS correlation,
             count(*) OVER (PARTITION BY e.run, e.rank, e.span) AS range_count,
-            row_number() OVER (PARTITION BY e.run, e.rank, e.span ORDER BY e.ts, e.event_id) AS place
+            row_number() OVER (PARTITION BY e.run, e.rank, e.span ORDER BY e.ts, e.event_id) AS position
         FROM other_events AS e
         WHERE
             e.category = 'cuda_profiler_range'
             AND e.phase = 'X'
-            AND lib.wanted(runs, e.run)
-            AND lib.wanted(ranks, e.rank)
+            AND lib.is_requested(runs, e.run)
+            AND lib.is_requested(ranks, e.rank)
     ),
     -- A driver call inside of a runtime call of the same launch is no launch of its own.
     launches AS (
@@ -58,8 +58,8 @@ WITH RECURSIVE
             regexp_matches(lower(c.name), 'launch.*kernel')
             -- Few jobs have ranges: without, nothing is read.
             AND (c.run, c.rank) IN (SELECT (r.run, r.rank) FROM ranges AS r)
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run)
+            AND lib.is_requested(ranks, c.rank)
         QUALIFY row_number() OVER (
             PARTITION BY c.run, c.rank, c.span, coalesce(c.correlation, -1 - c.event_id) ORDER BY c.depth, c.ts, c.event_id
         ) = 1
@@ -68,7 +68,7 @@ WITH RECURSIVE
         SELECT
             l.*,
             count(*) OVER (PARTITION BY l.run, l.rank, l.span) AS launch_count,
-            row_number() OVER (PARTITION BY l.run, l.rank, l.span ORDER BY l.ts, l.event_id) AS place
+            row_number() OVER (PARTITION BY l.run, l.rank, l.span ORDER BY l.ts, l.event_id) AS position
         FROM launches AS l
     ),
     matched AS (
@@ -80,10 +80,10 @@ WITH RECURSIVE
         FROM ranges AS r
         LEFT JOIN numbered AS a ON a.run = r.run AND a.rank = r.rank AND a.span = r.span AND a.correlation = r.correlation
         LEFT JOIN numbered AS p
-            ON r.correlation IS NULL AND p.run = r.run AND p.rank = r.rank AND p.span = r.span AND p.place = r.place
+            ON r.correlation IS NULL AND p.run = r.run AND p.rank = r.rank AND p.span = r.span AND p.position = r.position
             AND p.launch_count = r.range_count
         WHERE
-            lib.wanted(steps, coalesce(a.step, p.step))
+            lib.is_requested(steps, coalesce(a.step, p.step))
             AND (include_last_profiler_step OR NOT coalesce(a.in_last_step, p.in_last_step, false))
     ),
     around AS (
@@ -93,13 +93,13 @@ WITH RECURSIVE
         SELECT a.run, a.rank, a.event_id, c.parent_op_id, a.height + 1
         FROM around AS a
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
-        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     stacks AS (
         SELECT a.run, a.rank, a.event_id, list(c.name ORDER BY a.height DESC) AS op_names
         FROM around AS a
         JOIN cpu_ops AS c ON c.run = a.run AND c.rank = a.rank AND c.event_id = a.around_id
-        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         GROUP BY a.run, a.rank, a.event_id
     ),
     counted AS (

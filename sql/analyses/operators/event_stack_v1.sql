@@ -51,7 +51,7 @@ WITH
         SELECT t.run, t.rank, t.tree_id, t.event_id, t.position, t.next_position
         FROM tree AS t
         WHERE
-            lib.wanted(steps, t.step)
+            lib.is_requested(steps, t.step)
             AND CASE WHEN event_ids IS NULL THEN t.table_name = 'gpu_ops' ELSE list_contains(event_ids, t.event_id) END
         QUALIFY
             event_ids IS NOT NULL

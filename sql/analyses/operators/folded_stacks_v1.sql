@@ -85,12 +85,12 @@ WITH
         GROUP BY c.run, c.rank, c.beginnings[u.depth]
     ),
     named AS (
-        SELECT d.beginning, unnest(d.path) AS name_hash, generate_subscripts(d.path, 1) AS place
+        SELECT d.beginning, unnest(d.path) AS name_hash, generate_subscripts(d.path, 1) AS position
         FROM (SELECT r.beginning, any_value(r.path) AS path FROM rows AS r GROUP BY r.beginning) AS d
     ),
     texts AS (
         -- A semicolon inside a name would be another level.
-        SELECT d.beginning, string_agg(replace(n.name, ';', ':'), ';' ORDER BY d.place) AS stack
+        SELECT d.beginning, string_agg(replace(n.name, ';', ':'), ';' ORDER BY d.position) AS stack
         FROM named AS d
         JOIN lib.path_names(runs, ranks) AS n ON n.name_hash = d.name_hash
         GROUP BY d.beginning

@@ -105,5 +105,5 @@ SELECT
     b.backward_kernel_ns
 FROM backward AS b
 JOIN ops AS f ON f.run = b.run AND f.rank = b.rank AND f.event_id = b.fwd_op_id
-WHERE lib.wanted(steps, f.step)
+WHERE lib.is_requested(steps, f.step)
 ORDER BY f.run, f.rank, f.ts, f.event_id

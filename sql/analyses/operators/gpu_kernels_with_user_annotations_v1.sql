@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   annotation_id    BIGINT          event_id of the annotation; NULL where there is none.
 --   annotation       VARCHAR         Its name.
 --   annotation_path  VARCHAR         Names of all annotations around it, the outermost first, joined by ' / '.
---   found_by         VARCHAR         launch or span; NULL where there is no annotation.
+--   matched_by       VARCHAR         launch or span; NULL where there is no annotation.
 --   bytes            BIGINT [bytes]  Bytes copied or set.
 --   bandwidth_gbps   DOUBLE [GB/s]   Bandwidth as recorded.
 --   external_id      BIGINT          External id: that of the operator that launched it.
@@ -50,7 +50,7 @@ WITH RECURSIVE
     ranges AS (
         SELECT a.run, a.rank, a.event_id, a.name, a.parent_annotation_id
         FROM annotations AS a
-        WHERE lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+        WHERE lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     -- Along the annotations that something was launched in, from the innermost outwards.
     climbing AS (
@@ -78,8 +78,8 @@ WITH RECURSIVE
         WHERE
             a.on_gpu
             AND a.dur >= 0
-            AND lib.wanted(runs, a.run)
-            AND lib.wanted(ranks, a.rank)
+            AND lib.is_requested(runs, a.run)
+            AND lib.is_requested(ranks, a.rank)
     ),
     by_span AS (
         SELECT
@@ -114,7 +114,7 @@ SELECT
     coalesce(o.annotation_id, s.annotation_id) AS annotation_id,
     coalesce(l.annotation, s.annotation) AS annotation,
     coalesce(l.annotation_path, s.annotation_path) AS annotation_path,
-    CASE WHEN o.annotation_id IS NOT NULL THEN 'launch' WHEN s.annotation_id IS NOT NULL THEN 'span' END AS found_by,
+    CASE WHEN o.annotation_id IS NOT NULL THEN 'launch' WHEN s.annotation_id IS NOT NULL THEN 'span' END AS matched_by,
     o.bytes,
     o.bandwidth_gbps,
     o.external_id

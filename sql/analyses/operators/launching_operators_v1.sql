@@ -10,7 +10,7 @@
 -- Since: 0.1
 -- Reference: TraceLens ops_summary (leaf kernel launchers)
 -- Needs: GPU activity; operators and runtime calls for names and phases
--- Ranks: apart
+-- Ranks: independent
 -- Report: first 3; table; at most 64 ranks
 CREATE OR REPLACE MACRO launching_operators_v1(
     -- Runs to include; NULL means every run.
@@ -42,7 +42,7 @@ WITH
         SELECT
             g.run, g.rank, g.label AS name, CASE WHEN by_kernel THEN g.name END AS kernel, g.category, p.phase,
             g.op_id, g.dur
-        FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        FROM lib.categorized_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN lib.launch_phases(runs, ranks) AS p ON p.run = g.run AND p.rank = g.rank AND p.launch_id = g.launch_id
     ),
     summed AS (

@@ -1,4 +1,4 @@
--- Model FLOPs utilisation: what of each step the device would need at its peak for the products of matrices that ran.
+-- Model FLOPs utilization: what of each step the device would need at its peak for the products of matrices that ran.
 --
 -- GEMM, convolution and attention count, each at the peak of the type that it computes with (device_peaks), backward
 -- passes too; so does what is computed again in the backward pass, which others count as hardware FLOPs only. All other
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO mfu_v1(
     -- Whether each step is a row of its own; else the steps of a rank together.
     by_step BOOLEAN := true,
     -- Peak of the arithmetic of all types [TFLOP/s], in place of the list; NULL: as listed.
-    own_peak_tflops DOUBLE := NULL
+    custom_peak_tflops DOUBLE := NULL
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR           Run name.
@@ -49,7 +49,7 @@ WITH
     ),
     work AS MATERIALIZED (
         SELECT w.run, w.rank, w.shown_step, m.* EXCLUDE (run, rank, step)
-        FROM lib.matrix_work(runs, ranks, steps, include_last_profiler_step, own_peak_tflops) AS m
+        FROM lib.matrix_work(runs, ranks, steps, include_last_profiler_step, custom_peak_tflops) AS m
         JOIN windows AS w ON w.run = m.run AND w.rank = m.rank AND w.step IS NOT DISTINCT FROM m.step
     ),
     stepped AS (

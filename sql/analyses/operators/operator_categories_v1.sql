@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO operator_categories_v1(
 WITH
     launched AS (
         SELECT g.run, g.rank, g.category, g.category_source, p.phase, g.operator_name, g.dur
-        FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        FROM lib.categorized_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN lib.launch_phases(runs, ranks) AS p ON p.run = g.run AND p.rank = g.rank AND p.launch_id = g.launch_id
     ),
     summed AS (

@@ -21,7 +21,7 @@
 -- Reference: torch.profiler key_averages
 -- Needs: host operators; record_shapes for shapes, types and FLOPs; profile_memory for bytes; with_stack for stacks, like torch's with verbose
 -- Report: first 1; at most 64 ranks
--- Ranks: apart
+-- Ranks: independent
 CREATE OR REPLACE MACRO operator_table_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -50,42 +50,42 @@ CREATE OR REPLACE MACRO operator_table_v1(
     like_torch BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run                      VARCHAR          Run name.
---   rank                     INTEGER          Rank of the process.
---   name                     VARCHAR          Operator without its overload, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
---   side                     VARCHAR          host or device: where the call itself is.
---   is_user_annotation       BOOLEAN          A range of record_function.
---   overload_name            VARCHAR          Overload, empty without one; NULL where they are not told apart, as all keys that follow.
---   input_shapes             VARCHAR          Input shapes as JSON; [] for a list of tensors.
---   input_types              VARCHAR          Input types as JSON.
---   stack                    VARCHAR          Python frames as JSON, the innermost first.
---   module                   VARCHAR          Nearest nn.Module call around it; not known of annotations.
---   pid                      BIGINT           Process id.
---   tid                      BIGINT           Thread id.
---   step                     BIGINT           Profiler step.
---   call_count               BIGINT [count]   Calls; of [graph replay] and [no operator] device operations.
---   host_self_ns             BIGINT [ns]      Time on the host in nothing that it called.
---   host_total_ns            BIGINT [ns]      Time on the host.
---   device_self_ns           BIGINT [ns]      Time of the device operations that it launched itself; of its own for a row of the device.
---   device_total_ns          BIGINT [ns]      With those that what it called launched.
---   host_self_bytes          BIGINT [bytes]   Memory of the host allocated less freed, in nothing that it called; NULL where no memory was recorded.
---   host_total_bytes         BIGINT [bytes]   The same while it ran.
---   device_self_bytes        BIGINT [bytes]   Memory of devices, in nothing that it called.
---   device_total_bytes       BIGINT [bytes]   The same while it ran.
---   flops                    BIGINT [1]       Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
---   host_self_pct            DOUBLE [%]       host_self_ns of all that was called on the host, Python frames and runtime calls counted in.
---   host_total_pct           DOUBLE [%]       host_total_ns of that; calls inside calls count again.
---   device_self_pct          DOUBLE [%]       device_self_ns of all time of device operations, whoever launched them.
---   device_total_pct         DOUBLE [%]       device_total_ns of that.
---   tensor_core_pct          DOUBLE [%]       Share of device_self_ns on tensor cores, as names of kernels tell; copies are not. NULL where no name tells, or without such time.
---   tensor_core_unknown_pct  DOUBLE [%]       Share of it whose names do not tell.
---   place                    BIGINT [1]       Where torch lists the row: in the order of first calls; NULL where not asked for.
+--   run                      VARCHAR         Run name.
+--   rank                     INTEGER         Rank of the process.
+--   name                     VARCHAR         Operator without its overload, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
+--   side                     VARCHAR         host or device: where the call itself is.
+--   is_user_annotation       BOOLEAN         A range of record_function.
+--   overload_name            VARCHAR         Overload, empty without one; NULL where they are not told apart, as all keys that follow.
+--   input_shapes             VARCHAR         Input shapes as JSON; [] for a list of tensors.
+--   input_types              VARCHAR         Input types as JSON.
+--   stack                    VARCHAR         Python frames as JSON, the innermost first.
+--   module                   VARCHAR         Nearest nn.Module call around it; not known of annotations.
+--   pid                      BIGINT          Process id.
+--   tid                      BIGINT          Thread id.
+--   step                     BIGINT          Profiler step.
+--   call_count               BIGINT [count]  Calls; of [graph replay] and [no operator] device operations.
+--   host_self_ns             BIGINT [ns]     Time on the host in nothing that it called.
+--   host_total_ns            BIGINT [ns]     Time on the host.
+--   device_self_ns           BIGINT [ns]     Time of the device operations that it launched itself; of its own for a row of the device.
+--   device_total_ns          BIGINT [ns]     With those that what it called launched.
+--   host_self_bytes          BIGINT [bytes]  Memory of the host allocated less freed, in nothing that it called; NULL where no memory was recorded.
+--   host_total_bytes         BIGINT [bytes]  The same while it ran.
+--   device_self_bytes        BIGINT [bytes]  Memory of devices, in nothing that it called.
+--   device_total_bytes       BIGINT [bytes]  The same while it ran.
+--   flops                    BIGINT [1]      Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
+--   host_self_pct            DOUBLE [%]      host_self_ns of all that was called on the host, Python frames and runtime calls counted in.
+--   host_total_pct           DOUBLE [%]      host_total_ns of that; calls inside calls count again.
+--   device_self_pct          DOUBLE [%]      device_self_ns of all time of device operations, whoever launched them.
+--   device_total_pct         DOUBLE [%]      device_total_ns of that.
+--   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, as names of kernels tell; copies are not. NULL where no name tells, or without such time.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of it whose names do not tell.
+--   position                 BIGINT [1]      Where torch lists the row: in the order of first calls; NULL where not asked for.
 WITH RECURSIVE
     -- An event_id plus the lane is one number for an event of any run and rank.
     known AS (
         SELECT k.run, k.rank, bool_or(k.profile_memory) AS profile_memory, bool_or(k.with_flops) AS with_flops
         FROM ranks AS k
-        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
         GROUP BY k.run, k.rank
     ),
     lanes AS MATERIALIZED (
@@ -141,7 +141,7 @@ WITH RECURSIVE
     kernels AS (
         SELECT DISTINCT g.name
         FROM gpu_ops AS g
-        WHERE g.kind = 'kernel' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.kind = 'kernel' AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     told AS MATERIALIZED (
         SELECT t.name, t.uses_tensor_cores FROM lib.tensor_core_names('kernels') AS t
@@ -355,7 +355,7 @@ WITH RECURSIVE
             TRY_CAST(sum(r.flops) FILTER (r.is_kept) AS BIGINT) AS flops,
             min(CASE WHEN like_torch THEN (r.ts, -r.length, r.call_id) END) AS first_call
         FROM rows AS r
-        WHERE lib.wanted(steps, r.step) AND (include_last_profiler_step OR NOT coalesce(r.in_last_step, false))
+        WHERE lib.is_requested(steps, r.step) AND (include_last_profiler_step OR NOT coalesce(r.in_last_step, false))
         GROUP BY ALL
     ),
     shares AS (
@@ -396,9 +396,9 @@ SELECT
     100 * (s.device_total_ns / nullif(s.device_ns, 0)) AS device_total_pct,
     CASE WHEN s.unknown_ns < s.device_self_ns THEN 100 * (s.tensor_ns / s.device_self_ns) END AS tensor_core_pct,
     100 * (s.unknown_ns / nullif(s.device_self_ns, 0)) AS tensor_core_unknown_pct,
-    CASE WHEN like_torch THEN row_number() OVER (PARTITION BY s.run, s.rank ORDER BY s.first_call) END AS place
+    CASE WHEN like_torch THEN row_number() OVER (PARTITION BY s.run, s.rank ORDER BY s.first_call) END AS position
 FROM shares AS s
 WHERE s.is_shown
 ORDER BY
-    s.run, s.rank, place, s.device_self_ns DESC, s.host_self_ns DESC, s.name, s.is_user_annotation, s.overload_name,
+    s.run, s.rank, position, s.device_self_ns DESC, s.host_self_ns DESC, s.name, s.is_user_annotation, s.overload_name,
     s.input_shapes, s.input_types, s.stack, s.module, s.pid, s.tid, s.step

@@ -10,7 +10,7 @@
 -- Since: 0.1
 -- Reference: TraceLens ops_unique_args
 -- Needs: host operators; record_shapes for arguments
--- Ranks: apart
+-- Ranks: independent
 -- Report: first 2; table; at most 64 ranks; without input_shapes: Shapes are unknown. Record them with record_shapes=True.
 CREATE OR REPLACE MACRO operator_unique_args_v1(
     -- Runs to include; NULL means every run.
@@ -52,15 +52,15 @@ WITH
         FROM cpu_ops AS c
         WHERE
             starts_with(c.name, operator_prefix)
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
-            AND lib.wanted(steps, c.step)
+            AND lib.is_requested(runs, c.run)
+            AND lib.is_requested(ranks, c.rank)
+            AND lib.is_requested(steps, c.step)
             AND (include_last_profiler_step OR NOT c.in_last_step)
     ),
     launched AS MATERIALIZED (
         SELECT g.run, g.rank, g.op_id, g.name, count(*) AS kernel_count, sum(g.dur)::BIGINT AS device_ns
         FROM gpu_ops AS g
-        WHERE g.op_id IS NOT NULL AND g.class <> 'sync' AND NOT g.is_suspect AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.op_id IS NOT NULL AND g.class <> 'sync' AND NOT g.is_suspect AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY g.run, g.rank, g.op_id, g.name
     ),
     costs AS (

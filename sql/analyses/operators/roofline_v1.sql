@@ -13,7 +13,7 @@
 -- Reference: TraceLens perf models, XProf op profile (wasted time)
 -- Needs: GPU activity with operators, record_shapes, and a device in the list of peaks, or both peaks given
 -- Report: first 5; at most 64 ranks
--- Ranks: apart
+-- Ranks: independent
 CREATE OR REPLACE MACRO roofline_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO roofline_v1(
     -- Whether calls that launch other kernels are.
     by_kernel BOOLEAN := false,
     -- Peak of the arithmetic of all types [TFLOP/s], in place of the list; NULL: as listed.
-    own_peak_tflops DOUBLE := NULL,
+    custom_peak_tflops DOUBLE := NULL,
     -- Peak of the memory [TB/s], likewise.
-    own_peak_tbps DOUBLE := NULL
+    custom_peak_tbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR           Run name.
@@ -62,7 +62,7 @@ WITH
     -- Least times in whole picoseconds: sums are exact in any order.
     calls AS (
         SELECT c.*, round(1000 * c.roofline_ns)::BIGINT AS roofline_ps
-        FROM lib.modelled_calls(runs, ranks, steps, include_last_profiler_step, own_peak_tflops, own_peak_tbps) AS c
+        FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, custom_peak_tflops, custom_peak_tbps) AS c
     ),
     summed AS (
         SELECT

@@ -15,7 +15,7 @@
 -- Reference: torch.profiler key_averages(group_by_stack_n), py-spy top
 -- Needs: Python frames (with_stack)
 -- Report: first 4; at most 64 ranks
--- Ranks: apart
+-- Ranks: independent
 CREATE OR REPLACE MACRO source_lines_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -51,7 +51,7 @@ WITH
         FROM lib.costs_by_path(runs, ranks, steps, include_last_profiler_step, ['frame', 'module'], hidden) AS c
     ),
     traced AS (
-        SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+        SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
     own AS (
         SELECT

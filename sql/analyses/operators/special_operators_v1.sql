@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO special_operators_v1(
 --   median_count  BIGINT [count]  op_count of the rank in the middle; of two, the lower one.
 --   is_different  BOOLEAN         op_count is not that of the rank in the middle; NULL for a rank alone.
 --   about_code    VARCHAR         Code of about in the table messages.
---   about         VARCHAR         What their number says.
+--   meaning       VARCHAR         What their number says.
 WITH
     totals AS MATERIALIZED (
         SELECT h.run, h.rank, h.name, count(*) AS op_count, sum(h.dur)::BIGINT AS total
@@ -82,10 +82,10 @@ SELECT
     c.middle AS median_count,
     CASE WHEN c.rank_count > 1 THEN c.op_count <> c.middle END AS is_different,
     a.about_code,
-    t.message AS about
+    t.message AS meaning
 FROM counted AS c
 JOIN about_kinds AS a ON a.kind = c.kind
 LEFT JOIN messages AS t ON t.code = a.about_code
 LEFT JOIN lib.pipeline_ranks(runs) AS p ON p.run = c.run AND p.rank = c.rank
-WHERE lib.wanted(ranks, c.rank)
+WHERE lib.is_requested(ranks, c.rank)
 ORDER BY c.run, c.kind, c.rank

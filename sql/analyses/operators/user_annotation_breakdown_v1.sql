@@ -49,9 +49,9 @@ WITH
         WHERE
             a.on_gpu = use_gpu_annotation
             AND a.dur >= 0
-            AND lib.wanted(runs, a.run)
-            AND lib.wanted(ranks, a.rank)
-            AND lib.wanted(steps, a.step)
+            AND lib.is_requested(runs, a.run)
+            AND lib.is_requested(ranks, a.rank)
+            AND lib.is_requested(steps, a.step)
             AND (include_last_profiler_step OR NOT a.in_last_step)
     ),
     names AS (
@@ -68,20 +68,20 @@ WITH
     ranked AS (
         SELECT
             n.*,
-            row_number() OVER by_total AS place,
+            row_number() OVER by_total AS position,
             sum(n.total) OVER by_total - n.total AS before,
             sum(n.total) OVER (PARTITION BY n.run, n.rank) AS rank_total
         FROM names AS n
         WINDOW by_total AS (PARTITION BY n.run, n.rank ORDER BY n.total DESC, n.name)
     ),
-    labelled AS (
+    labeled AS (
         SELECT
             k.run,
             k.rank,
             k.name,
             w.name IS NOT NULL
             OR CASE
-                WHEN num_annotations IS NOT NULL THEN k.place <= num_annotations
+                WHEN num_annotations IS NOT NULL THEN k.position <= num_annotations
                 WHEN duration_ratio IS NOT NULL THEN k.before < duration_ratio * k.rank_total
                 ELSE true
             END AS is_kept
@@ -100,6 +100,6 @@ SELECT
     lib.exact_std(g.dur) AS std_ns,
     count(DISTINCT g.name) AS name_count
 FROM ranges AS g
-JOIN labelled AS l ON l.run = g.run AND l.rank = g.rank AND l.name = g.name
+JOIN labeled AS l ON l.run = g.run AND l.rank = g.rank AND l.name = g.name
 GROUP BY g.run, g.rank, l.is_kept, CASE WHEN l.is_kept THEN g.name ELSE 'others' END
 ORDER BY g.run, g.rank, l.is_kept DESC, sum_ns DESC, name

@@ -9,7 +9,7 @@
 -- that waits for it, or to what follows a wait on another stream. The last stretch of a waiting call
 -- has no time of its own: what it waits for has.
 --
--- Records of synchronisation tell who waits for whom. Most traces have none
+-- Records of synchronization tell who waits for whom. Most traces have none
 -- (enable_cuda_sync_events=True); there waits are inferred, or with infer_syncs := false left out as
 -- HTA does, so that no path leads from the device back to the host.
 --

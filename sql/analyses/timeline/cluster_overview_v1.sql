@@ -1,11 +1,11 @@
 -- All ranks in all steps, and where it is slow: on one rank, on one host, in one stage, or everywhere.
 --
--- What a rank is to blame for is its step without the waits for others (own_ns). It is compared with that of the
+-- What a rank is to blame for is its step without the waits for others (non_wait_ns). It is compared with that of the
 -- other ranks of the step (of its stage, where there is a pipeline), of the other hosts, and of the other steps,
 -- as the distance from the median in median absolute deviations, scaled as standard deviations are, none of
 -- them taken for less than 1 % of the median, so that nothing is slow by less than 3.5 %. Fewer than three ranks, three steps, or two hosts of two ranks
 -- each tell nothing. A host is slow where the median of its ranks is; a rank of a slow host is slow
--- where it is so beside its neighbours. A stage of a pipeline is slow where the rank in its middle computes longer
+-- where it is so beside its neighbors. A stage of a pipeline is slow where the rank in its middle computes longer
 -- than those of the other stages do on the mean, by a ratio (a stage's step is as long as that of all others). compute_ns, transfer_ns, wait_ns, memory_ns and idle_ns sum to step_ns.
 --
 -- Title: Slow ranks and slow steps
@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
 --   memory_ns             BIGINT [ns]     None of these, but a copy or memset.
 --   unrecorded_ns         BIGINT [ns]     Nothing recorded, and the device works: neither idle nor compute.
 --   idle_ns               BIGINT [ns]     Nothing.
---   own_ns                BIGINT [ns]     The step without waiting.
+--   non_wait_ns           BIGINT [ns]     The step without waiting.
 --   host_mean_ns          DOUBLE [ns]     Mean of that over the ranks of the host in the step; NULL where the host is not known.
 --   rank_z                DOUBLE [1]      Distance from the other ranks of the step; NULL for fewer than three.
 --   host_z                DOUBLE [1]      Distance of the host from the others; NULL for fewer than two of two ranks.
@@ -68,7 +68,7 @@ WITH
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
         LEFT JOIN lib.pipeline_ranks(runs) AS r ON r.run = p.run AND r.rank = p.rank
     ),
-    centred AS (
+    centerd AS (
         SELECT
             k.*,
             median(k.own) OVER peers AS middle, count(*) OVER peers AS peer_count,
@@ -87,12 +87,12 @@ WITH
             greatest(1.4826 * median(abs(c.own - c.middle)) OVER peers, 0.01 * c.middle) AS rank_scale,
             greatest(1.4826 * median(abs(c.own - c.host_middle)) OVER peers, 0.01 * c.middle) AS host_scale,
             greatest(1.4826 * median(abs(c.own - c.usual)) OVER all_steps, 0.01 * c.usual) AS step_scale
-        FROM centred AS c
+        FROM centerd AS c
         WINDOW peers AS (PARTITION BY c.run, c.step, c.stage), all_steps AS (PARTITION BY c.run, c.rank)
     ),
     hosts AS (
         SELECT c.run, c.step, c.stage, c.host_name, any_value(c.host_middle) AS host_middle, count(*) AS rank_count
-        FROM centred AS c
+        FROM centerd AS c
         GROUP BY c.run, c.step, c.stage, c.host_name
     ),
     compared_hosts AS (
@@ -108,7 +108,7 @@ WITH
             s.*,
             CASE WHEN s.peer_count >= 3 THEN (s.own - s.middle) / nullif(s.rank_scale, 0) END AS rank_distance,
             (s.host_middle - h.base) / nullif(s.host_scale, 0) AS host_distance,
-            CASE WHEN h.base IS NOT NULL THEN (s.own - s.host_middle) / nullif(s.host_scale, 0) END AS neighbour_distance,
+            CASE WHEN h.base IS NOT NULL THEN (s.own - s.host_middle) / nullif(s.host_scale, 0) END AS neighbor_distance,
             CASE WHEN s.step_count >= 3 AND s.step IS NOT NULL THEN (s.own - s.usual) / nullif(s.step_scale, 0) END AS step_distance
         FROM spread AS s
         LEFT JOIN compared_hosts AS h ON h.run = s.run AND h.step IS NOT DISTINCT FROM s.step AND h.stage IS NOT DISTINCT FROM s.stage
@@ -131,7 +131,7 @@ WITH
             d.*,
             median(d.step_distance) OVER (PARTITION BY d.run, d.step) AS step_middle,
             d.host_distance >= slow_z AS host_is_slow,
-            CASE WHEN d.host_distance >= slow_z THEN d.neighbour_distance ELSE d.rank_distance END >= slow_z AS rank_is_slow
+            CASE WHEN d.host_distance >= slow_z THEN d.neighbor_distance ELSE d.rank_distance END >= slow_z AS rank_is_slow
         FROM scored AS d
     ),
     counted AS (
@@ -159,7 +159,7 @@ SELECT
     c.exposed_memory_ns AS memory_ns,
     c.step_ns - c.recorded_ns AS unrecorded_ns,
     c.recorded_ns - c.compute_ns - c.exposed_transfer_ns - c.exposed_wait_ns - c.exposed_memory_ns AS idle_ns,
-    c.own AS own_ns,
+    c.own AS non_wait_ns,
     c.host_mean AS host_mean_ns,
     c.rank_distance AS rank_z,
     c.host_distance AS host_z,
@@ -185,5 +185,5 @@ SELECT
 FROM counted AS c
 LEFT JOIN peaks AS p ON p.run = c.run AND p.rank = c.rank AND p.step IS NOT DISTINCT FROM c.step
 LEFT JOIN compared_stages AS t ON t.run = c.run AND t.step IS NOT DISTINCT FROM c.step AND t.stage = c.stage
-WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+WHERE lib.is_requested(ranks, c.rank) AND lib.is_requested(steps, c.step)
 ORDER BY c.run, c.step, c.rank

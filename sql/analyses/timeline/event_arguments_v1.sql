@@ -29,14 +29,14 @@ WITH
     tables AS (
         SELECT list(DISTINCT m.table_name) AS wanted
         FROM argument_columns AS m
-        WHERE lib.wanted(arguments, m.argument)
+        WHERE lib.is_requested(arguments, m.argument)
     ),
     operators AS (
         SELECT c.*
         FROM cpu_ops AS c
         WHERE
             list_contains((SELECT t.wanted FROM tables AS t), 'cpu_ops')
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     activity AS (
         SELECT
@@ -49,28 +49,28 @@ WITH
         FROM gpu_ops AS g
         WHERE
             list_contains((SELECT t.wanted FROM tables AS t), 'gpu_ops')
-            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+            AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     ranges AS (
         SELECT a.*
         FROM annotations AS a
         WHERE
             list_contains((SELECT t.wanted FROM tables AS t), 'annotations')
-            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+            AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     calls AS (
         SELECT r.*
         FROM runtime_calls AS r
         WHERE
             list_contains((SELECT t.wanted FROM tables AS t), 'runtime_calls')
-            AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+            AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
     ),
     frames AS (
         SELECT p.*
         FROM python_calls AS p
         WHERE
             list_contains((SELECT t.wanted FROM tables AS t), 'python_calls')
-            AND lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+            AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
     of_columns AS (
         SELECT 'cpu_ops' AS table_name, c.* FROM lib.cells('operators') AS c
@@ -96,24 +96,24 @@ WITH
     keyed AS (
         SELECT t.run, t.rank, t.event_id, t.args, unnest(json_keys(t.args)) AS argument
         FROM of_texts AS t
-        WHERE lib.wanted(runs, t.run) AND lib.wanted(ranks, t.rank)
+        WHERE lib.is_requested(runs, t.run) AND lib.is_requested(ranks, t.rank)
     ),
     pairs AS (
         SELECT
-            c.run, c.rank, c.event_id, 1 AS place,
+            c.run, c.rank, c.event_id, 1 AS position,
             {'argument': m.argument, 'value': CASE WHEN m.is_json THEN c.cell ELSE to_json(c.cell)::VARCHAR END} AS pair
         FROM of_columns AS c
         JOIN argument_columns AS m ON m.table_name = c.table_name AND m.column_name = c.column_name
-        WHERE lib.wanted(arguments, m.argument)
+        WHERE lib.is_requested(arguments, m.argument)
         UNION ALL
         SELECT
             k.run, k.rank, k.event_id, 0,
             -- A JSON pointer: no letter of a key means anything else in it.
             {'argument': k.argument, 'value': (k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR}
         FROM keyed AS k
-        WHERE lib.wanted(arguments, k.argument)
+        WHERE lib.is_requested(arguments, k.argument)
     )
-SELECT p.run, p.rank, p.event_id, p.pair.argument AS argument, arg_min(p.pair.value, p.place) AS value_json
+SELECT p.run, p.rank, p.event_id, p.pair.argument AS argument, arg_min(p.pair.value, p.position) AS value_json
 FROM pairs AS p
 WHERE p.pair.value <> 'null'
 GROUP BY p.run, p.rank, p.event_id, p.pair.argument

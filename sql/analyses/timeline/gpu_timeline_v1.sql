@@ -1,8 +1,8 @@
 -- What ran when on each device stream: the rows of a timeline.
 --
--- One row per operation; with a resolution, neighbours of one stream and class whose gap is shorter
+-- One row per operation; with a resolution, neighbors of one stream and class whose gap is shorter
 -- than it are one row, with the name of the longest, so that a timeline of a whole job stays small.
--- Times start with the first operation of the run that is chosen. Synchronisations are left out.
+-- Times start with the first operation of the run that is chosen. Synchronizations are left out.
 --
 -- Title: Timeline of GPU streams
 -- Status: stable
@@ -22,8 +22,8 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
     -- Device streams to include; NULL means every stream.
     streams BIGINT[] := NULL,
     -- Shortest operation to include [ns].
-    shortest_ns BIGINT := 0,
-    -- Gap below which neighbours are one row [ns]; 0 means a row per operation.
+    min_duration_ns BIGINT := 0,
+    -- Gap below which neighbors are one row [ns]; 0 means a row per operation.
     resolution_ns BIGINT := 0
 ) AS TABLE
 -- Columns:
@@ -42,7 +42,7 @@ WITH
     ops AS (
         SELECT g.run, g.rank, g.span, g.device, g.stream, g.class, g.name, g.event_id, g.step, g.dur, g.ts - min(g.ts) OVER (PARTITION BY g.run) AS start_ns
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        WHERE lib.wanted(streams, g.stream) AND g.dur >= shortest_ns
+        WHERE lib.is_requested(streams, g.stream) AND g.dur >= min_duration_ns
     ),
     parted AS (
         SELECT

@@ -29,20 +29,20 @@ CREATE OR REPLACE MACRO profiler_steps_v1(
 --   dur                  BIGINT [ns]     Its duration on the host.
 --   is_last              BOOLEAN         The rank's last step.
 --   gpu_op_count         BIGINT [count]  Device operations that were launched in it; of a rank without launches those that start in it.
---   gpu_busy_ns          BIGINT [ns]     Sum of their durations.
+--   gpu_sum_ns           BIGINT [ns]     Sum of their durations.
 --   unlaunched_op_count  BIGINT [count]  Device operations without a launch in the trace that start during the step.
 --   unlaunched_busy_ns   BIGINT [ns]     Sum of their durations.
 WITH
     ops AS (
-        SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_busy_ns
+        SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_sum_ns
         FROM lib.launched_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         GROUP BY ALL
     ),
     launching AS (
-        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE g.launch_id IS NOT NULL AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        SELECT DISTINCT g.run, g.rank FROM gpu_ops AS g WHERE g.launch_id IS NOT NULL AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     unlaunched AS (
-        SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_busy_ns
+        SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_sum_ns
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         SEMI JOIN launching AS l ON l.run = g.run AND l.rank = g.rank
         WHERE g.launch_id IS NULL
@@ -57,16 +57,16 @@ SELECT
     s.dur,
     s.is_last,
     coalesce(o.gpu_op_count, 0) AS gpu_op_count,
-    coalesce(o.gpu_busy_ns, 0) AS gpu_busy_ns,
+    coalesce(o.gpu_sum_ns, 0) AS gpu_sum_ns,
     coalesce(u.gpu_op_count, 0) AS unlaunched_op_count,
-    coalesce(u.gpu_busy_ns, 0) AS unlaunched_busy_ns
+    coalesce(u.gpu_sum_ns, 0) AS unlaunched_busy_ns
 FROM steps AS s
 JOIN rank_spans AS k ON k.run = s.run AND k.rank = s.rank AND k.span = s.span
 LEFT JOIN ops AS o ON o.run = s.run AND o.rank = s.rank AND o.step = s.step
 LEFT JOIN unlaunched AS u ON u.run = s.run AND u.rank = s.rank AND u.step = s.step
 WHERE
-    lib.wanted(runs, s.run)
-    AND lib.wanted(ranks, s.rank)
-    AND lib.wanted(steps, s.step)
+    lib.is_requested(runs, s.run)
+    AND lib.is_requested(ranks, s.rank)
+    AND lib.is_requested(steps, s.step)
     AND (include_last_profiler_step OR NOT (s.is_last AND k.drops_last_step))
 ORDER BY s.run, s.rank, s.ts, s.event_id

@@ -50,7 +50,7 @@ WITH
                 ELSE 2
             END AS layer
         FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         UNION ALL
         SELECT m.run, m.rank, m.ts, m.dur, 4
         FROM lib.swept_collectives(runs, ranks) AS m
@@ -58,22 +58,22 @@ WITH
         UNION ALL
         SELECT r.run, r.rank, r.ts, r.dur, 5
         FROM runtime_calls AS r
-        WHERE r.dur > 0 AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+        WHERE r.dur > 0 AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
         UNION ALL
         SELECT a.run, a.rank, a.ts, a.dur, CASE WHEN lib.loads_data(a.name) THEN 6 ELSE 7 END
         FROM annotations AS a
         WHERE
             NOT a.on_gpu AND NOT starts_with(a.name, 'ProfilerStep#') AND a.dur > 0
-            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+            AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
         UNION ALL
         SELECT p.run, p.rank, p.ts, p.dur, 6
         FROM python_calls AS p
-        WHERE contains(p.name, 'torch/utils/data/') AND lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+        WHERE contains(p.name, 'torch/utils/data/') AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
         UNION ALL
         -- What is inside of an operator is within its time.
         SELECT c.run, c.rank, c.ts, c.dur, CASE WHEN starts_with(c.name, 'enumerate(Data') THEN 6 ELSE 7 END
         FROM cpu_ops AS c
-        WHERE c.parent_op_id IS NULL AND c.dur > 0 AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE c.parent_op_id IS NULL AND c.dur > 0 AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     roles AS (
         SELECT

@@ -1,6 +1,6 @@
 -- Steps, annotations, host threads, idle time and device streams of each rank on one line of time: the rows of a picture.
 --
--- What is shorter than a bucket is put together with its neighbours of the same lane and kind that start in the same
+-- What is shorter than a bucket is put together with its neighbors of the same lane and kind that start in the same
 -- bucket, so that a timeline of a whole job stays small; what is longer has a row of its own. Times start with the
 -- first of what is chosen. Hosts have the threads that launch most; of what they do the outermost operators, and the
 -- runtime calls outside of operators. Idle is what `idle_causes` counts: nothing runs on any stream of the rank in a
@@ -77,13 +77,13 @@ WITH
         SELECT a.run, a.rank, 'annotation', NULL, 'annotation', a.name, a.event_id, a.step, a.ts, a.dur
         FROM outer_annotations AS a
         WHERE
-            a.dur > 0 AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank) AND lib.wanted(steps, a.step)
+            a.dur > 0 AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank) AND lib.is_requested(steps, a.step)
             AND (include_last_profiler_step OR NOT a.in_last_step)
         UNION ALL
         SELECT c.run, c.rank, 'host', c.tid, c.part, c.name, c.event_id, c.step, c.ts, c.dur
         FROM calls AS c
         JOIN threads AS t ON t.run = c.run AND t.rank = c.rank AND t.pid = c.pid AND t.tid = c.tid
-        WHERE t.nth <= thread_count AND c.dur > 0 AND lib.wanted(steps, c.step) AND (include_last_profiler_step OR NOT c.in_last_step)
+        WHERE t.nth <= thread_count AND c.dur > 0 AND lib.is_requested(steps, c.step) AND (include_last_profiler_step OR NOT c.in_last_step)
         UNION ALL
         SELECT o.run, o.rank, 'device', o.stream, o.class, o.name, o.event_id, o.step, o.ts, o.dur FROM ops AS o
     ),

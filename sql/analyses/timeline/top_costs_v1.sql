@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
---   place           BIGINT [1]      1 for the highest cost of the run.
+--   position        BIGINT [1]      1 for the highest cost of the run.
 --   cost            VARCHAR         idle_before, idle_host, idle_queued, idle_unknown, idle_after, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   cost_ns         BIGINT [ns]     On all ranks.
@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   worst_rank_pct  DOUBLE [%]      Share of that rank's own steps.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         What it means; of waits, for whom.
---   look_at         VARCHAR         Analysis that shows more.
+--   next_analysis   VARCHAR         Analysis that shows more.
 WITH
     windows AS MATERIALIZED (
         SELECT p.*, p.ts + p.step_ns AS end_ts
@@ -63,7 +63,7 @@ WITH
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS ended
         FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     -- Running sums over the gaps of a rank, which do not overlap.
     gaps AS MATERIALIZED (
@@ -185,7 +185,7 @@ WITH
     )
 SELECT
     t.run,
-    row_number() OVER (PARTITION BY t.run ORDER BY t.ns DESC, t.cost, t.subject) AS place,
+    row_number() OVER (PARTITION BY t.run ORDER BY t.ns DESC, t.cost, t.subject) AS position,
     t.cost,
     t.subject,
     t.ns AS cost_ns,
@@ -202,8 +202,8 @@ SELECT
         WHEN 'kernel' THEN 'kernels_across_ranks'
         WHEN 'exposed_memory' THEN 'step_accounting'
         ELSE 'idle_causes'
-    END AS look_at
+    END AS next_analysis
 FROM described AS t
 JOIN run_spans AS s ON s.run = t.run
 LEFT JOIN messages AS m ON m.code = t.message.code
-ORDER BY t.run, place
+ORDER BY t.run, position

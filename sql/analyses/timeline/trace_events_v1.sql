@@ -41,8 +41,8 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   external_id                 BIGINT          External id.
 --   bytes                       BIGINT [bytes]  Bytes copied or set.
 --   bandwidth_gbps              DOUBLE [GB/s]   Bandwidth as recorded.
---   wait_on_stream              BIGINT          Stream that a synchronisation waits for.
---   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronisation waits for.
+--   wait_on_stream              BIGINT          Stream that a synchronization waits for.
+--   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   input_dims                  VARCHAR         Input shapes as JSON.
 --   input_types                 VARCHAR         Input types as JSON.
 --   input_strides               VARCHAR         Input strides as JSON.
@@ -59,7 +59,7 @@ WITH
     linked AS (
         SELECT g.run, g.rank, g.span, g.correlation, min(g.event_id) AS event_id
         FROM gpu_ops AS g
-        WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY g.run, g.rank, g.span, g.correlation
     ),
     last_steps AS (
@@ -96,11 +96,11 @@ WITH
         SELECT h.*, l.event_id AS linked_event_id
         FROM host AS h
         LEFT JOIN linked AS l ON l.run = h.run AND l.rank = h.rank AND l.span = lib.span_of(h.event_id) AND l.correlation = h.correlation
-        WHERE lib.wanted(runs, h.run) AND lib.wanted(ranks, h.rank)
+        WHERE lib.is_requested(runs, h.run) AND lib.is_requested(ranks, h.rank)
         UNION ALL BY NAME
         SELECT g.*, 'gpu_ops' AS table_name, g.device AS pid, g.stream AS tid, g.launch_id AS linked_event_id
         FROM gpu_ops AS g
-        WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     )
 SELECT
     e.run,
@@ -136,5 +136,5 @@ SELECT
     e.in_split_sizes,
     e.out_split_sizes
 FROM everything AS e
-WHERE (include_last_profiler_step OR NOT e.in_last_step) AND lib.wanted(steps, e.step)
+WHERE (include_last_profiler_step OR NOT e.in_last_step) AND lib.is_requested(steps, e.step)
 ORDER BY e.run, e.rank, e.event_id

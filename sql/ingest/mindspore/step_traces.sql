@@ -7,15 +7,15 @@ WITH
         SELECT unnest(from_json(w.step_trace, '["MAP(VARCHAR, VARCHAR)"]')) AS r
         FROM mindspore_raw AS w
     ),
-    analysed_list AS (
+    analyzed_list AS (
         SELECT from_json(w.analysis, '["MAP(VARCHAR, VARCHAR)"]') AS l
         FROM mindspore_raw AS w
     ),
-    analysed AS (
+    analyzed AS (
         SELECT
             CASE WHEN x.position < len(x.l) THEN x.position END AS step,
             x.r
-        FROM (SELECT a.l, unnest(a.l) AS r, generate_subscripts(a.l, 1) AS position FROM analysed_list AS a) AS x
+        FROM (SELECT a.l, unnest(a.l) AS r, generate_subscripts(a.l, 1) AS position FROM analyzed_list AS a) AS x
     ),
     communicated AS (
         SELECT unnest(from_json(w.hccl, '["MAP(VARCHAR, VARCHAR)"]')) AS r
@@ -24,7 +24,7 @@ WITH
     steps AS (
         SELECT TRY_CAST(t.r['step_num'] AS BIGINT) AS step FROM traced AS t
         UNION
-        SELECT a.step FROM analysed AS a
+        SELECT a.step FROM analyzed AS a
         UNION
         SELECT TRY_CAST(c.r['step_num'] AS BIGINT) FROM communicated AS c
     )
@@ -47,5 +47,5 @@ SELECT
     mindspore_ms_to_ns(c.r['wait_cost']) AS communication_wait_ns
 FROM steps AS s
 LEFT JOIN traced AS t ON TRY_CAST(t.r['step_num'] AS BIGINT) IS NOT DISTINCT FROM s.step
-LEFT JOIN analysed AS a ON a.step IS NOT DISTINCT FROM s.step
+LEFT JOIN analyzed AS a ON a.step IS NOT DISTINCT FROM s.step
 LEFT JOIN communicated AS c ON TRY_CAST(c.r['step_num'] AS BIGINT) IS NOT DISTINCT FROM s.step

@@ -27,7 +27,7 @@ WITH
         FROM cpu_ops AS c
         WHERE
             c.name IN ('aten::conv1d', 'aten::conv2d', 'aten::conv3d', 'aten::batch_norm') AND json_valid(c.input_dims)
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     _next AS (
         SELECT n.*, lead({'name': n.name, 'channels': n.channels, 'ts': n.ts}) OVER beside AS behind
@@ -75,16 +75,16 @@ WITH
         WHERE k.op_name = 'aten::convolution_backward' AND contains(k.name, 'reduce_kernel')
     ),
     _found AS (
-        SELECT a.run, a.rank, sum(a.dur)::BIGINT AS own_ns
+        SELECT a.run, a.rank, sum(a.dur)::BIGINT AS affected_ns
         FROM _added AS a
         GROUP BY a.run, a.rank
     )
 SELECT
-    f.run, f.rank, 'conv_bias' AS rule, 'aten::conv' AS subject, n.event_count, f.own_ns, least(f.own_ns, s.compute_ns) AS ceiling_ns, 'high' AS confidence, n.event_id,
-    lib.message('advice.conv_bias', {'convolution_count': n.event_count, 'share_pct': 100 * (f.own_ns / nullif(s.step_ns, 0))}) AS message,
+    f.run, f.rank, 'conv_bias' AS rule, 'aten::conv' AS subject, n.event_count, f.affected_ns, least(f.affected_ns, s.compute_ns) AS ceiling_ns, 'high' AS confidence, n.event_id,
+    lib.message('advice.conv_bias', {'convolution_count': n.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.step_ns, 0))}) AS message,
     format('FROM cpu_ops WHERE run = {} AND rank = {} AND name IN (''aten::conv1d'', ''aten::conv2d'', ''aten::conv3d'', ''aten::batch_norm'') ORDER BY ts', lib.sql_literal(f.run), f.rank) AS evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM _found AS f
 JOIN _counts AS n ON n.run = f.run AND n.rank = f.rank
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE least(f.own_ns, s.compute_ns) >= 0.005 * s.step_ns
+WHERE least(f.affected_ns, s.compute_ns) >= 0.005 * s.step_ns

@@ -22,17 +22,17 @@ WITH
     _found AS (
         SELECT c.run, c.rank, count(*) AS event_count, min(c.event_id) AS event_id
         FROM _called AS c
-        WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         GROUP BY c.run, c.rank
     ),
     _devices AS (
         SELECT g.run, g.rank, count(DISTINCT g.device) AS device_count
         FROM gpu_ops AS g
-        WHERE g.class = 'computation' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class = 'computation' AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY g.run, g.rank
     )
 SELECT
-    f.run, f.rank, 'data_parallel' AS rule, 'DataParallel.forward' AS subject, f.event_count, NULL::BIGINT AS own_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, f.event_id,
+    f.run, f.rank, 'data_parallel' AS rule, 'DataParallel.forward' AS subject, f.event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, f.event_id,
     lib.message('advice.data_parallel', {'device_count': d.device_count}) AS message,
     format('FROM events WHERE run = {} AND rank = {} AND event_id = {}', lib.sql_literal(f.run), f.rank, f.event_id) AS evidence_sql,
     'temporal_breakdown' AS next_analysis

@@ -30,7 +30,7 @@ WITH
                 'aten::mm', 'aten::addmm', 'aten::bmm', 'aten::baddbmm', 'aten::conv1d', 'aten::conv2d', 'aten::conv3d',
                 'aten::scaled_dot_product_attention'
             )
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank) AND lib.is_requested(steps, c.step)
             AND (include_last_profiler_step OR NOT c.in_last_step)
         GROUP BY ALL
     ),
@@ -65,13 +65,13 @@ WITH
     )
 SELECT
     f.run, f.rank, 'dynamic_shapes' AS rule, m.most.name AS subject, f.new_count AS event_count,
-    c.own_ns, c.exposed_ns AS ceiling_ns, 'medium' AS confidence, m.most.event_id AS event_id,
+    c.affected_ns, c.exposed_ns AS ceiling_ns, 'medium' AS confidence, m.most.event_id AS event_id,
     CASE
-        WHEN c.own_ns IS NULL
+        WHEN c.affected_ns IS NULL
             THEN lib.message('advice.dynamic_shapes', {'new_pct': 100 * (f.new_count / f.call_count), 'shape_count': m.most.shape_count, 'operator': m.most.name})
         ELSE lib.message(
             'advice.dynamic_shapes_compiled',
-            {'new_pct': 100 * (f.new_count / f.call_count), 'shape_count': m.most.shape_count, 'operator': m.most.name, 'compile_pct': c.own_pct}
+            {'new_pct': 100 * (f.new_count / f.call_count), 'shape_count': m.most.shape_count, 'operator': m.most.name, 'compile_pct': c.affected_pct}
         )
     END AS message,
     format(

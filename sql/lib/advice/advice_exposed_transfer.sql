@@ -18,7 +18,7 @@ WITH
         WHERE k.class = 'communication'
     )
 SELECT
-    f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.own_ns, f.transfer_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, f.transfer_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
     lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (f.transfer_ns / nullif(f.step_ns, 0))}) AS message,
     f.evidence_sql,
     'process_group_costs' AS next_analysis

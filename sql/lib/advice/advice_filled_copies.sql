@@ -11,13 +11,13 @@ CREATE OR REPLACE MACRO lib.advice_filled_copies(
 -- Columns: those of advice_data_loading.
 WITH
     _found AS (
-        SELECT h.*, least(h.own_ns, h.exposed_ns + least(h.device_ns, h.memory_ns)) AS ceiling_ns
+        SELECT h.*, least(h.affected_ns, h.exposed_ns + least(h.device_ns, h.memory_ns)) AS ceiling_ns
         FROM query_table(host) AS h
         WHERE h.kind = 'filled copy'
     )
 SELECT
-    f.run, f.rank, 'filled_copies' AS rule, f.subject, f.event_count, f.own_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
-    lib.message('advice.filled_copies', {'copy_count': f.event_count, 'share_pct': f.own_pct}) AS message,
-    f.evidence_sql, 'synchronisations' AS next_analysis
+    f.run, f.rank, 'filled_copies' AS rule, f.subject, f.event_count, f.affected_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.filled_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
+    f.evidence_sql, 'synchronizations' AS next_analysis
 FROM _found AS f
 WHERE f.ceiling_ns >= 0.01 * f.step_ns

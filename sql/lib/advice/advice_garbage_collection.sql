@@ -10,10 +10,10 @@ CREATE OR REPLACE MACRO lib.advice_garbage_collection(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 SELECT
-    h.run, h.rank, 'garbage_collection' AS rule, h.subject, h.event_count, h.own_ns, h.exposed_ns AS ceiling_ns, 'high' AS confidence, h.event_id,
+    h.run, h.rank, 'garbage_collection' AS rule, h.subject, h.event_count, h.affected_ns, h.exposed_ns AS ceiling_ns, 'high' AS confidence, h.event_id,
     CASE
-        WHEN h.has_device THEN lib.message('advice.garbage_collection', {'collection_count': h.event_count, 'share_pct': h.own_pct, 'exposed_pct': h.exposed_pct})
-        ELSE lib.message('advice.garbage_collection_without_gpu', {'collection_count': h.event_count, 'share_pct': h.own_pct})
+        WHEN h.has_device THEN lib.message('advice.garbage_collection', {'collection_count': h.event_count, 'share_pct': h.affected_pct, 'exposed_pct': h.exposed_pct})
+        ELSE lib.message('advice.garbage_collection_without_gpu', {'collection_count': h.event_count, 'share_pct': h.affected_pct})
     END AS message,
     h.evidence_sql, 'source_lines' AS next_analysis
 FROM query_table(host) AS h

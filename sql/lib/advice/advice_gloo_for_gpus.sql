@@ -15,11 +15,11 @@ WITH
     _computing AS (
         SELECT g.run, g.rank, count(*) AS kernel_count
         FROM gpu_ops AS g
-        WHERE g.class = 'computation' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class = 'computation' AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY g.run, g.rank
     )
 SELECT
-    k.run, k.rank, 'gloo_for_gpus' AS rule, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS own_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
+    k.run, k.rank, 'gloo_for_gpus' AS rule, k.backend AS subject, c.kernel_count AS event_count, NULL::BIGINT AS affected_ns, NULL::BIGINT AS ceiling_ns, 'high' AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.gloo_for_gpus', NULL) AS message,
     format('SELECT rank, backend, world_size FROM ranks WHERE run = {} ORDER BY rank', lib.sql_literal(k.run)) AS evidence_sql,
     'collectives' AS next_analysis

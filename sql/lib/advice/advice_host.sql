@@ -25,11 +25,11 @@ CREATE OR REPLACE MACRO lib.advice_host(
 --   has_device    BOOLEAN         Whether the rank has a device.
 --   subject       VARCHAR         What takes most of it; NULL if that has no name.
 --   event_count   BIGINT [count]  Events, or turns of a loop.
---   own_ns        BIGINT [ns]     Time of the steps that it takes on the host.
+--   affected_ns   BIGINT [ns]     Time of the steps that it takes on the host.
 --   exposed_ns    BIGINT [ns]     Of that, the device waits for a launch, or there is no device.
 --   device_ns     BIGINT [ns]     What the device does for it.
 --   event_id      BIGINT          The longest of it.
---   own_pct       DOUBLE [%]      own_ns as a share of the steps.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
 --   exposed_pct   DOUBLE [%]      exposed_ns likewise.
 --   evidence_sql  VARCHAR         Query of its spans.
 --   step_ns       BIGINT [ns]     The steps.
@@ -92,7 +92,7 @@ WITH
     _all AS (
         SELECT
             o.lane.run AS run, o.lane.rank AS rank, o.lane.kind AS kind, d.run IS NOT NULL AS has_device, s.subject, c.event_count,
-            o.ns AS own_ns,
+            o.ns AS affected_ns,
             CASE WHEN d.run IS NULL THEN o.ns ELSE coalesce(e.ns, 0) END AS exposed_ns,
             c.device_ns, c.event_id
         FROM _owned AS o
@@ -103,7 +103,7 @@ WITH
     )
 SELECT
     a.*,
-    100 * (a.own_ns / nullif(s.step_ns, 0)) AS own_pct,
+    100 * (a.affected_ns / nullif(s.step_ns, 0)) AS affected_pct,
     100 * (a.exposed_ns / nullif(s.step_ns, 0)) AS exposed_pct,
     format('FROM lib.host_costs([{}], [{}]) WHERE kind = {} ORDER BY dur DESC', lib.sql_literal(a.run), a.rank, lib.sql_literal(a.kind)) AS evidence_sql,
     s.step_ns, s.memory_ns

@@ -15,12 +15,12 @@ WITH
     _chosen AS (
         SELECT i.*
         FROM query_table(idle) AS i
-        WHERE (i.role = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns > 1000000 * i.gap_count
+        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns > 1000000 * i.gap_count
     )
 SELECT
-    f.run, f.rank, 'host_work' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    lib.message('advice.host_work', {'share_pct': f.own_pct, 'gap_count': f.event_count}) AS message,
-    f.evidence_sql || ' WHERE role = ''cause''' AS evidence_sql,
+    f.run, f.rank, 'host_work' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.host_work', {'share_pct': f.affected_pct, 'gap_count': f.event_count}) AS message,
+    f.evidence_sql || ' WHERE relation = ''cause''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f
-WHERE f.own_ns >= 0.05 * f.step_ns
+WHERE f.affected_ns >= 0.05 * f.step_ns

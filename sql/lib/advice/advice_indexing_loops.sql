@@ -10,11 +10,11 @@ CREATE OR REPLACE MACRO lib.advice_indexing_loops(
 ) AS TABLE
 -- Columns: those of advice_data_loading.
 SELECT
-    h.run, h.rank, 'indexing_loops' AS rule, 'aten::select' AS subject, h.event_count, h.own_ns, h.exposed_ns AS ceiling_ns, 'medium' AS confidence, h.event_id,
+    h.run, h.rank, 'indexing_loops' AS rule, 'aten::select' AS subject, h.event_count, h.affected_ns, h.exposed_ns AS ceiling_ns, 'medium' AS confidence, h.event_id,
     CASE
         WHEN h.has_device
-            THEN lib.message('advice.indexing_loops', {'index_count': h.event_count, 'operator': h.subject, 'share_pct': h.own_pct, 'exposed_pct': h.exposed_pct})
-        ELSE lib.message('advice.indexing_loops_without_gpu', {'index_count': h.event_count, 'operator': h.subject, 'share_pct': h.own_pct})
+            THEN lib.message('advice.indexing_loops', {'index_count': h.event_count, 'operator': h.subject, 'share_pct': h.affected_pct, 'exposed_pct': h.exposed_pct})
+        ELSE lib.message('advice.indexing_loops_without_gpu', {'index_count': h.event_count, 'operator': h.subject, 'share_pct': h.affected_pct})
     END AS message,
     h.evidence_sql, 'source_lines' AS next_analysis
 FROM query_table(host) AS h

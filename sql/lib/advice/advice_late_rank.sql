@@ -20,11 +20,11 @@ WITH
         GROUP BY s.run
     )
 SELECT
-    j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.last_count AS event_count, j.excess_ns AS own_ns, least(j.excess_ns, l.wait_ns) AS ceiling_ns,
+    j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.last_arrival_count AS event_count, j.excess_ns AS affected_ns, least(j.excess_ns, l.wait_ns) AS ceiling_ns,
     'high' AS confidence, NULL::BIGINT AS event_id,
-    lib.message('advice.late_rank', {'rank': j.rank, 'last_count': j.last_count, 'collective_count': j.collective_count}) AS message,
+    lib.message('advice.late_rank', {'rank': j.rank, 'last_arrival_count': j.last_arrival_count, 'collective_count': j.collective_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
 FROM lib.late_ranks(runs, 1.0) AS j
 JOIN _longest AS l ON l.run = j.run
-WHERE j.is_late AND lib.wanted(ranks, j.rank)
+WHERE j.is_late AND lib.is_requested(ranks, j.rank)

@@ -18,9 +18,9 @@ WITH
         WHERE i.cause = 'runtime call' AND regexp_matches(coalesce(i.call, i.name, ''), '(Module|Library)(Load|Get)|FuncGetAttributes|FuncSetAttribute')
     )
 SELECT
-    f.run, f.rank, 'module_loading' AS rule, f.subject, f.event_count, f.own_ns, f.own_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    lib.message('advice.module_loading', {'share_pct': f.own_pct, 'gap_count': f.event_count}) AS message,
+    f.run, f.rank, 'module_loading' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.module_loading', {'share_pct': f.affected_pct, 'gap_count': f.event_count}) AS message,
     f.evidence_sql || ' WHERE cause = ''runtime call''' AS evidence_sql,
     'idle_causes' AS next_analysis
 FROM lib.summed_idle('_chosen', spans) AS f
-WHERE f.own_ns >= 0.01 * f.step_ns
+WHERE f.affected_ns >= 0.01 * f.step_ns

@@ -18,9 +18,9 @@ WITH
         WHERE k.class = 'memory' AND contains(k.name, 'Pageable')
     )
 SELECT
-    f.run, f.rank, 'pageable_copies' AS rule, f.kernel AS subject, f.event_count, f.own_ns, least(f.own_ns, f.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    lib.message('advice.pageable_copies', {'copy_count': f.event_count, 'share_pct': f.own_pct}) AS message,
+    f.run, f.rank, 'pageable_copies' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, least(f.affected_ns, f.memory_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.pageable_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
     f.evidence_sql,
     'memory_bandwidth_summary' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE least(f.own_ns, f.memory_ns) >= 0.01 * f.step_ns
+WHERE least(f.affected_ns, f.memory_ns) >= 0.01 * f.step_ns

@@ -24,13 +24,13 @@ WITH
         GROUP BY d.run, d.rank
     )
 SELECT
-    f.run, f.rank, 'single_precision' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) - least(f.own_ns, f.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    f.run, f.rank, 'single_precision' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, f.compute_ns) - least(f.affected_ns, f.compute_ns) // 8 AS ceiling_ns, 'medium' AS confidence, f.event_id,
     CASE
-        WHEN v.major >= 8 THEN lib.message('advice.single_precision', {'product_count': f.event_count, 'share_pct': f.own_pct})
-        ELSE lib.message('advice.single_precision_without_tf32', {'product_count': f.event_count, 'share_pct': f.own_pct})
+        WHEN v.major >= 8 THEN lib.message('advice.single_precision', {'product_count': f.event_count, 'share_pct': f.affected_pct})
+        ELSE lib.message('advice.single_precision_without_tf32', {'product_count': f.event_count, 'share_pct': f.affected_pct})
     END AS message,
     f.evidence_sql,
     'operator_unique_args' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _devices AS v ON v.run = f.run AND v.rank = f.rank
-WHERE f.own_ns >= 0.03 * f.step_ns AND v.major >= 7
+WHERE f.affected_ns >= 0.03 * f.step_ns AND v.major >= 7

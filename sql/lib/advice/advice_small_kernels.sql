@@ -24,10 +24,10 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    f.run, f.rank, 'small_kernels' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    lib.message('advice.small_kernels', {'small_count': f.event_count, 'kernel_count': a.event_count, 'share_pct': f.own_pct}) AS message,
+    f.run, f.rank, 'small_kernels' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.small_kernels', {'small_count': f.event_count, 'kernel_count': a.event_count, 'share_pct': f.affected_pct}) AS message,
     f.evidence_sql,
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _all AS a ON a.run = f.run AND a.rank = f.rank
-WHERE f.own_ns >= 0.05 * f.step_ns AND 10 * f.event_count >= 3 * a.event_count
+WHERE f.affected_ns >= 0.05 * f.step_ns AND 10 * f.event_count >= 3 * a.event_count

@@ -21,7 +21,7 @@ WITH
     _norms AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.ts + c.dur AS end_ts
         FROM cpu_ops AS c
-        WHERE regexp_matches(c.name, '^SyncBatchNorm(Backward)?$') AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE regexp_matches(c.name, '^SyncBatchNorm(Backward)?$') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     _sent AS (
         SELECT g.run, g.rank, g.name, g.dur, g.event_id
@@ -31,17 +31,17 @@ WITH
     ),
     _found AS (
         SELECT
-            s.run, s.rank, arg_max(s.name, (s.dur, s.event_id)) AS kernel, count(*) AS event_count, sum(s.dur)::BIGINT AS own_ns,
+            s.run, s.rank, arg_max(s.name, (s.dur, s.event_id)) AS kernel, count(*) AS event_count, sum(s.dur)::BIGINT AS affected_ns,
             arg_max(s.event_id, (s.dur, -s.event_id)) AS event_id
         FROM _sent AS s
         GROUP BY s.run, s.rank
     )
 SELECT
-    f.run, f.rank, 'sync_batch_norm' AS rule, 'SyncBatchNorm' AS subject, f.event_count, f.own_ns,
-    least(f.own_ns, s.transfer_ns + s.wait_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
-    lib.message('advice.sync_batch_norm', {'collective_count': f.event_count, 'mean_ns': f.own_ns / f.event_count, 'share_pct': 100 * (f.own_ns / nullif(s.step_ns, 0))}) AS message,
+    f.run, f.rank, 'sync_batch_norm' AS rule, 'SyncBatchNorm' AS subject, f.event_count, f.affected_ns,
+    least(f.affected_ns, s.transfer_ns + s.wait_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.sync_batch_norm', {'collective_count': f.event_count, 'mean_ns': f.affected_ns / f.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.step_ns, 0))}) AS message,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur', lib.sql_literal(f.run), f.rank, lib.sql_literal(f.kernel)) AS evidence_sql,
     'process_group_costs' AS next_analysis
 FROM _found AS f
 JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
-WHERE least(f.own_ns, s.transfer_ns + s.wait_ns) >= 0.02 * s.step_ns
+WHERE least(f.affected_ns, s.transfer_ns + s.wait_ns) >= 0.02 * s.step_ns

@@ -24,10 +24,10 @@ WITH
         GROUP BY k.run, k.rank
     )
 SELECT
-    f.run, f.rank, 'unfused_attention' AS rule, f.subject, f.event_count, f.own_ns, least(f.own_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
-    lib.message('advice.unfused_attention', {'share_pct': f.own_pct, 'product_count': b.event_count}) AS message,
+    f.run, f.rank, 'unfused_attention' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.unfused_attention', {'share_pct': f.affected_pct, 'product_count': b.event_count}) AS message,
     f.evidence_sql,
     'launching_operators' AS next_analysis
 FROM lib.summed_kernels('_chosen', spans) AS f
 JOIN _products AS b ON b.run = f.run AND b.rank = f.rank
-WHERE f.own_ns >= 0.03 * f.step_ns AND b.event_count >= 2
+WHERE f.affected_ns >= 0.03 * f.step_ns AND b.event_count >= 2

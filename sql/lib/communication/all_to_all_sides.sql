@@ -11,30 +11,30 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
     runs
 ) AS TABLE
 -- Columns:
---   run            VARCHAR          Run name.
---   rank           INTEGER          Rank of the process.
---   event_id       BIGINT           event_id of the kernel.
---   collective_id  BIGINT           The same on all ranks of a collective.
---   channel_id     BIGINT           Channel of the group.
---   pg_name        VARCHAR          Process group name as recorded.
---   step           BIGINT           Profiler step.
---   in_last_step   BOOLEAN          From the start of the rank's last step on.
---   is_complete    BOOLEAN          Found on all ranks whose traces have the group.
---   found_count    BIGINT [count]   Ranks on which this collective was found.
---   wait_ns        BIGINT [ns]      Until the last rank started.
---   transfer_ns    BIGINT [ns]      From then to the first end.
---   members        INTEGER[]        Ranks of the group in their order; NULL where nothing tells them.
---   is_sent        BOOLEAN          What the rank sends, else what it receives.
---   total_rows     BIGINT [1]       Rows of the message; NULL where split sizes do not tell.
---   total_bytes    BIGINT [bytes]   Size of the message.
---   split_rows     BIGINT[]         Rows for each member; NULL where not known.
---   split_bytes    BIGINT[]         Bytes for each member; NULL where not known.
---   reason_code    VARCHAR          Code of the reason in the table messages: why the bytes for each member are not known.
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   event_id       BIGINT          event_id of the kernel.
+--   collective_id  BIGINT          The same on all ranks of a collective.
+--   channel_id     BIGINT          Channel of the group.
+--   pg_name        VARCHAR         Process group name as recorded.
+--   step           BIGINT          Profiler step.
+--   in_last_step   BOOLEAN         From the start of the rank's last step on.
+--   is_complete    BOOLEAN         Found on all ranks whose traces have the group.
+--   found_count    BIGINT [count]  Ranks on which this collective was found.
+--   wait_ns        BIGINT [ns]     Until the last rank started.
+--   transfer_ns    BIGINT [ns]     From then to the first end.
+--   members        INTEGER[]       Ranks of the group in their order; NULL where nothing tells them.
+--   is_sent        BOOLEAN         What the rank sends, else what it receives.
+--   total_rows     BIGINT [1]      Rows of the message; NULL where split sizes do not tell.
+--   total_bytes    BIGINT [bytes]  Size of the message.
+--   split_rows     BIGINT[]        Rows for each member; NULL where not known.
+--   split_bytes    BIGINT[]        Bytes for each member; NULL where not known.
+--   reason_code    VARCHAR         Code of the reason in the table messages: why the bytes for each member are not known.
 WITH
     _parts AS MATERIALIZED (
         SELECT m.*
         FROM matched_collectives AS m
-        WHERE m.collective = 'all_to_all' AND lib.wanted(runs, m.run)
+        WHERE m.collective = 'all_to_all' AND lib.is_requested(runs, m.run)
     ),
     _sides AS (
         SELECT p.*, true AS is_sent, p.in_split_sizes AS split_text, p.in_elems AS elems FROM _parts AS p

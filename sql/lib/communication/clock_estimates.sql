@@ -18,17 +18,17 @@ CREATE OR REPLACE MACRO lib.clock_estimates(
     shift_items
 ) AS TABLE
 -- Columns:
---   run          VARCHAR         Run name.
---   rank         INTEGER         Rank of the process.
---   span         INTEGER         Recording of the rank.
---   domain       VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
---   root_rank    INTEGER         Rank whose clock counts.
---   estimate_ns  DOUBLE [ns]     How far the clock is ahead of that of the root, in the middle of the capture.
---   spread_ns    DOUBLE [ns]     Median distance of the ends from that.
---   drift        DOUBLE [1]      Time that it gains in each unit of time.
---   mid_ts       BIGINT [ns]     Middle of the capture.
---   end_count    BIGINT [count]  Ends that the estimate stands on.
---   is_applied   BOOLEAN         More than three times the spread, or drifting: taken off.
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   span             INTEGER         Recording of the rank.
+--   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   reference_rank   INTEGER         Rank whose clock counts.
+--   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of that of the root, in the middle of the capture.
+--   spread_ns        DOUBLE [ns]     Median distance of the ends from that.
+--   drift            DOUBLE [1]      Time that it gains in each unit of time.
+--   mid_ts           BIGINT [ns]     Middle of the capture.
+--   sample_count     BIGINT [count]  Ends that the estimate stands on.
+--   is_applied       BOOLEAN         More than three times the spread, or drifting: taken off.
 WITH RECURSIVE
     _extents AS (
         SELECT m.run, m.span, min(m.end_ts) AS from_ts, max(m.end_ts) - min(m.end_ts) AS extent
@@ -79,40 +79,40 @@ WITH RECURSIVE
         SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift FROM _differences AS d
     ),
     -- The lowest rank that can be reached, and how far the clock is from its.
-    _reach(run, span, rank, root_rank, difference, drift) USING KEY (run, span, rank) AS (
+    _reach(run, span, rank, reference_rank, difference, drift) USING KEY (run, span, rank) AS (
         SELECT k.run, k.span, k.rank, k.rank, 0::DOUBLE, 0::DOUBLE
         FROM rank_spans AS k
-        WHERE lib.wanted(runs, k.run)
+        WHERE lib.is_requested(runs, k.run)
         UNION
         (
-            SELECT e.run, e.span, e.to_rank, r.root_rank, r.difference + e.difference, r.drift + e.drift
+            SELECT e.run, e.span, e.to_rank, r.reference_rank, r.difference + e.difference, r.drift + e.drift
             FROM _reach AS r
             JOIN _edges AS e ON e.run = r.run AND e.span = r.span AND e.from_rank = r.rank
             JOIN recurring._reach AS v ON v.run = e.run AND v.span = e.span AND v.rank = e.to_rank
-            WHERE r.root_rank < v.root_rank
-            QUALIFY row_number() OVER (PARTITION BY e.run, e.span, e.to_rank ORDER BY r.root_rank, e.n DESC, e.from_rank) = 1
+            WHERE r.reference_rank < v.reference_rank
+            QUALIFY row_number() OVER (PARTITION BY e.run, e.span, e.to_rank ORDER BY r.reference_rank, e.n DESC, e.from_rank) = 1
         )
     ),
     _hosts AS (
         SELECT k.run, k.rank, coalesce(k.host_name, 'rank ' || k.rank) AS domain
         FROM ranks AS k
-        WHERE lib.wanted(runs, k.run)
+        WHERE lib.is_requested(runs, k.run)
     ),
     -- Ranks that no collective connects with the root of their host have their own difference.
     _pooled AS MATERIALIZED (
         SELECT
-            r.run, r.span, r.rank, r.root_rank, h.domain,
+            r.run, r.span, r.rank, r.reference_rank, h.domain,
             coalesce(s.from_ts + s.extent // 2, 0) AS mid_ts,
             median(r.difference) OVER _domain AS difference,
             median(r.drift) OVER _domain AS drift
         FROM _reach AS r
         JOIN _hosts AS h ON h.run = r.run AND h.rank = r.rank
         LEFT JOIN _extents AS s ON s.run = r.run AND s.span = r.span
-        WINDOW _domain AS (PARTITION BY r.run, r.span, h.domain, r.root_rank)
+        WINDOW _domain AS (PARTITION BY r.run, r.span, h.domain, r.reference_rank)
     ),
     _corrected AS MATERIALIZED (
         SELECT
-            m.lane_id, m.number, m.nth, p.run, p.span, p.domain, p.root_rank,
+            m.lane_id, m.number, m.nth, p.run, p.span, p.domain, p.reference_rank,
             round(m.end_ts - p.difference - p.drift * (m.end_ts - p.mid_ts))::BIGINT AS end_ts
         FROM query_table(matched_items) AS m
         JOIN _pooled AS p ON p.run = m.run AND p.span = m.span AND p.rank = m.rank
@@ -124,19 +124,19 @@ WITH RECURSIVE
         GROUP BY c.lane_id, c.number, c.nth
     ),
     _residuals AS (
-        SELECT c.run, c.span, c.domain, c.root_rank, median(c.end_ts - m.end_ts) AS residual, mad(c.end_ts - m.end_ts) AS spread, count(*) AS n
+        SELECT c.run, c.span, c.domain, c.reference_rank, median(c.end_ts - m.end_ts) AS residual, mad(c.end_ts - m.end_ts) AS spread, count(*) AS n
         FROM _corrected AS c
         JOIN _middles AS m ON m.lane_id = c.lane_id AND m.number = c.number AND m.nth = c.nth
-        GROUP BY c.run, c.span, c.domain, c.root_rank
+        GROUP BY c.run, c.span, c.domain, c.reference_rank
     )
 SELECT
-    p.run, p.rank, p.span, p.domain, p.root_rank,
-    p.difference + coalesce(r.residual, 0) AS estimate_ns,
+    p.run, p.rank, p.span, p.domain, p.reference_rank,
+    p.difference + coalesce(r.residual, 0) AS clock_offset_ns,
     r.spread AS spread_ns,
     p.drift,
     p.mid_ts,
-    coalesce(r.n, 0) AS end_count,
+    coalesce(r.n, 0) AS sample_count,
     -- An offset that the scatter of ends explains is none.
     p.drift <> 0 OR abs(p.difference + coalesce(r.residual, 0)) > 3 * coalesce(r.spread, 0) AS is_applied
 FROM _pooled AS p
-LEFT JOIN _residuals AS r ON r.run = p.run AND r.span = p.span AND r.domain = p.domain AND r.root_rank = p.root_rank
+LEFT JOIN _residuals AS r ON r.run = p.run AND r.span = p.span AND r.domain = p.domain AND r.reference_rank = p.reference_rank

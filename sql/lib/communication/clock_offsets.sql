@@ -18,15 +18,15 @@ WITH
     _estimates AS (
         SELECT
             m.run, m.rank, m.span,
-            max(CASE WHEN m.clock_is_applied THEN m.clock_estimate_ns END) AS ahead_ns,
+            max(CASE WHEN m.clock_is_applied THEN m.clock_offset_ns END) AS ahead_ns,
             max(CASE WHEN m.clock_is_applied THEN m.clock_drift END) AS drift,
             max(CASE WHEN m.clock_is_applied THEN m.clock_mid_ts END) AS mid_ts
         FROM matched_collectives AS m
-        WHERE lib.wanted(runs, m.run)
+        WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank, m.span
     )
 SELECT
     k.run AS run, k.rank AS rank, k.span AS span, coalesce(e.ahead_ns, 0) AS ahead_ns, coalesce(e.drift, 0) AS drift, coalesce(e.mid_ts, 0) AS mid_ts
 FROM rank_spans AS k
 LEFT JOIN _estimates AS e ON e.run = k.run AND e.rank = k.rank AND e.span = k.span
-WHERE lib.wanted(runs, k.run)
+WHERE lib.is_requested(runs, k.run)

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.collective_calls(
 --   module_id        BIGINT          event_id of the nearest nn.Module call around the launch.
 --   collective       VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   label_id         UBIGINT         Number of all that tells the group: rank, stream, name, ranks and size as recorded, sender, receiver.
---   told_by          VARCHAR         What told the collective: metadata, operator or name.
+--   detected_by      VARCHAR         What told the collective: metadata, operator or name.
 --   shape_id         INTEGER         Number of the kernel's function: what all ranks of a collective have in common.
 --   pg_name          VARCHAR         Process group name.
 --   pg_desc          VARCHAR         Process group description.
@@ -47,7 +47,7 @@ WITH
             c.elem_type, c.in_elems, c.out_elems, c.seq
         FROM cpu_ops AS c
         WHERE
-            lib.wanted(runs, c.run)
+            lib.is_requested(runs, c.run)
             AND (
                 c.collective IS NOT NULL
                 OR c.name = 'record_param_comms'
@@ -76,7 +76,7 @@ WITH
         FROM gpu_ops AS g
         LEFT JOIN _ops AS o ON o.run = g.run AND o.rank = g.rank AND o.event_id = g.op_id
         LEFT JOIN _ops AS q ON q.run = o.run AND q.rank = o.rank AND q.event_id = o.parent_op_id
-        WHERE g.class = 'communication' AND NOT g.is_suspect AND lib.wanted(runs, g.run)
+        WHERE g.class = 'communication' AND NOT g.is_suspect AND lib.is_requested(runs, g.run)
         UNION ALL BY NAME
         SELECT
             c.run, c.rank, c.span, c.event_id, c.ts, c.dur, true AS on_host, c.step, c.in_last_step, c.op_id,
@@ -116,7 +116,7 @@ WITH
                 WHEN f.folded LIKE '%scatter%' THEN 'scatter'
                 ELSE coalesce(f.said, f.named)
             END AS collective,
-            CASE WHEN f.recorded IS NOT NULL THEN 'metadata' WHEN f.said IS NOT NULL THEN 'operator' ELSE 'name' END AS told_by,
+            CASE WHEN f.recorded IS NOT NULL THEN 'metadata' WHEN f.said IS NOT NULL THEN 'operator' ELSE 'name' END AS detected_by,
             -- Without numbers (hcom_allReduce__538_0_1) and template arguments.
             (hash(regexp_replace(regexp_replace(f.kernel, '[<(].*$', ''), '\d+', '#', 'g')) % 1000000007)::INTEGER AS shape_id
         FROM _folded AS f
@@ -128,7 +128,7 @@ SELECT
         k.run, k.rank, k.span, k.device, k.stream, k.pg_name, k.pg_ranks, k.group_size, k.src_rank, k.dst_rank,
         CASE WHEN n.collective IN ('send', 'recv') THEN n.collective END
     )) AS label_id,
-    n.told_by, n.shape_id,
+    n.detected_by, n.shape_id,
     k.pg_name, k.pg_desc, k.pg_ranks, k.group_size, k.elem_type, k.in_elems, k.out_elems, k.in_split_sizes, k.out_split_sizes,
     k.seq, k.src_rank, k.dst_rank
 FROM _kernels AS k

@@ -37,20 +37,20 @@ WITH
         SELECT a.run, a.rank, a.span, a.event_id, a.ts, a.dur, a.tid, a.step, a.in_last_step, a.parent_id, substr(a.name, 6) AS collective,
             a.input_dims ->> '$[0]' AS dims, nullif(a.input_types ->> '$[0]', '') AS elem_type
         FROM annotations AS a
-        WHERE starts_with(a.name, 'gloo:') AND NOT a.on_gpu AND lib.wanted(runs, a.run)
+        WHERE starts_with(a.name, 'gloo:') AND NOT a.on_gpu AND lib.is_requested(runs, a.run)
     ),
     _groups AS (
         SELECT
             p.run, p.rank, p.pg_name, p.pg_desc, p.pg_ranks, p.pg_size,
-            row_number() OVER (PARTITION BY p.run, p.rank ORDER BY try_cast(p.pg_name AS BIGINT), p.pg_name) AS place,
+            row_number() OVER (PARTITION BY p.run, p.rank ORDER BY try_cast(p.pg_name AS BIGINT), p.pg_name) AS position,
             count(*) OVER (PARTITION BY p.run, p.rank) AS n
         FROM process_groups AS p
-        WHERE contains(p.backend_config, 'gloo') AND lib.wanted(runs, p.run)
+        WHERE contains(p.backend_config, 'gloo') AND lib.is_requested(runs, p.run)
     ),
     _threads AS (
         SELECT
             t.run, t.rank, t.span, t.tid,
-            row_number() OVER (PARTITION BY t.run, t.rank, t.span ORDER BY t.tid) AS place,
+            row_number() OVER (PARTITION BY t.run, t.rank, t.span ORDER BY t.tid) AS position,
             count(*) OVER (PARTITION BY t.run, t.rank, t.span) AS n
         FROM (SELECT DISTINCT c.run, c.rank, c.span, c.tid FROM _calls AS c WHERE c.parent_id IS NULL) AS t
     )
@@ -65,5 +65,5 @@ SELECT
     CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS dst_rank
 FROM _calls AS c
 LEFT JOIN _threads AS t ON t.run = c.run AND t.rank = c.rank AND t.span = c.span AND t.tid = c.tid
-LEFT JOIN _groups AS g ON g.run = c.run AND g.rank = c.rank AND (g.n = 1 OR (t.n = 2 * g.n AND (t.place - 1) // 2 + 1 = g.place))
+LEFT JOIN _groups AS g ON g.run = c.run AND g.rank = c.rank AND (g.n = 1 OR (t.n = 2 * g.n AND (t.position - 1) // 2 + 1 = g.position))
 LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.parent_id

@@ -32,7 +32,7 @@ WITH
             m.run, m.rank, m.channel_id, m.pg_name AS label_name, bool_or(m.is_p2p) AS is_p2p, max(m.member_ranks) AS member_ranks,
             max(m.pg_desc) AS pg_desc, max(m.pg_ranks) AS pg_ranks, max(m.group_size) AS group_size, max(m.rank_count) AS rank_count
         FROM matched_collectives AS m
-        WHERE lib.wanted(runs, m.run)
+        WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank, m.channel_id, m.pg_name
     ),
     _homes AS (
@@ -61,20 +61,20 @@ WITH
     ),
     _dimensions AS (
         SELECT
-            d.place,
+            d.position,
             lower(regexp_extract(d.text, '^\s*([A-Za-z]+)\s*=?\s*[0-9]+\s*$', 1)) AS kind,
             CASE
                 WHEN regexp_matches(d.text, '^\s*[A-Za-z]+\s*=?\s*0*[1-9][0-9]{0,6}\s*$') THEN regexp_extract(d.text, '[0-9]+')::BIGINT
                 ELSE error('layout: "' || d.text || '" is no dimension with a size; write for example tp2,dp4')::BIGINT
             END AS size
         FROM (
-            SELECT unnest(string_split(layout, ',')) AS text, generate_subscripts(string_split(layout, ','), 1) AS place
+            SELECT unnest(string_split(layout, ',')) AS text, generate_subscripts(string_split(layout, ','), 1) AS position
         ) AS d
     ),
     _strides AS (
         SELECT
-            d.place, d.kind, d.size,
-            coalesce(product(d.size) OVER (ORDER BY d.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1)::BIGINT AS stride,
+            d.position, d.kind, d.size,
+            coalesce(product(d.size) OVER (ORDER BY d.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 1)::BIGINT AS stride,
             (product(d.size) OVER ())::BIGINT AS world
         FROM _dimensions AS d
     ),
@@ -85,15 +85,15 @@ WITH
     ),
     _along AS (
         SELECT
-            m.group_ranks, s.place, s.kind, count(DISTINCT (m.member // s.stride) % s.size) AS width, count(*) AS member_count,
+            m.group_ranks, s.position, s.kind, count(DISTINCT (m.member // s.stride) % s.size) AS width, count(*) AS member_count,
             bool_and(m.member < s.world) AS is_inside
         FROM _members AS m
         CROSS JOIN _strides AS s
-        GROUP BY m.group_ranks, s.place, s.kind
+        GROUP BY m.group_ranks, s.position, s.kind
     ),
     -- A group that is no full block along its dimensions has no kind.
     _laid_out AS (
-        SELECT a.group_ranks, string_agg(a.kind, '+' ORDER BY a.place) FILTER (a.width > 1) AS kind
+        SELECT a.group_ranks, string_agg(a.kind, '+' ORDER BY a.position) FILTER (a.width > 1) AS kind
         FROM _along AS a
         GROUP BY a.group_ranks
         HAVING product(a.width) = max(a.member_count) AND bool_and(a.is_inside)

@@ -13,23 +13,23 @@ CREATE OR REPLACE MACRO lib.late_ranks(
     min_pct
 ) AS TABLE
 -- Columns:
---   run                VARCHAR         Run name.
---   rank               INTEGER         Rank of the process.
---   run_ns             BIGINT [ns]     Length of the capture: median over the ranks.
---   collective_count   BIGINT [count]  Collectives that were looked at.
---   last_count         BIGINT [count]  Those in which it came last.
---   wait_ns            BIGINT [ns]     Its waits.
---   peer_count         BIGINT [count]  Ranks that it shares groups with.
---   peer_wait_ns       BIGINT [ns]     Their waits: median.
---   excess_ns          BIGINT [ns]     What it waits less than they.
---   wait_caused_ns     BIGINT [ns]     Waits of others for it, without what it had waited itself more than they before.
---   lead_kept          DOUBLE [1]      Share of its lateness that is left without its largest single event.
---   chance_z           DOUBLE [1]      Its lateness in standard deviations of chance.
---   chance_limit       DOUBLE [1]      What the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
---   trusted_share      DOUBLE [1]      Share of its collectives whose ends agree.
---   run_trusted_share  DOUBLE [1]      The same of the run.
---   is_trusted         BOOLEAN         Enough ends agree; else nothing is known.
---   is_late            BOOLEAN         It holds up the others.
+--   run                 VARCHAR         Run name.
+--   rank                INTEGER         Rank of the process.
+--   run_ns              BIGINT [ns]     Length of the capture: median over the ranks.
+--   collective_count    BIGINT [count]  Collectives that were looked at.
+--   last_arrival_count  BIGINT [count]  Those in which it came last.
+--   wait_ns             BIGINT [ns]     Its waits.
+--   peer_count          BIGINT [count]  Ranks that it shares groups with.
+--   peer_wait_ns        BIGINT [ns]     Their waits: median.
+--   excess_ns           BIGINT [ns]     What it waits less than they.
+--   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had waited itself more than they before.
+--   lead_kept           DOUBLE [1]      Share of its lateness that is left without its largest single event.
+--   lateness_z          DOUBLE [1]      Its lateness in standard deviations of chance.
+--   lateness_z_limit    DOUBLE [1]      What the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
+--   trusted_share       DOUBLE [1]      Share of its collectives whose ends agree.
+--   run_trusted_share   DOUBLE [1]      The same of the run.
+--   is_trusted          BOOLEAN         Enough ends agree; else nothing is known.
+--   is_late             BOOLEAN         It holds up the others.
 WITH
     _signals AS (
         SELECT s.*, s.trusted_share >= 0.9 AND s.run_trusted_share >= 0.8 AS is_trusted
@@ -40,8 +40,8 @@ SELECT
     coalesce(
         s.is_trusted
         AND s.excess_ns * s.lead_kept >= s.run_ns * min_pct / 100
-        AND s.last_count >= 2
-        AND s.chance_z >= s.chance_limit,
+        AND s.last_arrival_count >= 2
+        AND s.lateness_z >= s.lateness_z_limit,
         false
     ) AS is_late
 FROM _signals AS s

@@ -1,4 +1,4 @@
--- What the links of a device to its neighbours in the same host can send at most, by the device's model:
+-- What the links of a device to its neighbors in the same host can send at most, by the device's model:
 -- the sum over its links in one direction, as the makers state it.
 --
 -- A collective that leaves the host is bounded by the network, which a trace does not know.

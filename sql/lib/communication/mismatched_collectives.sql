@@ -17,33 +17,33 @@ CREATE OR REPLACE MACRO lib.mismatched_collectives(
     runs
 ) AS TABLE
 -- Columns:
---   run            VARCHAR         Run name.
---   channel_id     BIGINT          Number of the channel.
---   collective_id  BIGINT          The same on all ranks of a collective.
---   rank           INTEGER         Rank that differs from most, or lacks the collective.
---   step           BIGINT          Profiler step; of other ranks where it lacks the collective.
---   event_id       BIGINT          event_id of its kernel; NULL where it has none.
---   op_id          BIGINT          event_id of the operator that launched it.
---   collective     VARCHAR         What the others run.
---   pg_name        VARCHAR         Process group name.
---   pg_ranks       VARCHAR         Ranks of the group as JSON.
---   differs_in     VARCHAR         What differs: collective, elem_type, in_elems, out_elems, several of them, or missing.
---   value          VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
---   usual_value    VARCHAR         What most run.
---   usual_count    BIGINT [count]  Ranks that do.
---   start_ns       BIGINT [ns]     First start of the collective, in the time that all ranks share.
+--   run             VARCHAR         Run name.
+--   channel_id      BIGINT          Number of the channel.
+--   collective_id   BIGINT          The same on all ranks of a collective.
+--   rank            INTEGER         Rank that differs from most, or lacks the collective.
+--   step            BIGINT          Profiler step; of other ranks where it lacks the collective.
+--   event_id        BIGINT          event_id of its kernel; NULL where it has none.
+--   op_id           BIGINT          event_id of the operator that launched it.
+--   collective      VARCHAR         What the others run.
+--   pg_name         VARCHAR         Process group name.
+--   pg_ranks        VARCHAR         Ranks of the group as JSON.
+--   differs_in      VARCHAR         What differs: collective, elem_type, in_elems, out_elems, several of them, or missing.
+--   value           VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
+--   majority_value  VARCHAR         What most run.
+--   majority_count  BIGINT [count]  Ranks that do.
+--   start_ns        BIGINT [ns]     First start of the collective, in the time that all ranks share.
 WITH
     _parts AS (
         SELECT
             m.run, m.span, m.channel_id, m.collective_id, m.rank, m.step, m.event_id, m.op_id, m.collective, m.pg_name,
             coalesce(m.member_ranks, m.pg_ranks) AS group_ranks, m.elem_type, m.in_elems, m.out_elems,
             m.is_p2p, m.rank_count, m.found_count, m.match_method, m.start_ns, m.end_ns,
-            m.found_count > 1 AND (m.match_method = 'seq' OR (m.match_method <> 'stream' AND m.ends_agree AND NOT m.is_loose)) AS is_compared,
-            CASE WHEN NOT m.is_p2p AND m.told_by <> 'name' THEN m.collective END AS kind,
+            m.found_count > 1 AND (m.match_method = 'seq' OR (m.match_method <> 'stream' AND m.end_times_match AND NOT m.ended_before_last_start)) AS is_compared,
+            CASE WHEN NOT m.is_p2p AND m.detected_by <> 'name' THEN m.collective END AS kind,
             CASE WHEN m.collective IN ('all_reduce', 'reduce_scatter', 'broadcast', 'reduce', 'gather', 'send', 'recv') THEN m.in_elems END AS same_in,
             CASE WHEN m.collective IN ('all_reduce', 'all_gather', 'broadcast', 'scatter') THEN m.out_elems END AS same_out
         FROM matched_collectives AS m
-        WHERE m.rank_count > 1 AND lib.wanted(runs, m.run)
+        WHERE m.rank_count > 1 AND lib.is_requested(runs, m.run)
     ),
     _instances AS (
         SELECT
@@ -91,7 +91,7 @@ WITH
                 CASE WHEN w.same_in <> u.same_in THEN 'in_elems' END,
                 CASE WHEN w.same_out <> u.same_out THEN 'out_elems' END
             ) AS differs_in,
-            w.words AS value, u.words AS usual_value, u.n AS usual_count, w.first_start AS start_ns
+            w.words AS value, u.words AS majority_value, u.n AS majority_count, w.first_start AS start_ns
         FROM _worded AS w
         JOIN _usual AS u ON u.run = w.run AND u.collective_id = w.collective_id
     ),
@@ -99,7 +99,7 @@ WITH
     _windows AS (
         SELECT m.run, m.rank, m.span, min(m.end_ns) AS from_ns, max(m.start_ns) AS until_ns
         FROM matched_collectives AS m
-        WHERE lib.wanted(runs, m.run)
+        WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank, m.span
     ),
     _members AS (
@@ -119,7 +119,7 @@ WITH
     )
 SELECT
     d.run, d.channel_id, d.collective_id, d.rank, d.step, d.event_id, d.op_id, d.collective, d.pg_name, d.group_ranks AS pg_ranks,
-    d.differs_in, d.value, d.usual_value, d.usual_count, d.start_ns
+    d.differs_in, d.value, d.majority_value, d.majority_count, d.start_ns
 FROM _differing AS d
 WHERE d.differs_in <> ''
 UNION ALL

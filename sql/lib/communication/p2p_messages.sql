@@ -28,7 +28,7 @@ WITH
     _sides AS (
         SELECT m.*, m.collective = 'send' AS is_send, m.member_ranks::INTEGER[] AS pair
         FROM matched_collectives AS m
-        WHERE m.is_p2p AND m.collective IN ('send', 'recv') AND lib.wanted(runs, m.run)
+        WHERE m.is_p2p AND m.collective IN ('send', 'recv') AND lib.is_requested(runs, m.run)
     ),
     _partners AS (
         SELECT s.*, CASE WHEN s.rank = s.pair[1] THEN s.pair[2] WHEN s.rank = s.pair[2] THEN s.pair[1] END AS partner

@@ -11,9 +11,9 @@
 -- hiccup counts for a few usual ones. A group counts by that median: ranks that meet again with no work
 -- between them come in any order, within microseconds, and say little. Were it drawn by chance who has which score, the sum of a rank's
 -- scores would have the variance of the scores within each collective and their skew, which the
--- formula of Wilson and Hilferty takes off (chance_z). Where lateness lasts from one collective to the next (sums over eighths
+-- formula of Wilson and Hilferty takes off (lateness_z). Where lateness lasts from one collective to the next (sums over eighths
 -- of the capture vary more than single ones), the variance is that much larger. A rank is late where
--- chance_z exceeds what the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
+-- lateness_z exceeds what the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
 --
 -- Left out: collectives that some ranks lack, the first one of a rank in the capture, those whose ends do
 -- not agree, and who sends to whom, which waits by design; the waits there are summed all the same.
@@ -25,28 +25,28 @@ CREATE OR REPLACE MACRO lib.straggler_signals(
     runs
 ) AS TABLE
 -- Columns:
---   run                VARCHAR         Run name.
---   rank               INTEGER         Rank of the process.
---   run_ns             BIGINT [ns]     Length of the capture: median over the ranks.
---   collective_count   BIGINT [count]  Collectives that were looked at.
---   last_count         BIGINT [count]  Those in which it came last.
---   wait_ns            BIGINT [ns]     Its waits.
---   peer_count         BIGINT [count]  Ranks that it shares groups with.
---   peer_wait_ns       BIGINT [ns]     Their waits: median.
---   excess_ns          BIGINT [ns]     What it waits less than they.
---   wait_caused_ns     BIGINT [ns]     Waits of others for it, without what it had waited itself more than they before.
---   lead_kept          DOUBLE [1]      Share of its lateness that is left without its largest single event.
---   chance_z           DOUBLE [1]      Its lateness in standard deviations of chance.
---   chance_limit       DOUBLE [1]      What the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
---   trusted_share      DOUBLE [1]      Share of its collectives whose ends agree.
---   run_trusted_share  DOUBLE [1]      The same of the run.
+--   run                 VARCHAR         Run name.
+--   rank                INTEGER         Rank of the process.
+--   run_ns              BIGINT [ns]     Length of the capture: median over the ranks.
+--   collective_count    BIGINT [count]  Collectives that were looked at.
+--   last_arrival_count  BIGINT [count]  Those in which it came last.
+--   wait_ns             BIGINT [ns]     Its waits.
+--   peer_count          BIGINT [count]  Ranks that it shares groups with.
+--   peer_wait_ns        BIGINT [ns]     Their waits: median.
+--   excess_ns           BIGINT [ns]     What it waits less than they.
+--   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had waited itself more than they before.
+--   lead_kept           DOUBLE [1]      Share of its lateness that is left without its largest single event.
+--   lateness_z          DOUBLE [1]      Its lateness in standard deviations of chance.
+--   lateness_z_limit    DOUBLE [1]      What the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
+--   trusted_share       DOUBLE [1]      Share of its collectives whose ends agree.
+--   run_trusted_share   DOUBLE [1]      The same of the run.
 WITH
     _meetings AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.span, m.collective_id, m.channel_id, m.start_ns, m.end_ns, m.wait_ns, m.is_last, m.is_p2p,
-            m.ends_agree AND NOT m.is_p2p AS is_used
+            m.end_times_match AND NOT m.is_p2p AS is_used
         FROM matched_collectives AS m
-        WHERE m.is_complete AND NOT m.is_startup AND lib.wanted(runs, m.run)
+        WHERE m.is_complete AND NOT m.is_startup AND lib.is_requested(runs, m.run)
     ),
     _coverage AS (
         SELECT
@@ -58,7 +58,7 @@ WITH
         GROUP BY m.run, m.rank
     ),
     _observed AS (
-        SELECT k.run, median(k.dur)::BIGINT AS run_ns FROM ranks AS k WHERE lib.wanted(runs, k.run) GROUP BY k.run
+        SELECT k.run, median(k.dur)::BIGINT AS run_ns FROM ranks AS k WHERE lib.is_requested(runs, k.run) GROUP BY k.run
     ),
     _middles AS (
         SELECT m.run, m.collective_id, median(m.start_ns) AS start_ns
@@ -69,7 +69,7 @@ WITH
     _lateness AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.collective_id, m.channel_id, m.wait_ns, m.start_ns - d.start_ns AS late_ns,
-            row_number() OVER (PARTITION BY m.run, m.rank ORDER BY m.end_ns, m.collective_id) - 1 AS place,
+            row_number() OVER (PARTITION BY m.run, m.rank ORDER BY m.end_ns, m.collective_id) - 1 AS position,
             count(*) OVER (PARTITION BY m.run, m.rank) AS n
         FROM _meetings AS m
         JOIN _middles AS d ON d.run = m.run AND d.collective_id = m.collective_id
@@ -87,7 +87,7 @@ WITH
     -- In hundred thousandths: sums of whole numbers are the same on any number of threads.
     _scored AS MATERIALIZED (
         SELECT
-            l.run, l.rank, l.collective_id, l.wait_ns, l.place, l.n,
+            l.run, l.rank, l.collective_id, l.wait_ns, l.position, l.n,
             coalesce(sign(l.late_ns) * round(100000 * s.weight * ln(1 + abs(l.late_ns) / s.scale)), 0)::BIGINT AS score
         FROM _lateness AS l
         LEFT JOIN _scales AS s ON s.run = l.run AND s.channel_id = l.channel_id
@@ -97,11 +97,11 @@ WITH
         FROM _scored AS s
         GROUP BY s.run, s.collective_id
     ),
-    _centred AS MATERIALIZED (
+    _centerd AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.collective_id, s.score AS own_score, s.score - m.score AS score, m.wait_ns - s.wait_ns AS lead_ns,
             -- Eighths of the capture, or pairs where there are fewer than sixteen.
-            (s.place * least(8, s.n // 2)) // s.n AS part
+            (s.position * least(8, s.n // 2)) // s.n AS part
         FROM _scored AS s
         JOIN _means AS m ON m.run = s.run AND m.collective_id = s.collective_id
     ),
@@ -110,7 +110,7 @@ WITH
             c.run, c.collective_id,
             round(sum(c.score * c.score) / count(*))::BIGINT AS square,
             round(sum(c.score * c.score * c.score) / count(*))::BIGINT AS cube
-        FROM _centred AS c
+        FROM _centerd AS c
         GROUP BY c.run, c.collective_id
     ),
     _totals AS MATERIALIZED (
@@ -118,7 +118,7 @@ WITH
             c.run, c.rank, count(*) AS n, sum(c.score)::BIGINT AS score, sum(m.square)::BIGINT AS square, sum(m.cube)::DOUBLE AS cube,
             round(avg(c.own_score))::BIGINT AS own_score,
             1 - max(greatest(0, c.lead_ns)) / nullif(sum(greatest(0, c.lead_ns)), 0) AS lead_kept
-        FROM _centred AS c
+        FROM _centerd AS c
         JOIN _moments AS m ON m.run = c.run AND m.collective_id = c.collective_id
         GROUP BY c.run, c.rank
     ),
@@ -126,7 +126,7 @@ WITH
         SELECT
             c.run, c.rank, c.part,
             sum(c.own_score - t.own_score)::BIGINT AS score, sum((c.own_score - t.own_score) * (c.own_score - t.own_score)) AS square
-        FROM _centred AS c
+        FROM _centerd AS c
         JOIN _totals AS t ON t.run = c.run AND t.rank = c.rank
         GROUP BY c.run, c.rank, c.part
     ),
@@ -171,7 +171,7 @@ WITH
     _blame AS (
         SELECT
             l.run, l.rank,
-            count(DISTINCT l.collective_id) AS last_count,
+            count(DISTINCT l.collective_id) AS last_arrival_count,
             sum(greatest(0, s.wait_ns - greatest(0, l.elsewhere - s.elsewhere)))::BIGINT AS wait_caused_ns
         FROM _since AS l
         JOIN _since AS s ON s.run = l.run AND s.collective_id = l.collective_id AND NOT s.is_last
@@ -203,7 +203,7 @@ SELECT
     t.rank,
     o.run_ns,
     t.n AS collective_count,
-    coalesce(b.last_count, 0) AS last_count,
+    coalesce(b.last_arrival_count, 0) AS last_arrival_count,
     w.wait_ns,
     p.peer_count,
     p.peer_wait_ns,
@@ -213,9 +213,9 @@ SELECT
     CASE
         WHEN t.z > 0 AND t.skew > 0.001 THEN 6 / t.skew * (cbrt(t.skew * t.z / 2 + 1) - 1) + t.skew / 6
         ELSE t.z
-    END AS chance_z,
+    END AS lateness_z,
     t.t - (2.515517 + 0.802853 * t.t + 0.010328 * t.t * t.t) / (1 + 1.432788 * t.t + 0.189269 * t.t * t.t + 0.001308 * t.t * t.t * t.t)
-        AS chance_limit,
+        AS lateness_z_limit,
     c.trusted_share,
     c.run_trusted_share::DOUBLE AS run_trusted_share
 FROM _tested AS t

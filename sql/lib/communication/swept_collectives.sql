@@ -13,4 +13,4 @@ CREATE OR REPLACE MACRO lib.swept_collectives(
 SELECT m.*
 FROM matched_collectives AS m
 LEFT JOIN lib.device_ranks(runs, ranks) AS d ON d.run = m.run AND d.rank = m.rank
-WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND (NOT m.on_host OR d.rank IS NULL)
+WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank) AND (NOT m.on_host OR d.rank IS NULL)

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.compared_causes(
     test_late_rows
 ) AS TABLE
 -- Columns:
---   place         BIGINT [1]   1 for the largest.
+--   position      BIGINT [1]   1 for the largest.
 --   on_ranks      INTEGER[]    Ranks on which it grew; NULL: on all of several, or of one.
 --   part          VARCHAR      idle, compute, memory or host.
 --   cause         VARCHAR      Of idle time as in idle_causes; else NULL.
@@ -115,7 +115,7 @@ WITH
         GROUP BY g.part, g.cause, g.name
     )
 SELECT
-    row_number() OVER (ORDER BY abs(c.test_ns - c.control_ns) DESC, c.part, c.cause, c.name) AS place,
+    row_number() OVER (ORDER BY abs(c.test_ns - c.control_ns) DESC, c.part, c.cause, c.name) AS position,
     CASE WHEN c.grown_count < n.rank_count THEN c.ranks END AS on_ranks,
     c.part AS part, c.cause AS cause, c.name AS name, c.control_ns AS control_ns, c.test_ns AS test_ns, c.test_ns - c.control_ns AS diff_ns, c.is_straggler AS is_straggler
 FROM _causes AS c

@@ -20,33 +20,33 @@ CREATE OR REPLACE MACRO lib.compared_contents(
     renamed
 ) AS TABLE
 -- Columns:
---   level               VARCHAR         step, part or row.
---   part                VARCHAR         As in step_contents; NULL for the step.
---   what                VARCHAR         What both sides are known by; NULL for steps and parts.
---   control_ns          BIGINT [ns]     Mean of the control's steps.
---   test_ns             BIGINT [ns]     Mean of the test's steps.
---   diff_ns             BIGINT [ns]     Test less control.
---   diff_pct            DOUBLE [%]      Likewise, of the control; NULL where that is 0.
---   noise_ns            DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
---   is_change           BOOLEAN         The difference is beyond chance and not small.
---   verdict             VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
---   control_count       DOUBLE [count]  Operations in a step of a rank of the control.
---   test_count          DOUBLE [count]  Operations in a step of a rank of the test.
---   same_pct            DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
---   same_work_pct       DOUBLE [%]      Share whose operator and shapes are the same; likewise.
---   paired_pct          DOUBLE [%]      Share whose operator or kernel is the same; likewise.
---   loosest_match       VARCHAR         What partners have in common where least: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; place; kind of work; NULL: none.
---   control_kernel      VARCHAR         Kernel that takes most of it in the control; NULL: none.
---   test_kernel         VARCHAR         Likewise in the test.
---   control_shapes      VARCHAR         Shapes that take most of it in the control; NULL if unknown.
---   test_shapes         VARCHAR         Likewise in the test.
---   place               VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
---   control_step_count  BIGINT [count]  Steps of the control.
---   test_step_count     BIGINT [count]  Steps of the test.
---   control_median_ns   DOUBLE [ns]     Median of the control's steps; NULL for parts and rows.
---   test_median_ns      DOUBLE [ns]     Median of the test's steps; likewise.
---   control_slow_steps  VARCHAR         Steps of the control that take longer than its others, in words; NULL: none, or as in the test, or mean and median differ alike.
---   test_slow_steps     VARCHAR         Likewise of the test.
+--   level                 VARCHAR         step, part or row.
+--   part                  VARCHAR         As in step_contents; NULL for the step.
+--   subject               VARCHAR         What both sides are known by; NULL for steps and parts.
+--   control_ns            BIGINT [ns]     Mean of the control's steps.
+--   test_ns               BIGINT [ns]     Mean of the test's steps.
+--   diff_ns               BIGINT [ns]     Test less control.
+--   diff_pct              DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+--   noise_ns              DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
+--   is_change             BOOLEAN         The difference is beyond chance and not small.
+--   verdict               VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
+--   control_count         DOUBLE [count]  Operations in a step of a rank of the control.
+--   test_count            DOUBLE [count]  Operations in a step of a rank of the test.
+--   same_pct              DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
+--   same_work_pct         DOUBLE [%]      Share whose operator and shapes are the same; likewise.
+--   paired_pct            DOUBLE [%]      Share whose operator or kernel is the same; likewise.
+--   weakest_match         VARCHAR         What partners have in common where least: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; module or annotation; kind of work; NULL: none.
+--   control_kernel        VARCHAR         Kernel that takes most of it in the control; NULL: none.
+--   test_kernel           VARCHAR         Likewise in the test.
+--   control_shapes        VARCHAR         Shapes that take most of it in the control; NULL if unknown.
+--   test_shapes           VARCHAR         Likewise in the test.
+--   module_or_annotation  VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
+--   control_step_count    BIGINT [count]  Steps of the control.
+--   test_step_count       BIGINT [count]  Steps of the test.
+--   control_median_ns     DOUBLE [ns]     Median of the control's steps; NULL for parts and rows.
+--   test_median_ns        DOUBLE [ns]     Median of the test's steps; likewise.
+--   control_slow_steps    VARCHAR         Steps of the control that take longer than its others, in words; NULL: none, or as in the test, or mean and median differ alike.
+--   test_slow_steps       VARCHAR         Likewise of the test.
 WITH
     _paired AS MATERIALIZED (
         FROM lib.paired_contents(control_contents, test_contents, renamed)
@@ -82,7 +82,7 @@ WITH
     ),
     _levels AS (
         SELECT
-            grouping(k.part, k.what) AS level_no, k.part, k.what,
+            grouping(k.part, k.subject) AS level_no, k.part, k.subject,
             coalesce(sum(k.self_ns) FILTER (k.side = 'control'), 0)::BIGINT AS control_sum,
             coalesce(sum(k.self_ns) FILTER (k.side = 'test'), 0)::BIGINT AS test_sum,
             coalesce(sum(k.op_count) FILTER (k.side = 'control'), 0)::BIGINT AS control_ops,
@@ -93,31 +93,31 @@ WITH
             coalesce(sum(k.self_ns) FILTER (k.part NOT IN ('idle', 'unrecorded', 'lag', 'other') AND k.pair_level <= 5), 0)::BIGINT AS paired_sum,
             max(k.pair_level) AS loosest
         FROM _paired AS k
-        GROUP BY GROUPING SETS ((k.part, k.what), (k.part), ())
+        GROUP BY GROUPING SETS ((k.part, k.subject), (k.part), ())
     ),
     -- A step in which a row does not occur is a 0, so that sums over all steps are enough.
     _samples AS (
         SELECT
-            grouping(k.part, k.what) AS level_no, k.part, k.what, k.side, k.step,
+            grouping(k.part, k.subject) AS level_no, k.part, k.subject, k.side, k.step,
             CASE WHEN z.is_independent THEN k.rank END AS sample_rank, sum(k.self_ns)::BIGINT AS sample_ns
         FROM _paired AS k
         CROSS JOIN _sizes AS z
-        GROUP BY GROUPING SETS ((k.part, k.what, k.side, k.step, sample_rank), (k.part, k.side, k.step, sample_rank), (k.side, k.step, sample_rank))
+        GROUP BY GROUPING SETS ((k.part, k.subject, k.side, k.step, sample_rank), (k.part, k.side, k.step, sample_rank), (k.side, k.step, sample_rank))
     ),
     _moments AS (
         SELECT
-            s.level_no, s.part, s.what,
+            s.level_no, s.part, s.subject,
             coalesce(sum(s.sample_ns) FILTER (s.side = 'control'), 0) AS control_sum,
             coalesce(sum(s.sample_ns::HUGEINT * s.sample_ns) FILTER (s.side = 'control'), 0) AS control_squares,
             coalesce(sum(s.sample_ns) FILTER (s.side = 'test'), 0) AS test_sum,
             coalesce(sum(s.sample_ns::HUGEINT * s.sample_ns) FILTER (s.side = 'test'), 0) AS test_squares
         FROM _samples AS s
-        GROUP BY s.level_no, s.part, s.what
+        GROUP BY s.level_no, s.part, s.subject
     ),
     -- Squares about the mean of a rank's step: n samples, each of so many ranks. Whole numbers, so that sums are exact in any order.
     _squares AS (
         SELECT
-            m.level_no, m.part, m.what, z.control_samples, z.test_samples,
+            m.level_no, m.part, m.subject, z.control_samples, z.test_samples,
             (m.control_squares * z.control_samples - m.control_sum * m.control_sum)::DOUBLE / z.control_samples
                 * (z.control_samples / z.control_lanes) * (z.control_samples / z.control_lanes) AS control_squares,
             (m.test_squares * z.test_samples - m.test_sum * m.test_sum)::DOUBLE / z.test_samples
@@ -127,7 +127,7 @@ WITH
     ),
     _row_noise AS (
         SELECT
-            q.level_no, q.part, q.what,
+            q.level_no, q.part, q.subject,
             CASE WHEN least(q.control_samples, q.test_samples) > 1 THEN
                 sqrt((q.control_squares + q.test_squares) / (q.control_samples + q.test_samples - 2) * (1 / q.control_samples + 1 / q.test_samples))
                     * lib.student_t(true, q.control_samples + q.test_samples - 2)
@@ -170,20 +170,20 @@ WITH
     ),
     -- What takes most of a row, for its picture.
     _shares AS (
-        SELECT k.part, k.what, k.side, k.kernel, k.shapes, k.place, sum(k.self_ns) AS share_ns
+        SELECT k.part, k.subject, k.side, k.kernel, k.shapes, k.module_or_annotation, sum(k.self_ns) AS share_ns
         FROM _paired AS k
         GROUP BY ALL
     ),
     _most AS (
         SELECT
-            s.part, s.what,
+            s.part, s.subject,
             arg_min({'name': s.kernel}, (-s.share_ns, s.kernel)) FILTER (s.side = 'control') AS control_kernel,
             arg_min({'name': s.kernel}, (-s.share_ns, s.kernel)) FILTER (s.side = 'test') AS test_kernel,
             arg_min({'name': s.shapes}, (-s.share_ns, s.shapes)) FILTER (s.side = 'control') AS control_shapes,
             arg_min({'name': s.shapes}, (-s.share_ns, s.shapes)) FILTER (s.side = 'test') AS test_shapes,
-            arg_min({'name': s.place}, (-s.share_ns, s.side = 'control', s.place)) AS place
+            arg_min({'name': s.module_or_annotation}, (-s.share_ns, s.side = 'control', s.module_or_annotation)) AS module_or_annotation
         FROM _shares AS s
-        GROUP BY s.part, s.what
+        GROUP BY s.part, s.subject
     ),
     -- Means have other divisors on both sides, so they are rounded to add up: each row is the step by which the
     -- rounded running sum grows.
@@ -195,11 +195,11 @@ WITH
         FROM _levels AS l
         CROSS JOIN _sizes AS z
         WHERE l.level_no = 0
-        WINDOW so_far AS (ORDER BY l.part, l.what ROWS UNBOUNDED PRECEDING)
+        WINDOW so_far AS (ORDER BY l.part, l.subject ROWS UNBOUNDED PRECEDING)
     ),
     _rounded AS (
         SELECT
-            c.part, c.what,
+            c.part, c.subject,
             ((2 * c.control_running + c.control_lanes) // (2 * c.control_lanes)
                 - (2 * (c.control_running - c.control_sum) + c.control_lanes) // (2 * c.control_lanes))::BIGINT AS control_ns,
             ((2 * c.test_running + c.test_lanes) // (2 * c.test_lanes)
@@ -207,9 +207,9 @@ WITH
         FROM _cumulated AS c
     ),
     _means AS (
-        SELECT grouping(r.part, r.what) AS level_no, r.part, r.what, sum(r.control_ns)::BIGINT AS control_ns, sum(r.test_ns)::BIGINT AS test_ns
+        SELECT grouping(r.part, r.subject) AS level_no, r.part, r.subject, sum(r.control_ns)::BIGINT AS control_ns, sum(r.test_ns)::BIGINT AS test_ns
         FROM _rounded AS r
-        GROUP BY GROUPING SETS ((r.part, r.what), (r.part), ())
+        GROUP BY GROUPING SETS ((r.part, r.subject), (r.part), ())
     ),
     _step AS (
         SELECT m.control_ns AS step_ns FROM _means AS m WHERE m.level_no = 3
@@ -230,7 +230,7 @@ WITH
     ),
     _judged AS (
         SELECT
-            m.level_no, m.part, m.what, m.control_ns, m.test_ns, z.*, t.step_ns, s.log_ratio, s.log_noise, d.is_separated,
+            m.level_no, m.part, m.subject, m.control_ns, m.test_ns, z.*, t.step_ns, s.log_ratio, s.log_noise, d.is_separated,
             CASE
                 WHEN m.level_no < 3 THEN n.noise_ns
                 WHEN s.log_noise IS NOT NULL THEN least(m.control_ns, m.test_ns) * (exp(least(s.log_noise, 3)) - 1)
@@ -247,8 +247,8 @@ WITH
         CROSS JOIN _sizes AS z
         CROSS JOIN _step_noise AS s
         CROSS JOIN _distribution AS d
-        LEFT JOIN _row_noise AS n ON n.level_no = m.level_no AND n.part = m.part AND n.what IS NOT DISTINCT FROM m.what
-        JOIN _levels AS l ON l.level_no = m.level_no AND l.part IS NOT DISTINCT FROM m.part AND l.what IS NOT DISTINCT FROM m.what
+        LEFT JOIN _row_noise AS n ON n.level_no = m.level_no AND n.part = m.part AND n.subject IS NOT DISTINCT FROM m.subject
+        JOIN _levels AS l ON l.level_no = m.level_no AND l.part IS NOT DISTINCT FROM m.part AND l.subject IS NOT DISTINCT FROM m.subject
     ),
     _sized AS (
         SELECT
@@ -272,7 +272,7 @@ WITH
     )
 SELECT
     CASE j.level_no WHEN 3 THEN 'step' WHEN 1 THEN 'part' ELSE 'row' END AS level,
-    j.part, j.what, j.control_ns, j.test_ns,
+    j.part, j.subject, j.control_ns, j.test_ns,
     j.test_ns - j.control_ns AS diff_ns,
     100 * ((j.test_ns - j.control_ns) / nullif(j.control_ns, 0)) AS diff_pct,
     j.noise_ns, j.is_change,
@@ -296,13 +296,13 @@ SELECT
     100 * (j.same_work_sum / nullif(j.busy_sum, 0)) AS same_work_pct,
     100 * (j.paired_sum / nullif(j.busy_sum, 0)) AS paired_pct,
     CASE WHEN j.level_no = 0 AND j.part NOT IN ('idle', 'unrecorded', 'lag', 'other') THEN
-        ['operator, shapes and kernel', 'operator and shapes', 'operator and kernel', 'operator', 'kernel', 'place', 'kind of work'][j.loosest]
-    END AS loosest_match,
+        ['operator, shapes and kernel', 'operator and shapes', 'operator and kernel', 'operator', 'kernel', 'module or annotation', 'kind of work'][j.loosest]
+    END AS weakest_match,
     o.control_kernel.name AS control_kernel,
     o.test_kernel.name AS test_kernel,
     o.control_shapes.name AS control_shapes,
     o.test_shapes.name AS test_shapes,
-    o.place.name AS place,
+    o.module_or_annotation.name AS module_or_annotation,
     j.control_steps AS control_step_count,
     j.test_steps AS test_step_count,
     j.control_median_ns,
@@ -310,5 +310,5 @@ SELECT
     j.control_slow_steps,
     j.test_slow_steps
 FROM _weighed AS j
-LEFT JOIN _most AS o ON j.level_no = 0 AND o.part = j.part AND o.what = j.what
+LEFT JOIN _most AS o ON j.level_no = 0 AND o.part = j.part AND o.subject = j.subject
 WHERE j.control_steps > 0 AND j.test_steps > 0

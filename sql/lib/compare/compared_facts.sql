@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.compared_facts(
     contents
 ) AS TABLE
 -- Columns:
---   place          BIGINT [1]  Place of the fact in the list.
+--   position       BIGINT [1]  Place of the fact in the list.
 --   fact           VARCHAR     What is told.
 --   control_value  VARCHAR     What the control says; NULL: nothing.
 --   test_value     VARCHAR     What the test says; likewise.
@@ -21,7 +21,7 @@ WITH
         SELECT c.same_work_pct, c.paired_pct FROM query_table(contents) AS c WHERE c.level = 'step'
     )
 SELECT
-    c.place AS place, c.fact AS fact, c.fact_value AS control_value, t.fact_value AS test_value,
+    c.position AS position, c.fact AS fact, c.fact_value AS control_value, t.fact_value AS test_value,
     CASE
         WHEN c.fact_value IS NULL OR t.fact_value IS NULL THEN 'unknown'
         WHEN c.fact_value = t.fact_value THEN 'same'

@@ -12,16 +12,16 @@ CREATE OR REPLACE MACRO lib.compared_ops(
     ranks
 ) AS TABLE
 -- Columns:
---   run        VARCHAR  Run name.
---   rank       INTEGER  Rank of the process.
---   event_id   BIGINT   Position of the event in traceEvents.
---   operator   VARCHAR  Operator that launched it; of communication the collective; NULL: none.
---   shapes     VARCHAR  Input shapes as JSON; of communication elements and their type; NULL if unknown.
---   kernel     VARCHAR  Short name of the kernel.
---   root       VARCHAR  Outermost operator around the launch.
---   place      VARCHAR  nn.Module around the launch, else user annotation; NULL: none.
---   category   VARCHAR  Kind of work, as in operation_categories; other where no rule knows it.
---   phase      VARCHAR  forward, backward or optimizer.
+--   run                   VARCHAR  Run name.
+--   rank                  INTEGER  Rank of the process.
+--   event_id              BIGINT   Position of the event in traceEvents.
+--   operator              VARCHAR  Operator that launched it; of communication the collective; NULL: none.
+--   shapes                VARCHAR  Input shapes as JSON; of communication elements and their type; NULL if unknown.
+--   kernel                VARCHAR  Short name of the kernel.
+--   root                  VARCHAR  Outermost operator around the launch.
+--   module_or_annotation  VARCHAR  nn.Module around the launch, else user annotation; NULL: none.
+--   category              VARCHAR  Kind of work, as in operation_categories; other where no rule knows it.
+--   phase                 VARCHAR  forward, backward or optimizer.
 WITH
     _launched AS MATERIALIZED (
         SELECT
@@ -34,7 +34,7 @@ WITH
         FROM lib.described_ops('_launched')
     ),
     _kernels AS MATERIALIZED (
-        SELECT s.name, lib.steady_name(s.short_name) AS kernel FROM lib.short_names('_launched') AS s
+        SELECT s.name, lib.stable_name(s.short_name) AS kernel FROM lib.short_names('_launched') AS s
     ),
     _sides AS (
         SELECT 'kernel' AS side, k.name FROM _kernels AS k
@@ -47,7 +47,7 @@ WITH
             l.run, l.rank, l.event_id, l.name, l.same, l.class, l.message, l.collective, k.kernel,
             coalesce(c.category, 'other') AS kernel_category,
             CASE WHEN d.operator IS NOT NULL THEN {
-                'operator': d.operator, 'shapes': d.shapes, 'root': d.root, 'place': d.place,
+                'operator': d.operator, 'shapes': d.shapes, 'root': d.root, 'module_or_annotation': d.module_or_annotation,
                 'category': coalesce(d.operator_category, c.category, 'other'), 'phase': d.phase
             } END AS told
         FROM _launched AS l
@@ -82,8 +82,8 @@ SELECT
     CASE WHEN c.class = 'communication' THEN nullif(c.message, '') WHEN NOT c.shapes_differ THEN c.found.shapes END AS shapes,
     c.kernel,
     c.found.root AS root,
-    c.found.place AS place,
+    c.found.module_or_annotation AS module_or_annotation,
     CASE WHEN c.class = 'communication' THEN 'communication' ELSE coalesce(c.found.category, c.kernel_category) END AS category,
     coalesce(c.found.phase, 'forward') AS phase
 FROM _completed AS c
-WHERE lib.wanted(ranks, c.rank)
+WHERE lib.is_requested(ranks, c.rank)

@@ -12,26 +12,26 @@
 CREATE OR REPLACE MACRO lib.matched_items(
     -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (place in the reference, by the shift), end_ts, seq and shape_id.
     shifted_items,
-    -- Name of a relation with the columns of lib.repaired_places.
+    -- Name of a relation with the columns of lib.repaired_positions.
     repaired_items
 ) AS TABLE
 -- Columns:
---   lane_id  BIGINT      The channel, numbered over all runs.
---   rank     INTEGER     Rank of the process.
---   place    BIGINT [1]  Place in its sequence.
---   number   BIGINT [1]  What the items of one collective have in common in the channel, with nth.
---   nth      BIGINT [1]  Tells items of one number apart.
---   method   VARCHAR     seq, ordinal, or time where places were repaired.
+--   lane_id   BIGINT      The channel, numbered over all runs.
+--   rank      INTEGER     Rank of the process.
+--   position  BIGINT [1]  Place in its sequence.
+--   number    BIGINT [1]  What the items of one collective have in common in the channel, with nth.
+--   nth       BIGINT [1]  Tells items of one number apart.
+--   method    VARCHAR     seq, ordinal, or time where places were repaired.
 WITH
     _numbered AS MATERIALIZED (
         SELECT
-            i.lane_id, i.rank, i.place, i.end_ts, i.shape_id, i.seq, i.ref_rank,
+            i.lane_id, i.rank, i.position, i.end_ts, i.shape_id, i.seq, i.ref_rank,
             coalesce(p.ordinal, i.ordinal) AS ordinal,
             coalesce(p.nth, 1) AS ordinal_nth,
-            p.place IS NOT NULL AS is_repaired,
-            CASE WHEN i.seq IS NOT NULL THEN row_number() OVER (PARTITION BY i.lane_id, i.rank, i.seq ORDER BY i.place) END AS seq_nth
+            p.position IS NOT NULL AS is_repaired,
+            CASE WHEN i.seq IS NOT NULL THEN row_number() OVER (PARTITION BY i.lane_id, i.rank, i.seq ORDER BY i.position) END AS seq_nth
         FROM query_table(shifted_items) AS i
-        LEFT JOIN query_table(repaired_items) AS p ON p.lane_id = i.lane_id AND p.rank = i.rank AND p.place = i.place
+        LEFT JOIN query_table(repaired_items) AS p ON p.lane_id = i.lane_id AND p.rank = i.rank AND p.position = i.position
     ),
     _numbers AS (
         SELECT n.lane_id, n.seq, n.rank, count(*) AS n, min(n.shape_id) AS low_shape, max(n.shape_id) AS high_shape
@@ -46,7 +46,7 @@ WITH
         HAVING max(n.n) > min(n.n) OR min(n.low_shape) <> max(n.high_shape)
     ),
     _fell AS (
-        SELECT n.lane_id, n.seq, n.seq < lag(n.seq) OVER (PARTITION BY n.lane_id, n.rank ORDER BY n.place) AS fell
+        SELECT n.lane_id, n.seq, n.seq < lag(n.seq) OVER (PARTITION BY n.lane_id, n.rank ORDER BY n.position) AS fell
         FROM _numbered AS n
     ),
     _usable AS (
@@ -106,7 +106,7 @@ WITH
         WHERE coalesce(a.agreement >= 0.98 OR m.is_poor OR m.by_seq <= m.by_order, true)
     )
 SELECT
-    n.lane_id, n.rank, n.place,
+    n.lane_id, n.rank, n.position,
     CASE WHEN s.lane_id IS NOT NULL THEN n.seq ELSE n.ordinal END AS number,
     CASE WHEN s.lane_id IS NOT NULL THEN n.seq_nth ELSE n.ordinal_nth END AS nth,
     CASE WHEN s.lane_id IS NOT NULL THEN 'seq' WHEN n.is_repaired THEN 'time' ELSE 'ordinal' END AS method

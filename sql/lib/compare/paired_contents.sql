@@ -16,17 +16,17 @@ CREATE OR REPLACE MACRO lib.paired_contents(
     renamed
 ) AS TABLE
 -- Columns:
---   side        VARCHAR         control or test.
---   rank        INTEGER         Rank of the process.
---   step        BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part        VARCHAR         As in step_contents.
---   pair_level  INTEGER [1]     Key that found the partners, 1 to 7; NULL: on one side only.
---   what        VARCHAR         What both sides are known by: operator, collective, cause of idling, or kind of work.
---   kernel      VARCHAR         Short name of the kernel; NULL for idle and host time.
---   shapes      VARCHAR         Input shapes as JSON; NULL if unknown.
---   place       VARCHAR         nn.Module or annotation around the launch; NULL: none.
---   self_ns     BIGINT [ns]     Its share of the step.
---   op_count    BIGINT [count]  Operations that started.
+--   side                  VARCHAR         control or test.
+--   rank                  INTEGER         Rank of the process.
+--   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   part                  VARCHAR         As in step_contents.
+--   pair_level            INTEGER [1]     Key that found the partners, 1 to 7; NULL: on one side only.
+--   subject               VARCHAR         What both sides are known by: operator, collective, cause of idling, or kind of work.
+--   kernel                VARCHAR         Short name of the kernel; NULL for idle and host time.
+--   shapes                VARCHAR         Input shapes as JSON; NULL if unknown.
+--   module_or_annotation  VARCHAR         nn.Module or annotation around the launch; NULL: none.
+--   self_ns               BIGINT [ns]     Its share of the step.
+--   op_count              BIGINT [count]  Operations that started.
 WITH
     _names AS (
         SELECT map_from_entries(list_transform(
@@ -47,7 +47,7 @@ WITH
         CROSS JOIN _names AS n
     ),
     _kinds AS (
-        SELECT DISTINCT s.side, s.part, s.waits_for, s.operator, s.shapes, s.kernel, s.root, s.place, s.category, s.phase
+        SELECT DISTINCT s.side, s.part, s.waits_for, s.operator, s.shapes, s.kernel, s.root, s.module_or_annotation, s.category, s.phase
         FROM _sides AS s
     ),
     _items AS MATERIALIZED (
@@ -63,7 +63,7 @@ WITH
                 concat_ws('|', 3, i.part, i.waits_for, '.' || i.operator, i.kernel),
                 '4|' || i.part || '|' || i.operator || coalesce('|' || i.waits_for, ''),
                 '5|' || i.part || '|' || i.kernel,
-                '6|' || i.part || '|' || i.category || '|' || concat_ws('|', i.root, '.' || i.place),
+                '6|' || i.part || '|' || i.category || '|' || concat_ws('|', i.root, '.' || i.module_or_annotation),
                 '7|' || i.part || '|' || i.category || '|' || i.phase
             ] AS keys,
             NULL::VARCHAR AS pair_key,
@@ -86,8 +86,8 @@ SELECT
         WHEN s.waits_for = 'unknown' THEN 'launch not in the trace'
         WHEN p.pair_level >= 5 THEN i.category || ', ' || i.phase
         ELSE coalesce(s.operator, s.kernel, 'no operator')
-    END AS what,
-    s.kernel, s.shapes, s.place, s.self_ns, s.op_count
+    END AS subject,
+    s.kernel, s.shapes, s.module_or_annotation, s.self_ns, s.op_count
 FROM _sides AS s
 JOIN _items AS i
     ON i.side = s.side
@@ -97,7 +97,7 @@ JOIN _items AS i
     AND i.shapes IS NOT DISTINCT FROM s.shapes
     AND i.kernel IS NOT DISTINCT FROM s.kernel
     AND i.root IS NOT DISTINCT FROM s.root
-    AND i.place IS NOT DISTINCT FROM s.place
+    AND i.module_or_annotation IS NOT DISTINCT FROM s.module_or_annotation
     AND i.category IS NOT DISTINCT FROM s.category
     AND i.phase IS NOT DISTINCT FROM s.phase
 JOIN _level_7 AS p ON p.item = i.item

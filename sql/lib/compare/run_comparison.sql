@@ -30,12 +30,12 @@ WITH
         SELECT c.*
         FROM _contents AS c
         JOIN _pair AS p ON p.control_run = c.run
-        WHERE lib.wanted(ranks, c.rank) AND lib.wanted(steps, c.step)
+        WHERE lib.is_requested(ranks, c.rank) AND lib.is_requested(steps, c.step)
     ),
     _test AS MATERIALIZED (
         SELECT c.*
         FROM _contents AS c
         JOIN _pair AS p ON p.test_run = c.run
-        WHERE lib.wanted(coalesce(test_ranks, ranks), c.rank) AND lib.wanted(coalesce(test_steps, steps), c.step)
+        WHERE lib.is_requested(coalesce(test_ranks, ranks), c.rank) AND lib.is_requested(coalesce(test_steps, steps), c.step)
     )
 FROM lib.compared_contents('_control', '_test', renamed)

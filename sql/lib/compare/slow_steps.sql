@@ -25,7 +25,7 @@ WITH
             s.side, s.step, round(s.step_ns)::BIGINT AS step_ns,
             -- Whole numbers of 1e-12, so that sums are exact in any order.
             round(1e12 * ln(greatest(s.step_ns, 1)))::HUGEINT AS size,
-            row_number() OVER (PARTITION BY s.side ORDER BY s.step) AS place,
+            row_number() OVER (PARTITION BY s.side ORDER BY s.step) AS position,
             row_number() OVER (PARTITION BY s.side ORDER BY s.step_ns, s.step) AS nth,
             count(*) OVER (PARTITION BY s.side) AS step_count
         FROM query_table(step_rows) AS s
@@ -65,8 +65,8 @@ WITH
             p.side, p.step_count, median(p.step_ns) AS median_ns, min(p.step_ns) AS least_ns, max(p.step_ns) AS most_ns,
             count_if(p.nth > g.fast_count) AS slow_count,
             avg(p.step_ns) FILTER (p.nth > g.fast_count) / avg(p.step_ns) FILTER (p.nth <= g.fast_count) AS slow_ratio,
-            list(p.step ORDER BY p.place) FILTER (p.nth > g.fast_count) AS slow_steps,
-            list(p.place ORDER BY p.place) FILTER (p.nth > g.fast_count) AS places
+            list(p.step ORDER BY p.position) FILTER (p.nth > g.fast_count) AS slow_steps,
+            list(p.position ORDER BY p.position) FILTER (p.nth > g.fast_count) AS places
         FROM _placed AS p
         LEFT JOIN _groups AS g ON g.side = p.side
         GROUP BY p.side, p.step_count

@@ -19,14 +19,14 @@ CREATE OR REPLACE MACRO lib.blocking_calls(
 --   name      VARCHAR      Its name.
 --   ts        BIGINT [ns]  From when on it waits: its start, or that of the copy.
 --   end_ts    BIGINT [ns]  Its end.
---   copy_id   BIGINT       event_id of the copy; NULL for a synchronisation.
+--   copy_id   BIGINT       event_id of the copy; NULL for a synchronization.
 SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, r.ts, r.ts + r.dur AS end_ts, NULL::BIGINT AS copy_id
 FROM runtime_calls AS r
-WHERE contains(r.name, 'Synchronize') AND r.dur > 0 AND lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+WHERE contains(r.name, 'Synchronize') AND r.dur > 0 AND lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
 UNION ALL
 SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, g.ts, r.ts + r.dur, g.event_id
 FROM gpu_ops AS g
 JOIN runtime_calls AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
 WHERE
     g.class = 'memory' AND regexp_matches(g.name, 'DtoH|Pageable|Device -> Host|DeviceToHost')
-    AND NOT g.is_suspect AND r.ts + r.dur > g.ts + g.dur AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+    AND NOT g.is_suspect AND r.ts + r.dur > g.ts + g.dur AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)

@@ -54,11 +54,11 @@ WITH RECURSIVE
     _telling AS (
         SELECT c.run, c.rank
         FROM runtime_calls AS c
-        WHERE replace(lower(c.name), '_', '') LIKE '%streamwaitevent%' AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE replace(lower(c.name), '_', '') LIKE '%streamwaitevent%' AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         UNION
         SELECT g.run, g.rank
         FROM gpu_ops AS g
-        WHERE g.class = 'sync' AND lower(g.sync_kind) = 'stream wait event' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class = 'sync' AND lower(g.sync_kind) = 'stream wait event' AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     )
 SELECT
     e.run, e.rank, e.event_id,

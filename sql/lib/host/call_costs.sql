@@ -1,6 +1,6 @@
 -- What each way of being called costs on the host and on the device: by stack, times of itself.
 --
--- Host time is that of lib.own_host_times. Device time belongs to the stack of the launch, or of the operator that the
+-- Host time is that of lib.host_self_times. Device time belongs to the stack of the launch, or of the operator that the
 -- trace names for it; the row without a stack is device time of which neither is known.
 --
 -- Status: stable
@@ -31,16 +31,16 @@ WITH RECURSIVE
             k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) << 40 AS lane,
             NOT EXISTS (FROM python_calls AS p WHERE p.run = k.run AND p.rank = k.rank) AS needs_recorded
         FROM ranks AS k
-        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     ),
     _calls AS MATERIALIZED (
         SELECT
             h.lane, h.call_id, h.stack_id, h.host_ns,
-            lib.wanted(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step) AS is_wanted,
+            lib.is_requested(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step) AS is_wanted,
             h.fwd_op_id,
             CASE WHEN l.needs_recorded THEN h.op_id END AS op_id,
             CASE WHEN l.needs_recorded THEN h.call_stack END AS recorded
-        FROM lib.own_host_times('_lanes') AS h
+        FROM lib.host_self_times('_lanes') AS h
         JOIN _lanes AS l ON l.lane = h.lane
     ),
     -- What says no frames has those of the operator around it; no row where frames are events.

@@ -63,4 +63,4 @@ WITH
     )
 SELECT c.*
 FROM _calls AS c
-WHERE lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)

@@ -11,18 +11,18 @@ CREATE OR REPLACE MACRO lib.host_contents(
     some_windows
 ) AS TABLE
 -- Columns:
---   run        VARCHAR         Run name.
---   rank       INTEGER         Rank of the process.
---   window_no  BIGINT [1]      The window.
---   operator   VARCHAR         The operator, by its steady name; NULL for what none takes.
---   shapes     VARCHAR         Its input shapes as JSON; NULL if unknown.
---   root       VARCHAR         Outermost operator around it, or itself.
---   place      VARCHAR         nn.Module around it, else user annotation; NULL: none.
---   category   VARCHAR         Kind of work, as in operation_categories; other where no rule knows it.
---   phase      VARCHAR         forward, backward or optimizer.
---   ns         BIGINT [ns]     Self time; of what no operator takes the rest of the step.
---   dur_ns     BIGINT [ns]     Duration.
---   op_count   BIGINT [count]  Operators that started.
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   window_no             BIGINT [1]      The window.
+--   operator              VARCHAR         The operator, by its steady name; NULL for what none takes.
+--   shapes                VARCHAR         Its input shapes as JSON; NULL if unknown.
+--   root                  VARCHAR         Outermost operator around it, or itself.
+--   module_or_annotation  VARCHAR         nn.Module around it, else user annotation; NULL: none.
+--   category              VARCHAR         Kind of work, as in operation_categories; other where no rule knows it.
+--   phase                 VARCHAR         forward, backward or optimizer.
+--   ns                    BIGINT [ns]     Self time; of what no operator takes the rest of the step.
+--   dur_ns                BIGINT [ns]     Duration.
+--   op_count              BIGINT [count]  Operators that started.
 WITH
     _windows AS MATERIALIZED (
         FROM query_table(some_windows)
@@ -68,7 +68,7 @@ WITH
         SELECT p.run, p.rank, p.window_no, sum(p.own_ns)::BIGINT AS taken_ns FROM _here AS p GROUP BY p.run, p.rank, p.window_no
     )
 SELECT
-    h.run, h.rank, h.window_no, d.operator, d.shapes, d.root, d.place,
+    h.run, h.rank, h.window_no, d.operator, d.shapes, d.root, d.module_or_annotation,
     coalesce(d.operator_category, 'other') AS category, d.phase, h.own_ns AS ns, h.dur AS dur_ns, 1::BIGINT AS op_count
 FROM _here AS h
 JOIN _described AS d ON d.run = h.run AND d.rank = h.rank AND d.event_id = h.event_id

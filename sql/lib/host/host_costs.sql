@@ -26,12 +26,12 @@ WITH
         FROM ranks AS k
         WHERE
             NOT EXISTS (FROM gpu_ops AS g WHERE g.run = k.run AND g.rank = k.rank)
-            AND lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+            AND lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     ),
     _annotations AS (
         SELECT a.run, a.rank, a.event_id, a.name, a.ts, a.dur
         FROM annotations AS a
-        WHERE NOT a.on_gpu AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+        WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     -- What runs inside of an optimizer's annotations and of no other operator.
     _optimizer AS (
@@ -50,7 +50,7 @@ WITH
         FROM python_calls AS p
         WHERE
             (p.name = 'Python GC' OR regexp_matches(p.name, '^<built-in (function|method) collect[ >]'))
-            AND lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+            AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
         UNION ALL
         SELECT l.run, l.rank, 'indexing loop', l.body, l.event_count, l.ts, l.dur, 0, l.event_id FROM lib.indexing_loops(runs, ranks) AS l
         UNION ALL

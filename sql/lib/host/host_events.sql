@@ -65,4 +65,4 @@ WITH
     )
 SELECT e.*
 FROM _events AS e
-WHERE lib.wanted(runs, e.run) AND lib.wanted(ranks, e.rank)
+WHERE lib.is_requested(runs, e.run) AND lib.is_requested(ranks, e.rank)

@@ -52,7 +52,7 @@ WITH
         SELECT p.run, p.rank, p.event_id, p.ts, p.dur, p.pid, p.tid, p.name, p.parent_module_id, coalesce(q.event_id, p.parent_id) AS parent_id
         FROM python_calls AS p
         LEFT JOIN python_calls AS q ON q.run = p.run AND q.rank = p.rank AND q.span = p.span AND q.python_id = p.python_parent_id
-        WHERE lib.wanted(runs, p.run) AND lib.wanted(ranks, p.rank)
+        WHERE lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
     -- Parents are of the same kind; a module is one of its own beside being a frame.
     _spans AS (
@@ -104,7 +104,7 @@ WITH
     -- What is the innermost of a kind changes to an event where it starts, and to its parent where it ends. Ends come
     -- before starts; of ends at once the innermost first, of starts the outermost.
     _points AS (
-        SELECT l.lane, l.from_ns AS at_ns, l.ts, l.n AS place, l.kind, l.n, l.loads, l.parent_n = 0 AS is_outer, l.n AS outer_n, NULL::BIGINT AS part
+        SELECT l.lane, l.from_ns AS at_ns, l.ts, l.n AS position, l.kind, l.n, l.loads, l.parent_n = 0 AS is_outer, l.n AS outer_n, NULL::BIGINT AS part
         FROM _linked AS l
         UNION ALL
         SELECT l.lane, l.to_ns, l.end_ts, -l.n, l.kind, l.parent_n, -l.loads, l.parent_n = 0, 0, NULL
@@ -116,7 +116,7 @@ WITH
     -- All threads in one order: windows over the rows as they come need no sort of their own.
     _placed AS (
         SELECT o.*, row_number() OVER () AS nth, lag(o.lane) OVER () IS DISTINCT FROM o.lane AS is_first
-        FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.place) AS o
+        FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.position) AS o
     ),
     -- The last of a kind so far, as the largest of place and number in one: last_value(… IGNORE NULLS) looks back over all
     -- rows of a thread on which the kind is rare, for each row.

@@ -24,28 +24,28 @@ CREATE OR REPLACE MACRO lib.late_starts(
     last_only
 ) AS TABLE
 -- Columns:
---   run         VARCHAR      Run name.
---   rank        INTEGER      Rank of the process.
---   step        BIGINT       Profiler step; NULL in a run without steps.
---   device      BIGINT       Device number.
---   stream      BIGINT       Device stream.
---   channel     VARCHAR      Process group or stream; two numbers where ranks number it differently.
---   name        VARCHAR      Kernel name.
---   event_id    BIGINT       event_id of the kernel.
---   ts          BIGINT [ns]  Start of the kernel.
---   dur         BIGINT [ns]  Its duration.
---   first_ts    BIGINT [ns]  Start of the first event of the steps, over all ranks.
---   mean_dur    DOUBLE [ns]  Mean duration of a step.
---   is_long     BOOLEAN      Kernels of at least that share were found.
+--   run       VARCHAR      Run name.
+--   rank      INTEGER      Rank of the process.
+--   step      BIGINT       Profiler step; NULL in a run without steps.
+--   device    BIGINT       Device number.
+--   stream    BIGINT       Device stream.
+--   channel   VARCHAR      Process group or stream; two numbers where ranks number it differently.
+--   name      VARCHAR      Kernel name.
+--   event_id  BIGINT       event_id of the kernel.
+--   ts        BIGINT [ns]  Start of the kernel.
+--   dur       BIGINT [ns]  Its duration.
+--   first_ts  BIGINT [ns]  Start of the first event of the steps, over all ranks.
+--   mean_dur  DOUBLE [ns]  Mean duration of a step.
+--   is_long   BOOLEAN      Kernels of at least that share were found.
 WITH
     _steps AS (
         SELECT s.*
         FROM steps AS s
         JOIN rank_spans AS k ON k.run = s.run AND k.rank = s.rank AND k.span = s.span
         WHERE
-            lib.wanted(runs, s.run)
-            AND lib.wanted(ranks, s.rank)
-            AND lib.wanted(steps, s.step)
+            lib.is_requested(runs, s.run)
+            AND lib.is_requested(ranks, s.rank)
+            AND lib.is_requested(steps, s.step)
             AND (include_last_profiler_step OR NOT (s.is_last AND k.drops_last_step))
     ),
     _stepped AS (
@@ -64,9 +64,9 @@ WITH
         LEFT JOIN _stepped AS t ON t.run = c.run
         WHERE
             (t.run IS NULL OR c.step IS NOT NULL)
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
-            AND lib.wanted(steps, c.step)
+            AND lib.is_requested(runs, c.run)
+            AND lib.is_requested(ranks, c.rank)
+            AND lib.is_requested(steps, c.step)
             AND (include_last_profiler_step OR NOT c.in_last_step)
     ),
     _spans AS (
@@ -136,7 +136,7 @@ WITH
             k.*,
             row_number() OVER (
                 PARTITION BY k.run, k.rank, k.step, k.channel, k.name ORDER BY k.ts DESC, k.event_id DESC
-            ) AS place
+            ) AS position
         FROM _channels AS k
     ),
     -- Who starts last runs it for a short time: long is what is long on any rank.
@@ -144,33 +144,33 @@ WITH
         SELECT
             p.*,
             p.span / p.step_count AS mean_dur,
-            max(p.dur) OVER (PARTITION BY p.run, p.step, p.channel, p.name, p.place) * p.step_count >= min_share * p.span
+            max(p.dur) OVER (PARTITION BY p.run, p.step, p.channel, p.name, p.position) * p.step_count >= min_share * p.span
                 AS is_long
         FROM _placed AS p
-        WHERE NOT last_only OR p.place = 1
+        WHERE NOT last_only OR p.position = 1
     ),
     _spreads AS (
         SELECT
-            l.run, l.channel, l.name, l.place, bool_or(l.is_long) AS is_long, l.step,
+            l.run, l.channel, l.name, l.position, bool_or(l.is_long) AS is_long, l.step,
             lib.exact_std(l.dur) AS spread
         FROM _last AS l
-        GROUP BY l.run, l.channel, l.name, l.place, l.step
+        GROUP BY l.run, l.channel, l.name, l.position, l.step
         HAVING count(*) >= 2
     ),
     _chosen AS (
-        SELECT p.run, p.channel, p.name, p.place, bool_or(p.is_long) AS is_long
+        SELECT p.run, p.channel, p.name, p.position, bool_or(p.is_long) AS is_long
         FROM _spreads AS p
-        GROUP BY p.run, p.channel, p.name, p.place
+        GROUP BY p.run, p.channel, p.name, p.position
         QUALIFY row_number() OVER (
             PARTITION BY p.run
             -- Added up in the order of the steps: a float sum depends on it.
             ORDER BY
                 bool_or(p.is_long) DESC,
                 list_sum(list(p.spread ORDER BY p.step)) / count(*) DESC,
-                p.channel, p.name, p.place
+                p.channel, p.name, p.position
         ) = 1
     )
 SELECT
     l.run, l.rank, l.step, l.device, l.stream, l.channel, l.name, l.event_id, l.ts, l.dur, l.first_ts, l.mean_dur, c.is_long
 FROM _last AS l
-JOIN _chosen AS c ON c.run = l.run AND c.channel = l.channel AND c.name = l.name AND c.place = l.place
+JOIN _chosen AS c ON c.run = l.run AND c.channel = l.channel AND c.name = l.name AND c.position = l.position

@@ -17,8 +17,8 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   cause         VARCHAR         data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
---   role          VARCHAR         cause; effect: runs after a synchronisation that drained the queue; device; unrecorded; unknown.
+--   cause         VARCHAR         data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
+--   relation      VARCHAR         cause; effect: runs after a synchronization that drained the queue; device; unrecorded; unknown.
 --   name          VARCHAR         What the host was in, by level; NULL if nothing was open or it is the device's.
 --   call          VARCHAR         Runtime call that it was in, but for those that launch kernels; NULL otherwise.
 --   module        VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
@@ -37,7 +37,7 @@ WITH
     -- to order by two costs as much again.
     _in_parts AS (
         SELECT
-            t.part, t.cause, t.role, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,
+            t.part, t.cause, t.relation, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,
             max(t.dur::HUGEINT << 63 | (9223372036854775807 - t.event_id)) AS longest
         FROM _told AS t
         GROUP BY ALL
@@ -51,7 +51,7 @@ WITH
     ),
     _summed AS (
         SELECT
-            i.run, i.rank, i.cause, i.role, i.name, i.call, i.module,
+            i.run, i.rank, i.cause, i.relation, i.name, i.call, i.module,
             sum(i.ns)::BIGINT AS idle_ns,
             count(*) AS gap_count,
             list(i.part) AS gap_parts,

@@ -44,9 +44,9 @@ WITH
         UNION ALL
         SELECT w.run, w.rank, w.span, w.end_ts, 0 FROM _windows AS w
         UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts, 1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run) AND lib.wanted(ranks, u.rank)
+        SELECT u.run, u.rank, u.span, u.ts, 1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
         UNION ALL
-        SELECT u.run, u.rank, u.span, u.ts + u.dur, -1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run) AND lib.wanted(ranks, u.rank)
+        SELECT u.run, u.rank, u.span, u.ts + u.dur, -1 FROM unrecorded_time AS u WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
     ),
     _cuts AS MATERIALIZED (
         SELECT b.run, b.rank, b.span, b.ts, sum(b.change)::INTEGER AS change FROM _bounds AS b GROUP BY b.run, b.rank, b.span, b.ts
@@ -63,7 +63,7 @@ WITH
         FROM gpu_ops AS g
         WHERE
             g.class IN ('computation', 'communication', 'memory')
-            AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+            AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     -- Of operations that start at once the first of the sweep.
     _behind AS (

@@ -18,8 +18,8 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
 --   part      BIGINT [1]   Number of the idle time.
 --   dur       BIGINT [ns]  Length of the stretch.
 --   event_id  BIGINT       What to look at there; NULL if unknown.
---   cause     VARCHAR      data loading, synchronisation, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
---   role      VARCHAR      cause; effect: runs after a synchronisation that drained the queue; device; unrecorded; unknown.
+--   cause     VARCHAR      data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
+--   relation  VARCHAR      cause; effect: runs after a synchronization that drained the queue; device; unrecorded; unknown.
 --   name      VARCHAR      What the host was in, by level; NULL if nothing was open or it is the device's.
 --   call      VARCHAR      Runtime call that it was in, but for those that launch kernels; NULL otherwise.
 --   module    VARCHAR      Class of the innermost nn.Module; NULL if none or not recorded.
@@ -30,7 +30,7 @@ WITH
     _launches AS (
         SELECT DISTINCT g.run, g.rank, g.launch_id
         FROM gpu_ops AS g
-        WHERE g.class NOT IN ('memory', 'sync') AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class NOT IN ('memory', 'sync') AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     _named AS (
         SELECT
@@ -38,7 +38,7 @@ WITH
             s.dur,
             s.event_id,
             s.is_loading,
-            s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronises,
+            s.call_name LIKE '%Synchronize%' AND s.is_call OR s.is_call AND s.event_id = p.drain_id AS synchronizes,
             p.drain_id IS NOT NULL AS is_drained,
             CASE WHEN s.is_call AND l.launch_id IS NULL THEN s.call_name END AS call,
             CASE level
@@ -66,16 +66,16 @@ SELECT
     n.event_id,
     CASE
         WHEN n.is_loading THEN 'data loading'
-        WHEN n.synchronises THEN 'synchronisation'
+        WHEN n.synchronizes THEN 'synchronization'
         WHEN n.call IS NOT NULL THEN 'runtime call'
         WHEN n.first.name IS NOT NULL THEN n.first.cause
         ELSE coalesce(n.second.cause, 'no event')
     END AS cause,
     CASE
         WHEN n.event_id IS NULL THEN 'unknown'
-        WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronises THEN 'effect'
+        WHEN n.is_drained AND NOT n.is_loading AND NOT n.synchronizes THEN 'effect'
         ELSE 'cause'
-    END AS role,
+    END AS relation,
     lib.frame_name(coalesce(n.first.name, n.second.name)) AS name,
     n.call,
     n.module

@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
     -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Duration of a copy that was recorded with none [ns]; 0 leaves it out.
-    zero_counts_as_ns
+    zero_duration_as_ns
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
 WITH
     _copies AS (
         SELECT k.*
-        FROM lib.copy_rates(runs, ranks, steps, include_last_profiler_step, zero_counts_as_ns) AS k
+        FROM lib.copy_rates(runs, ranks, steps, include_last_profiler_step, zero_duration_as_ns) AS k
         WHERE k.dur > 0
     ),
     _moves AS (

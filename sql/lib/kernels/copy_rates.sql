@@ -17,26 +17,26 @@ CREATE OR REPLACE MACRO lib.copy_rates(
     -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Duration of a copy that was recorded with none [ns]; 0 leaves it out of the bandwidth.
-    zero_counts_as_ns
+    zero_duration_as_ns
 ) AS TABLE
 -- Columns:
---   run            VARCHAR         Run name.
---   rank           INTEGER         Rank of the process.
---   span           INTEGER         Recording of the rank.
---   device         BIGINT          Device number.
---   name           VARCHAR         Kind of copy.
---   event_id       BIGINT          event_id of the copy.
---   ts             BIGINT [ns]     Start.
---   dur            BIGINT [ns]     Duration that counts.
---   bytes          BIGINT [bytes]  Bytes.
---   recorded_rate  BIGINT [1]      Bandwidth as recorded [bytes/s]; NULL if none is.
---   computed_rate  BIGINT [1]      bytes / dur [bytes/s]; NULL if the bytes are not recorded.
---   had_no_length  BOOLEAN         Recorded with a duration of 0.
+--   run                VARCHAR         Run name.
+--   rank               INTEGER         Rank of the process.
+--   span               INTEGER         Recording of the rank.
+--   device             BIGINT          Device number.
+--   name               VARCHAR         Kind of copy.
+--   event_id           BIGINT          event_id of the copy.
+--   ts                 BIGINT [ns]     Start.
+--   dur                BIGINT [ns]     Duration that counts.
+--   bytes              BIGINT [bytes]  Bytes.
+--   recorded_rate      BIGINT [1]      Bandwidth as recorded [bytes/s]; NULL if none is.
+--   computed_rate      BIGINT [1]      bytes / dur [bytes/s]; NULL if the bytes are not recorded.
+--   has_zero_duration  BOOLEAN         Recorded with a duration of 0.
 WITH
     _copies AS (
         SELECT
             g.*,
-            CASE WHEN g.dur = 0 THEN zero_counts_as_ns ELSE g.dur END AS counted_dur,
+            CASE WHEN g.dur = 0 THEN zero_duration_as_ns ELSE g.dur END AS counted_dur,
             regexp_extract(g.name, '^(?:hip)?Memcpy ?([A-Z]to[A-Z])', 1) AS direction,
             regexp_extract(g.name, '^Copy(Device|Host)To(Device|Host)', ['a', 'b']) AS ends
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
@@ -59,5 +59,5 @@ SELECT
     c.bytes,
     TRY_CAST(round(c.bandwidth_gbps * 1e9) AS BIGINT) AS recorded_rate,
     TRY_CAST(c.bytes::HUGEINT * 1_000_000_000 // nullif(c.counted_dur, 0) AS BIGINT) AS computed_rate,
-    c.dur = 0 AS had_no_length
+    c.dur = 0 AS has_zero_duration
 FROM _copies AS c

@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.device_time_inside(
     -- Name of a relation with run, rank, lane: lane is what is added to an event_id to make a call_id.
     lane_spans,
     -- Name of a relation with the columns of lib.tensor_core_names.
-    told_names
+    named_kernels
 ) AS TABLE
 -- Columns:
 --   call_id     BIGINT       Call; those that launched nothing are left out.
@@ -30,7 +30,7 @@ WITH RECURSIVE
             coalesce(sum(g.dur) FILTER (g.kind = 'kernel' AND t.uses_tensor_cores IS NULL), 0)::BIGINT AS unknown_ns
         FROM gpu_ops AS g
         JOIN query_table(lane_spans) AS l ON l.run = g.run AND l.rank = g.rank
-        LEFT JOIN query_table(told_names) AS t ON t.name = g.name AND g.kind = 'kernel'
+        LEFT JOIN query_table(named_kernels) AS t ON t.name = g.name AND g.kind = 'kernel'
         WHERE g.launch_id IS NOT NULL AND g.class <> 'sync' AND NOT g.is_suspect
         GROUP BY ALL
     ),

@@ -2,7 +2,7 @@
 --
 -- As torch's ExtraCUDACopyPattern finds them: what ran last before aten::to, or before a copy on its own, is aten::fill_,
 -- aten::zero_, aten::normal_ or aten::uniform_. Here that has to be inside of an operator that makes a tensor, such as
--- aten::zeros, for a model that is copied after its parameters were initialised is no such case; the copy has to reach the
+-- aten::zeros, for a model that is copied after its parameters were initialized is no such case; the copy has to reach the
 -- device, what fills must not have launched anything, and both must be of the same shape where shapes are recorded.
 --
 -- Status: experimental
@@ -28,7 +28,7 @@ WITH
         JOIN cpu_ops AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.op_id
         WHERE
             g.kind = 'memcpy' AND regexp_matches(g.name, 'HtoD|HostToDevice') AND NOT g.is_suspect AND c.name = 'aten::copy_'
-            AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+            AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY ALL
     ),
     -- aten::to, aten::_to_copy, aten::copy_; older ones lack the second.
@@ -49,7 +49,7 @@ WITH
         JOIN cpu_ops AS m ON m.run = f.run AND m.rank = f.rank AND m.event_id = f.parent_op_id AND starts_with(m.name, 'aten::')
         WHERE
             f.name IN ('aten::fill_', 'aten::zero_', 'aten::normal_', 'aten::uniform_')
-            AND lib.wanted(runs, f.run) AND lib.wanted(ranks, f.rank)
+            AND lib.is_requested(runs, f.run) AND lib.is_requested(ranks, f.rank)
             AND NOT EXISTS (FROM gpu_ops AS g WHERE g.run = f.run AND g.rank = f.rank AND g.op_id = f.event_id)
     ),
     _pairs AS MATERIALIZED (

@@ -25,18 +25,18 @@ WITH
         FROM cpu_ops AS c
         WHERE
             lib.is_backward_op(c.name, c.fwd_op_id)
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         UNION ALL
         SELECT a.run, a.rank, a.pid, a.tid, a.ts, NULL, NULL, a.ts + a.dur
         FROM annotations AS a
         WHERE
             NOT a.on_gpu AND (starts_with(a.name, 'Optimizer.step#') OR starts_with(a.name, 'Optimizer.zero_grad#'))
-            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+            AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
         UNION ALL
         SELECT r.run, r.rank, r.pid, r.tid, r.ts, r.event_id, NULL, NULL
         FROM runtime_calls AS r
         SEMI JOIN gpu_ops AS g ON g.run = r.run AND g.rank = r.rank AND g.launch_id = r.event_id
-        WHERE lib.wanted(runs, r.run) AND lib.wanted(ranks, r.rank)
+        WHERE lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
     ),
     -- Until when spans last that have begun so far: a launch before that is inside one of them.
     _covered AS (

@@ -20,7 +20,7 @@ WITH
     _launching AS (
         SELECT g.run, g.rank
         FROM gpu_ops AS g
-        WHERE g.launch_id IS NOT NULL AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.launch_id IS NOT NULL AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY g.run, g.rank
     ),
     _placed AS (
@@ -30,4 +30,4 @@ WITH
     )
 SELECT p.*
 FROM _placed AS p
-WHERE lib.wanted(steps, p.step)
+WHERE lib.is_requested(steps, p.step)

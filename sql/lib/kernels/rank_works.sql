@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.rank_works(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   span           INTEGER         Recording of the rank.
---   place          BIGINT [1]      Place of the point on its rank, from 1.
+--   position       BIGINT [1]      Place of the point on its rank, from 1.
 --   collective_id  BIGINT          The same on all ranks of a collective.
 --   rank_count     BIGINT [count]  Ranks of the collective.
 --   is_end         BOOLEAN         Its end on this rank; else its start.
@@ -29,13 +29,13 @@ WITH
             m.run, m.rank, m.span, m.collective_id, m.found_count, m.start_ns, m.end_ns, m.ts + m.dur AS own_end, m.transfer_ns,
             m.end_ns - max(m.start_ns) OVER (PARTITION BY m.run, m.collective_id) AS lag_ns
         FROM matched_collectives AS m
-        WHERE m.is_complete AND NOT m.is_startup AND NOT m.is_loose AND lib.wanted(runs, m.run)
+        WHERE m.is_complete AND NOT m.is_startup AND NOT m.ended_before_last_start AND lib.is_requested(runs, m.run)
     ),
     -- By the rank's own clock: what it does, and when its collectives end.
     _sorted AS (
         SELECT g.run, g.rank, g.span, g.ts AS at_ts, g.ts + g.dur AS until_ts, NULL::BIGINT AS collective_id
         FROM gpu_ops AS g
-        WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND lib.wanted(runs, g.run)
+        WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND lib.is_requested(runs, g.run)
         UNION ALL
         SELECT m.run, m.rank, m.span, m.own_end, NULL, m.collective_id
         FROM _met AS m
@@ -60,12 +60,12 @@ WITH
         JOIN _fronts AS f ON f.run = m.run AND f.rank = m.rank AND f.span = m.span AND f.collective_id = m.collective_id
     ),
     _placed AS (
-        SELECT p.*, row_number() OVER line AS place, coalesce(p.at_ns - lag(p.at_ns) OVER line, 0) AS gap_ns
+        SELECT p.*, row_number() OVER line AS position, coalesce(p.at_ns - lag(p.at_ns) OVER line, 0) AS gap_ns
         FROM _points AS p
         WINDOW line AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.at_ns, p.is_end, p.collective_id)
     )
 SELECT
-    p.run, p.rank, p.span, p.place, p.collective_id, p.found_count AS rank_count, p.is_end, p.at_ns,
+    p.run, p.rank, p.span, p.position, p.collective_id, p.found_count AS rank_count, p.is_end, p.at_ns,
     p.gap_ns - CASE WHEN p.is_end THEN least(p.gap_ns, p.bare_ns) ELSE 0 END AS work_ns,
     p.lag_ns, p.transfer_ns
 FROM _placed AS p

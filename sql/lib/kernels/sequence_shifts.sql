@@ -34,31 +34,31 @@ WITH
     ),
     -- Channel and place in one number: joined by two, the engine may take all pairs of a channel first.
     _ref_items AS MATERIALIZED (
-        SELECT i.lane_id, i.place, (i.lane_id << 32) + i.place AS at_id, i.end_ts, i.gap, i.shape_id
+        SELECT i.lane_id, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id
         FROM query_table(items) AS i
         JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank = i.rank
     ),
     _anchors AS MATERIALIZED (
-        SELECT i.lane_id, i.rank, i.place, (i.lane_id << 32) + i.place AS at_id, i.end_ts, i.gap, i.shape_id, i.n = r.ref_n AS is_as_long
+        SELECT i.lane_id, i.rank, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id, i.n = r.ref_n AS is_as_long
         FROM query_table(items) AS i
         JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank <> i.rank
         -- An evenly spaced item: the floor of place * 64 / n changes.
-        WHERE i.n <= 64 OR i.place = 0 OR (i.place * 64) // i.n <> ((i.place - 1) * 64) // i.n
+        WHERE i.n <= 64 OR i.position = 0 OR (i.position * 64) // i.n <> ((i.position - 1) * 64) // i.n
     ),
     -- Sorted together, the last item of the reference before an anchor is a running maximum.
     _sorted AS (
-        SELECT a.lane_id, a.rank, a.place, a.end_ts, NULL::BIGINT AS ref_place FROM _anchors AS a
+        SELECT a.lane_id, a.rank, a.position, a.end_ts, NULL::BIGINT AS ref_position FROM _anchors AS a
         UNION ALL
-        SELECT e.lane_id, NULL, NULL, e.end_ts, e.place FROM _ref_items AS e
+        SELECT e.lane_id, NULL, NULL, e.end_ts, e.position FROM _ref_items AS e
     ),
     _placed AS (
         SELECT
-            s.lane_id, s.rank, s.place,
-            max(s.ref_place) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_place NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_place
+            s.lane_id, s.rank, s.position,
+            max(s.ref_position) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_position NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_position
         FROM _sorted AS s
     ),
-    _centres AS (
-        SELECT p.lane_id, p.rank, median(coalesce(p.before_place, 0) - p.place)::BIGINT AS centre
+    _centers AS (
+        SELECT p.lane_id, p.rank, median(coalesce(p.before_position, 0) - p.position)::BIGINT AS center
         FROM _placed AS p
         WHERE p.rank IS NOT NULL
         GROUP BY p.lane_id, p.rank
@@ -69,8 +69,8 @@ WITH
         GROUP BY e.lane_id
     ),
     _tried AS (
-        SELECT c.lane_id, c.rank, unnest(range(c.centre - r.reach, c.centre + r.reach + 1)) AS shift
-        FROM _centres AS c
+        SELECT c.lane_id, c.rank, unnest(range(c.center - r.reach, c.center + r.reach + 1)) AS shift
+        FROM _centers AS c
         JOIN _reaches AS r ON r.lane_id = c.lane_id
     ),
     _scored AS (

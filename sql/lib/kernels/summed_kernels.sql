@@ -14,8 +14,8 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 --   subject       VARCHAR         Operator that launches most of it, else what is launched.
 --   kernel        VARCHAR         What takes longest of it.
 --   event_count   BIGINT [count]  Operations.
---   own_ns        BIGINT [ns]     Their durations.
---   own_pct       DOUBLE [%]      The same as a share of the steps.
+--   affected_ns   BIGINT [ns]     Their durations.
+--   affected_pct  DOUBLE [%]      The same as a share of the steps.
 --   event_id      BIGINT          One that is long, of the group that takes longest.
 --   evidence_sql  VARCHAR         Query of all operations of that name on the rank.
 --   step_ns       BIGINT [ns]     The steps.
@@ -29,13 +29,13 @@ WITH
             arg_max(coalesce(k.op_name, k.name), (k.total_ns, k.name)) AS subject,
             arg_max(k.name, (k.total_ns, k.name)) AS kernel,
             sum(k.event_count)::BIGINT AS event_count,
-            sum(k.total_ns)::BIGINT AS own_ns,
+            sum(k.total_ns)::BIGINT AS affected_ns,
             arg_max(k.event_id, (k.total_ns, -k.event_id)) AS event_id
         FROM query_table(chosen) AS k
         GROUP BY k.run, k.rank
     )
 SELECT
-    u.run, u.rank, u.subject, u.kernel, u.event_count, u.own_ns, 100 * (u.own_ns / nullif(s.step_ns, 0)) AS own_pct, u.event_id,
+    u.run, u.rank, u.subject, u.kernel, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.step_ns, 0)) AS affected_pct, u.event_id,
     format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur DESC', lib.sql_literal(u.run), u.rank, lib.sql_literal(u.kernel)) AS evidence_sql,
     s.step_ns, s.compute_ns, s.transfer_ns, s.memory_ns
 FROM _summed AS u

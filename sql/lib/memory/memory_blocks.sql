@@ -31,9 +31,9 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   stack_id       BIGINT          Names of all during which it was allocated, as a row of stacks.
 --   step           BIGINT          Profiler step in which it was allocated.
 --   free_op_id     BIGINT          Nearest operator around the free.
---   place          BIGINT [1]      Place of the allocation, or of the free if it was not seen, among memory events of one time.
+--   position       BIGINT [1]      Place of the allocation, or of the free if it was not seen, among memory events of one time.
 --   gone_ts        BIGINT [ns]     The next event at its address, after which it is gone for certain; NULL if there is none.
---   gone_place     BIGINT [1]      Place of that among memory events of one time.
+--   gone_position  BIGINT [1]      Place of that among memory events of one time.
 --   gone_id        BIGINT          Memory event of that.
 WITH
     -- One small number for four keys: a window over text keys costs twice as much.
@@ -42,18 +42,18 @@ WITH
         FROM (
             SELECT DISTINCT m.run, m.rank, m.span, m.device_type, m.device
             FROM memory_events AS m
-            WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+            WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)
         ) AS d
     ),
     _ordered AS (
         SELECT
             l.lane, m.addr, m.event_id, m.ts, m.bytes, m.op_id, m.annotation_id, m.module_id, m.stack_id, m.step,
-            coalesce(m.profiler_event_index, 0) AS place,
+            coalesce(m.profiler_event_index, 0) AS position,
             lag(m.bytes) OVER of_address AS previous_bytes,
             lead(m.bytes) OVER of_address AS next_bytes,
             lead(m.event_id) OVER of_address AS next_id,
             lead(m.ts) OVER of_address AS next_ts,
-            lead(coalesce(m.profiler_event_index, 0)) OVER of_address AS next_place,
+            lead(coalesce(m.profiler_event_index, 0)) OVER of_address AS next_position,
             lead(m.op_id) OVER of_address AS next_op_id
         FROM memory_events AS m
         JOIN _lanes AS l
@@ -95,9 +95,9 @@ SELECT
     CASE WHEN j.is_allocation THEN j.stack_id END AS stack_id,
     CASE WHEN j.is_allocation THEN j.step END AS step,
     CASE WHEN j.is_freed THEN j.next_op_id WHEN NOT j.is_allocation THEN j.op_id END AS free_op_id,
-    j.place,
+    j.position,
     CASE WHEN j.addr IS NOT NULL THEN j.next_ts END AS gone_ts,
-    CASE WHEN j.addr IS NOT NULL THEN j.next_place END AS gone_place,
+    CASE WHEN j.addr IS NOT NULL THEN j.next_position END AS gone_position,
     CASE WHEN j.addr IS NOT NULL THEN j.next_id END AS gone_id
 FROM _judged AS j
 JOIN _lanes AS l ON l.lane = j.lane

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
 --   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL where nothing is reserved, as on the host.
 --   peak_ts               BIGINT [ns]     When the allocated total was first that high.
 --   peak_id               BIGINT          event_id of the memory event of that moment.
---   peak_place            BIGINT [1]      Its place among memory events of one time, by profiler_event_index.
+--   peak_position         BIGINT [1]      Its place among memory events of one time, by profiler_event_index.
 --   before_bytes          BIGINT [bytes]  Allocated total before the first of the events.
 --   end_bytes             BIGINT [bytes]  Allocated total after the last.
 --   grown_unused_bytes    BIGINT [bytes]  Reserved less allocated when the reserved total first grew to its peak; NULL if it was there from the beginning.
@@ -37,7 +37,7 @@ WITH
             nullif(max(m.total_reserved_bytes), 0) AS reserved,
             -- A NULL in a tuple is more than any number.
             arg_max(
-                {'ts': m.ts, 'id': m.event_id, 'place': coalesce(m.profiler_event_index, 0)},
+                {'ts': m.ts, 'id': m.event_id, 'position': coalesce(m.profiler_event_index, 0)},
                 (m.total_allocated_bytes, -m.ts, -coalesce(m.profiler_event_index, 0), -m.event_id)
             ) FILTER (m.total_allocated_bytes IS NOT NULL) AS top,
             arg_max(
@@ -51,7 +51,7 @@ WITH
             ) AS first,
             arg_max(m.total_allocated_bytes, (m.ts, coalesce(m.profiler_event_index, 0), m.event_id)) AS last
         FROM memory_events AS m
-        WHERE lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank) AND lib.wanted(steps, m.step)
+        WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank) AND lib.is_requested(steps, m.step)
         GROUP BY ALL
     ),
     _capacities AS (
@@ -69,7 +69,7 @@ SELECT
     p.reserved AS peak_reserved_bytes,
     p.top.ts AS peak_ts,
     p.top.id AS peak_id,
-    p.top.place AS peak_place,
+    p.top.position AS peak_position,
     p.first.before AS before_bytes,
     p.last AS end_bytes,
     CASE WHEN p.first.reserved < p.reserved THEN p.widest.unused END AS grown_unused_bytes,

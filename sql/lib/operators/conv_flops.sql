@@ -9,10 +9,10 @@ CREATE OR REPLACE MACRO lib.conv_flops(
     -- Sizes of the weight: [output channels, channels of a group, height, width], or with fewer or more dimensions.
     w,
     -- Sizes of the output, of a transposed convolution of the input: [batch, channels, height, width].
-    places
+    out_sizes
 ) AS
 -- Returns: BIGINT [1]  Two for each multiplication with its addition; NULL for shapes that do not fit.
 CASE
-    WHEN len(w) >= 3 AND len(w) = len(places) THEN
-        TRY_CAST(2 * places[1]::DOUBLE * list_product(places[3:]) * list_product(w) AS BIGINT)
+    WHEN len(w) >= 3 AND len(w) = len(out_sizes) THEN
+        TRY_CAST(2 * out_sizes[1]::DOUBLE * list_product(out_sizes[3:]) * list_product(w) AS BIGINT)
 END

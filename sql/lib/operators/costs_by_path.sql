@@ -40,7 +40,7 @@ WITH RECURSIVE
         SELECT
             l.lane, s.stack_id, s.parent_stack_id,
             CASE
-                WHEN lib.wanted(kinds, s.kind) AND NOT coalesce(regexp_matches(s.name, hidden), false) THEN
+                WHEN lib.is_requested(kinds, s.kind) AND NOT coalesce(regexp_matches(s.name, hidden), false) THEN
                     hash(lib.frame_name(s.name))
             END AS name_hash
         FROM stacks AS s
@@ -59,7 +59,7 @@ WITH RECURSIVE
         WHERE s.parent_stack_id IS NOT NULL
     ),
     _frames AS (
-        SELECT r.lane, r.recorded, unnest(string_split(r.recorded, ';')) AS name, generate_subscripts(string_split(r.recorded, ';'), 1) AS place
+        SELECT r.lane, r.recorded, unnest(string_split(r.recorded, ';')) AS name, generate_subscripts(string_split(r.recorded, ';'), 1) AS position
         FROM (SELECT DISTINCT r.lane, r.recorded FROM _recorded AS r) AS r
     ),
     _nodes AS MATERIALIZED (
@@ -71,10 +71,10 @@ WITH RECURSIVE
         JOIN _stacks AS s ON s.lane = b.lane AND s.stack_id = b.stack_id
         UNION ALL
         SELECT
-            hash(f.lane, f.recorded, -f.place),
-            CASE WHEN f.place < max(f.place) OVER (PARTITION BY f.lane, f.recorded) THEN hash(f.lane, f.recorded, -f.place - 1) END,
+            hash(f.lane, f.recorded, -f.position),
+            CASE WHEN f.position < max(f.position) OVER (PARTITION BY f.lane, f.recorded) THEN hash(f.lane, f.recorded, -f.position - 1) END,
             CASE
-                WHEN f.name <> '' AND lib.wanted(kinds, 'frame') AND NOT coalesce(regexp_matches(f.name, hidden), false) THEN
+                WHEN f.name <> '' AND lib.is_requested(kinds, 'frame') AND NOT coalesce(regexp_matches(f.name, hidden), false) THEN
                     hash(lib.frame_name(f.name))
             END
         FROM _frames AS f

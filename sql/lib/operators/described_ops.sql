@@ -1,6 +1,6 @@
 -- What operations are known by when runs are compared: their operator, its shapes, where it stands and what it is for.
 --
--- Names are those of lib.steady_name.
+-- Names are those of lib.stable_name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,15 +9,15 @@ CREATE OR REPLACE MACRO lib.described_ops(
     some_ops
 ) AS TABLE
 -- Columns:
---   run                VARCHAR  Run name.
---   rank               INTEGER  Rank of the process.
---   event_id           BIGINT   Position of the event in traceEvents.
---   operator           VARCHAR  The operator, without overload; NULL: none.
---   shapes             VARCHAR  Its input shapes as JSON; NULL if unknown.
---   root               VARCHAR  Outermost operator around it, or itself.
---   place              VARCHAR  nn.Module around it, else user annotation; NULL: none.
---   operator_category  VARCHAR  Kind of work, as in operation_categories; NULL where no rule knows the operator.
---   phase              VARCHAR  forward, backward or optimizer.
+--   run                   VARCHAR  Run name.
+--   rank                  INTEGER  Rank of the process.
+--   event_id              BIGINT   Position of the event in traceEvents.
+--   operator              VARCHAR  The operator, without overload; NULL: none.
+--   shapes                VARCHAR  Its input shapes as JSON; NULL if unknown.
+--   root                  VARCHAR  Outermost operator around it, or itself.
+--   module_or_annotation  VARCHAR  nn.Module around it, else user annotation; NULL: none.
+--   operator_category     VARCHAR  Kind of work, as in operation_categories; NULL where no rule knows the operator.
+--   phase                 VARCHAR  forward, backward or optimizer.
 WITH
     _refs AS MATERIALIZED (
         SELECT DISTINCT s.run, s.rank, s.op_id FROM query_table(some_ops) AS s WHERE s.op_id IS NOT NULL
@@ -52,7 +52,7 @@ WITH
         SELECT DISTINCT p.place_name FROM _placed AS p
     ),
     _steady AS MATERIALIZED (
-        SELECT n.name, lib.op_base_name(n.name) AS base_name, lib.steady_name(lib.op_base_name(n.name)) AS steady
+        SELECT n.name, lib.op_base_name(n.name) AS base_name, lib.stable_name(lib.op_base_name(n.name)) AS steady
         FROM _raw_names AS n
         WHERE n.name IS NOT NULL
     ),
@@ -64,7 +64,7 @@ WITH
     )
 SELECT
     p.run AS run, p.rank AS rank, p.event_id AS event_id, o.steady AS operator, p.input_dims AS shapes,
-    r.steady AS root, w.steady AS place, c.category AS operator_category, p.phase AS phase
+    r.steady AS root, w.steady AS module_or_annotation, c.category AS operator_category, p.phase AS phase
 FROM _placed AS p
 LEFT JOIN _steady AS o ON o.name = p.name
 LEFT JOIN _steady AS r ON r.name = p.outer_name

@@ -24,12 +24,12 @@ WITH
     _selecting AS (
         SELECT c.run, c.rank, c.span, c.pid, c.tid, coalesce(c.parent_id, -1) AS parent_id
         FROM cpu_ops AS c
-        WHERE c.name = 'aten::select' AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE c.name = 'aten::select' AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         GROUP BY ALL
         HAVING count(*) >= 10
     ),
     _places AS MATERIALIZED (
-        SELECT s.*, row_number() OVER () AS place
+        SELECT s.*, row_number() OVER () AS position
         FROM _selecting AS s
         LEFT JOIN cpu_ops AS o ON o.run = s.run AND o.rank = s.rank AND o.event_id = s.parent_id
         WHERE o.event_id IS NULL OR NOT starts_with(o.name, 'aten::')
@@ -41,8 +41,8 @@ WITH
     ),
     _siblings AS MATERIALIZED (
         SELECT
-            p.place, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.name,
-            coalesce(lag(c.name) OVER (PARTITION BY p.place ORDER BY c.ts, c.event_id), '') AS previous
+            p.position, p.run, p.rank, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.name,
+            coalesce(lag(c.name) OVER (PARTITION BY p.position ORDER BY c.ts, c.event_id), '') AS previous
         FROM _calls AS c
         JOIN _places AS p
             ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.parent_id = coalesce(c.parent_id, -1)
@@ -50,10 +50,10 @@ WITH
     ),
     -- A turn begins with each select, or with the first of several, where there are several.
     _ways AS (
-        SELECT p.place, true AS at_each
+        SELECT p.position, true AS at_each
         FROM _places AS p
         UNION ALL
-        SELECT DISTINCT s.place, false
+        SELECT DISTINCT s.position, false
         FROM _siblings AS s
         WHERE s.name = 'aten::select' AND s.previous = 'aten::select'
     ),
@@ -61,49 +61,49 @@ WITH
         SELECT
             s.*, w.at_each,
             count_if(s.name = 'aten::select' AND (w.at_each OR s.previous <> 'aten::select'))
-                OVER (PARTITION BY w.at_each, s.place ORDER BY s.ts, s.event_id) AS turn
+                OVER (PARTITION BY w.at_each, s.position ORDER BY s.ts, s.event_id) AS turn
         FROM _siblings AS s
-        JOIN _ways AS w ON w.place = s.place
+        JOIN _ways AS w ON w.position = s.position
     ),
     -- A turn goes on with all that the turn before did, so that it is no shorter: most are no loop by their lengths.
     _lengths AS (
-        SELECT m.at_each, m.place, m.turn, count(*) AS length
+        SELECT m.at_each, m.position, m.turn, count(*) AS length
         FROM _marked AS m
         WHERE m.turn > 0
-        GROUP BY m.at_each, m.place, m.turn
+        GROUP BY m.at_each, m.position, m.turn
     ),
     _shrinking AS (
-        SELECT l.*, coalesce(l.length < lag(l.length) OVER (PARTITION BY l.at_each, l.place ORDER BY l.turn), true) AS is_first
+        SELECT l.*, coalesce(l.length < lag(l.length) OVER (PARTITION BY l.at_each, l.position ORDER BY l.turn), true) AS is_first
         FROM _lengths AS l
     ),
     _stretches AS (
-        SELECT s.*, count_if(s.is_first) OVER (PARTITION BY s.at_each, s.place ORDER BY s.turn) AS stretch
+        SELECT s.*, count_if(s.is_first) OVER (PARTITION BY s.at_each, s.position ORDER BY s.turn) AS stretch
         FROM _shrinking AS s
     ),
     _possible AS (
         SELECT s.*
         FROM _stretches AS s
         QUALIFY
-            count(*) OVER (PARTITION BY s.at_each, s.place, s.stretch) >= 10
-            AND min(s.length) OVER (PARTITION BY s.at_each, s.place, s.stretch) <= 10
+            count(*) OVER (PARTITION BY s.at_each, s.position, s.stretch) >= 10
+            AND min(s.length) OVER (PARTITION BY s.at_each, s.position, s.stretch) <= 10
     ),
     _turns AS (
         SELECT
-            m.at_each, m.place, p.stretch, m.run, m.rank, m.turn, min(m.ts) AS ts, min(m.event_id) AS event_id,
+            m.at_each, m.position, p.stretch, m.run, m.rank, m.turn, min(m.ts) AS ts, min(m.event_id) AS event_id,
             list(lib.frame_name(m.name) ORDER BY m.ts, m.event_id) AS names,
             list(m.end_ts ORDER BY m.ts, m.event_id) AS ends
         FROM _marked AS m
-        JOIN _possible AS p ON p.at_each = m.at_each AND p.place = m.place AND p.turn = m.turn
-        GROUP BY m.at_each, m.place, p.stretch, m.run, m.rank, m.turn
+        JOIN _possible AS p ON p.at_each = m.at_each AND p.position = m.position AND p.turn = m.turn
+        GROUP BY m.at_each, m.position, p.stretch, m.run, m.rank, m.turn
     ),
     -- What comes behind a loop belongs to the last turn at first.
     _compared AS (
         SELECT t.*, coalesce(list_slice(t.names, 1, len(lag(t.names) OVER turns)) = lag(t.names) OVER turns, false) AS goes_on
         FROM _turns AS t
-        WINDOW turns AS (PARTITION BY t.at_each, t.place, t.stretch ORDER BY t.turn)
+        WINDOW turns AS (PARTITION BY t.at_each, t.position, t.stretch ORDER BY t.turn)
     ),
     _numbered AS (
-        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.at_each, c.place, c.stretch ORDER BY c.turn) AS loop
+        SELECT c.*, count_if(NOT c.goes_on) OVER (PARTITION BY c.at_each, c.position, c.stretch ORDER BY c.turn) AS loop
         FROM _compared AS c
     ),
     _loops AS (
@@ -111,7 +111,7 @@ WITH
             n.run, n.rank, count(*) AS event_count, min(n.ts) AS ts, arg_min(n.event_id, n.turn) AS event_id, arg_min(n.names, n.turn) AS names,
             arg_max(n.ends, n.turn) AS ends
         FROM _numbered AS n
-        GROUP BY n.at_each, n.place, n.stretch, n.run, n.rank, n.loop
+        GROUP BY n.at_each, n.position, n.stretch, n.run, n.rank, n.loop
     )
 -- Where a turn has one select, both ways find the same.
 SELECT DISTINCT

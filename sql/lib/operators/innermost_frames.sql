@@ -23,7 +23,7 @@ WITH RECURSIVE
             s.run, s.rank, s.stack_id, s.parent_stack_id, s.name,
             s.kind IN ('frame', 'module') AND len(lib.counted_stack(s.name)) > 0 AS is_frame
         FROM stacks AS s
-        WHERE frame_count > 0 AND lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank)
+        WHERE frame_count > 0 AND lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
     ),
     -- Level by level, over few rows: stacks are distinct. Inside are the frames of what a stack encloses.
     _framed(run, rank, stack_id, frames, inside) AS (

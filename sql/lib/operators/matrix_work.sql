@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.matrix_work(
     -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Peak of all arithmetic [TFLOP/s] in place of the list of devices; NULL: as listed.
-    own_tflops
+    custom_tflops
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
@@ -35,7 +35,7 @@ WITH
             c.is_matrix IS FALSE OR coalesce(c.is_matrix AND c.flops IS NOT NULL, false) AS is_covered,
             -- Whole picoseconds: sums are exact in any order.
             CASE WHEN c.is_matrix THEN round(c.flops / c.peak_tflops)::BIGINT END AS peak_ps
-        FROM lib.modelled_calls(runs, ranks, steps, include_last_profiler_step, own_tflops, NULL) AS c
+        FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, custom_tflops, NULL) AS c
     )
 SELECT
     c.run AS run, c.rank AS rank, c.step AS step,

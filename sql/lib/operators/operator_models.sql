@@ -13,11 +13,11 @@ CREATE OR REPLACE MACRO lib.operator_models(
 --   name        VARCHAR   Name, each once; those without a formula are left out.
 --   model       VARCHAR   Formula: gemm, conv, attention, norm, softmax, elementwise, reduce, index, ….
 --   variant     VARCHAR   Which form of it.
---   places      BIGINT[]  Places of what it needs; what they are hangs on the formula.
+--   positions   BIGINT[]  Places of what it needs; what they are hangs on the formula.
 --   is_wrapper  BOOLEAN   Mostly calls another operator.
 WITH
     -- Names are listed: an expression for each formula would be compiled for each name, at 5 µs.
-    _models(namespace, names, model, variant, places, is_wrapper) AS (
+    _models(namespace, names, model, variant, positions, is_wrapper) AS (
         VALUES
             -- Places: a, b, what is added, type of the output, factor of what is added.
             ('aten', 'mm bmm', 'gemm', 'mm', [0, 1, -1, -1, -1], false),
@@ -100,10 +100,10 @@ WITH
         SELECT DISTINCT n.name FROM query_table(named_ops) AS n WHERE n.name IS NOT NULL
     ),
     _named_models AS (
-        SELECT m.namespace || '::' || unnest(string_split(m.names, ' ')) AS name, m.model, m.variant, m.places, m.is_wrapper
+        SELECT m.namespace || '::' || unnest(string_split(m.names, ' ')) AS name, m.model, m.variant, m.positions, m.is_wrapper
         FROM _models AS m
     )
-SELECT n.name AS name, m.model AS model, m.variant AS variant, m.places::BIGINT[] AS places, m.is_wrapper AS is_wrapper
+SELECT n.name AS name, m.model AS model, m.variant AS variant, m.positions::BIGINT[] AS positions, m.is_wrapper AS is_wrapper
 FROM _names AS n
 JOIN _named_models AS m ON m.name = n.name
 UNION ALL

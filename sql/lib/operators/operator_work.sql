@@ -27,7 +27,7 @@ WITH
     ),
     _parsed AS (
         SELECT
-            i.call_id, m.model, m.variant, m.places, m.is_wrapper, i.name,
+            i.call_id, m.model, m.variant, m.positions, m.is_wrapper, i.name,
             from_json(i.input_shapes, '[["DOUBLE"]]') AS dims,
             from_json(i.input_types, '["VARCHAR"]') AS types,
             from_json(i.concrete_inputs, '["VARCHAR"]') AS scalars
@@ -50,13 +50,13 @@ WITH
         SELECT
             n.*,
             list_transform(list_zip(n.counts, n.sizes), lambda z: z[1] * z[2]) AS byte_counts,
-            n.dims[n.places[1] + 1] AS a, n.dims[n.places[2] + 1] AS b,
-            n.types[n.places[1] + 1] AS a_type, n.sizes[n.places[1] + 1] AS a_size, n.counts[n.places[1] + 1] AS a_count
+            n.dims[n.positions[1] + 1] AS a, n.dims[n.positions[2] + 1] AS b,
+            n.types[n.positions[1] + 1] AS a_type, n.sizes[n.positions[1] + 1] AS a_size, n.counts[n.positions[1] + 1] AS a_count
         FROM _inputs AS n
     ),
     _gemms AS (
         SELECT
-            s.call_id, s.a, s.b, s.a_size, s.sizes[s.places[2] + 1] AS b_size, s.a_type, s.a_count, s.counts[s.places[2] + 1] AS b_count,
+            s.call_id, s.a, s.b, s.a_size, s.sizes[s.positions[2] + 1] AS b_size, s.a_type, s.a_count, s.counts[s.positions[2] + 1] AS b_count,
             CASE
                 WHEN s.variant IN ('mm', 'int') AND len(s.a) = len(s.b) AND len(s.a) IN (2, 3) THEN
                     {'m': s.a[-2], 'n': s.b[-1], 'k': s.a[-1], 'batch': CASE WHEN len(s.a) = 3 THEN s.a[1] ELSE 1 END}
@@ -71,14 +71,14 @@ WITH
             END AS g,
             CASE
                 WHEN s.variant = 'int' THEN 4
-                WHEN s.places[4] >= 0 AND s.scalars IS NULL THEN NULL
-                WHEN s.places[4] >= 0 THEN coalesce(lib.scalar_type_bytes(s.scalars[s.places[4] + 1]), s.a_size)
+                WHEN s.positions[4] >= 0 AND s.scalars IS NULL THEN NULL
+                WHEN s.positions[4] >= 0 THEN coalesce(lib.scalar_type_bytes(s.scalars[s.positions[4] + 1]), s.a_size)
                 ELSE s.a_size
             END AS out_size,
             -- What is added with a factor of 0 is not read.
             CASE
-                WHEN s.places[5] >= 0 AND TRY_CAST(s.scalars[s.places[5] + 1] AS DOUBLE) = 0 THEN 0
-                WHEN s.places[3] >= 0 THEN coalesce(s.byte_counts[s.places[3] + 1], 0)
+                WHEN s.positions[5] >= 0 AND TRY_CAST(s.scalars[s.positions[5] + 1] AS DOUBLE) = 0 THEN 0
+                WHEN s.positions[3] >= 0 THEN coalesce(s.byte_counts[s.positions[3] + 1], 0)
                 ELSE 0
             END AS added_bytes
         FROM _sized AS s
@@ -91,27 +91,27 @@ WITH
                 -- Rows in groups; columns in groups; a batch; columns in groups of a batch.
                 WHEN len(s.a) = 2 AND len(s.b) = 3 THEN {'m': s.a[1], 'n': s.b[3], 'k': s.a[2], 'batch': 1, 'out': s.a[1] * s.b[3]}
                 WHEN len(s.a) = 2 AND len(s.b) = 2 THEN
-                    {'m': s.a[1], 'n': s.b[2], 'k': s.a[2], 'batch': 1, 'out': s.dims[s.places[3] + 1][1] * s.a[1] * s.b[2]}
+                    {'m': s.a[1], 'n': s.b[2], 'k': s.a[2], 'batch': 1, 'out': s.dims[s.positions[3] + 1][1] * s.a[1] * s.b[2]}
                 WHEN len(s.a) = 3 AND len(s.b) = 3 THEN {'m': s.a[2], 'n': s.b[3], 'k': s.a[3], 'batch': s.a[1], 'out': s.a[1] * s.a[2] * s.b[3]}
                 WHEN len(s.a) = 3 AND len(s.b) = 2 THEN {'m': s.a[2], 'n': s.b[2], 'k': s.a[3], 'batch': 1, 'out': s.a[2] * s.b[2]}
             END AS g,
-            s.byte_counts[s.places[1] + 1] + s.byte_counts[s.places[2] + 1] AS in_bytes,
-            coalesce(lib.scalar_type_bytes(s.scalars[s.places[4] + 1]), CASE WHEN s.a_size = 1 THEN 2 ELSE s.a_size END) AS out_size
+            s.byte_counts[s.positions[1] + 1] + s.byte_counts[s.positions[2] + 1] AS in_bytes,
+            coalesce(lib.scalar_type_bytes(s.scalars[s.positions[4] + 1]), CASE WHEN s.a_size = 1 THEN 2 ELSE s.a_size END) AS out_size
         FROM _sized AS s
         WHERE s.model = 'grouped'
     ),
     _convs AS (
         SELECT
             s.call_id, s.a_type, s.a_size, s.b AS w,
-            s.places[7] = -2 OR s.places[7] >= 0 AND s.scalars[s.places[7] + 1] = 'True' AS is_transposed,
+            s.positions[7] = -2 OR s.positions[7] >= 0 AND s.scalars[s.positions[7] + 1] = 'True' AS is_transposed,
             s.a AS x,
-            TRY_CAST(s.scalars[s.places[3] + 1] AS BIGINT[]) AS stride,
-            TRY_CAST(s.scalars[s.places[4] + 1] AS BIGINT[]) AS padding,
-            TRY_CAST(s.scalars[s.places[5] + 1] AS BIGINT[]) AS dilation,
-            TRY_CAST(s.scalars[s.places[8] + 1] AS BIGINT[]) AS out_padding,
-            TRY_CAST(s.scalars[s.places[9] + 1] AS BIGINT) AS group_count,
-            s.byte_counts[s.places[1] + 1] + s.byte_counts[s.places[2] + 1]
-            + CASE WHEN s.places[6] >= 0 THEN coalesce(s.byte_counts[s.places[6] + 1], 0) ELSE 0 END AS in_bytes
+            TRY_CAST(s.scalars[s.positions[3] + 1] AS BIGINT[]) AS stride,
+            TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT[]) AS padding,
+            TRY_CAST(s.scalars[s.positions[5] + 1] AS BIGINT[]) AS dilation,
+            TRY_CAST(s.scalars[s.positions[8] + 1] AS BIGINT[]) AS out_padding,
+            TRY_CAST(s.scalars[s.positions[9] + 1] AS BIGINT) AS group_count,
+            s.byte_counts[s.positions[1] + 1] + s.byte_counts[s.positions[2] + 1]
+            + CASE WHEN s.positions[6] >= 0 THEN coalesce(s.byte_counts[s.positions[6] + 1], 0) ELSE 0 END AS in_bytes
         FROM _sized AS s
         WHERE s.model = 'conv'
     ),
@@ -131,37 +131,37 @@ WITH
     ),
     _conv_backwards AS (
         SELECT
-            s.call_id, s.types[s.places[2] + 1] AS elem_type,
+            s.call_id, s.types[s.positions[2] + 1] AS elem_type,
             lib.conv_flops(
-                s.dims[s.places[3] + 1], CASE WHEN s.scalars[s.places[4] + 1] = 'True' THEN s.b ELSE s.a END
+                s.dims[s.positions[3] + 1], CASE WHEN s.scalars[s.positions[4] + 1] = 'True' THEN s.b ELSE s.a END
             ) AS product_flops,
-            TRY_CAST(s.scalars[s.places[5] + 1] AS BOOLEAN[]) AS mask,
-            s.byte_counts[s.places[1] + 1] AS gradient_bytes,
-            s.byte_counts[s.places[2] + 1] AS x_bytes, s.byte_counts[s.places[3] + 1] AS w_bytes
+            TRY_CAST(s.scalars[s.positions[5] + 1] AS BOOLEAN[]) AS mask,
+            s.byte_counts[s.positions[1] + 1] AS gradient_bytes,
+            s.byte_counts[s.positions[2] + 1] AS x_bytes, s.byte_counts[s.positions[3] + 1] AS w_bytes
         FROM _sized AS s
         WHERE s.model = 'conv_backward'
     ),
     _attentions AS (
         SELECT
             s.call_id, s.a_type, s.model = 'attention_backward' AS is_backward,
-            CASE WHEN len(s.a) = 4 AND len(s.dims[s.places[1] + 2]) = 4 AND len(s.dims[s.places[1] + 3]) = 4 THEN
+            CASE WHEN len(s.a) = 4 AND len(s.dims[s.positions[1] + 2]) = 4 AND len(s.dims[s.positions[1] + 3]) = 4 THEN
                 CASE s.variant
-                    WHEN 'bshd' THEN {'batch': s.a[1], 'heads': s.a[3], 'q': s.a[2], 'kv': s.dims[s.places[1] + 2][2]}
-                    ELSE {'batch': s.a[1], 'heads': s.a[2], 'q': s.a[3], 'kv': s.dims[s.places[1] + 2][3]}
+                    WHEN 'bshd' THEN {'batch': s.a[1], 'heads': s.a[3], 'q': s.a[2], 'kv': s.dims[s.positions[1] + 2][2]}
+                    ELSE {'batch': s.a[1], 'heads': s.a[2], 'q': s.a[3], 'kv': s.dims[s.positions[1] + 2][3]}
                 END
             END AS t,
-            s.a[4] AS head_dim, s.dims[s.places[1] + 3][4] AS value_dim,
+            s.a[4] AS head_dim, s.dims[s.positions[1] + 3][4] AS value_dim,
             CASE
-                WHEN s.scalars[s.places[2] + 1] IN ('True', '1', '2') THEN true
-                WHEN s.scalars[s.places[2] + 1] IN ('False', '0') THEN false
+                WHEN s.scalars[s.positions[2] + 1] IN ('True', '1', '2') THEN true
+                WHEN s.scalars[s.positions[2] + 1] IN ('False', '0') THEN false
             END AS is_causal,
-            starts_with(s.name, 'aten::') AND coalesce(s.scalars[s.places[2] + 1] <> '2', true) AS is_top_left,
+            starts_with(s.name, 'aten::') AND coalesce(s.scalars[s.positions[2] + 1] <> '2', true) AS is_top_left,
             -- Sequences of several lengths one behind the other: their lengths stand in a tensor.
-            s.places[3] >= 0 AND coalesce(len(s.dims[s.places[3] + 1]) > 0, false) AS is_packed,
-            CASE WHEN s.places[4] >= 0 THEN TRY_CAST(s.scalars[s.places[4] + 1] AS BIGINT) END AS left_window,
-            CASE WHEN s.places[5] >= 0 THEN TRY_CAST(s.scalars[s.places[5] + 1] AS BIGINT) END AS right_window,
+            s.positions[3] >= 0 AND coalesce(len(s.dims[s.positions[3] + 1]) > 0, false) AS is_packed,
+            CASE WHEN s.positions[4] >= 0 THEN TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT) END AS left_window,
+            CASE WHEN s.positions[5] >= 0 THEN TRY_CAST(s.scalars[s.positions[5] + 1] AS BIGINT) END AS right_window,
             s.a_count, s.a_size,
-            s.byte_counts[s.places[1] + 1] + s.byte_counts[s.places[1] + 2] + s.byte_counts[s.places[1] + 3] AS qkv_bytes
+            s.byte_counts[s.positions[1] + 1] + s.byte_counts[s.positions[1] + 2] + s.byte_counts[s.positions[1] + 3] AS qkv_bytes
         FROM _sized AS s
         WHERE s.model IN ('attention', 'attention_backward')
     ),
@@ -183,12 +183,12 @@ WITH
     _operands AS (
         SELECT
             s.call_id, s.name, s.variant, s.has_lists,
-            s.dims[:s.places[1]] AS dims, s.types[:s.places[1]] AS types, s.counts[:s.places[1]] AS counts, s.byte_counts[:s.places[1]] AS byte_counts,
+            s.dims[:s.positions[1]] AS dims, s.types[:s.positions[1]] AS types, s.counts[:s.positions[1]] AS counts, s.byte_counts[:s.positions[1]] AS byte_counts,
             s.counts[1] AS first_count, s.sizes[1] AS first_size, s.types[1] AS first_type,
             s.variant IN ('copy', 'fill') OR ends_with(s.name, '_') AND NOT ends_with(s.name, '__') AS is_in_place,
             -- Kinds of types, in hundreds, and bytes: 1 bool, 1xx integers, 2xx floating point, 3xx complex.
             list_max(list_transform(
-                list_zip(s.types[:s.places[1]], s.dims[:s.places[1]]),
+                list_zip(s.types[:s.positions[1]], s.dims[:s.positions[1]]),
                 lambda z: CASE
                     WHEN lib.elem_bytes(z[1]) IS NULL OR len(z[2]) = 0 THEN NULL
                     WHEN z[1] = 'bool' THEN 1
@@ -198,7 +198,7 @@ WITH
                 END
             )) AS type_order,
             list_max(list_transform(
-                list_zip(s.types[:s.places[1]], s.dims[:s.places[1]], s.scalars[:s.places[1]]),
+                list_zip(s.types[:s.positions[1]], s.dims[:s.positions[1]], s.scalars[:s.positions[1]]),
                 lambda z: CASE
                     WHEN z[1] IN ('double', 'float', 'c10::Half', 'c10::BFloat16') AND len(z[2]) = 0 OR z[1] = 'Scalar' AND contains(z[3], '.') THEN 204
                     WHEN z[1] = 'Scalar' OR lib.elem_bytes(z[1]) IS NOT NULL AND z[1] <> 'bool' AND len(z[2]) = 0 THEN 108
@@ -227,11 +227,11 @@ WITH
             s.call_id, s.variant, s.a_type, s.types[1] AS elem_type, s.dims[1] AS x, s.counts[1] AS x_count, s.sizes[1] AS x_size, s.byte_counts[1] AS x_bytes,
             s.variant = 'both' AND lib.elem_bytes(s.types[2]) IS NOT NULL AS has_two,
             CASE
-                WHEN starts_with(s.scalars[s.places[1] + 1], '[') THEN TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT[])
-                WHEN len(s.dims) >= 3 AND TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT) IS NOT NULL THEN [TRY_CAST(s.scalars[s.places[1] + 1] AS BIGINT)]
+                WHEN starts_with(s.scalars[s.positions[1] + 1], '[') THEN TRY_CAST(s.scalars[s.positions[1] + 1] AS BIGINT[])
+                WHEN len(s.dims) >= 3 AND TRY_CAST(s.scalars[s.positions[1] + 1] AS BIGINT) IS NOT NULL THEN [TRY_CAST(s.scalars[s.positions[1] + 1] AS BIGINT)]
                 ELSE []::BIGINT[]
             END AS over_dims,
-            CASE WHEN s.scalars IS NULL THEN NULL ELSE coalesce(lib.scalar_type_bytes(s.scalars[s.places[1] + 3]), 0) END AS asked_size
+            CASE WHEN s.scalars IS NULL THEN NULL ELSE coalesce(lib.scalar_type_bytes(s.scalars[s.positions[1] + 3]), 0) END AS asked_size
         FROM _sized AS s
         WHERE s.model = 'reduce'
     ),
@@ -289,7 +289,7 @@ WITH
         FROM _pairs AS p
         UNION ALL
         -- All tensors are read; the output, or the gradient, is as large as the input.
-        SELECT s.call_id, s.a_type, lib.vector_flops(s.variant, s.a_count), list_sum(s.byte_counts) + s.byte_counts[s.places[1] + 1]
+        SELECT s.call_id, s.a_type, lib.vector_flops(s.variant, s.a_count), list_sum(s.byte_counts) + s.byte_counts[s.positions[1] + 1]
         FROM _sized AS s
         WHERE s.model = 'norm'
         UNION ALL

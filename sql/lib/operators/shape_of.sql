@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO lib.shape_of(
     -- Input shapes as JSON: a list with a list of sizes for each input.
     shapes,
     -- Which of them, as a JSON path: '$[0]' is the first.
-    place
+    json_path
 ) AS
 -- Returns: BIGINT[]  Its sizes; NULL where there is none.
-TRY_CAST(json_extract(shapes::VARCHAR, place::VARCHAR) AS BIGINT[])
+TRY_CAST(json_extract(shapes::VARCHAR, json_path::VARCHAR) AS BIGINT[])

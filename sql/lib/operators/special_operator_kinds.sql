@@ -30,7 +30,7 @@ JOIN (
         ('barrier', 'c10d::(monitored_)?barrier', 'special_operators.barrier'),
         ('value read by the host', 'aten::_local_scalar_dense', 'special_operators.value_read_by_the_host'),
         ('size known late', 'aten::(nonzero|masked_select|_unique2|unique_consecutive|unique_dim)', 'special_operators.size_known_late'),
-        ('host synchronises', '(cuda|hip)(Device|Stream|Event)Synchronize|aclrtSynchronize\w+', 'special_operators.host_synchronises'),
+        ('host synchronizes', '(cuda|hip)(Device|Stream|Event)Synchronize|aclrtSynchronize\w+', 'special_operators.host_synchronizes'),
         ('device memory allocated', '(cuda|hip)(Malloc|MallocAsync|MallocFromPoolAsync)|cuMem(Create|Alloc\w*)', 'special_operators.device_memory_allocated'),
         ('device memory freed', '(cuda|hip)(Free|FreeAsync)|cuMem(Release|Free\w*)', 'special_operators.device_memory_freed'),
         ('pinned memory allocated', '(cuda|hip)(HostAlloc|MallocHost|HostMalloc)', 'special_operators.pinned_memory_allocated'),

@@ -20,11 +20,11 @@ WITH
     _replays AS (
         SELECT c.run, c.rank, c.event_id
         FROM runtime_calls AS c
-        WHERE contains(c.name, 'GraphLaunch') AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE contains(c.name, 'GraphLaunch') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     )
 SELECT
     g.run AS run, g.rank AS rank, g.event_id AS event_id,
     CASE WHEN r.run IS NOT NULL OR g.graph_id > 0 OR g.graph_node_id > 0 THEN '[graph replay]' ELSE '[no operator]' END AS label
 FROM gpu_ops AS g
 LEFT JOIN _replays AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
-WHERE g.op_id IS NULL AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+WHERE g.op_id IS NULL AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)

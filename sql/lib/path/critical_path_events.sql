@@ -51,7 +51,7 @@ WITH
             CASE h.table_name WHEN 'cpu_ops' THEN 'operator' WHEN 'runtime_calls' THEN 'call' ELSE 'data_load' END AS kind
         FROM lib.host_events(runs, ranks) AS h
         WHERE
-            lib.wanted(steps, h.step)
+            lib.is_requested(steps, h.step)
             AND (include_last_profiler_step OR NOT h.in_last_step)
     ),
     _instances AS (

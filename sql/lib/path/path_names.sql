@@ -16,11 +16,11 @@ WITH
         SELECT DISTINCT c.call_stack
         FROM cpu_ops AS c
         WHERE
-            lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
             AND NOT EXISTS (FROM python_calls AS p WHERE p.run = c.run AND p.rank = c.rank)
     ),
     _names AS (
-        SELECT DISTINCT s.name FROM stacks AS s WHERE lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank)
+        SELECT DISTINCT s.name FROM stacks AS s WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
         UNION
         SELECT DISTINCT unnest(string_split(r.call_stack, ';')) FROM _recorded AS r
     )

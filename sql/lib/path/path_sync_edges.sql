@@ -51,8 +51,8 @@ WITH
         WHERE
             g.class = 'sync'
             AND g.launch_id IS NOT NULL
-            AND lib.wanted(runs, g.run)
-            AND lib.wanted(ranks, g.rank)
+            AND lib.is_requested(runs, g.run)
+            AND lib.is_requested(ranks, g.rank)
     ),
     _syncs AS (
         SELECT s.*, r.ts AS recorded_ts
@@ -112,8 +112,8 @@ WITH
         WHERE
             infer_syncs
             AND regexp_matches(c.name, 'stream_?wait_?event', 'i')
-            AND lib.wanted(runs, c.run)
-            AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run)
+            AND lib.is_requested(ranks, c.rank)
     ),
     _first_ops AS (
         SELECT DISTINCT ON (o.run, o.rank, o.launch_pid, o.launch_tid, o.launch_ts) o.*

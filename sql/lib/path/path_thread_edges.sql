@@ -76,7 +76,7 @@ WITH
         SELECT b.run, b.rank, b.pid, b.tid, min(f.pid) AS forward_pid, min(f.tid) AS forward_tid
         FROM cpu_ops AS b
         JOIN cpu_ops AS f ON f.run = b.run AND f.rank = b.rank AND f.event_id = b.fwd_op_id
-        WHERE lib.wanted(runs, b.run) AND lib.wanted(ranks, b.rank)
+        WHERE lib.is_requested(runs, b.run) AND lib.is_requested(ranks, b.rank)
         GROUP BY b.run, b.rank, b.pid, b.tid
         HAVING count(DISTINCT (f.pid, f.tid)) = 1 AND (min(f.pid), min(f.tid)) <> (b.pid, b.tid)
     ),

@@ -20,12 +20,12 @@ WITH
     _used AS (
         SELECT DISTINCT g.run, g.rank, g.device
         FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class <> 'sync' AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     _only AS (
         SELECT d.run, d.rank, min(d.name) AS name
         FROM devices AS d
-        WHERE lib.wanted(runs, d.run) AND lib.wanted(ranks, d.rank)
+        WHERE lib.is_requested(runs, d.run) AND lib.is_requested(ranks, d.rank)
         GROUP BY d.run, d.rank
         HAVING min(d.name) = max(d.name)
     )

@@ -13,4 +13,4 @@ CREATE OR REPLACE MACRO lib.device_ranks(
 --   rank  INTEGER  Rank of the process.
 SELECT DISTINCT g.run, g.rank
 FROM gpu_ops AS g
-WHERE lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+WHERE lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)

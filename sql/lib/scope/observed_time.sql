@@ -13,10 +13,10 @@ CREATE OR REPLACE MACRO lib.observed_time(
     include_last_profiler_step
 ) AS TABLE
 -- Columns:
---   run       VARCHAR      Run name.
---   rank      INTEGER      Rank of the process.
---   ts        BIGINT [ns]  Start of the first event.
---   dur       BIGINT [ns]  From there to the last end.
+--   run   VARCHAR      Run name.
+--   rank  INTEGER      Rank of the process.
+--   ts    BIGINT [ns]  Start of the first event.
+--   dur   BIGINT [ns]  From there to the last end.
 WITH
     _spans AS (
         SELECT g.run, g.rank, g.span, min(g.ts) AS first_start, max(g.ts + g.dur) AS last_end
@@ -27,7 +27,7 @@ WITH
         FROM lib.host_events(runs, ranks) AS h
         WHERE
             h.table_name IN ('cpu_ops', 'runtime_calls')
-            AND lib.wanted(steps, h.step)
+            AND lib.is_requested(steps, h.step)
             AND (include_last_profiler_step OR NOT h.in_last_step)
         GROUP BY h.run, h.rank, lib.span_of(h.event_id)
     ),

@@ -55,7 +55,7 @@ WITH
     _ranks AS (
         SELECT k.*
         FROM ranks AS k
-        WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     ),
     _gpu AS (
         SELECT

@@ -10,19 +10,19 @@ CREATE OR REPLACE MACRO lib.run_facts(
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR     Run name.
---   place       BIGINT [1]  Place of the fact in the list.
+--   position    BIGINT [1]  Place of the fact in the list.
 --   fact        VARCHAR     What is told.
 --   fact_value  VARCHAR     What it is; NULL if unknown.
 --   severity    VARCHAR     What another value means: limited or not comparable.
 WITH
     _known AS (
-        SELECT k.* FROM ranks AS k WHERE lib.wanted(runs, k.run) AND lib.wanted(ranks, k.rank)
+        SELECT k.* FROM ranks AS k WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
     ),
     _models AS (
         SELECT m.run, string_agg(DISTINCT m.name, ', ' ORDER BY m.name) AS names FROM lib.device_models(runs, ranks) AS m GROUP BY m.run
     ),
     _stepped AS (
-        SELECT s.run FROM steps AS s WHERE lib.wanted(runs, s.run) AND lib.wanted(ranks, s.rank) GROUP BY s.run
+        SELECT s.run FROM steps AS s WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank) GROUP BY s.run
     ),
     -- Type of the operands of matrix products, by what most of them have.
     _products AS (
@@ -30,7 +30,7 @@ WITH
         FROM cpu_ops AS c
         WHERE
             c.name IN ('aten::mm', 'aten::addmm', 'aten::bmm', 'aten::_scaled_mm', 'aten::convolution')
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         GROUP BY ALL
     ),
     _types AS (
@@ -52,7 +52,7 @@ WITH
         GROUP BY k.run
     ),
     _facts AS (
-        SELECT t.run, 1 AS place, 'device' AS fact, m.names AS fact_value, 'limited' AS severity FROM _told AS t LEFT JOIN _models AS m ON m.run = t.run
+        SELECT t.run, 1 AS position, 'device' AS fact, m.names AS fact_value, 'limited' AS severity FROM _told AS t LEFT JOIN _models AS m ON m.run = t.run
         UNION ALL
         SELECT t.run, 2, 'world size', t.world_size, 'not comparable' FROM _told AS t
         UNION ALL
@@ -70,5 +70,5 @@ WITH
         UNION ALL
         SELECT t.run, 9, 'recorded with', t.recorded, 'limited' FROM _told AS t
     )
-SELECT f.run AS run, f.place::BIGINT AS place, f.fact AS fact, f.fact_value AS fact_value, f.severity AS severity
+SELECT f.run AS run, f.position::BIGINT AS position, f.fact AS fact, f.fact_value AS fact_value, f.severity AS severity
 FROM _facts AS f

@@ -1,4 +1,4 @@
--- One row for each run, of what people quote: step time, utilisation, exposed communication, waiting, memory.
+-- One row for each run, of what people quote: step time, utilization, exposed communication, waiting, memory.
 --
 -- kpis says what they are.
 --
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   step_count                 BIGINT [count]  Different steps; NULL for traces without steps.
 --   device_name                VARCHAR         Model of most devices; NULL where no trace says so.
 --   step_ns                    DOUBLE [ns]     Mean duration of a step, over ranks and steps; of a whole trace without steps.
---   utilisation_pct            DOUBLE [%]      A kernel runs and does not only wait for other ranks; NULL without a device, likewise the idle shares.
+--   utilization_pct            DOUBLE [%]      A kernel runs and does not only wait for other ranks; NULL without a device, likewise the idle shares.
 --   compute_pct                DOUBLE [%]      A computation kernel runs; likewise.
 --   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
 --   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 --   undecided_pct              DOUBLE [%]      Part of the steps that may be idle or such work: it counts as idle, and no evidence decides.
 --   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
 --   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
---   mfu_pct                    DOUBLE [%]      Model FLOPs utilisation, as in mfu: mean of the steps of all ranks; NULL where shapes or peaks are not known.
+--   mfu_pct                    DOUBLE [%]      Model FLOPs utilization, as in mfu: mean of the steps of all ranks; NULL where shapes or peaks are not known.
 --   mfu_covered_pct            DOUBLE [%]      Share of the time of computation kernels for which that holds.
 --   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, allocated where that is higher; NULL without memory events.
 --   peak_memory_pct            DOUBLE [%]      The highest share of a device's memory; NULL where no trace says how much there is.
@@ -103,7 +103,7 @@ SELECT
     nullif(s.step_count, 0) AS step_count,
     o.name AS device_name,
     s.step_ns AS step_ns,
-    100 * (s.in_kernels / nullif(s.on_device, 0)) AS utilisation_pct,
+    100 * (s.in_kernels / nullif(s.on_device, 0)) AS utilization_pct,
     100 * (s.computed / nullif(s.on_device, 0)) AS compute_pct,
     100 * (s.communicated / nullif(s.total, 0)) AS exposed_communication_pct,
     CASE WHEN s.waited > 0 OR s.unmatched < s.transferred OR s.communicated = 0 THEN 100 * (s.waited / nullif(s.total, 0)) END AS wait_pct,

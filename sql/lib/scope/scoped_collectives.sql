@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.scoped_collectives(
 SELECT m.*
 FROM matched_collectives AS m
 WHERE
-    lib.wanted(runs, m.run)
-    AND lib.wanted(ranks, m.rank)
-    AND lib.wanted(steps, m.step)
+    lib.is_requested(runs, m.run)
+    AND lib.is_requested(ranks, m.rank)
+    AND lib.is_requested(steps, m.step)
     AND (include_last_profiler_step OR NOT m.in_last_step)

@@ -22,7 +22,7 @@ FROM gpu_ops AS g
 WHERE
     g.class <> 'sync'
     AND NOT g.is_suspect
-    AND lib.wanted(runs, g.run)
-    AND lib.wanted(ranks, g.rank)
-    AND lib.wanted(steps, g.step)
+    AND lib.is_requested(runs, g.run)
+    AND lib.is_requested(ranks, g.rank)
+    AND lib.is_requested(steps, g.step)
     AND (include_last_profiler_step OR NOT g.in_last_step)

@@ -17,20 +17,20 @@ CREATE OR REPLACE MACRO lib.scoped_host_events(
     include_last_profiler_step
 ) AS TABLE
 -- Columns:
---   run           VARCHAR      Run name.
---   rank          INTEGER      Rank of the process.
---   event_id      BIGINT       Position of the event in traceEvents.
---   category      VARCHAR      cpu_op, user_annotation, python_function, or as the trace names a runtime call.
---   name          VARCHAR      Name.
---   input_dims    VARCHAR      Input shapes as JSON; of operators only.
---   pid           BIGINT       Process id.
---   tid           BIGINT       Thread id.
---   ts            BIGINT [ns]  Start since the run's first event.
---   dur           BIGINT [ns]  Duration.
---   step          BIGINT       Profiler step in which it started; NULL outside of steps.
+--   run         VARCHAR      Run name.
+--   rank        INTEGER      Rank of the process.
+--   event_id    BIGINT       Position of the event in traceEvents.
+--   category    VARCHAR      cpu_op, user_annotation, python_function, or as the trace names a runtime call.
+--   name        VARCHAR      Name.
+--   input_dims  VARCHAR      Input shapes as JSON; of operators only.
+--   pid         BIGINT       Process id.
+--   tid         BIGINT       Thread id.
+--   ts          BIGINT [ns]  Start since the run's first event.
+--   dur         BIGINT [ns]  Duration.
+--   step        BIGINT       Profiler step in which it started; NULL outside of steps.
 SELECT h.run, h.rank, h.event_id, h.category, h.name, h.input_dims, h.pid, h.tid, h.ts, h.dur, h.step
 FROM lib.host_events(runs, ranks) AS h
 WHERE
     h.dur >= 0
-    AND lib.wanted(steps, h.step)
+    AND lib.is_requested(steps, h.step)
     AND (include_last_profiler_step OR NOT h.in_last_step)

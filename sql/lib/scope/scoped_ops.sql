@@ -1,6 +1,6 @@
 -- Everything that a run executes, on the host and on the device, as it is compared by name.
 --
--- Host events as of scoped_host_events and all device activity, synchronisation included, but nothing
+-- Host events as of scoped_host_events and all device activity, synchronization included, but nothing
 -- whose duration cannot be true. A step has the device activity that was launched in it: what has no
 -- launch in the trace counts where no steps are chosen, and belongs to none.
 --
@@ -39,7 +39,7 @@ SELECT
 FROM gpu_ops AS g
 WHERE
     NOT g.is_suspect
-    AND lib.wanted(runs, g.run)
-    AND lib.wanted(ranks, g.rank)
-    AND lib.wanted(steps, CASE WHEN g.launch_id IS NOT NULL THEN g.step END)
+    AND lib.is_requested(runs, g.run)
+    AND lib.is_requested(ranks, g.rank)
+    AND lib.is_requested(steps, CASE WHEN g.launch_id IS NOT NULL THEN g.step END)
     AND (include_last_profiler_step OR NOT g.in_last_step)

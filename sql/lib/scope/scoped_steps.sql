@@ -18,7 +18,7 @@ FROM step_parts AS p
 JOIN rank_spans AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
 WHERE
     NOT p.is_common
-    AND lib.wanted(runs, p.run)
-    AND lib.wanted(ranks, p.rank)
-    AND lib.wanted(steps, p.step)
+    AND lib.is_requested(runs, p.run)
+    AND lib.is_requested(ranks, p.rank)
+    AND lib.is_requested(steps, p.step)
     AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))

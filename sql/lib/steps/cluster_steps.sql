@@ -32,14 +32,14 @@ WITH
         WHERE
             s.step IS NOT NULL
             AND s.total_ns IS NOT NULL
-            AND lib.wanted(runs, s.run)
-            AND lib.wanted(ranks, s.rank)
+            AND lib.is_requested(runs, s.run)
+            AND lib.is_requested(ranks, s.rank)
     )
 SELECT
     m.run, m.rank, m.step, m.total_ns, m.iteration_interval_ns, m.forward_backward_ns, m.tail_ns, m.computation_ns,
     m.communication_alone_ns, m.receive_alone_ns, m.collective_alone_ns, m.stage_ns
 FROM _measured AS m
-WHERE lib.wanted(steps, m.step)
+WHERE lib.is_requested(steps, m.step)
 UNION ALL
 SELECT
     p.run, p.rank, p.step, p.total_ns, p.iteration_interval_ns, p.forward_backward_ns, p.tail_ns, p.computation_ns,
@@ -47,6 +47,6 @@ SELECT
 FROM lib.profiled_steps(runs, ranks) AS p
 JOIN rank_spans AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
 WHERE
-    lib.wanted(steps, p.step)
+    lib.is_requested(steps, p.step)
     AND (include_last_profiler_step OR NOT (p.is_last AND k.drops_last_step))
     AND NOT EXISTS (FROM _measured AS m WHERE m.run = p.run AND m.rank = p.rank)

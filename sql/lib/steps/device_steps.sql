@@ -49,4 +49,4 @@ WITH
 SELECT f.run, f.rank, f.span, f.step, f.is_last, f.from_ts, f.to_ts, f.host_ts, f.step_ns
 FROM _followed AS f
 JOIN rank_spans AS k ON k.run = f.run AND k.rank = f.rank AND k.span = f.span
-WHERE lib.wanted(steps, f.step) AND (include_last_profiler_step OR NOT (f.is_last AND k.drops_last_step))
+WHERE lib.is_requested(steps, f.step) AND (include_last_profiler_step OR NOT (f.is_last AND k.drops_last_step))

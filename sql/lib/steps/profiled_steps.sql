@@ -46,20 +46,20 @@ WITH
         FROM cpu_ops AS c
         WHERE
             (starts_with(c.name, 'autograd::engine::evaluate_function') OR c.fwd_thread_id > 0 OR c.fwd_op_id IS NOT NULL)
-            AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+            AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
         UNION ALL
         SELECT a.run, a.rank, a.pid, a.tid, a.ts, a.ts + a.dur, NOT starts_with(a.name, 'Optimizer.')
         FROM annotations AS a
         WHERE
             NOT a.on_gpu AND (contains(lower(a.name), 'backward') OR starts_with(a.name, 'Optimizer.'))
-            AND lib.wanted(runs, a.run) AND lib.wanted(ranks, a.rank)
+            AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     _thread_events AS (
         SELECT p.run, p.rank, p.pid, p.tid, p.ts, p.is_backward, p.end_ts, NULL::BIGINT AS launch_id FROM _passes AS p
         UNION ALL
         SELECT c.run, c.rank, c.pid, c.tid, c.ts, NULL, NULL, c.event_id
         FROM runtime_calls AS c
-        WHERE c.correlation IS NOT NULL AND lib.wanted(runs, c.run) AND lib.wanted(ranks, c.rank)
+        WHERE c.correlation IS NOT NULL AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
     _launches AS (
         SELECT
@@ -89,7 +89,7 @@ WITH
             m.collective = 'coalesced'
             OR (m.collective = 'send_recv' AND m.dst_rank IS DISTINCT FROM m.rank AND m.src_rank IS DISTINCT FROM m.rank) AS is_untold
         FROM matched_collectives AS m
-        WHERE m.collective IN ('send', 'recv', 'send_recv', 'coalesced') AND lib.wanted(runs, m.run) AND lib.wanted(ranks, m.rank)
+        WHERE m.collective IN ('send', 'recv', 'send_recv', 'coalesced') AND lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)
     ),
     _staged AS (
         SELECT r.run, r.rank, NOT bool_or(r.is_untold) AS is_told

@@ -18,21 +18,21 @@ CREATE OR REPLACE MACRO lib.step_contents(
     include_last_profiler_step
 ) AS TABLE
 -- Columns:
---   run        VARCHAR         Run name.
---   rank       INTEGER         Rank of the process.
---   step       BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   part       VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
---   waits_for  VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
---   operator   VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
---   shapes     VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
---   kernel     VARCHAR         Short name of the kernel; NULL for idle, unrecorded and host time.
---   root       VARCHAR         Outermost operator around the launch; NULL: none.
---   place      VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
---   category   VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
---   phase      VARCHAR         forward, backward or optimizer; NULL for idle time.
---   self_ns    BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
---   dur_ns     BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
---   op_count   BIGINT [count]  Operations that started.
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   part                  VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
+--   waits_for             VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
+--   operator              VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
+--   shapes                VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
+--   kernel                VARCHAR         Short name of the kernel; NULL for idle, unrecorded and host time.
+--   root                  VARCHAR         Outermost operator around the launch; NULL: none.
+--   module_or_annotation  VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
+--   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
+--   phase                 VARCHAR         forward, backward or optimizer; NULL for idle time.
+--   self_ns               BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
+--   dur_ns                BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
+--   op_count              BIGINT [count]  Operations that started.
 WITH
     _windows AS MATERIALIZED (
         SELECT w.* FROM lib.compared_windows(runs, ranks) AS w
@@ -78,19 +78,19 @@ WITH
             CASE WHEN s.part NOT IN ('idle', 'other') THEN o.shapes END AS shapes,
             CASE WHEN s.part <> 'idle' THEN o.kernel END AS kernel,
             CASE WHEN s.part NOT IN ('idle', 'other') THEN o.root END AS root,
-            CASE WHEN s.part NOT IN ('idle', 'other') THEN o.place END AS place,
+            CASE WHEN s.part NOT IN ('idle', 'other') THEN o.module_or_annotation END AS module_or_annotation,
             CASE WHEN s.part <> 'idle' THEN o.category END AS category,
             CASE WHEN s.part <> 'idle' THEN o.phase END AS phase,
             s.ns, s.dur_ns, s.op_count
         FROM _owned AS s
         LEFT JOIN lib.compared_ops(runs, ranks) AS o ON o.run = s.run AND o.rank = s.rank AND o.event_id = s.event_id
         UNION ALL
-        SELECT h.run, h.rank, h.window_no, 'host', NULL, h.operator, h.shapes, NULL, h.root, h.place, h.category, h.phase, h.ns, h.dur_ns, h.op_count
+        SELECT h.run, h.rank, h.window_no, 'host', NULL, h.operator, h.shapes, NULL, h.root, h.module_or_annotation, h.category, h.phase, h.ns, h.dur_ns, h.op_count
         FROM lib.host_contents('_on_host') AS h
     ),
     _summed AS (
         SELECT
-            c.run, c.rank, c.window_no, c.part, c.waits_for, c.operator, c.shapes, c.kernel, c.root, c.place, c.category, c.phase,
+            c.run, c.rank, c.window_no, c.part, c.waits_for, c.operator, c.shapes, c.kernel, c.root, c.module_or_annotation, c.category, c.phase,
             sum(c.ns)::BIGINT AS self_ns, sum(c.dur_ns)::BIGINT AS dur_ns, sum(c.op_count)::BIGINT AS op_count
         FROM _called AS c
         GROUP BY ALL
@@ -110,11 +110,11 @@ WITH
         WHERE w.step_ns <> coalesce(t.total_ns, 0)
     )
 SELECT
-    n.run, n.rank, n.step, n.part, n.waits_for, n.operator, n.shapes, n.kernel, n.root, n.place, n.category, n.phase,
+    n.run, n.rank, n.step, n.part, n.waits_for, n.operator, n.shapes, n.kernel, n.root, n.module_or_annotation, n.category, n.phase,
     n.self_ns, n.dur_ns, n.op_count
 FROM _named AS n
-WHERE lib.wanted(steps, n.step) AND (include_last_profiler_step OR NOT n.is_dropped)
+WHERE lib.is_requested(steps, n.step) AND (include_last_profiler_step OR NOT n.is_dropped)
 UNION ALL
 SELECT l.run, l.rank, l.step, 'lag', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, l.lag_ns, 0, 0
 FROM _lags AS l
-WHERE lib.wanted(steps, l.step) AND (include_last_profiler_step OR NOT l.is_dropped)
+WHERE lib.is_requested(steps, l.step) AND (include_last_profiler_step OR NOT l.is_dropped)

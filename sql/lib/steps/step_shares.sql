@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib.step_shares(
 --   op_count   BIGINT [count]  1 where it starts in the window; of a collective its transfer.
 WITH
     _windows AS MATERIALIZED (
-        SELECT w.run, w.rank, w.span, row_number() OVER (PARTITION BY w.run, w.rank, w.span ORDER BY w.window_no) AS place, w.window_no, w.ts, w.end_ts
+        SELECT w.run, w.rank, w.span, row_number() OVER (PARTITION BY w.run, w.rank, w.span ORDER BY w.window_no) AS position, w.window_no, w.ts, w.end_ts
         FROM query_table(some_windows) AS w
     ),
     _ops AS MATERIALIZED (
@@ -68,7 +68,7 @@ WITH
     _unrecorded AS (
         SELECT u.run, u.rank, u.span, u.ts, u.dur
         FROM unrecorded_time AS u
-        WHERE u.kind <> 'undecided' AND lib.wanted(runs, u.run) AND lib.wanted(ranks, u.rank)
+        WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
     ),
     _bounds AS (
         SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.part_no, 1 AS sign, 0 AS opens FROM _marginal AS p
@@ -100,7 +100,7 @@ WITH
         SELECT
             c.run, c.rank, c.span, c.at_ts,
             lead(c.at_ts) OVER sweep - c.at_ts AS ns,
-            sum(c.opens) OVER sweep AS place,
+            sum(c.opens) OVER sweep AS position,
             CASE
                 WHEN sum(c.computing) OVER sweep > 0 THEN 1
                 WHEN sum(c.transferring) OVER sweep > 0 THEN 2
@@ -118,7 +118,7 @@ WITH
     -- How long each part had the time before a bound.
     _sums AS MATERIALIZED (
         SELECT
-            s.run, s.rank, s.span, s.at_ts, s.ns, s.place, s.part_no, s.next_start,
+            s.run, s.rank, s.span, s.at_ts, s.ns, s.position, s.part_no, s.next_start,
             coalesce(sum(CASE WHEN s.part_no = 1 THEN s.ns ELSE 0 END) OVER earlier, 0) AS computed,
             coalesce(sum(CASE WHEN s.part_no = 2 THEN s.ns ELSE 0 END) OVER earlier, 0) AS transferred,
             coalesce(sum(CASE WHEN s.part_no = 3 THEN s.ns ELSE 0 END) OVER earlier, 0) AS waited,
@@ -133,7 +133,7 @@ WITH
         SELECT m.run, m.rank, m.span, m.event_id, m.part_no, m.end_ts FROM _marginal AS m
     ),
     _spanned AS (
-        SELECT e.run, e.rank, e.span, e.event_id, e.part_no, unnest(range(greatest(min(s.place), 1)::BIGINT, max(s.place)::BIGINT + 1)) AS place
+        SELECT e.run, e.rank, e.span, e.event_id, e.part_no, unnest(range(greatest(min(s.position), 1)::BIGINT, max(s.position)::BIGINT + 1)) AS position
         FROM _ends AS e
         JOIN _sums AS s ON s.run = e.run AND s.rank = e.rank AND s.span = e.span AND s.at_ts = e.at_ts
         GROUP BY e.run, e.rank, e.span, e.event_id, e.part_no
@@ -147,7 +147,7 @@ WITH
             greatest(least(m.end_ts, w.end_ts), m.own_ts, w.ts) AS to_ts
         FROM _spanned AS p
         JOIN _marginal AS m ON m.run = p.run AND m.rank = p.rank AND m.span = p.span AND m.event_id = p.event_id AND m.part_no = p.part_no
-        JOIN _windows AS w ON w.run = p.run AND w.rank = p.rank AND w.span = p.span AND w.place = p.place
+        JOIN _windows AS w ON w.run = p.run AND w.rank = p.rank AND w.span = p.span AND w.position = p.position
         WHERE m.ts < w.end_ts AND m.end_ts > w.ts
     ),
     _sides AS (
@@ -166,7 +166,7 @@ WITH
     _idle AS (
         SELECT s.run, s.rank, s.span, w.window_no, s.part_no = 5 AS is_unrecorded, s.next_start, s.at_ts AS ts, s.at_ts + s.ns AS end_ts
         FROM _sums AS s
-        JOIN _windows AS w ON w.run = s.run AND w.rank = s.rank AND w.span = s.span AND w.place = s.place AND s.at_ts < w.end_ts
+        JOIN _windows AS w ON w.run = s.run AND w.rank = s.rank AND w.span = s.span AND w.position = s.position AND s.at_ts < w.end_ts
         WHERE s.part_no IN (0, 5) AND s.ns > 0
     ),
     _first AS (

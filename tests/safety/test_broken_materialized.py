@@ -27,7 +27,7 @@ Answer = list[tuple[object, ...]]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
     """A store of two runs whose derived tables are kept, and an answer that stands on them."""
-    folder = tmp_path_factory.mktemp("kept")
+    folder = tmp_path_factory.mktemp("materialized")
     for run in ("first", "second"):
         paths, _ = write_job(folder / run, JOB)
         ingest_only(paths, folder / "job.store", run=run)
@@ -46,7 +46,7 @@ def store(whole: tuple[Path, Answer], tmp_path: Path) -> Path:
 
 def kept_of(store: Path, run: str) -> Path:
     """The file of the matched collectives of a run."""
-    kept = read_manifest(store).kept
+    kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == ("matched_collectives", run))
     assert path
     return store / path

@@ -9,19 +9,19 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.repaired_places(
+CREATE OR REPLACE MACRO lib.repaired_positions(
     -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (place in the reference, by the shift), end_ts and gap.
     shifted_items
 ) AS TABLE
 -- Columns:
---   lane_id  BIGINT      The channel, numbered over all runs.
---   rank     INTEGER     Rank of the process.
---   place    BIGINT [1]  Place in its sequence.
---   ordinal  BIGINT [1]  Place in the reference that it belongs to, or that it comes behind.
---   nth      BIGINT [1]  1 where it belongs to that place; 2, 3, … for what the reference lacks behind it.
+--   lane_id   BIGINT      The channel, numbered over all runs.
+--   rank      INTEGER     Rank of the process.
+--   position  BIGINT [1]  Place in its sequence.
+--   ordinal   BIGINT [1]  Place in the reference that it belongs to, or that it comes behind.
+--   nth       BIGINT [1]  1 where it belongs to that place; 2, 3, … for what the reference lacks behind it.
 WITH
     _ref_items AS MATERIALIZED (
-        SELECT i.lane_id, i.place, i.end_ts, i.gap
+        SELECT i.lane_id, i.position, i.end_ts, i.gap
         FROM query_table(shifted_items) AS i
         WHERE i.rank = i.ref_rank
     ),
@@ -34,7 +34,7 @@ WITH
         SELECT
             i.lane_id, i.rank, e.end_ts AS ref_end, i.end_ts - e.end_ts AS difference, abs(i.gap - e.gap) AS gap_difference, t.tolerance
         FROM query_table(shifted_items) AS i
-        JOIN _ref_items AS e ON e.lane_id = i.lane_id AND e.place = i.ordinal
+        JOIN _ref_items AS e ON e.lane_id = i.lane_id AND e.position = i.ordinal
         JOIN _tolerances AS t ON t.lane_id = i.lane_id
         WHERE i.rank <> i.ref_rank
     ),
@@ -81,7 +81,7 @@ WITH
     ),
     _moved AS MATERIALIZED (
         SELECT
-            i.lane_id, i.rank, i.place, c.tolerance,
+            i.lane_id, i.rank, i.position, c.tolerance,
             -- A clock drifts by less than 1e-4; a hole is no drift.
             round(i.end_ts - c.difference - CASE WHEN c.n >= 16 AND abs(c.slope) < 1e-4 THEN c.slope ELSE 0 END * (i.end_ts - c.at_ts))::BIGINT
                 AS end_ts
@@ -89,34 +89,34 @@ WITH
         JOIN _clocks AS c ON c.lane_id = i.lane_id AND c.rank = i.rank
     ),
     _sorted AS (
-        SELECT m.lane_id, m.rank, m.place, m.tolerance, m.end_ts, NULL::BIGINT AS ref_place FROM _moved AS m
+        SELECT m.lane_id, m.rank, m.position, m.tolerance, m.end_ts, NULL::BIGINT AS ref_position FROM _moved AS m
         UNION ALL
-        SELECT e.lane_id, NULL, NULL, NULL, e.end_ts, e.place
+        SELECT e.lane_id, NULL, NULL, NULL, e.end_ts, e.position
         FROM _ref_items AS e
         WHERE EXISTS (FROM _broken AS b WHERE b.lane_id = e.lane_id)
     ),
     -- The reference item before it in time, from which the one after it follows.
     _sided AS (
         SELECT
-            s.*, max(s.ref_place) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_place NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_place
+            s.*, max(s.ref_position) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_position NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_position
         FROM _sorted AS s
     ),
     _nearest AS (
         SELECT
-            s.lane_id, s.rank, s.place, s.tolerance,
+            s.lane_id, s.rank, s.position, s.tolerance,
             s.end_ts - b.end_ts AS behind_ns, a.end_ts - s.end_ts AS ahead_ns,
-            coalesce(s.before_place, -1) AS before_place
+            coalesce(s.before_position, -1) AS before_position
         FROM _sided AS s
-        LEFT JOIN _ref_items AS b ON b.lane_id = s.lane_id AND b.place = s.before_place
-        LEFT JOIN _ref_items AS a ON a.lane_id = s.lane_id AND a.place = coalesce(s.before_place, -1) + 1
+        LEFT JOIN _ref_items AS b ON b.lane_id = s.lane_id AND b.position = s.before_position
+        LEFT JOIN _ref_items AS a ON a.lane_id = s.lane_id AND a.position = coalesce(s.before_position, -1) + 1
         WHERE s.rank IS NOT NULL
     ),
     _fitted AS (
         SELECT
-            n.lane_id, n.rank, n.place,
+            n.lane_id, n.rank, n.position,
             CASE
-                WHEN n.ahead_ns <= n.tolerance AND (n.behind_ns IS NULL OR n.ahead_ns < n.behind_ns) THEN n.before_place + 1
-                ELSE n.before_place
+                WHEN n.ahead_ns <= n.tolerance AND (n.behind_ns IS NULL OR n.ahead_ns < n.behind_ns) THEN n.before_position + 1
+                ELSE n.before_position
             END AS ordinal,
             coalesce(n.ahead_ns <= n.tolerance, false) OR coalesce(n.behind_ns <= n.tolerance, false) AS fits
         FROM _nearest AS n
@@ -129,15 +129,15 @@ WITH
     ),
     _first AS (
         SELECT
-            f.lane_id, f.rank, f.place, f.ordinal,
-            f.fits AND row_number() OVER (PARTITION BY f.lane_id, f.rank, f.ordinal, f.fits ORDER BY f.place) = 1 AS belongs
+            f.lane_id, f.rank, f.position, f.ordinal,
+            f.fits AND row_number() OVER (PARTITION BY f.lane_id, f.rank, f.ordinal, f.fits ORDER BY f.position) = 1 AS belongs
         FROM _fitted AS f
         JOIN _healed AS h ON h.lane_id = f.lane_id AND h.rank = f.rank
     )
 SELECT
-    f.lane_id, f.rank, f.place, f.ordinal,
+    f.lane_id, f.rank, f.position, f.ordinal,
     CASE
         WHEN f.belongs THEN 1
-        ELSE 1 + row_number() OVER (PARTITION BY f.lane_id, f.rank, f.ordinal, f.belongs ORDER BY f.place)
+        ELSE 1 + row_number() OVER (PARTITION BY f.lane_id, f.rank, f.ordinal, f.belongs ORDER BY f.position)
     END AS nth
 FROM _first AS f

@@ -4,7 +4,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.categorised_gpu_ops(
+CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.

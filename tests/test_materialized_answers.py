@@ -25,7 +25,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
 from hta_sql.store.catalog import compute
 from hta_sql.store.catalog.build import build_catalog, publish_manifest
-from hta_sql.store.catalog.materialize import keep_answers
+from hta_sql.store.catalog.materialize import materialize_answers
 from hta_sql.store.catalog.materialized_tables import kept_tables, keys_of
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.locks import store_lock
@@ -72,7 +72,7 @@ def shown(store: Path, query: str = "FROM {name}", names: tuple[str, ...] = NAME
 
 def kept_files(store: Path, run: str) -> list[Path]:
     """The files of the kept answers of a run."""
-    kept = (one for one in read_manifest(store).kept if one.run == run and one.table in NAMES)
+    kept = (one for one in read_manifest(store).materialized if one.run == run and one.table in NAMES)
     return [store / one.path for one in kept if one.path]
 
 
@@ -98,7 +98,7 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
     """In the same order, whichever runs are kept; so do those in microseconds."""
     computed = shown(store), shown(store, "FROM us.{name}")
     assert all(len(rows) > 2 for rows in computed[0])
-    keep_answers(store, NAMES, runs)
+    materialize_answers(store, NAMES, runs)
     assert is_kept(store) == all_of(*runs)
     assert (shown(store), shown(store, "FROM us.{name}")) == computed
 
@@ -106,7 +106,7 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
 @pytest.mark.slow
 def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
     """That of its answer, and no table; of a run that is not kept the tables' files of that run."""
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         for name in NAMES:
             assert files_read(con, f"SELECT * FROM {name} WHERE run = 'b'") == {"1/3"}  # noqa: S608
@@ -121,7 +121,7 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
     questions: list[dict[str, Any]] = [{}, {"runs": ["c"]}, {"runs": ["c", "a"]}, {"ranks": [0]}]
     with hta_sql.open(store) as opened:
         computed = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     with hta_sql.open(store) as opened:
         found = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
         assert found == computed
@@ -138,14 +138,14 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
 @pytest.mark.slow
 def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: IngestTrace) -> None:
     """Nobody sees the old rows, and the old files go with the next write; the others stay."""
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     old = kept_files(store, "b")
     ingest_trace("gap_causes.json", run="b").close()
     assert is_kept(store) == all_of("a", "c")
     of_b = shown(store, "SELECT * EXCLUDE (run) FROM {name} WHERE run = 'b'")
     of_c = shown(store, "SELECT * EXCLUDE (run) FROM {name} WHERE run = 'c'")
     assert of_b == of_c
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     ingest_trace("gap_causes.json", run="d").close()
     assert is_kept(store) == all_of("a", "b", "c")
     assert not any(path.exists() for path in old)
@@ -155,7 +155,7 @@ def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: I
 @pytest.mark.slow
 def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
     """The new rank may begin before the others, so that all times of the run are others."""
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     ingest_trace({1: "two_ranks_1.json"}, run="b").close()
     assert is_kept(store) == all_of("a", "c")
     (rows,) = shown(store, "SELECT rank FROM {name} WHERE run = 'b'", NAMES[:1])
@@ -165,7 +165,7 @@ def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -
 @pytest.mark.slow
 def test_a_run_that_is_taken_out(store: Path) -> None:
     """Its rows are gone, from what is kept as well."""
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     with store_lock(store_folder(store)):
         publish_manifest(store_folder(store), read_manifest(store).without(["b"]))
     assert is_kept(store) == all_of("a", "c")
@@ -177,7 +177,7 @@ def test_a_run_that_is_taken_out(store: Path) -> None:
 def test_other_sql_is_another_answer(store: Path) -> None:
     """A new version, a macro below or a line of a table's CSV changes what is kept; a comment does not."""
     library = load_library()
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     manifest = read_manifest(store)
 
     def still_kept(**changed: Any) -> set[str]:
@@ -247,14 +247,14 @@ def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyP
     computed = shown(store)
     monkeypatch.setattr(compute, "SMALL_BYTES", 0)
     monkeypatch.setattr("hta_sql.store.catalog.materialized_tables.answers", few)
-    found = keep_answers(store)
+    found = materialize_answers(store)
     assert {one.is_left_out for one in found if one.table in NAMES} == {True}
-    assert keep_answers(store) == []
+    assert materialize_answers(store) == []
     assert kept_files(store, "a") == []
     assert shown(store) == computed
     said = CliRunner().invoke(program, ["materialize", str(store), "--list"]).stdout
     assert re.search(r"temporal_breakdown: 0 of 3 runs, 0 rows.*; 3 runs left out, up to", said)
-    assert len(keep_answers(store, NAMES[:1])) == 3
+    assert len(materialize_answers(store, NAMES[:1])) == 3
     assert shown(store) == computed
 
 
@@ -279,7 +279,7 @@ def test_the_command_says_what_is_kept(store: Path) -> None:
 def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
     """The message says so."""
     with pytest.raises(ParameterError, match="is not kept"):
-        keep_answers(store, [name])
+        materialize_answers(store, [name])
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_a_broken_file_is_computed_again(
 ) -> None:
     """With a warning; the next materialize keeps it anew."""
     computed = shown(store)
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     hta_sql.open(store).close()
     for path in kept_files(store, "b"):
         path.unlink()
@@ -301,7 +301,7 @@ def test_a_broken_file_is_computed_again(
             assert opened.sql(f"FROM {name}").rows() == rows
         assert opened.runs() == ["a", "b", "c"]
     assert "it is computed again" in caplog.text
-    assert {one.run for one in keep_answers(store, NAMES)} == {"b"}
+    assert {one.run for one in materialize_answers(store, NAMES)} == {"b"}
     assert shown(store) == computed
 
 
@@ -309,7 +309,7 @@ def test_a_broken_file_is_computed_again(
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
     """One that is built where a file is gone computes that run, and reads the others."""
     computed = shown(store)
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     for path in kept_files(store, "a"):
         path.unlink()
     build_catalog(store)
@@ -323,8 +323,8 @@ def test_a_catalog_without_a_broken_file(store: Path) -> None:
 
 KEEP = """
 import sys
-from hta_sql.store.catalog.materialize import keep_answers
-keep_answers(sys.argv[1], sys.argv[2:])
+from hta_sql.store.catalog.materialize import materialize_answers
+materialize_answers(sys.argv[1], sys.argv[2:])
 """
 
 
@@ -340,7 +340,7 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
     assert is_kept(store) >= all_of("a", "b", "c")
     kept = shown(store)
     with store_lock(store_folder(store)):
-        publish_manifest(store_folder(store), replace(read_manifest(store), kept=[]))
+        publish_manifest(store_folder(store), replace(read_manifest(store), materialized=[]))
     assert shown(store) == kept
 
 
@@ -348,7 +348,7 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
 def test_a_moved_store(store: Path, tmp_path: Path) -> None:
     """Its catalog is rebuilt, of what is kept as well; one with relative paths finds it."""
     computed = shown(store)
-    keep_answers(store, NAMES)
+    materialize_answers(store, NAMES)
     moved = Path(shutil.move(store, tmp_path / "moved.store"))
     with hta_sql.open(moved) as opened:
         assert [opened.run(name).rows() for name in NAMES] == computed

@@ -7,7 +7,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.modelled_calls(
+CREATE OR REPLACE MACRO lib.modeled_calls(
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -17,9 +17,9 @@ CREATE OR REPLACE MACRO lib.modelled_calls(
     -- Whether to include the last profiler step.
     include_last_profiler_step,
     -- Peak of all arithmetic [TFLOP/s] in place of device_peaks; NULL: as listed there.
-    own_tflops,
+    custom_tflops,
     -- Peak of the memory [TB/s], likewise.
-    own_tbps
+    custom_tbps
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR           Run name.
@@ -51,7 +51,7 @@ WITH
             coalesce(bool_or(g.kernel_category IN ('gemm', 'grouped_gemm', 'convolution', 'attention')), false) AS has_products,
             bool_or(regexp_matches(g.name, 'tf32|[^a-z0-9]s1688|tensorop|xf32', 'i')) AS is_tf32,
             bool_or(regexp_matches(g.name, 'sgemm|simt|ffma|scudnn|^Cijk_', 'i')) AS is_fp32
-        FROM lib.categorised_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        FROM lib.categorized_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         WHERE g.class = 'computation' AND g.kind = 'kernel'
         GROUP BY g.run, g.rank, g.step, g.device, g.op_id, g.label, g.category, CASE WHEN g.op_id IS NULL THEN g.event_id END
     ),
@@ -87,7 +87,7 @@ WITH
                 WHEN is_known THEN w.is_matrix
                 -- What these do is not to multiply matrices, whatever the inputs.
                 WHEN c.category IN (
-                    'norm', 'softmax', 'elementwise', 'reduce', 'copy', 'indexing', 'multi_tensor', 'loss', 'pooling', 'rope', 'quantisation',
+                    'norm', 'softmax', 'elementwise', 'reduce', 'copy', 'indexing', 'multi_tensor', 'loss', 'pooling', 'rope', 'quantization',
                     'kv_cache', 'triton'
                 ) THEN false
             END AS is_matrix,
@@ -118,7 +118,7 @@ WITH
     _peaked AS (
         SELECT
             w.*,
-            coalesce(own_tflops::DOUBLE, CASE w.math_type
+            coalesce(custom_tflops::DOUBLE, CASE w.math_type
                 WHEN 'fp64_vector' THEN w.fp64_vector_tflops
                 WHEN 'fp32_vector' THEN w.fp32_vector_tflops
                 WHEN 'fp64' THEN w.fp64_tflops
@@ -129,7 +129,7 @@ WITH
                 WHEN 'fp8' THEN w.fp8_tflops
                 WHEN 'int8' THEN w.int8_tflops
             END) AS peak_tflops,
-            coalesce(own_tbps::DOUBLE, w.memory_tbps) AS peak_tbps
+            coalesce(custom_tbps::DOUBLE, w.memory_tbps) AS peak_tbps
         FROM _worked AS w
     )
 SELECT

@@ -4,7 +4,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.wanted(
+CREATE OR REPLACE MACRO lib.is_requested(
     -- Values asked for; NULL means every value.
     list,
     -- The value.

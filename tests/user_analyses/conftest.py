@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from tests.own_analyses.folders import TRACE, write_folder
+from tests.user_analyses.folders import TRACE, write_folder
 from tests.shared_stores import made_once
 
 

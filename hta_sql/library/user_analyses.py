@@ -50,10 +50,10 @@ def library_with(analyses: Analyses = None) -> Library:
     Raises:
         LibraryError: A folder is not there, a file has not the form, or two have the same name.
     """
-    return library_of(own_folders(analyses))
+    return library_of(user_folders(analyses))
 
 
-def own_folders(analyses: Analyses = None) -> tuple[Path, ...]:
+def user_folders(analyses: Analyses = None) -> tuple[Path, ...]:
     """List the folders to read: those that are given or in the environment, and of packages.
 
     Raises:
@@ -81,7 +81,7 @@ def library_of(folders: Iterable[Path]) -> Library:
         LibraryError: A file has not the form, or two have the same name; the message names both.
     """
     added = [about for folder in folders for about in read_folder(folder)]
-    return with_own(load_library(), added) if added else load_library()
+    return with_user_analyses(load_library(), added) if added else load_library()
 
 
 def read_folder(folder: Path) -> list[SqlObject]:
@@ -108,7 +108,7 @@ def read_folder(folder: Path) -> list[SqlObject]:
     return found
 
 
-def with_own(shipped: Library, added: Iterable[SqlObject]) -> Library:
+def with_user_analyses(shipped: Library, added: Iterable[SqlObject]) -> Library:
     """Add objects to a library.
 
     Raises:

@@ -146,7 +146,7 @@ def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> Non
     store = ingest_trace("two_ranks_0.json")
     assert store.run("temporal_breakdown", executor=here).rows()
     assert here.tasks == 1
-    hta_sql.store.catalog.materialize.keep_answers(store.path, ["temporal_breakdown"])
+    hta_sql.store.catalog.materialize.materialize_answers(store.path, ["temporal_breakdown"])
     with hta_sql.open(store.path) as opened:
         assert (
             opened.run("temporal_breakdown", executor=here).rows()

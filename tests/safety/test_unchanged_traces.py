@@ -14,7 +14,7 @@ import hta_sql
 from hta_sql.ingestion import fingerprints
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import read_manifest
-from hta_sql.store.disk.orphaned_files import remove_leftovers
+from hta_sql.store.disk.orphaned_files import remove_orphaned_files
 from hta_sql.traces.peek import Stated
 from tests.shared_stores import ingest_only
 
@@ -144,6 +144,6 @@ def test_what_an_ingest_replaces_goes_with_the_one_after(
         (store / name).parent.mkdir(exist_ok=True)
         (store / name).write_text("")
     (store / "notes.txt").write_text("mine")
-    removed = remove_leftovers(store_folder(store), read_manifest(store))
+    removed = remove_orphaned_files(store_folder(store), read_manifest(store))
     assert removed == len(first) + 3
     assert (store / "notes.txt").exists()

@@ -4,7 +4,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.own_host_times(
+CREATE OR REPLACE MACRO lib.host_self_times(
     -- Name of a relation with run, rank, lane: lane is what is added to an event_id to make one number of any run and rank.
     lane_spans
 ) AS TABLE

@@ -6,7 +6,7 @@ use crate::json::{Cursor, Read, Refusal};
 ///
 /// Of each event stand in `into`: where it starts and ends in the text, and for each of `keys`
 /// where its value starts and ends in the event, both 0 where it has none.
-pub fn places(text: &[u8], keys: &[&[u8]], into: &mut [u32]) -> Read<usize> {
+pub fn offsets(text: &[u8], keys: &[&[u8]], into: &mut [u32]) -> Read<usize> {
     if u32::try_from(text.len()).is_err() {
         return Err(Refusal::Size);
     }

@@ -9,10 +9,10 @@
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a picture of the whole capture
--- Reference: Nsight Systems utilisation heat map
+-- Reference: Nsight Systems utilization heat map
 -- Needs: GPU activity
 -- Report: chart
-CREATE OR REPLACE MACRO utilisation_over_time_v1(
+CREATE OR REPLACE MACRO utilization_over_time_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
@@ -36,7 +36,7 @@ WITH
     ops AS MATERIALIZED (
         SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.class, g.ts, g.dur
         FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run)
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
     ),
     active AS (
         SELECT o.lane.run AS run, o.lane.rank AS rank, o.lane.span AS span, min(o.ts) AS first_ts, max(o.ts + o.dur) AS last_end
@@ -63,7 +63,7 @@ WITH
     segments AS (
         SELECT g.lane.run AS run, g.lane.rank AS rank, g.lane.span AS span, g.ts, g.ts + g.dur AS end_ts, g.computes, g.communicates
         FROM lib.class_segments('ops') AS g
-        WHERE (g.computes OR g.communicates OR g.copies) AND lib.wanted(ranks, g.lane.rank)
+        WHERE (g.computes OR g.communicates OR g.copies) AND lib.is_requested(ranks, g.lane.rank)
     ),
     cut AS (
         SELECT
@@ -95,7 +95,7 @@ WITH
         FROM rank_spans AS k
         JOIN active AS a ON a.run = k.run AND a.rank = k.rank AND a.span = k.span
         JOIN sized AS z ON z.run = k.run AND z.span = k.span
-        WHERE lib.wanted(ranks, k.rank)
+        WHERE lib.is_requested(ranks, k.rank)
     ),
     placed AS (
         SELECT

@@ -12,7 +12,7 @@ import pytest
 
 from hta_sql.errors import TraceError
 from hta_sql.traces.compiled import SWITCH
-from hta_sql.traces.event_places import KEYS, count_events, event_places, events_of
+from hta_sql.traces.event_offsets import KEYS, count_events, event_offsets, events_of
 from hta_sql.traces.events import Event
 from hta_sql.traces.rewriting import rewrite_trace
 from tests.fuzz.events import changed_event
@@ -79,7 +79,7 @@ def test_places_of_changed_events(seed: int) -> None:
 
 def _is_placed(text: bytes) -> bool:
     """Compare what is found with what Python finds."""
-    found = event_places(text)
+    found = event_offsets(text)
     if found is None:
         return False
     parsed = json.loads(b"[" + text + b"]", parse_constant=_refused)
@@ -117,4 +117,4 @@ def _refused(constant: str) -> None:
 )
 def test_what_is_not_plain_has_no_places(text: bytes) -> None:
     """Whatever Python might read otherwise, or not at all."""
-    assert event_places(text) is None
+    assert event_offsets(text) is None

@@ -8,8 +8,8 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import LibraryError
-from hta_sql.library.own import library_with
-from tests.own_analyses.folders import ANALYSIS, own_macro, write_folder
+from hta_sql.library.user_analyses import library_with
+from tests.user_analyses.folders import ANALYSIS, own_macro, write_folder
 
 
 def refused(*folders: Path) -> str:

@@ -6,7 +6,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.steady_name(
+CREATE OR REPLACE MACRO lib.stable_name(
     -- Name as recorded, or short name.
     raw_name
 ) AS

@@ -10,7 +10,7 @@ import pytest
 import hta_sql
 from hta_sql.authoring.check import folder_problems
 from hta_sql.cli import main
-from tests.own_analyses.folders import ANALYSIS, CASE, write_folder
+from tests.user_analyses.folders import ANALYSIS, CASE, write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,10 +17,10 @@ from hta_sql.cli import main
 from hta_sql.errors import AnalysisNotFoundError, LibraryError, QueryError
 from hta_sql.exports.gate.rules import Rule
 from hta_sql.library.objects import load_library
-from hta_sql.library.own import ENVIRONMENT, GROUP, library_with
+from hta_sql.library.user_analyses import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics
-from hta_sql.store.catalog.own_analyses import OWN
-from tests.own_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
+from hta_sql.store.catalog.user_analyses import OWN
+from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
 from tests.shared_stores import ingest_only
 from tests.test_catalog import CATALOG_BYTES
 

@@ -12,7 +12,7 @@ import pytest
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import load_library
 from hta_sql.store.catalog.build import build_catalog
-from hta_sql.store.catalog.materialize import keep_answers, materialize
+from hta_sql.store.catalog.materialize import materialize_answers, materialize
 from hta_sql.store.disk.manifest import CATALOG
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import OF_NO_RUN, SEED
@@ -58,7 +58,7 @@ def test_views_show_what_is_computed(
     computed = shown(store, names)
     assert sum(len(rows) for _, _, rows in computed.values()) > len(names)
     for run in runs:
-        keep_answers(store, names, [run])
+        materialize_answers(store, names, [run])
         found = shown(store, names)
         assert {name for name in names if found[name] != computed[name]} == set()
 

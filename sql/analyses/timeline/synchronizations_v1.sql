@@ -3,16 +3,16 @@
 -- The time of a call has three parts: the device works (busy_ns), the copy that is waited for (copy_ns, part of that), and
 -- the rest, in which the device has nothing: the call itself, or other processes. What costs is what comes after: from the
 -- moment on in which the device has run dry under the call until it has work again (idle_after_ns): what `idle_causes` has
--- as synchronisation and as its effect, and what of the same gaps is the device's. A call that waits while the device works costs
+-- as synchronization and as its effect, and what of the same gaps is the device's. A call that waits while the device works costs
 -- nothing by itself where enough was launched before.
 --
 -- Title: Where the host waits for the GPU
 -- Status: stable
 -- Since: 0.1
--- Reference: torch.profiler synchronisation warnings, Nsight Systems expert rules
+-- Reference: torch.profiler synchronization warnings, Nsight Systems expert rules
 -- Needs: GPU activity and runtime calls; source lines need with_stack=True
 -- Report: first 4; table
-CREATE OR REPLACE MACRO synchronisations_v1(
+CREATE OR REPLACE MACRO synchronizations_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
@@ -23,24 +23,24 @@ CREATE OR REPLACE MACRO synchronisations_v1(
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
---   run            VARCHAR         Run name.
---   rank           INTEGER         Rank of the process.
---   place          BIGINT [1]      1 for what leaves the rank's device without work longest.
---   kind           VARCHAR         device, stream or event: what is waited for; copy: a copy whose call returns after it.
---   call           VARCHAR         Runtime call.
---   operator       VARCHAR         Nearest operator around it; NULL if none.
---   frame          VARCHAR         Nearest Python frame of a file around it; NULL if none or not recorded.
---   module         VARCHAR         Class of the nearest nn.Module; NULL if none or not recorded.
---   call_count     BIGINT [count]  Calls.
---   host_ns        BIGINT [ns]     Their durations.
---   busy_ns        BIGINT [ns]     Of that, the device works.
---   copy_ns        BIGINT [ns]     Of that, the copies that the calls wait for.
---   rest_ns        BIGINT [ns]     Of host_ns, the device has nothing.
---   idle_after_ns  BIGINT [ns]     The device has nothing, from when it ran dry under the call until it has work again.
---   longest_ns     BIGINT [ns]     The most of that after one call.
---   event_id       BIGINT          That call, or of calls without any the longest.
---   message_code   VARCHAR         Code of the message in the table messages.
---   message        VARCHAR         What it means and what to try.
+--   run             VARCHAR         Run name.
+--   rank            INTEGER         Rank of the process.
+--   position        BIGINT [1]      1 for what leaves the rank's device without work longest.
+--   kind            VARCHAR         device, stream or event: what is waited for; copy: a copy whose call returns after it.
+--   call            VARCHAR         Runtime call.
+--   operator        VARCHAR         Nearest operator around it; NULL if none.
+--   frame           VARCHAR         Nearest Python frame of a file around it; NULL if none or not recorded.
+--   module          VARCHAR         Class of the nearest nn.Module; NULL if none or not recorded.
+--   call_count      BIGINT [count]  Calls.
+--   host_ns         BIGINT [ns]     Their durations.
+--   busy_ns         BIGINT [ns]     Of that, the device works.
+--   copy_ns         BIGINT [ns]     Of that, the copies that the calls wait for.
+--   idle_during_ns  BIGINT [ns]     Of host_ns, the device has nothing.
+--   idle_after_ns   BIGINT [ns]     The device has nothing, from when it ran dry under the call until it has work again.
+--   longest_ns      BIGINT [ns]     The most of that after one call.
+--   event_id        BIGINT          That call, or of calls without any the longest.
+--   message_code    VARCHAR         Code of the message in the table messages.
+--   message         VARCHAR         What it means and what to try.
 WITH
     calls AS MATERIALIZED (
         SELECT
@@ -49,12 +49,12 @@ WITH
         FROM lib.blocking_calls(runs, ranks) AS b
         JOIN runtime_calls AS r ON r.run = b.run AND r.rank = b.rank AND r.event_id = b.event_id
         LEFT JOIN gpu_ops AS c ON c.run = b.run AND c.rank = b.rank AND c.event_id = b.copy_id
-        WHERE lib.wanted(steps, r.step) AND (include_last_profiler_step OR NOT r.in_last_step)
+        WHERE lib.is_requested(steps, r.step) AND (include_last_profiler_step OR NOT r.in_last_step)
     ),
     busy_ops AS (
         SELECT {'run': g.run, 'rank': g.rank} AS lane, g.ts, g.dur
         FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.wanted(runs, g.run) AND lib.wanted(ranks, g.rank)
+        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
     -- Running sums: the device works busy(end) - busy(start) of a time.
     islands AS MATERIALIZED (
@@ -114,19 +114,19 @@ WITH
         SELECT
             g.*,
             CASE
-                WHEN g.idle = 0 AND g.busy = 0 THEN lib.message('synchronisations.nothing_to_wait_for', NULL)
-                WHEN g.idle = 0 THEN lib.message('synchronisations.device_stays_busy', NULL)
-                WHEN regexp_matches(g.operator, '^aten::(item|_local_scalar_dense|is_nonzero|equal)$') THEN lib.message('synchronisations.value_read', NULL)
-                WHEN regexp_matches(g.operator, '^aten::(nonzero|masked_select|unique|_unique2|index|repeat_interleave)$') THEN lib.message('synchronisations.size_needed', NULL)
-                WHEN g.kind = 'copy' OR regexp_matches(g.operator, '^aten::(copy_|_to_copy|to|cpu)$') THEN lib.message('synchronisations.blocking_copy', NULL)
-                ELSE lib.message('synchronisations.device_drained', NULL)
+                WHEN g.idle = 0 AND g.busy = 0 THEN lib.message('synchronizations.nothing_to_wait_for', NULL)
+                WHEN g.idle = 0 THEN lib.message('synchronizations.device_stays_busy', NULL)
+                WHEN regexp_matches(g.operator, '^aten::(item|_local_scalar_dense|is_nonzero|equal)$') THEN lib.message('synchronizations.value_read', NULL)
+                WHEN regexp_matches(g.operator, '^aten::(nonzero|masked_select|unique|_unique2|index|repeat_interleave)$') THEN lib.message('synchronizations.size_needed', NULL)
+                WHEN g.kind = 'copy' OR regexp_matches(g.operator, '^aten::(copy_|_to_copy|to|cpu)$') THEN lib.message('synchronizations.blocking_copy', NULL)
+                ELSE lib.message('synchronizations.device_drained', NULL)
             END AS message
         FROM grouped AS g
     )
 SELECT
     g.run,
     g.rank,
-    row_number() OVER (PARTITION BY g.run, g.rank ORDER BY g.idle DESC, g.host DESC, g.call, g.operator, g.frame, g.module, g.kind) AS place,
+    row_number() OVER (PARTITION BY g.run, g.rank ORDER BY g.idle DESC, g.host DESC, g.call, g.operator, g.frame, g.module, g.kind) AS position,
     g.kind,
     g.call,
     g.operator,
@@ -136,7 +136,7 @@ SELECT
     g.host AS host_ns,
     g.busy AS busy_ns,
     CASE WHEN g.kind = 'copy' THEN g.copied END AS copy_ns,
-    g.host - g.busy AS rest_ns,
+    g.host - g.busy AS idle_during_ns,
     g.idle AS idle_after_ns,
     g.longest AS longest_ns,
     g.event_id,
@@ -144,4 +144,4 @@ SELECT
     lib.message_text(t.message, g.message.fields) AS message
 FROM described AS g
 LEFT JOIN messages AS t ON t.code = g.message.code
-ORDER BY g.run, g.rank, place
+ORDER BY g.run, g.rank, position

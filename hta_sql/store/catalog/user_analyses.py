@@ -13,10 +13,10 @@ from pathlib import Path
 
 from hta_sql.errors import LibraryError, StoreDamagedError
 from hta_sql.library.objects import Library, parse_text
-from hta_sql.library.own import with_own
+from hta_sql.library.user_analyses import with_user_analyses
 from hta_sql.store.catalog.template import template
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import SEAL, is_damaged, sealed
+from hta_sql.store.disk.integrity import CHECKSUM, is_damaged, with_checksum
 
 log = logging.getLogger(__name__)
 
@@ -24,19 +24,19 @@ OWN = "analyses.json"
 """Path of each file, as it was read ─▶ text."""
 
 
-def put_own(folder: StoreFolder, library: Library) -> None:
+def store_user_analyses(folder: StoreFolder, library: Library) -> None:
     """Put what a library adds to the shipped one into a store, in place of what was there.
 
     Under its lock.
     """
-    own = library.own
+    own = library.user_library
     texts = {str(about.path): about.text for about in (*own.macros, *own.analyses)}
     if not texts:
         with suppress(FileNotFoundError):
             folder.read(OWN)
             folder.remove([OWN])
         return
-    folder.replace(OWN, sealed({"texts": texts}))
+    folder.replace(OWN, with_checksum({"texts": texts}))
 
 
 def may_serve(folder: StoreFolder, library: Library) -> bool:
@@ -44,7 +44,7 @@ def may_serve(folder: StoreFolder, library: Library) -> bool:
     return not library.shipped or bool(folder.local and (folder.local / OWN).exists())
 
 
-def own_texts(folder: StoreFolder) -> dict[str, str]:
+def user_texts(folder: StoreFolder) -> dict[str, str]:
     """Read the texts that were put into a store.
 
     Raises:
@@ -54,7 +54,7 @@ def own_texts(folder: StoreFolder) -> dict[str, str]:
     content = folder.read(OWN)
     try:
         values = json.loads(content)
-        texts: dict[str, str] = values["texts"] if SEAL in values else values
+        texts: dict[str, str] = values["texts"] if CHECKSUM in values else values
         whole = all(isinstance(text, str) for item in texts.items() for text in item)
         is_whole = whole and not is_damaged(content, values, frozenset(texts))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -74,11 +74,11 @@ def _damaged(folder: StoreFolder) -> str:
 def with_those_of_store(folder: StoreFolder, library: Library) -> Library:
     """Add what a team has put into a store; without, and with a warning, where that fits no more."""
     try:
-        texts = own_texts(folder)
+        texts = user_texts(folder)
     except FileNotFoundError:
         return library
     try:
-        added = with_own(library, [parse_text(Path(path), text) for path, text in texts.items()])
+        added = with_user_analyses(library, [parse_text(Path(path), text) for path, text in texts.items()])
         template(added)
     except LibraryError as error:
         log.warning(

@@ -10,7 +10,7 @@ import pytest
 
 from hta_sql.library.objects import load_library
 from hta_sql.store.query import distributed, partitions
-from hta_sql.store.query.partitions import whole_because
+from hta_sql.store.query.partitions import unsplit_reason
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import SEED, options_of
 
@@ -75,7 +75,7 @@ def test_an_executor_gives_the_whole(
         if taken.issuperset(scope):
             expected = store.run(name, **options_of(name), **scope).arrow()
             found = store.run(name, executor=executor, **options_of(name), **scope)
-            is_parted = whole_because(LIBRARY.find(name), LIBRARY) is None
+            is_parted = unsplit_reason(LIBRARY.find(name), LIBRARY) is None
             assert bool(found.paths) == (is_parted and not large)
             assert all(Path(path).is_file() for path in found.paths)
             assert found.arrow().equals(expected), scope
@@ -85,7 +85,7 @@ def test_an_executor_gives_the_whole(
 def test_there_are_some() -> None:
     """What is dear and of each rank by itself says so; few cross runs, and say why."""
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
-    whole = {name: whole_because(LIBRARY.find(name), LIBRARY) for name in ALL}
+    whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
         **dict.fromkeys(("call_stack", "call_stack_threads"), whole["call_stack"]),
         "jobs": "it reads runs, whose tags change",
