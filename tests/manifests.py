@@ -16,7 +16,9 @@ def write_manifest(store: Path, values: dict[str, Any]) -> None:
             path = store / file["path"]
             if path.exists():
                 file |= {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-    (store / MANIFEST).write_bytes(with_checksum({k: v for k, v in values.items() if k != CHECKSUM}))
+    (store / MANIFEST).write_bytes(
+        with_checksum({k: v for k, v in values.items() if k != CHECKSUM})
+    )
 
 
 def write_shard_file(path: Path, values: dict[str, Any]) -> None:

@@ -121,7 +121,9 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
     computed = rows_of(store)
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
-    kept = [replace(one, key="old") if one.table == TABLES[1] else one for one in manifest.materialized]
+    kept = [
+        replace(one, key="old") if one.table == TABLES[1] else one for one in manifest.materialized
+    ]
     with store_lock(folder):
         publish_manifest(folder, replace(manifest, materialized=kept))
     assert rows_of(store) == computed

@@ -150,7 +150,8 @@ def test_short_names_of_kernels(name: str, short: str) -> None:
 def test_wanted(asked: list[int] | None, value: int | None, expected: bool | None) -> None:
     """No list means everything; an unknown value is in no list."""
     row = connection().execute(
-        "SELECT lib.is_requested($asked::BIGINT[], $value::BIGINT)", {"asked": asked, "value": value}
+        "SELECT lib.is_requested($asked::BIGINT[], $value::BIGINT)",
+        {"asked": asked, "value": value},
     )
     assert row.fetchall() == [(expected,)]
 

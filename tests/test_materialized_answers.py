@@ -72,7 +72,9 @@ def shown(store: Path, query: str = "FROM {name}", names: tuple[str, ...] = NAME
 
 def kept_files(store: Path, run: str) -> list[Path]:
     """The files of the kept answers of a run."""
-    kept = (one for one in read_manifest(store).materialized if one.run == run and one.table in NAMES)
+    kept = (
+        one for one in read_manifest(store).materialized if one.run == run and one.table in NAMES
+    )
     return [store / one.path for one in kept if one.path]
 
 

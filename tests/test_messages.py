@@ -32,7 +32,8 @@ def con() -> duckdb.DuckDBPyConnection:
 def text_of(con: duckdb.DuckDBPyConnection, template: str, fields: str) -> str | None:
     """Render a template."""
     query = f"SELECT lib.message_text($template, to_json({fields}))"
-    ((text,),) = con.execute(query, {"template": template}).fetchall()
+    found: list[tuple[str | None]] = con.execute(query, {"template": template}).fetchall()
+    ((text,),) = found
     return text
 
 

@@ -12,9 +12,9 @@ from hta_sql.authoring.golden import Case, cases_of, difference
 from hta_sql.authoring.golden_engine import GoldenEngine
 from hta_sql.errors import HtaSqlError, LibraryError
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.user_analyses import TESTS, library_of
 from hta_sql.library.rules.engine import engine_problems
 from hta_sql.library.rules.text import text_problems
+from hta_sql.library.user_analyses import TESTS, library_of
 from hta_sql.machine import temporary_folder
 
 

@@ -115,7 +115,9 @@ class GoldenEngine:
         return {one.path for one in self._library.stands_on(about) if one in self._library.derived}
 
 
-def materialize_derived(con: duckdb.DuckDBPyConnection, library: Library, wanted: Container[Path]) -> None:
+def materialize_derived(
+    con: duckdb.DuckDBPyConnection, library: Library, wanted: Container[Path]
+) -> None:
     """Compute derived tables once in a catalog that may be written: many questions read them.
 
     Args:

@@ -275,7 +275,9 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
         alt.Y("low:Q", title=f"{name} [{unit}]"), y2="high:Q"
     )
     line = base.mark_line(color=USUAL, opacity=0.6, strokeWidth=1).encode(y="median:Q")
-    points = base.mark_circle(size=45, opacity=1).encode(y=y, color=color, tooltip=tooltips(tooltip))
+    points = base.mark_circle(size=45, opacity=1).encode(
+        y=y, color=color, tooltip=tooltips(tooltip)
+    )
     return alt.layer(band, line, points).properties(
         title=subtitled(job or name), width=330, height=140
     )

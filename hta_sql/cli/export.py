@@ -125,7 +125,7 @@ def _redacted(
     selection: Selection,
 ) -> list[Exported]:
     """Write what may be given away, or without an output list what that would be."""
-    from hta_sql.cli.redaction import show_preview, print_redaction  # noqa: PLC0415 - only where used
+    from hta_sql.cli.redaction import print_redaction, show_preview  # noqa: PLC0415 - only where used
     from hta_sql.exports.redaction.exporting import TRACE, export_redacted, preview  # noqa: PLC0415
     from hta_sql.exports.redaction.names import Redactor  # noqa: PLC0415
 

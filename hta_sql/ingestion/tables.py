@@ -67,7 +67,10 @@ class RankOutput:
 
 
 def write_tables(
-    con: duckdb.DuckDBPyConnection, places: Sequence[RankOutput], events: Counter[str], threads: int = 1
+    con: duckdb.DuckDBPyConnection,
+    places: Sequence[RankOutput],
+    events: Counter[str],
+    threads: int = 1,
 ) -> list[StoredFile]:
     """Write every table of each rank that has rows, up to so many at once, under new names.
 

@@ -42,7 +42,9 @@ def answers(library: Library) -> dict[str, SqlObject]:
 
 def is_of_runs(about: SqlObject) -> bool:
     """Whether rows of an analysis are those of its runs, one behind the other."""
-    return any(column.name == "run" for column in about.columns) and "Materialized" not in about.facts
+    return (
+        any(column.name == "run" for column in about.columns) and "Materialized" not in about.facts
+    )
 
 
 def columns_of(about: SqlObject) -> dict[str, str]:

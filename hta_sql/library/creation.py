@@ -169,7 +169,9 @@ def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> Non
     stored = {table: kinds | {"span": "INTEGER"} for table, kinds in stored_columns().items()}
     _create_empty(con, "stored", stored)
     _create_empty(con, "derived", library.derived_columns())
-    _create_empty(con, "materialized", {name: columns_of(a) for name, a in answers(library).items()})
+    _create_empty(
+        con, "materialized", {name: columns_of(a) for name, a in answers(library).items()}
+    )
     con.execute(argument_columns())
     for statement in (*data_views(library.tables), *operation_macros(library.tables)):
         con.execute(statement)

@@ -1,12 +1,15 @@
 -- One row per rank: its file, its clock, and what its profiler recorded.
 --
 -- Of a rank that was recorded several times it is the first recording's file and clock; the others are in rank_spans.
+-- (run, rank) is the key of a process in every table, whatever its role is.
 CREATE OR REPLACE VIEW ranks AS
 -- Columns:
 --   run                   VARCHAR         Run: one capture of one job.
 --   rank                  INTEGER         Rank of the process.
 --   source                VARCHAR         Trace file.
 --   rank_source           VARCHAR         What told the rank: given, distributedInfo, file name or order of names.
+--   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; NULL unless distributedInfo states it.
+--   role_rank             INTEGER         Rank of the process within its role; NULL unless distributedInfo states it.
 --   stated_rank           BIGINT          Rank in distributedInfo.
 --   world_size            BIGINT [count]  Ranks of the job, as stated.
 --   backend               VARCHAR         Communication backend.
@@ -34,6 +37,8 @@ SELECT
     x.rank,
     x.source,
     x.rank_source,
+    x.role,
+    x.role_rank,
     x.stated_rank,
     x.world_size,
     x.backend,

@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW runs AS
 --   drops_last_step  BOOLEAN         The run has two or more steps, so that analyses leave out the last by default.
 --   step_count       BIGINT [count]  Different profiler steps of the host.
 --   captured_at      VARCHAR         Time of the first event, UTC: 2026-01-31 23:59:59; NULL where no trace has a base time.
---   ingested_at      VARCHAR         When the last of its traces was read, UTC; NULL in older stores.
+--   ingested_at      VARCHAR         When the last of its traces was read, UTC.
 --   device_names     VARCHAR         Models of the devices, with a comma between them; NULL where no trace says so.
 --   host_count       BIGINT [count]  Different hosts; NULL where no trace names one.
 --   host_name        VARCHAR         Host of the first rank that names one.

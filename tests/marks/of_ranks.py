@@ -67,7 +67,9 @@ def communication_by_rank(rows: Rows) -> Expected:
 def cluster_overview(rows: Rows) -> Expected:
     """A cell a rank and step beside the median of the step, a dot where rank or host is slow."""
     steps = by(rows, "step").values()
-    beside = [row["non_wait_ns"] / median(column(own, "non_wait_ns")) - 1 for own in steps for row in own]
+    beside = [
+        row["non_wait_ns"] / median(column(own, "non_wait_ns")) - 1 for own in steps for row in own
+    ]
     dots = sum(row["verdict"] in ("slow rank", "slow host") for row in rows)
     return {"excess": sorted(beside)}, {"rect": len(rows), "symbol": dots}
 
@@ -80,7 +82,10 @@ def utilization_over_time(rows: Rows) -> Expected:
 
 def operator_across_ranks(rows: Rows) -> Expected:
     """A bar a rank and occurrence, a band an occurrence."""
-    return {"time": column(rows, "dur_ns", US)}, {"rect": len(rows), "area": len(by(rows, "position"))}
+    return {"time": column(rows, "dur_ns", US)}, {
+        "rect": len(rows),
+        "area": len(by(rows, "position")),
+    }
 
 
 def special_operators(rows: Rows) -> Expected:

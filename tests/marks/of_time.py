@@ -118,7 +118,9 @@ def frequent_kernel_sequences(rows: Rows) -> Expected:
 
 def idle_causes(rows: Rows) -> Expected:
     """A bar a cause, name and call, on all ranks: the twenty longest."""
-    times = [total(own, "idle_ns") for own in by(rows, "cause", "relation", "name", "call").values()]
+    times = [
+        total(own, "idle_ns") for own in by(rows, "cause", "relation", "name", "call").values()
+    ]
     times = sorted(times)[-20:]
     return {"time": [ns / MS for ns in times]}, {"rect": len(times)}
 

@@ -31,7 +31,7 @@ from tests.pinned.jobs import CATALOG, make_catalog, write_jobs
 from tests.pinned.words import write_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hta_sql.authoring.golden import Case
     from hta_sql.library.declared import Parameter
@@ -222,7 +222,12 @@ def key_of(traces: str, call: str) -> str:
 def pinned(place: str = JOBS) -> dict[str, Digests]:
     """Read what is pinned of a place, by call."""
     with file_of(place).open(encoding="utf-8", newline="") as file:
-        return {line["call"]: _parsed(line["answer"]) for line in csv.DictReader(file)}
+        return read_pinned(file)
+
+
+def read_pinned(lines: Iterable[str]) -> dict[str, Digests]:
+    """Parse the lines of a file of pinned answers."""
+    return {line["call"]: _parsed(line["answer"]) for line in csv.DictReader(lines)}
 
 
 def _parsed(answer: str) -> Digests:

@@ -12,7 +12,7 @@ import pytest
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import load_library
 from hta_sql.store.catalog.build import build_catalog
-from hta_sql.store.catalog.materialize import materialize_answers, materialize
+from hta_sql.store.catalog.materialize import materialize, materialize_answers
 from hta_sql.store.disk.manifest import CATALOG
 from tests.properties.test_recomputed import job
 from tests.properties.test_scopes import OF_NO_RUN, SEED

@@ -75,7 +75,11 @@ def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: s
     """Signs and verdicts swap, and the slow steps are those of the control."""
     there = compared(store, name).step
     back = compare_steps(Side(store, f"{name}-test"), Side(store, f"{name}-control")).step
-    opposite = {"slower": "faster", "faster": "slower", "slower in some steps": "faster in some steps"}
+    opposite = {
+        "slower": "faster",
+        "faster": "slower",
+        "slower in some steps": "faster in some steps",
+    }
     assert back["diff_ns"] == -there["diff_ns"]
     assert back["verdict"] == opposite[there["verdict"]]
     assert back["control_slow_steps"] == there["test_slow_steps"]

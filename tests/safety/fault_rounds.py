@@ -175,7 +175,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
         # To build a second catalog and compare it takes as long as all of the rest.
         manifest, folder = read_manifest(made.store), store_folder(made.store)
         files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
-        assert faults_of(folder, files, deep=False) == [], what
+        assert faults_of(folder, files) == [], what
     else:
         assert verify_store(made.store).faults == [], what
     return "after" if seen == truth.after else "before"

@@ -141,7 +141,9 @@ class Writer:
     def keep(self) -> None:
         """Keep answers."""
         with self.journal.change("keep", [], {}):
-            materialize_answers(self.store, ("temporal_breakdown", "kernel_table"), lock_timeout=WAIT_S)
+            materialize_answers(
+                self.store, ("temporal_breakdown", "kernel_table"), lock_timeout=WAIT_S
+            )
 
     def catalog(self) -> None:
         """Build the catalog anew."""

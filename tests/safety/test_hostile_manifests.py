@@ -44,7 +44,9 @@ DAMAGES: dict[str, Damage] = {
     "published": lambda m: m.update(published=[3]),
     "tags": lambda m: m.update(tags=5),
     "writer": lambda m: m.update(writer=5),
-    "materialized": lambda m: m.update(materialized=[dict.fromkeys(("table", "run", "key", "path", "rows"), 1)]),
+    "materialized": lambda m: m.update(
+        materialized=[dict.fromkeys(("table", "run", "key", "path", "rows"), 1)]
+    ),
 }
 
 

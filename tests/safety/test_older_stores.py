@@ -25,11 +25,14 @@ from tests.test_catalog import files_read
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.cli.conftest import Cli
     from tests.safety.conftest import WriteTraces
 
 STORES = Path(__file__).parent.parent / "stores"
 """One of each released version, without its catalog: run ``job`` of tests/traces/every_table.json, run
 ``cluster`` of MindSpore's files there, ingested in that folder so that no path of a machine is inside."""
+
+RELEASES = sorted(path.name for path in STORES.iterdir() if path.name[0].isdigit())
 
 ROWS = {
     "ranks": 2,
@@ -124,7 +127,7 @@ def run_everything(store: hta_sql.TraceStore) -> None:
         store.run(analysis.name).rows()
 
 
-@pytest.mark.parametrize("version", sorted(path.name for path in STORES.iterdir()))
+@pytest.mark.parametrize("version", RELEASES)
 def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
     """It opens and answers: 30 µs of a kernel, 10 of NCCL, 5 of a copy; the last step is left out."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
@@ -136,7 +139,7 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", sorted(path.name for path in STORES.iterdir()))
+@pytest.mark.parametrize("version", RELEASES)
 def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
     """Each table and each analysis of today."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
@@ -148,7 +151,7 @@ def test_every_release_has_one() -> None:
     """A release that the list of changes dates has left a store here."""
     text = (STORES.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
     dated = re.findall(r"^## (\S+) \(\d{4}-", text, re.MULTILINE)
-    assert set(dated) <= {path.name for path in STORES.iterdir()}
+    assert set(dated) <= set(RELEASES)
 
 
 @pytest.mark.parametrize("described", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -330,10 +333,36 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
         hta_sql.open(store)
 
 
+def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """A store written before the first release: the remedy is to ingest the traces again."""
+    store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
+    with pytest.raises(hta_sql.StoreVersionError) as raised:
+        hta_sql.open(store)
+    assert str(raised.value) == (
+        f"{str(store)!r} has schema version 1 but this hta_sql ({hta_sql.__version__}) reads version 2: "
+        "ingest the traces again, into a new store, with hta-sql ingest TRACES -o STORE."
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [("list",), ("run", "kpis"), ("doctor",), ("verify",), ("repair",)]
+)
+def test_commands_refuse_an_older_schema_version(
+    command: tuple[str, ...], tmp_path: Path, cli: Cli
+) -> None:
+    """Each of them says so and changes nothing."""
+    store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
+    before = (store / MANIFEST).read_bytes()
+    done = cli(command[0], store, *command[1:])
+    assert done.code == 1
+    assert "with hta-sql ingest TRACES -o STORE." in done.out + done.err
+    assert (store / MANIFEST).read_bytes() == before
+
+
 def test_another_format(every_table: Path) -> None:
     """Whoever wrote it can read it: the remedy is to upgrade."""
     manifest = json.loads((every_table / MANIFEST).read_text())
-    write_manifest(every_table, manifest | {"schema_version": 2})
+    write_manifest(every_table, manifest | {"schema_version": 3})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
         hta_sql.open(every_table)
     assert "again" not in str(raised.value)

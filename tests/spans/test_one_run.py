@@ -138,7 +138,9 @@ def test_steps_and_collectives_are_of_their_span(joined: hta_sql.TraceStore) -> 
         (3, [1, 1], 10 * US, True),
         (4, [1, 1], 10 * US, False),
     ]
-    assert rows(joined, "stragglers", "rank", "collective_count", "wait_ns", "last_arrival_count") == [
+    assert rows(
+        joined, "stragglers", "rank", "collective_count", "wait_ns", "last_arrival_count"
+    ) == [
         (0, 2, 2 * 10 * US, 0),
         (1, 2, 0, 2),
     ]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from tests.user_analyses.folders import TRACE, write_folder
 from tests.shared_stores import made_once
+from tests.user_analyses.folders import TRACE, write_folder
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,9 @@ from hta_sql.library.objects import load_library
 from hta_sql.library.user_analyses import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics
 from hta_sql.store.catalog.user_analyses import OWN
-from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
 from tests.shared_stores import ingest_only
 from tests.test_catalog import CATALOG_BYTES
+from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
 
 ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 

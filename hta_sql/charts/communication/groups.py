@@ -196,7 +196,9 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     known = table[table["ratio_to_mean"].notna()]
     if not len(known):
         return nothing(title, f"Nothing can be said: {_reasons(table)}.")
-    means = known.groupby(["run", "rank"], as_index=False).agg(ratio_to_mean=("ratio_to_mean", "mean"))
+    means = known.groupby(["run", "rank"], as_index=False).agg(
+        ratio_to_mean=("ratio_to_mean", "mean")
+    )
     ordered: pd.DataFrame = means.sort_values("ratio_to_mean", kind="stable")
     kept = means.loc[sorted(ordered.index[-MANY:])]
     rows = kept.assign(

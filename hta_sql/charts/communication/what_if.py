@@ -74,7 +74,11 @@ def _left_out(table: pd.DataFrame) -> str:
 
 
 def _label(row: Mapping[Hashable, Any]) -> str:
-    step = row["replayed_step_ns"] if row["replayed_step_ns"] == row["replayed_step_ns"] else row["replayed_ns"]
+    step = (
+        row["replayed_step_ns"]
+        if row["replayed_step_ns"] == row["replayed_step_ns"]
+        else row["replayed_ns"]
+    )
     saved = f", {row['saved_pct']:.3g} % less" if row["saved_pct"] else ""
     return f"{duration_text(step)}{saved}"
 

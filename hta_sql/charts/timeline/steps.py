@@ -14,7 +14,7 @@ from hta_sql.charts.drawing.palette import (
     NEUTRAL_COLOR,
     WAIT_COLOR,
 )
-from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, told
+from hta_sql.charts.drawing.style import WIDTH, data, duration_unit, tooltips
 
 STEP_PARTS = {
     "compute_ns": ("compute", CLASS_COLORS["computation"]),

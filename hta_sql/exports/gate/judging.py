@@ -12,8 +12,8 @@ from hta_sql.exports.gate.limits import broken_limits, missing_verdict
 from hta_sql.exports.gate.noise import ENOUGH_RUNS, Chance
 from hta_sql.exports.gate.rules import BUDGETS, Rule
 from hta_sql.exports.gate.values import (
-    ResultCache,
     Key,
+    ResultCache,
     Value,
     asked_by_step,
     key_columns,

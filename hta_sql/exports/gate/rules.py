@@ -12,8 +12,8 @@ from typing import Any
 from hta_sql.errors import AnalysisError, ParameterError, nearest
 from hta_sql.library.declared import Column
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.user_analyses import library_with
 from hta_sql.library.parameters import check_parameters
+from hta_sql.library.user_analyses import library_with
 
 RELATIVE = ("max_increase_pct", "max_decrease_pct", "max_increase", "max_decrease")
 """Limits on the way from the baseline to the candidate."""

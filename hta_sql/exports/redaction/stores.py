@@ -15,6 +15,7 @@ from hta_sql.exports.redaction.arguments import redacted_json
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.rank_scope import with_facts
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, Fingerprint, Manifest, RankEntry, read_manifest
@@ -114,7 +115,8 @@ def redact_store(
         if (not runs or entry.run in runs) and (not ranks or entry.rank in ranks)
     ]
     make_folder(target)
-    publish_manifest(store_folder(target), Manifest(entries, schemas=manifest.schemas))
+    folder = store_folder(target)
+    publish_manifest(folder, with_facts(Manifest(entries, schemas=manifest.schemas), folder))
 
 
 def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntry) -> RankEntry:
@@ -140,6 +142,7 @@ def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntr
         options={key: entry.options[key] for key in ("definitions",) if key in entry.options},
         files=files,
         schema=entry.schema,
+        facts={},
         end_ns=entry.end_ns,
         span=entry.span,
     )

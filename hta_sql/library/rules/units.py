@@ -40,7 +40,7 @@ IDENTIFIERS = frozenset(
             "launch_pid",
             "launch_tid",
         ),
-        *("stated_rank", "src_rank", "dst_rank", "device_type", "version"),
+        *("stated_rank", "role_rank", "src_rank", "dst_rank", "device_type", "version"),
         # Ranks that others are compared with.
         *("ref_rank", "reference_rank", "clock_reference_rank"),
         # The rank that has the extreme.

@@ -13,14 +13,14 @@ import logging
 import shutil
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 import duckdb
 
 from hta_sql._version import __version__
-from hta_sql.errors import StoreError, StoreVersionError
+from hta_sql.errors import StoreError
 from hta_sql.library import sqltext
 from hta_sql.library.creation import SCOPE_TABLES
 from hta_sql.library.objects import Library, load_library
@@ -29,8 +29,7 @@ from hta_sql.machine import cache_folder, temporary_folder
 from hta_sql.store.catalog.columns import StoredFiles, stored_files
 from hta_sql.store.catalog.damage import unreadable_materialized, unreadable_runs
 from hta_sql.store.catalog.materialized_tables import materialized_files, materialized_views
-from hta_sql.store.catalog.user_analyses import store_user_analyses, with_those_of_store
-from hta_sql.store.catalog.rank_scope import described, scope_rows
+from hta_sql.store.catalog.rank_scope import scope_rows
 from hta_sql.store.catalog.shared_engine import scratch
 from hta_sql.store.catalog.template import (
     BESIDE,
@@ -40,6 +39,7 @@ from hta_sql.store.catalog.template import (
     library_digest,
     template,
 )
+from hta_sql.store.catalog.user_analyses import store_user_analyses, with_those_of_store
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import (
@@ -158,8 +158,6 @@ def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
 
     Under its lock.
     """
-    with suppress(duckdb.Error, StoreVersionError):  # the catalog says of which runs
-        manifest = described(manifest, folder)
     _write(folder, manifest_content(manifest), load_library(), publishes=True)
 
 
@@ -201,7 +199,10 @@ def private_catalog(
     It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
     were lost since it was built, or files of derived tables that broke.
     """
-    whose = [folder.root, *sorted({str(about.path.parent) for about in library.user_library.analyses})]
+    whose = [
+        folder.root,
+        *sorted({str(about.path.parent) for about in library.user_library.analyses}),
+    ]
     place = cache_folder("catalogs") / digest_of("\n".join(whose).encode())[:16]
     parts = (*astuple(identity), *sorted(lost), *sorted(broken))
     target = place / f"{digest_of(repr(parts).encode())[:24]}.duckdb"
@@ -254,7 +255,7 @@ def _build(
     lost = {run for run in manifest.runs() if not is_run_name(run)}.union(lost)
     while True:
         try:
-            files = stored_files(described(manifest.without(lost), folder), folder)
+            files = stored_files(manifest.without(lost), folder)
             everything = tuple({*lost, *files.lost})
             _build_of(target, folder, replace(files, lost=everything), (identity, content), library)
         except duckdb.Error as error:
@@ -263,7 +264,9 @@ def _build(
                 raise
             # What was computed can be computed again.
             gone = unreadable_materialized(error, manifest, folder)
-            manifest = manifest.without_materialized(gone) if gone else replace(manifest, materialized=[])
+            manifest = (
+                manifest.without_materialized(gone) if gone else replace(manifest, materialized=[])
+            )
             lost |= more
             if lost.issuperset(manifest.runs()):
                 raise StoreError(

@@ -14,14 +14,14 @@ from hta_sql.library import sqltext
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.materialized_tables import (
-    materialized_view,
     keys_of,
+    materialized_view,
     missing_answers,
     missing_tables,
 )
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.integrity import file_digest
-from hta_sql.store.disk.manifest import TABLES, MaterializedTable, Manifest
+from hta_sql.store.disk.manifest import TABLES, Manifest, MaterializedTable
 from hta_sql.store.disk.origins import ORIGIN, origin_of
 
 log = logging.getLogger(__name__)

@@ -29,18 +29,22 @@ def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
         manifest: What the store holds.
         folder: Where it is.
     """
-    faults = faults_of(folder, _meant(error, of_entries(manifest.entries)), deep=False)
+    faults = faults_of(folder, _meant(error, of_entries(manifest.entries)))
     if faults:
         warn_of_changed_files(folder.root, {fault.file for fault in faults})
     return {fault.run for fault in faults if fault.run}
 
 
-def unreadable_materialized(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
+def unreadable_materialized(
+    error: duckdb.Error, manifest: Manifest, folder: StoreFolder
+) -> set[str]:
     """Find the files of derived tables that are not what was written.
 
     The arguments are those of :func:`unreadable_runs`.
     """
-    return {f.file for f in faults_of(folder, _meant(error, of_materialized(manifest.materialized)), deep=True)}
+    return {
+        f.file for f in faults_of(folder, _meant(error, of_materialized(manifest.materialized)))
+    }
 
 
 def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:

@@ -28,8 +28,8 @@ from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import (
     CATALOG,
-    MaterializedTable,
     Manifest,
+    MaterializedTable,
     Store,
     manifest_bytes,
     parse_manifest,
@@ -112,7 +112,9 @@ def _keep(
     """Compute derived tables, and what is requested of answers. Under the store's lock."""
     manifest = parse_manifest(manifest_bytes(folder), folder)
     if request:
-        manifest = manifest.without_materialized(folder.missing({k.path for k in manifest.materialized if k.path}))
+        manifest = manifest.without_materialized(
+            folder.missing({k.path for k in manifest.materialized if k.path})
+        )
     found, keeping = _computed(folder, manifest, library, runs, request)
     if keeping is not manifest:
         publish_manifest(folder, keeping)

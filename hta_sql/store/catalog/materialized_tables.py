@@ -20,7 +20,7 @@ from hta_sql.library.definitions import definitions
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.sql_files import Columns, columns_digest
 from hta_sql.store.catalog.columns import FileGroup
-from hta_sql.store.disk.manifest import MaterializedTable, Manifest, RankEntry, digest_of
+from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry, digest_of
 
 Missing = list[tuple[SqlObject, list[str]]]
 """What is to be computed, and its runs."""
@@ -170,7 +170,11 @@ def materialized_views(manifest: Manifest, library: Library, place: str) -> list
 
 
 def materialized_view(
-    library: Library, about: SqlObject, kept: Iterable[MaterializedTable], place: str, runs: Iterable[str]
+    library: Library,
+    about: SqlObject,
+    kept: Iterable[MaterializedTable],
+    place: str,
+    runs: Iterable[str],
 ) -> str:
     """Build the view of one of which something is kept.
 

@@ -36,29 +36,22 @@ def facts_of(con: duckdb.DuckDBPyConnection) -> Iterator[tuple[tuple[str, int], 
         yield (run, rank), dict(zip(relation.columns[2:], values, strict=True))
 
 
-def described(manifest: Manifest, folder: StoreFolder) -> Manifest:
-    """Look up what the manifest of an older version does not say of its ranks.
-
-    At a URL it stays unknown: that would be two requests for each rank.
+def with_facts(manifest: Manifest, folder: StoreFolder) -> Manifest:
+    """Return a manifest of a local store with the facts of each rank, read from its files.
 
     Raises:
         duckdb.Error: A file cannot be read.
-        StoreVersionError: There are such ranks, but none of them can be read.
     """
-    lacking = [entry for entry in manifest.entries if entry.facts is None]
-    if not lacking or not folder.local:
-        return manifest
     found = {
         (*rank, span): facts
-        for span in {entry.span for entry in lacking}
-        for rank, facts in _facts([e for e in lacking if e.span == span], manifest, folder).items()
+        for span in {entry.span for entry in manifest.entries}
+        for rank, facts in _facts(
+            [entry for entry in manifest.entries if entry.span == span], manifest, folder
+        ).items()
     }
     return replace(
         manifest,
-        entries=[
-            replace(entry, facts=found.get(in_order(entry), entry.facts))
-            for entry in manifest.entries
-        ],
+        entries=[replace(entry, facts=found[in_order(entry)]) for entry in manifest.entries],
     )
 
 
@@ -110,7 +103,7 @@ def _row(
 ) -> list[Any]:
     """List what is known of a rank, in the order of the columns."""
     known: Facts = {
-        **(entry.facts or {}),
+        **entry.facts,
         "run": entry.run,
         "rank": entry.rank,
         "span": entry.span,

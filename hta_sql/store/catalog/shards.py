@@ -132,7 +132,9 @@ def publish_shards(
         _remove_traces_of_jobs(folder)
     if materialize:
         published = {run_of_shard(name) for name in manifest.published}
-        materialize_answers(folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout)
+        materialize_answers(
+            folder, runs=published & set(manifest.runs()), lock_timeout=lock_timeout
+        )
     failures = [failure for shard in new for failure in shard.failures]
     return PublishReport([shard.name for shard in new], missing, failures, len(manifest.entries))
 

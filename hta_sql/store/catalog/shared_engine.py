@@ -62,7 +62,9 @@ def scratch(file: Path | None = None, options: str = "") -> Iterator[duckdb.Duck
         raise
 
 
-def extra_connections(con: duckdb.DuckDBPyConnection, count: int = 1) -> list[duckdb.DuckDBPyConnection]:
+def extra_connections(
+    con: duckdb.DuckDBPyConnection, count: int = 1
+) -> list[duckdb.DuckDBPyConnection]:
     """Connect so many times more to the database that a connection is in."""
     home = sqltext.use(_database_of(con))
     cursors = [con.cursor() for _ in range(count)]

@@ -16,7 +16,7 @@ from hta_sql.library.objects import Library, parse_text
 from hta_sql.library.user_analyses import with_user_analyses
 from hta_sql.store.catalog.template import template
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import CHECKSUM, is_damaged, with_checksum
+from hta_sql.store.disk.integrity import is_damaged, with_checksum
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +54,9 @@ def user_texts(folder: StoreFolder) -> dict[str, str]:
     content = folder.read(OWN)
     try:
         values = json.loads(content)
-        texts: dict[str, str] = values["texts"] if CHECKSUM in values else values
+        texts: dict[str, str] = values["texts"]
         whole = all(isinstance(text, str) for item in texts.items() for text in item)
-        is_whole = whole and not is_damaged(content, values, frozenset(texts))
+        is_whole = whole and not is_damaged(content, values)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreDamagedError(_damaged(folder)) from error
     if not is_whole:
@@ -78,7 +78,9 @@ def with_those_of_store(folder: StoreFolder, library: Library) -> Library:
     except FileNotFoundError:
         return library
     try:
-        added = with_user_analyses(library, [parse_text(Path(path), text) for path, text in texts.items()])
+        added = with_user_analyses(
+            library, [parse_text(Path(path), text) for path, text in texts.items()]
+        )
         template(added)
     except LibraryError as error:
         log.warning(

@@ -50,7 +50,7 @@ class _Written(NamedTuple):
     path: str
     run: str
     size: int
-    sha256: str | None
+    sha256: str
     origin: str | None = None
 
 
@@ -159,17 +159,17 @@ class FileCheck(SizeCheck):
             table, run, path = one["table"], one["run"], one["path"]
             if path and table in tables:
                 origin = origin_of(table, run, one["key"])
-                yield _Written(path, run, one.get("bytes", 0), one.get("sha256"), origin)
+                yield _Written(path, run, one["bytes"], one["sha256"], origin)
         for entry in entries:
             for table in tables & entry["files"].keys():
                 file = entry["files"][table]
-                yield _Written(file["path"], entry["run"], file["bytes"], file.get("sha256"))
+                yield _Written(file["path"], entry["run"], file["bytes"], file["sha256"])
 
 
 def _is_whole(folder: StoreFolder, file: _Written, *, verify: bool) -> bool:
     local = folder.local
     try:
-        if file.sha256 and (verify or file.size <= SMALL_BYTES):
+        if verify or file.size <= SMALL_BYTES:
             if local is None:
                 return folder.digest(file.path) == file.sha256
             found = (local / file.path).stat()
@@ -192,7 +192,7 @@ def _digest(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - of
 def changed_files(folder: StoreFolder, manifest: Manifest) -> list[str]:
     """List the small files of ranks that are not what was written; none at a URL."""
     written = (
-        _Written(file["path"], entry.run, file["bytes"], file.get("sha256"))
+        _Written(file["path"], entry.run, file["bytes"], file["sha256"])
         for entry in manifest.entries
         for file in entry.files.values()
     )

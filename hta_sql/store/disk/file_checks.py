@@ -44,7 +44,7 @@ class Expected:
     path: str
     rows: int
     bytes: int
-    sha256: str | None
+    sha256: str
     run: str
     rank: int | None
     """None of what is of all ranks of its run."""
@@ -55,9 +55,7 @@ class Expected:
 def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
     """List the files of ranks."""
     return [
-        Expected(
-            file["path"], file["rows"], file["bytes"], file.get("sha256"), entry.run, entry.rank
-        )
+        Expected(file["path"], file["rows"], file["bytes"], file["sha256"], entry.run, entry.rank)
         for entry in entries
         for file in entry.files.values()
     ]
@@ -70,7 +68,7 @@ def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
             one.path,
             one.rows,
             one.bytes,
-            one.sha256,
+            one.sha256 or "",
             one.run,
             None,
             origin_of(one.table, one.run, one.key),
@@ -80,19 +78,18 @@ def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
     ]
 
 
-def faults_of(folder: StoreFolder, files: list[Expected], *, deep: bool) -> list[Fault]:
+def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
     """Look at files, several at once; what is found first of each is told.
 
     Args:
         folder: The store.
         files: What the manifest says of them.
-        deep: Read every page of those that no checksum is recorded of.
 
     Raises:
         StoreError: An object storage does not answer.
     """
     sizes = folder.sizes([file.path for file in files])
-    look = partial(_look, folder, sizes, deep=deep)
+    look = partial(_look, folder, sizes)
     with ThreadPoolExecutor(cpu_count()) as pool:
         looked = list(zip(files, pool.map(look, files), strict=True))
     found = [found for _, found in looked if isinstance(found, Fault)]
@@ -100,9 +97,7 @@ def faults_of(folder: StoreFolder, files: list[Expected], *, deep: bool) -> list
     return [*found, *strangers]
 
 
-def _look(
-    folder: StoreFolder, sizes: Mapping[str, int], file: Expected, *, deep: bool
-) -> Fault | str | None:
+def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Fault | str | None:
     """Look at one file; returns what is wrong, else the run that is written inside of it."""
     fault = partial(_fault, file)
 
@@ -111,9 +106,9 @@ def _look(
     if file.bytes and sizes[file.path] != file.bytes:
         return fault("size", f"it has {sizes[file.path]:,} bytes, {file.bytes:,} were written")
     try:
-        if file.sha256 and folder.digest(file.path) != file.sha256:
+        if folder.digest(file.path) != file.sha256:
             return fault("content", "it has another checksum than was written")
-        return _inside(folder, file, deep=deep)
+        return _inside(folder, file)
     except FileNotFoundError:
         return fault("missing", "it is gone")
     except OSError as error:
@@ -128,7 +123,7 @@ def _fault(file: Expected, kind: str, message: str) -> Fault:
     return Fault(file.path, kind, message, file.run, file.rank)
 
 
-def _inside(folder: StoreFolder, file: Expected, *, deep: bool) -> Fault | str | None:
+def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
     """Compare what the end of a Parquet file says with the manifest."""
     import pyarrow as pa  # noqa: PLC0415 - only where used
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -141,8 +136,6 @@ def _inside(folder: StoreFolder, file: Expected, *, deep: bool) -> Fault | str |
                 rows = parquet.metadata.num_rows
                 return fault("rows", f"it has {rows:,} rows, {file.rows:,} were written")
             kind = "pages"
-            for _ in parquet.iter_batches() if deep and not file.sha256 else ():
-                pass
             named = (parquet.metadata.metadata or {}).get(ORIGIN.encode())
             if file.origin and named and named != file.origin.encode():
                 return fault("origin", f"it says that it is {named.decode(errors='replace')}")

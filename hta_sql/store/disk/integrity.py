@@ -31,18 +31,14 @@ def with_checksum(values: Mapping[str, Any]) -> bytes:
     return content.replace(_OPEN.encode(), hashlib.sha256(content).hexdigest().encode(), 1)
 
 
-def is_damaged(content: bytes, values: Mapping[str, Any], unsealed: frozenset[str]) -> bool:
-    """Say whether a content is not what was written.
+def is_damaged(content: bytes, values: Mapping[str, Any]) -> bool:
+    """Return whether a content differs from its checksum, or has none.
 
     Args:
         content: All bytes.
-        values: What they say.
-        unsealed: Keys that a content may have which was written before there were seals: one
-            without a seal that has others has lost it.
+        values: The values parsed from them.
     """
     seal = values.get(CHECKSUM)
-    if seal is None:
-        return not values.keys() <= unsealed
     if not isinstance(seal, str) or len(seal) != len(_OPEN):
         return True
     opened = content.replace(seal.encode(), _OPEN.encode(), 1)

@@ -19,7 +19,7 @@ from hta_sql._version import __version__
 from hta_sql.errors import StoreDamagedError, StoreNotFoundError, StoreVersionError
 from hta_sql.library.sql_files import Columns, columns_digest, stored_columns
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.integrity import validated, is_damaged, with_checksum
+from hta_sql.store.disk.integrity import CHECKSUM, is_damaged, validated, with_checksum
 from hta_sql.store.disk.run_names import first_capture
 from hta_sql.traces.names import path_of
 
@@ -31,16 +31,12 @@ found from the working directory or through the engine's ``file_search_path``.""
 TABLES = "tables"
 SHARDS = "shards"
 FORMAT = "hta_sql store"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 RANKS = range(-(1 << 31), 1 << 31)
 """What a rank may be: its column is an INTEGER in every table."""
 
-_UNSEALED = frozenset(
-    ("format", "schema_version", "writer", "published", "schemas", "materialized", "tags", "entries")
-)
-"""What a manifest says that was written before manifests had checksums."""
-
+AGAIN = "Ingest the traces again, into a new store: hta-sql ingest TRACES -o STORE"
 UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
 
 Store = str | os.PathLike[str] | StoreFolder
@@ -75,17 +71,16 @@ class RankEntry:
     step_names: list[str]
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
-    """table ─▶ {"path": relative to the store, "rows": count, "bytes": size, "sha256": of its
-    content}; the last is not there where an older version wrote it."""
+    """table ─▶ {"path": relative to the store, "rows": count, "bytes": size, "sha256": of its content}"""
     schema: str
     """Digest of the columns of all tables as they were written; see :attr:`Manifest.schemas`."""
+    facts: dict[str, Any]
+    """What the view ``runs`` shows of it: the columns of sql/readers/rank_facts.sql."""
     process: str | None = None
     """What wrote the trace and when it had ended; only of traces that do not state their rank."""
     end_ns: int | None = None
     ingested_ns: int | None = None
-    """When it was read, as Unix time; None of stores that were made before it was noted."""
-    facts: dict[str, Any] | None = None
-    """What the view ``runs`` says of it: the columns of sql/readers/rank_facts.sql."""
+    """When it was read, as Unix time; None if that is not recorded."""
     span: int = 0
     """Which recording of the rank: of several that are one run, in order of time."""
 
@@ -108,7 +103,7 @@ class MaterializedTable:
     rows: int
     bytes: int = 0
     sha256: str | None = None
-    """Of its content; None where an older version wrote it."""
+    """Of its content; None without a file."""
 
     @property
     def is_left_out(self) -> bool:
@@ -186,7 +181,9 @@ class Manifest:
 
     def without_materialized(self, paths: Collection[str]) -> Manifest:
         """Leave out what was computed: that with these files."""
-        return replace(self, materialized=[one for one in self.materialized if one.path not in paths])
+        return replace(
+            self, materialized=[one for one in self.materialized if one.path not in paths]
+        )
 
     def with_tags(self, runs: Iterable[str], tags: Mapping[str, str]) -> Manifest:
         """Add tags to runs; the other tags that they have stay, and an empty value takes one away."""
@@ -268,7 +265,8 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
     path = folder.path(MANIFEST)
     try:
         values = json.loads(content)
-        if is_damaged(content, values, _UNSEALED):
+        is_older = CHECKSUM not in values and values["schema_version"] != SCHEMA_VERSION
+        if is_damaged(content, values) and not is_older:
             raise StoreDamagedError(_damaged(folder, "it has another checksum than was written"))
         if values["format"] != FORMAT:
             raise StoreVersionError(f"{path!r} is not the manifest of an hta_sql store.")
@@ -287,12 +285,14 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreVersionError(
             f"{path!r} is not a manifest that this hta_sql ({__version__}) can read: {error!r}. "
-            "Ingest the traces again, into a new store."
+            f"{AGAIN}"
         ) from error
-    is_newer = isinstance(version, int) and version > SCHEMA_VERSION
+    reads = f"this hta_sql ({__version__}) reads version {SCHEMA_VERSION}"
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise StoreVersionError(f"{folder.root!r} has schema version {version}, {reads}. {UPGRADE}")
     raise StoreVersionError(
-        f"{folder.root!r} has schema version {version}, this hta_sql ({__version__}) reads "
-        f"version {SCHEMA_VERSION}. {UPGRADE if is_newer else 'Ingest the traces again, into a new store.'}"
+        f"{folder.root!r} has schema version {version} but {reads}: ingest the traces again, into a "
+        "new store, with hta-sql ingest TRACES -o STORE."
     )
 
 
@@ -319,7 +319,8 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
     content = validated(Fingerprint(**values["fingerprint"]))
     entry = validated(RankEntry(**{**values, "fingerprint": content}))
     for file in entry.files.values():
-        if (type(file["path"]), type(file["rows"]), type(file["bytes"])) != (str, int, int):
+        kinds = [type(file[key]) for key in ("path", "rows", "bytes", "sha256")]
+        if kinds != [str, int, int, str]:
             raise TypeError(f"a file is {file}")
     if entry.rank not in RANKS:
         raise TypeError(f"rank is {entry.rank}")

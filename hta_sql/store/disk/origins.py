@@ -28,7 +28,7 @@ def origin_of(table: str, run: str, key: str) -> str:
 
 
 def names_other_origin(path: Path, origin: str) -> bool:
-    """Return whether the footer of a Parquet file names another origin; files of older versions name none.
+    """Return whether the footer of a Parquet file names another origin.
 
     The footer holds texts as they are, so that no parser (and no import of one) is needed.
 

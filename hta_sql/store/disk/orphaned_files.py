@@ -101,7 +101,7 @@ def unfinished_files(folder: StoreFolder) -> set[str]:
 
 def _parsed(content: bytes) -> Iterable[RankEntry]:
     values = json.loads(content)
-    if values["schema_version"] != SCHEMA_VERSION or is_damaged(content, values, frozenset()):
+    if values["schema_version"] != SCHEMA_VERSION or is_damaged(content, values):
         raise ValueError("another version, or damaged")
     return [entry_from(entry) for entry in values["entries"]]
 

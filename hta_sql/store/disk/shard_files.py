@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from hta_sql.errors import ParameterError
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.integrity import CHECKSUM, validated, is_damaged, with_checksum
+from hta_sql.store.disk.integrity import CHECKSUM, is_damaged, validated, with_checksum
 from hta_sql.store.disk.manifest import (
     SCHEMA_VERSION,
     SHARDS,
@@ -26,22 +26,6 @@ from hta_sql.store.disk.manifest import (
 log = logging.getLogger(__name__)
 
 FORMAT = "hta_sql shard"
-
-_UNSEALED = frozenset(
-    [
-        "format",
-        "schema_version",
-        "run",
-        "number",
-        "of",
-        "writer",
-        "complete",
-        "entries",
-        "failures",
-        "tags",
-    ]
-)
-"""What a shard says that was written before shards had checksums."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +113,9 @@ def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
 
 def _parsed(content: bytes) -> Shard:
     values = json.loads(content)
-    if is_damaged(content, values, _UNSEALED):
+    if is_damaged(content, values):
         raise ValueError("another checksum than was written")
-    values.pop(CHECKSUM, None)
+    del values[CHECKSUM]
     if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
         raise ValueError("another format")
     entries = [entry_from(entry) for entry in values.pop("entries")]

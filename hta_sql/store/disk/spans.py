@@ -48,7 +48,7 @@ def _problem(entries: Sequence[RankEntry]) -> str | None:
     # Clocks that count from the start of a machine are compared within a rank.
     times: dict[int | None, dict[int, tuple[int, int]]] = defaultdict(dict)
     for entry, start in known:
-        end = start + int((entry.facts or {}).get("dur") or 0)
+        end = start + int(entry.facts.get("dur") or 0)
         spans = times[None if is_unix == {True} else entry.rank]
         first, last = spans.get(entry.span, (start, end))
         spans[entry.span] = min(first, start), max(last, end)

@@ -49,8 +49,6 @@ class Verified:
     files: int
     """Parquet files."""
     bytes: int
-    unrecorded: int
-    """Files that an older version wrote, without a checksum: damage inside of a page may be missed."""
     deep: bool
     faults: list[Fault] = field(default_factory=list)
 
@@ -64,7 +62,7 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        deep: Follow every link between events, and read every page of what has no checksum.
+        deep: Follow every link between events.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
@@ -72,13 +70,13 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
     """
     folder = store_folder(store)
     if folder.sizes([MANIFEST, CATALOG]).keys() == {CATALOG}:
-        return Verified(folder.root, 0, 0, 0, deep, [Fault(MANIFEST, "manifest", "it is gone")])
+        return Verified(folder.root, 0, 0, deep, [Fault(MANIFEST, "manifest", "it is gone")])
     for _ in range(ATTEMPTS):
         before = manifest_bytes(folder)
         try:
             manifest = parse_manifest(before, folder)
         except (StoreDamagedError, StoreVersionError) as error:
-            return Verified(folder.root, 0, 0, 0, deep, [Fault(MANIFEST, "manifest", str(error))])
+            return Verified(folder.root, 0, 0, deep, [Fault(MANIFEST, "manifest", str(error))])
         verified = _verified(folder, manifest, deep=deep)
         if not verified.faults or manifest_bytes(folder) == before:
             return verified
@@ -88,12 +86,12 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
 def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verified:
     files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
     shards, damaged = shards_at(folder)
-    found = faults_of(folder, files, deep=deep)
+    found = faults_of(folder, files)
     found += [
         Fault(path, "shard", f"it is not a shard that this version can publish: {why}")
         for path, why in sorted(damaged.items())
     ]
-    found += faults_of(folder, of_entries(e for s in shards for e in s.entries), deep=deep)
+    found += faults_of(folder, of_entries(e for s in shards for e in s.entries))
     try:
         user_texts(folder)
     except FileNotFoundError:
@@ -103,8 +101,7 @@ def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verifie
     if deep and not found:
         found += dangling(folder, manifest)
     found += _catalog_faults(folder, compare=not found)
-    bytes_read, unrecorded = sum(f.bytes for f in files), sum(f.sha256 is None for f in files)
-    return Verified(folder.root, len(files), bytes_read, unrecorded, deep, found)
+    return Verified(folder.root, len(files), sum(file.bytes for file in files), deep, found)
 
 
 def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:

@@ -27,8 +27,8 @@ from hta_sql.store.catalog.damage import (
 )
 from hta_sql.store.catalog.materialize import forget, materialize_derived
 from hta_sql.store.catalog.materialized_tables import missing_tables
-from hta_sql.store.catalog.user_analyses import may_serve
 from hta_sql.store.catalog.template import Config
+from hta_sql.store.catalog.user_analyses import may_serve
 from hta_sql.store.disk.content_check import FileCheck, Reads
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock

@@ -114,7 +114,9 @@ def compute(task: Task) -> TaskResult:
     return put or _stream(rows)
 
 
-def gathered(tasks: Iterable[Task], executor: Executor, waiting: set[Future[TaskResult]]) -> list[TaskResult]:
+def gathered(
+    tasks: Iterable[Task], executor: Executor, waiting: set[Future[TaskResult]]
+) -> list[TaskResult]:
     """Have tasks computed; returns what they gave, in their order.
 
     Args:

@@ -13,8 +13,8 @@ from hta_sql.errors import AnalysisNotFoundError, nearest
 from hta_sql.library import sqltext
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import SqlObject
-from hta_sql.library.user_analyses import Analyses, library_of, user_folders
 from hta_sql.library.parameters import check_parameters, narrowing, taken_by
+from hta_sql.library.user_analyses import Analyses, library_of, user_folders
 from hta_sql.results.result import Result
 from hta_sql.store.disk.content_check import reads_of, reads_of_analysis, reads_of_query
 from hta_sql.store.disk.folder import store_folder
@@ -25,7 +25,7 @@ from hta_sql.store.query.isolation import Isolating
 from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
-from hta_sql.store.query.partitions import refuse_unknown, tasks, requested_sizes, unsplit_reason
+from hta_sql.store.query.partitions import refuse_unknown, requested_sizes, tasks, unsplit_reason
 from hta_sql.text import counted
 
 if TYPE_CHECKING:

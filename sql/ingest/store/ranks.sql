@@ -9,7 +9,7 @@ WITH
             m.metadata,
             from_json(
                 m.metadata,
-                '{"distributedInfo": {"rank": "BIGINT", "world_size": "BIGINT", "backend": "VARCHAR", "nccl_version": "VARCHAR"}, "host_name": "VARCHAR", "trace_id": "VARCHAR", "schemaVersion": "VARCHAR", "record_shapes": "INTEGER", "with_stack": "INTEGER", "profile_memory": "INTEGER", "with_flops": "INTEGER", "with_modules": "INTEGER"}'
+                '{"distributedInfo": {"rank": "BIGINT", "world_size": "BIGINT", "backend": "VARCHAR", "nccl_version": "VARCHAR", "role": "VARCHAR", "role_rank": "INTEGER"}, "host_name": "VARCHAR", "trace_id": "VARCHAR", "schemaVersion": "VARCHAR", "record_shapes": "INTEGER", "with_stack": "INTEGER", "profile_memory": "INTEGER", "with_flops": "INTEGER", "with_modules": "INTEGER"}'
             ) AS m
         FROM job AS m
     )
@@ -18,6 +18,8 @@ SELECT
     j.rank,
     j.source,
     j.rank_source,
+    k.m.distributedInfo.role AS role,
+    k.m.distributedInfo.role_rank AS role_rank,
     k.m.distributedInfo.rank AS stated_rank,
     k.m.distributedInfo.world_size AS world_size,
     k.m.distributedInfo.backend AS backend,
