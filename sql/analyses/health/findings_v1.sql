@@ -16,6 +16,10 @@ CREATE OR REPLACE MACRO findings_v1(
     ranks INTEGER[] := NULL,
     -- Share of device activity without a launch from which on it is reported [%].
     unlinked_above_pct DOUBLE := 1.0,
+    -- Share of a recording in which its device runs work that the trace does not hold, from which on it is reported [%].
+    unrecorded_above_pct DOUBLE := 1.0,
+    -- Share of a recording in which it is unknown whether its device runs earlier work, from which on it is reported [%].
+    undecided_above_pct DOUBLE := 10.0,
     -- Length of the first step, as a multiple of the median, from which on it is a start-up transient.
     transient_above_ratio DOUBLE := 2.0,
     -- Difference between the starts of the ranks from which on it is reported [ns].
@@ -35,6 +39,21 @@ WITH
     health AS (
         SELECT h.*
         FROM lib.rank_health(runs, ranks) AS h
+    ),
+    unrecorded_kinds AS (
+        SELECT
+            u.run, u.rank, u.kind, sum(u.dur)::BIGINT AS ns,
+            -- One stretch of launches may lie in several gaps.
+            max(u.launch_count) AS launch_count
+        FROM unrecorded_time AS u
+        WHERE lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)
+        GROUP BY u.run, u.rank, u.kind
+    ),
+    unrecorded AS (
+        SELECT k.*, r.dur AS rank_ns
+        FROM unrecorded_kinds AS k
+        JOIN ranks AS r ON r.run = k.run AND r.rank = k.rank
+        WHERE 100 * k.ns >= CASE k.kind WHEN 'undecided' THEN undecided_above_pct ELSE unrecorded_above_pct END * r.dur
     ),
     run_facts AS (
         SELECT
@@ -101,6 +120,26 @@ WITH
             lib.message('findings.unlinked_gpu_ops', {'unlinked_count': h.unlinked_gpu_op_count, 'op_count': h.gpu_op_count})
         FROM health AS h
         WHERE h.gpu_op_count > 0 AND 100 * h.unlinked_gpu_op_count / h.gpu_op_count > unlinked_above_pct
+        UNION ALL
+        SELECT u.run, u.rank, 'warning', 'unrecorded_before', 100 * u.ns / u.rank_ns,
+            lib.message('findings.unrecorded_before', {'before_ns': u.ns, 'before_pct': 100 * u.ns / u.rank_ns})
+        FROM unrecorded AS u
+        WHERE u.kind = 'before'
+        UNION ALL
+        SELECT u.run, u.rank, 'error', 'unrecorded_lost', 100 * u.ns / u.rank_ns,
+            lib.message('findings.unrecorded_lost', {'launch_count': u.launch_count, 'lost_ns': u.ns, 'lost_pct': 100 * u.ns / u.rank_ns})
+        FROM unrecorded AS u
+        WHERE u.kind = 'lost'
+        UNION ALL
+        SELECT u.run, u.rank, 'warning', 'unrecorded_after', 100 * u.ns / u.rank_ns,
+            lib.message('findings.unrecorded_after', {'after_ns': u.ns, 'after_pct': 100 * u.ns / u.rank_ns})
+        FROM unrecorded AS u
+        WHERE u.kind = 'after'
+        UNION ALL
+        SELECT u.run, u.rank, 'note', 'undecided_start', 100 * u.ns / u.rank_ns,
+            lib.message('findings.undecided_start', {'undecided_ns': u.ns, 'undecided_pct': 100 * u.ns / u.rank_ns})
+        FROM unrecorded AS u
+        WHERE u.kind = 'undecided'
         UNION ALL
         SELECT h.run, h.rank, 'error', 'unknown_communication', h.suspected_communication_count,
             lib.message('findings.unknown_communication', {'kernel_count': h.suspected_communication_count, 'kernel': h.suspected_communication_example})
