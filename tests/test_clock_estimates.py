@@ -10,7 +10,7 @@ import pytest
 
 from tests.macros import engine_with
 
-MACROS = ("clock_estimates", "wanted")
+MACROS = ("_clock_estimates", "wanted")
 
 MS = 1_000_000
 
@@ -208,7 +208,7 @@ def answers() -> dict[tuple[str, int], list[tuple[object, ...]]]:
     """What the macro says of all runs at once, by run and recording."""
     found: dict[tuple[str, int], list[tuple[object, ...]]] = {}
     rows = connection().execute(
-        "FROM lib.clock_estimates(NULL, 'items', 'shifts') ORDER BY run, span, rank"
+        "FROM lib._clock_estimates(NULL, 'items', 'shifts') ORDER BY run, span, rank"
     )
     for run, _, span, *said in rows.fetchall():
         found.setdefault((run, span), []).append(tuple(said))
@@ -243,7 +243,9 @@ def test_a_later_recording_has_clocks_of_its_own() -> None:
 
 def test_runs_that_are_not_asked_for_have_none() -> None:
     """One of them alone says what it says among all."""
-    rows = connection().execute("FROM lib.clock_estimates(['ahead'], 'items', 'shifts')").fetchall()
+    rows = (
+        connection().execute("FROM lib._clock_estimates(['ahead'], 'items', 'shifts')").fetchall()
+    )
     assert sorted(rows) == sorted(
         ("ahead", rank, span, *said)
         for span in (0, 1)

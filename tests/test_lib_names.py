@@ -10,7 +10,7 @@ import pytest
 
 from tests.macros import engine_with, value_in
 
-MACROS = ("counted_stack", "group_kind", "scalar_type_bytes", "stable_name", "student_t")
+MACROS = ("counted_stack", "_group_kind", "_scalar_type_bytes", "stable_name", "student_t")
 
 GROUPS = {
     "dp": (
@@ -102,7 +102,7 @@ def value(call: str, *values: object) -> object:
 def test_kinds_of_groups(kind: str | None) -> None:
     """Frameworks name their groups in words; a part of a word is none."""
     names = GROUPS[kind].split()
-    assert {name: value("lib.group_kind(?)", name) for name in names} == dict.fromkeys(names, kind)
+    assert {name: value("lib._group_kind(?)", name) for name in names} == dict.fromkeys(names, kind)
 
 
 @pytest.mark.parametrize(("raw", "steady"), STEADY)
@@ -127,7 +127,7 @@ def test_frames_that_torch_shows() -> None:
 def test_bytes_of_a_numbered_type(size: int | None) -> None:
     """By the number that an operator is asked with."""
     numbers = TYPES[size].split()
-    found = {number: value("lib.scalar_type_bytes(?)", number) for number in numbers}
+    found = {number: value("lib._scalar_type_bytes(?)", number) for number in numbers}
     assert found == dict.fromkeys(numbers, size)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.macros import engine_with
 
-MACROS = ("enclosing_intervals", "exact_std", "short_name", "short_names", "wanted")
+MACROS = ("_enclosing_intervals", "exact_std", "short_name", "short_names", "wanted")
 
 Span = tuple[int | None, int, int]
 """Lane, start, length."""
@@ -56,7 +56,7 @@ def test_each_instant_encloses_itself(extent: int) -> None:
     con = connection()
     con.register("validation_inner", relation(instants))
     con.register("validation_outer", relation(instants))
-    query = "FROM lib.enclosing_intervals('validation_inner', 'validation_outer')"
+    query = "FROM lib._enclosing_intervals('validation_inner', 'validation_outer')"
     pairs = con.execute(f"SELECT inner_id, outer_id {query} ORDER BY ALL").fetchall()
     assert pairs == [(place, place) for place in range(len(instants))]
 
@@ -72,7 +72,7 @@ def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.Data
     con.register("validation_outer", relation(outer))
     found = con.execute(
         "SELECT inner_id, outer_id, lane, outer_ts, outer_dur "
-        "FROM lib.enclosing_intervals('validation_inner', 'validation_outer')"
+        "FROM lib._enclosing_intervals('validation_inner', 'validation_outer')"
     ).fetchall()
     expected = [
         (i, o, lane, ts, dur)

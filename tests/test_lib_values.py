@@ -10,22 +10,22 @@ import pytest
 from tests.macros import engine_with, value_in
 
 MACROS = (
-    *("busbw_factor", "elem_bytes", "link_peak", "message_bytes"),
+    *("busbw_factor", "elem_bytes", "_link_peak", "message_bytes"),
     *(
         "conv_flops",
         "conv_output_shape",
-        "counted_shapes",
+        "_counted_shapes",
         "gemm_flops",
         "is_backward_op",
-        "demangled_name",
+        "_demangled_name",
         "loads_data",
-        "matmul_flops",
+        "_matmul_flops",
         "module_class",
         "module_name",
         "op_base_name",
-        "operator_flops",
-        "shape_of",
-        "weighted_mean",
+        "_operator_flops",
+        "_shape_of",
+        "_weighted_mean",
     ),
 )
 
@@ -90,7 +90,7 @@ def test_bytes_of_an_element(size: int | None) -> None:
 @pytest.mark.parametrize("peak", PEAKS)
 def test_peak_of_the_links(peak: float | None) -> None:
     """By the model [GB/s]; a card without links between devices has none that is known."""
-    peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
+    peaks = {model: value("lib._link_peak(?)", model) for model in PEAKS[peak]}
     assert peaks == dict.fromkeys(peaks, peak)
 
 
@@ -171,7 +171,7 @@ def test_operations_of_an_operator(
     operator: str, shapes: str | None, scalars: str | None, flops: int | None
 ) -> None:
     """By torch's formulas; without inputs, or for other operators, not known."""
-    assert value("lib.operator_flops(?, ?, ?)", operator, shapes, scalars) == flops
+    assert value("lib._operator_flops(?, ?, ?)", operator, shapes, scalars) == flops
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_names_without_overload(recorded: str, name: str) -> None:
 )
 def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown: str) -> None:
     """A list of tensors has none; what was not recorded is empty."""
-    assert value("lib.counted_shapes(?, ?)", shapes, types) == shown
+    assert value("lib._counted_shapes(?, ?)", shapes, types) == shown
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
     """Up to twelve parts, each as long as it says; other names stay as they are."""
-    assert value("lib.demangled_name(?)", mangled) == name
+    assert value("lib._demangled_name(?)", mangled) == name
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_annotations_that_load_data(name: str, loads: bool) -> None:
 )
 def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | None) -> None:
     """Of what is known, to a millionth; of no weight there is none."""
-    call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
+    call = "lib._weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
     given = [{"x": x, "w": w} for x, w in pairs]
     assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))
 

@@ -91,7 +91,7 @@ def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> N
     query = """
         SELECT count(*), count_if(f.frames = lib.counted_stack(c.call_stack)[:5])
         FROM cpu_ops AS c
-        JOIN lib.innermost_frames(NULL, NULL, 5) AS f
+        JOIN lib._innermost_frames(NULL, NULL, 5) AS f
             ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
     """
     ((operators, same),) = store.sql(query).rows()

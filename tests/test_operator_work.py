@@ -14,8 +14,8 @@ from hta_sql.library.creation import create_empty_tables
 from hta_sql.library.objects import load_library
 
 MACROS = (
-    *("attended_pairs", "attention_flops", "gemm_bytes", "operator_models", "operator_work"),
-    *("roofline_ns", "vector_flops"),
+    *("_attended_pairs", "_attention_flops", "gemm_bytes", "_operator_models", "_operator_work"),
+    *("roofline_ns", "_vector_flops"),
 )
 """What is tested here."""
 
@@ -26,7 +26,7 @@ HALF, BF16, FP8 = "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn"
 def connection() -> duckdb.DuckDBPyConnection:
     """One engine with the macros that need no tables, for all examples."""
     library = load_library()
-    (work,) = (macro for macro in library.macros if macro.name == "operator_work")
+    (work,) = (macro for macro in library.macros if macro.name == "_operator_work")
     wanted = {"gemm_bytes", "roofline_ns"} | {m.name for m in library.stands_on(work)}
     con = duckdb.connect(":memory:", config={"threads": 1})
     create_empty_tables(con, library)
@@ -61,20 +61,20 @@ def value(call: str) -> Any:
         ("lib.conv_flops([4, 2], [1, 4])", None),
         ("lib.conv_output_shape([1, 2, 9], [4, 2, 3], NULL, [1], [2])", None),
         # Two products forward, five backward; causal about half.
-        ("lib.attention_flops(2, 8, 128 * 128, 64, 64)", 4 * 2 * 8 * 128 * 128 * 64),
-        ("lib.attention_flops(2, 8, 128 * 128, 64, 64, is_backward := true)", 10 * 2 * 8 * 128 * 128 * 64),
-        ("lib.attention_flops(1, 1, 10, 3, 5)", 2 * 10 * (3 + 5)),
-        ("lib.attention_flops(1, 1, 10, 3, 5, is_backward := true)", 2 * 10 * (9 + 10)),
-        ("lib.attended_pairs(128, 128, NULL, 0)", 128 * 129 // 2),
-        ("lib.vector_flops('norm', 10)", 80),
-        ("lib.vector_flops('norm_backward', 10)", 120),
-        ("lib.vector_flops('rms_norm', 10)", 40),
-        ("lib.vector_flops('rms_norm_backward', 10)", 80),
-        ("lib.vector_flops('softmax', 10)", 50),
-        ("lib.vector_flops('softmax_backward', 10)", 40),
-        ("lib.vector_flops('elementwise', 10)", 10),
-        ("lib.vector_flops('reduce', 10)", 10),
-        ("lib.vector_flops('nothing', 10)", None),
+        ("lib._attention_flops(2, 8, 128 * 128, 64, 64)", 4 * 2 * 8 * 128 * 128 * 64),
+        ("lib._attention_flops(2, 8, 128 * 128, 64, 64, is_backward := true)", 10 * 2 * 8 * 128 * 128 * 64),
+        ("lib._attention_flops(1, 1, 10, 3, 5)", 2 * 10 * (3 + 5)),
+        ("lib._attention_flops(1, 1, 10, 3, 5, is_backward := true)", 2 * 10 * (9 + 10)),
+        ("lib._attended_pairs(128, 128, NULL, 0)", 128 * 129 // 2),
+        ("lib._vector_flops('norm', 10)", 80),
+        ("lib._vector_flops('norm_backward', 10)", 120),
+        ("lib._vector_flops('rms_norm', 10)", 40),
+        ("lib._vector_flops('rms_norm_backward', 10)", 80),
+        ("lib._vector_flops('softmax', 10)", 50),
+        ("lib._vector_flops('softmax_backward', 10)", 40),
+        ("lib._vector_flops('elementwise', 10)", 10),
+        ("lib._vector_flops('reduce', 10)", 10),
+        ("lib._vector_flops('nothing', 10)", None),
         # 1e12 operations at 100 TFLOP/s take 10 ms, 1e9 bytes at 1 TB/s 1 ms.
         ("lib.roofline_ns(1e12, 1e9, 100, 1)", 1e7),
         ("lib.roofline_ns(1e10, 1e9, 100, 1)", 1e6),
@@ -96,7 +96,7 @@ def test_pairs_of_an_attention() -> None:
     masks = list(product(range(1, 6), range(1, 6), sides, sides))
     columns = [list(column) for column in zip(*masks, strict=True)]
     rows = connection().execute(
-        "SELECT lib.attended_pairs(q, k, l, r) FROM "
+        "SELECT lib._attended_pairs(q, k, l, r) FROM "
         "(SELECT unnest(?::INT[]) AS q, unnest(?::INT[]) AS k, unnest(?::INT[]) AS l, unnest(?::INT[]) AS r)",
         columns,
     )
@@ -242,7 +242,7 @@ def answers() -> dict[int, tuple[Any, ...]]:
         texts = [None if part is None else json.dumps(part) for part in inputs]
         con.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?)", [place, name, *texts])
     rows = con.execute(
-        "SELECT call_id, elem_type, flops, moved_bytes, reason_code FROM lib.operator_work('calls')"
+        "SELECT call_id, elem_type, flops, moved_bytes, reason_code FROM lib._operator_work('calls')"
     )
     return {call: (reason,) if reason else tuple(found) for call, *found, reason in rows.fetchall()}
 

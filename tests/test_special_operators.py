@@ -53,13 +53,13 @@ KINDS = {
 @pytest.fixture(scope="module")
 def kinds() -> dict[str, list[str]]:
     """Name ─▶ the kinds that it is of."""
-    macro = next(m for m in load_library().macros if m.name == "special_operator_kinds")
+    macro = next(m for m in load_library().macros if m.name == "_special_operator_kinds")
     with duckdb.connect(":memory:") as con:
         con.execute("CREATE SCHEMA lib")
         con.execute(macro.text)
         con.execute("CREATE TABLE named (name VARCHAR)")
         con.executemany("INSERT INTO named VALUES ($1)", [[name] for name in KINDS])
-        rows = con.execute("SELECT name, kind FROM lib.special_operator_kinds('named')").fetchall()
+        rows = con.execute("SELECT name, kind FROM lib._special_operator_kinds('named')").fetchall()
     found: dict[str, list[str]] = {}
     for name, kind in rows:
         found.setdefault(name, []).append(kind)

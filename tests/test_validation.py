@@ -11,9 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from hta_sql.errors import LibraryError
+from hta_sql.library.objects import parse_library
 from hta_sql.library.sql_files import sql_root
 from tests.broken_libraries import ANALYSIS, ENGINE_RULES, TEXT_RULES, Edit
 from tests.sql_rules.frozen import LOCK, freeze, refreeze
+from tests.sql_rules.private import private_problems
 from tests.sql_rules.problems import check_library, find_problems
 from tests.sql_rules.run import main
 
@@ -61,6 +63,13 @@ def problems_after(root: Path) -> Callable[..., list[str]]:
 def without_lines(problems: list[str]) -> list[str]:
     """Leave out which line of its file a problem is in; :mod:`tests.user_analyses` holds those."""
     return [re.sub(r"(\.sql):\d+: ", r"\1: ", problem) for problem in problems]
+
+
+def test_a_macro_with_one_caller_is_private(root: Path) -> None:
+    """Of a part of the library some macros have fewer callers than their names say."""
+    found = [str(problem) for problem in private_problems(parse_library(root))]
+    said = "it has one caller; call it lib._scoped_gpu_ops, in the file's name too"
+    assert any("scoped_gpu_ops.sql" in line and said in line for line in found)
 
 
 @pytest.mark.slow  # make check asks the same

@@ -18,15 +18,15 @@ WITH
     -- What a call says is wide, and read three times rather than kept: once for each label, once in numbers, once at the end.
     labeled_calls AS NOT MATERIALIZED (
         SELECT c.*
-        FROM lib.collective_calls(runs) AS c
+        FROM lib._collective_calls(runs) AS c
     ),
     labels AS MATERIALIZED (
         SELECT l.*, dense_rank() OVER (ORDER BY l.run, l.span, l.channel_id) AS lane_id
-        FROM lib.collective_channels('labeled_calls') AS l
+        FROM lib._collective_channels('labeled_calls') AS l
     ),
     labeled AS MATERIALIZED (
         SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id
-        FROM lib.collective_calls(runs) AS c
+        FROM lib._collective_calls(runs) AS c
         JOIN labels AS l ON l.label_id = c.label_id
     ),
     items AS MATERIALIZED (
@@ -41,7 +41,7 @@ WITH
     ),
     shifts AS MATERIALIZED (
         SELECT s.*
-        FROM lib.sequence_shifts('items') AS s
+        FROM lib._sequence_shifts('items') AS s
     ),
     shifted AS MATERIALIZED (
         SELECT i.lane_id, i.rank, s.ref_rank, i.position, i.position + s.shift AS ordinal, i.end_ts, i.gap, i.seq, i.shape_id
@@ -50,7 +50,7 @@ WITH
     ),
     repaired AS MATERIALIZED (
         SELECT r.*
-        FROM lib.repaired_positions('shifted') AS r
+        FROM lib._repaired_positions('shifted') AS r
     ),
     channels AS MATERIALIZED (
         SELECT
@@ -69,7 +69,7 @@ WITH
             -- The rank's first collective in the capture: why it came when it did was not seen.
             i.ts = s.first_ts AS is_first
         FROM items AS i
-        JOIN lib.matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.position = i.position
+        JOIN lib._matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.position = i.position
         JOIN channels AS c ON c.lane_id = i.lane_id
         JOIN starts AS s ON s.run = c.run AND s.rank = i.rank AND s.span = c.span
     ),
@@ -90,7 +90,7 @@ WITH
     ),
     clocks AS MATERIALIZED (
         SELECT c.*
-        FROM lib.clock_estimates(runs, 'matched', 'shifts') AS c
+        FROM lib._clock_estimates(runs, 'matched', 'shifts') AS c
     ),
     corrected AS MATERIALIZED (
         SELECT
@@ -153,7 +153,7 @@ SELECT
     k.domain AS clock_domain, k.reference_rank AS clock_reference_rank, k.clock_offset_ns AS clock_offset_ns, k.spread_ns AS clock_spread_ns,
     k.drift AS clock_drift, k.sample_count AS clock_sample_count, k.mid_ts AS clock_mid_ts, k.is_applied AS clock_is_applied
 FROM corrected AS c
-JOIN lib.collective_calls(runs) AS a ON a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
+JOIN lib._collective_calls(runs) AS a ON a.run = c.run AND a.rank = c.rank AND a.event_id = c.event_id
 JOIN channels AS n ON n.lane_id = c.lane_id
 JOIN gathered AS g ON g.run = c.run AND g.collective_id = c.collective_id
 JOIN tolerances AS t ON t.lane_id = c.lane_id

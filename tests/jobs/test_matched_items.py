@@ -38,7 +38,7 @@ def methods(
     for place, (end, number) in enumerate(zip(ends, seq, strict=True)):
         values = {"p": place, "o": place + shift, "e": end, "s": number}
         con.execute("INSERT INTO shifted VALUES (1, 1, 0, $p, $o, $e, $s, 7)", values)
-    found = con.execute("SELECT DISTINCT method FROM lib.matched_items('shifted', 'repaired')")
+    found = con.execute("SELECT DISTINCT method FROM lib._matched_items('shifted', 'repaired')")
     return {method for (method,) in found.fetchall()}
 
 

@@ -111,7 +111,7 @@ def test_the_path_is_that_of_a_walk(rank: int, jobs_store: TraceStore) -> None:
         if bound_by == "gpu_communication_bound" and (end, begin) in path:
             wanted[event] = max(weight, wanted.get(event, 0))
     found = jobs_store.sql(
-        "SELECT event_id, on_path_ns FROM lib.blocking_stretches([$run], [$rank], NULL, false) "
+        "SELECT event_id, on_path_ns FROM lib._blocking_stretches([$run], [$rank], NULL, false) "
         "WHERE on_path_ns IS NOT NULL",
         of,
     ).rows()

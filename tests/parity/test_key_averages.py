@@ -173,9 +173,9 @@ def test_operations_of_matrices_are_those_of_torch(store: TraceStore) -> None:
                 FROM cpu_ops AS c
                 WHERE regexp_matches(c.name, '^aten::(mm|bmm|addmm|baddbmm|conv2d)$')
             ), counted AS (
-                SELECT w.flops, lib.operator_flops(c.name, c.input_shapes, c.concrete_inputs) AS torch_flops
+                SELECT w.flops, lib._operator_flops(c.name, c.input_shapes, c.concrete_inputs) AS torch_flops
                 FROM calls AS c
-                LEFT JOIN lib.operator_work('calls') AS w ON w.call_id = c.call_id
+                LEFT JOIN lib._operator_work('calls') AS w ON w.call_id = c.call_id
             )
             SELECT count(torch_flops), count_if(flops IS DISTINCT FROM torch_flops) FROM counted
             """

@@ -42,7 +42,7 @@ SHARES_OF_HOST_STEPS = """
         WHERE NOT p.is_common
     )
     SELECT w.run, w.rank, w.step, s.part, sum(s.ns)::BIGINT AS ns
-    FROM lib.step_shares('windows', NULL, NULL) AS s
+    FROM lib._step_shares('windows', NULL, NULL) AS s
     JOIN windows AS w ON w.run = s.run AND w.rank = s.rank AND w.window_no = s.window_no
     GROUP BY ALL
 """

@@ -54,8 +54,8 @@ OUT_OF_SCOPE = [
     "FROM lib.compared_contents($a, 'runs', false)",
     "FROM lib.compared_contents('pg_' || 'settings', 'runs', false)",
     "FROM lib.compared_contents(pg_settings, 'runs', false)",
-    "FROM lib.operator_work('pg_settings')",
-    f"FROM ({SETTINGS} FROM lib.operator_work('pg_settings')) x, lib.operator_work('pg_settings') y",
+    "FROM lib._operator_work('pg_settings')",
+    f"FROM ({SETTINGS} FROM lib._operator_work('pg_settings')) x, lib._operator_work('pg_settings') y",
 ]
 """Queries that read a view of the engine, a setting or a file under a name that WITH gives elsewhere."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from hta_sql.library.objects import load_library
 
-MACROS = ("operator_models",)
+MACROS = ("_operator_models",)
 """What is tested here."""
 
 SIGNATURES = {
@@ -81,14 +81,14 @@ def connection() -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
     con.execute("CREATE TABLE names AS SELECT unnest(?::VARCHAR[]) AS name", [[*MODELS, "aten::x"]])
-    con.execute(next(m.text for m in load_library().macros if m.name == "operator_models"))
+    con.execute(next(m.text for m in load_library().macros if m.name == "_operator_models"))
     return con
 
 
 @cache
 def answers() -> list[tuple[str, str, str, list[int], bool]]:
     """All that the macro says."""
-    return connection().execute("FROM lib.operator_models('names') ORDER BY name").fetchall()
+    return connection().execute("FROM lib._operator_models('names') ORDER BY name").fetchall()
 
 
 def expected_places(name: str, model: str, variant: str) -> list[int]:

@@ -56,61 +56,61 @@ WITH
         FROM lib.caused_idle(runs, ranks, 'parts', 'operator')
     ),
     host AS MATERIALIZED (
-        FROM lib.advice_host(runs, ranks, steps, include_last_profiler_step, 'parts', 'spans')
+        FROM lib._advice_host(runs, ranks, steps, include_last_profiler_step, 'parts', 'spans')
     ),
     kernels AS MATERIALIZED (
-        FROM lib.advice_kernels(runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_kernels(runs, ranks, steps, include_last_profiler_step)
     ),
     found AS (
-        FROM lib.advice_data_loading('spans', 'idle', 'host')
+        FROM lib._advice_data_loading('spans', 'idle', 'host')
         UNION ALL BY NAME
-        FROM lib.advice_synchronization('spans', 'idle')
+        FROM lib._advice_synchronization('spans', 'idle')
         UNION ALL BY NAME
-        FROM lib.advice_launch_bound('spans', 'idle')
+        FROM lib._advice_launch_bound('spans', 'idle')
         UNION ALL BY NAME
-        FROM lib.advice_host_work('spans', 'idle')
+        FROM lib._advice_host_work('spans', 'idle')
         UNION ALL BY NAME
-        FROM lib.advice_driver_memory('spans', 'idle')
+        FROM lib._advice_driver_memory('spans', 'idle')
         UNION ALL BY NAME
-        FROM lib.advice_module_loading('spans', 'idle')
+        FROM lib._advice_module_loading('spans', 'idle')
         UNION ALL BY NAME
-        FROM lib.advice_pageable_copies('spans', 'kernels')
+        FROM lib._advice_pageable_copies('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_exposed_copies('spans', 'kernels')
+        FROM lib._advice_exposed_copies('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_unfused_attention('spans', 'kernels')
+        FROM lib._advice_unfused_attention('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_misaligned_products('spans', 'kernels')
+        FROM lib._advice_misaligned_products('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_single_precision('spans', 'kernels')
+        FROM lib._advice_single_precision('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_small_kernels('spans', 'kernels')
+        FROM lib._advice_small_kernels('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_zeroed_gradients('spans', 'kernels', 'host')
+        FROM lib._advice_zeroed_gradients('spans', 'kernels', 'host')
         UNION ALL BY NAME
-        FROM lib.advice_exposed_transfer('spans', 'kernels')
+        FROM lib._advice_exposed_transfer('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib.advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM lib.advice_garbage_collection('host')
+        FROM lib._advice_garbage_collection('host')
         UNION ALL BY NAME
-        FROM lib.advice_indexing_loops('host')
+        FROM lib._advice_indexing_loops('host')
         UNION ALL BY NAME
-        FROM lib.advice_filled_copies('host')
+        FROM lib._advice_filled_copies('host')
         UNION ALL BY NAME
-        FROM lib.advice_dynamic_shapes('spans', 'host', runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_dynamic_shapes('spans', 'host', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM lib.advice_sync_batch_norm('spans', runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_sync_batch_norm('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM lib.advice_conv_bias('spans', runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_conv_bias('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM lib.advice_late_rank('spans', runs, ranks)
+        FROM lib._advice_late_rank('spans', runs, ranks)
         UNION ALL BY NAME
-        FROM lib.advice_data_parallel(runs, ranks)
+        FROM lib._advice_data_parallel(runs, ranks)
         UNION ALL BY NAME
-        FROM lib.advice_gloo_for_gpus(runs, ranks)
+        FROM lib._advice_gloo_for_gpus(runs, ranks)
         UNION ALL BY NAME
-        FROM lib.advice_memory_near_limit(runs, ranks)
+        FROM lib._advice_memory_near_limit(runs, ranks)
     ),
     kernel_names AS MATERIALIZED (
         SELECT DISTINCT f.subject AS name

@@ -49,7 +49,7 @@ WITH
         SELECT l.* FROM lib.group_labels(runs, layout) AS l WHERE lib.is_requested(ranks, l.rank)
     ),
     placed AS MATERIALIZED (
-        SELECT s.* FROM lib.blocking_stretches(runs, ranks, steps, include_last_profiler_step) AS s
+        SELECT s.* FROM lib._blocking_stretches(runs, ranks, steps, include_last_profiler_step) AS s
     ),
     parts AS MATERIALIZED (
         SELECT

@@ -56,7 +56,7 @@ WITH
         SELECT j.* FROM lib.late_ranks(runs, min_pct) AS j
     ),
     causes AS MATERIALIZED (
-        SELECT c.* FROM lib.lateness_causes('judged') AS c
+        SELECT c.* FROM lib._lateness_causes('judged') AS c
     ),
     kernels AS MATERIALIZED (
         SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL

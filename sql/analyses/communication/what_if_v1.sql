@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 WITH RECURSIVE
     works AS MATERIALIZED (
         SELECT w.*, dense_rank() OVER (ORDER BY w.run, w.rank, w.span) AS row_id
-        FROM lib.rank_works(runs) AS w
+        FROM lib._rank_works(runs) AS w
     ),
     late AS MATERIALIZED (
         SELECT j.run, j.rank FROM lib.late_ranks(runs, 1.0) AS j WHERE j.is_late

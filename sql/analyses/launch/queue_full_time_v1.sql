@@ -37,7 +37,7 @@ WITH
     ),
     spans AS (
         SELECT s.*
-        FROM lib.observed_time(runs, ranks, steps, include_last_profiler_step) AS s
+        FROM lib._observed_time(runs, ranks, steps, include_last_profiler_step) AS s
     )
 SELECT
     p.run,

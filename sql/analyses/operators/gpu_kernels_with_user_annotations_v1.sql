@@ -89,7 +89,7 @@ WITH RECURSIVE
             arg_max(a.event_id, (e.outer_ts, -e.outer_dur, a.event_id)) AS annotation_id,
             arg_max(a.name, (e.outer_ts, -e.outer_dur, a.event_id)) AS annotation,
             string_agg(a.name, ' / ' ORDER BY e.outer_ts, e.outer_dur DESC, a.event_id) AS annotation_path
-        FROM lib.enclosing_intervals('outside', 'spans') AS e
+        FROM lib._enclosing_intervals('outside', 'spans') AS e
         JOIN annotations AS a ON a.run = e.lane.run AND a.rank = e.lane.rank AND a.event_id = e.outer_id
         GROUP BY a.run, a.rank, e.inner_id
     ),

@@ -111,7 +111,7 @@ WITH RECURSIVE
                 coalesce(c.fwd_thread_id, 0) > 0 AND NOT starts_with(c.name, 'autograd::engine::')
                 OR c.name = 'torch::autograd::AccumulateGrad'
             ) AS is_backward
-        FROM lib.called_events(runs, ranks, false, false) AS c
+        FROM lib._called_events(runs, ranks, false, false) AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
     ),
     -- What is in no tree, and who is the parent of its children.
@@ -136,7 +136,7 @@ WITH RECURSIVE
         SELECT c.call_id, c.lane, c.ts, c.dur FROM calls AS c WHERE NOT c.is_dropped
     ),
     allocating AS MATERIALIZED (
-        SELECT m.call_id, m.host_bytes, m.device_bytes FROM lib.memory_inside('seen', 'lanes') AS m
+        SELECT m.call_id, m.host_bytes, m.device_bytes FROM lib._memory_inside('seen', 'lanes') AS m
     ),
     kernels AS (
         SELECT DISTINCT g.name
@@ -147,7 +147,7 @@ WITH RECURSIVE
         SELECT t.name, t.uses_tensor_cores FROM lib.tensor_core_names('kernels') AS t
     ),
     launching AS MATERIALIZED (
-        SELECT d.* FROM lib.device_time_inside('calls', 'lanes', 'told') AS d
+        SELECT d.* FROM lib._device_time_inside('calls', 'lanes', 'told') AS d
     ),
     children AS MATERIALIZED (
         SELECT
@@ -182,7 +182,7 @@ WITH RECURSIVE
         ANTI JOIN (SELECT c.call_id FROM calls AS c WHERE c.is_backward) AS o ON o.call_id = e.call_id
     ),
     framed AS MATERIALIZED (
-        SELECT i.* FROM lib.innermost_frames(runs, ranks, CASE WHEN like_torch THEN 0 ELSE stack_frames END) AS i
+        SELECT i.* FROM lib._innermost_frames(runs, ranks, CASE WHEN like_torch THEN 0 ELSE stack_frames END) AS i
     ),
     keyed AS NOT MATERIALIZED (
         SELECT
@@ -194,7 +194,7 @@ WITH RECURSIVE
                 WHEN c.kind = 'operator' AND contains(c.name, '.') THEN regexp_extract(c.name, '^\w+::\w+\.(\w+)$', 1)
                 ELSE ''
             END AS overload_name,
-            CASE WHEN by_shapes THEN lib.counted_shapes(c.input_dims, c.input_types) END AS input_shapes,
+            CASE WHEN by_shapes THEN lib._counted_shapes(c.input_dims, c.input_types) END AS input_shapes,
             CASE WHEN by_dtype THEN c.input_types END AS input_types,
             CASE
                 WHEN stack_frames <= 0 THEN NULL
@@ -203,9 +203,9 @@ WITH RECURSIVE
             END AS stack,
             CASE
                 WHEN c.kind = 'operator' AND l.counts_flops THEN
-                    lib.operator_flops(lib.op_base_name(c.name), c.input_dims, c.concrete_inputs)
+                    lib._operator_flops(lib.op_base_name(c.name), c.input_dims, c.concrete_inputs)
             END AS flops
-        FROM lib.called_events(runs, ranks, true, stack_frames > 0) AS c
+        FROM lib._called_events(runs, ranks, true, stack_frames > 0) AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
         LEFT JOIN framed AS f ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
         ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id

@@ -4,7 +4,7 @@
 -- The roofline of a call is the longer of two times: its floating-point operations at the peak of their type, and its
 -- bytes at the peak of the memory, every input read once and every output written once. wasted_ns is the time of its
 -- kernels above that. Below 0, with a share above 100 %, inputs came from a cache. Computation kernels only; what a
--- list of peaks (device_peaks), formulas (lib.operator_models) or the trace do not tell is NULL, with the reason,
+-- list of peaks (device_peaks), formulas (lib._operator_models) or the trace do not tell is NULL, with the reason,
 -- and covered_pct says how much of the time is known. Peaks are those of the makers, without sparsity.
 --
 -- Title: Roofline: operators against device peaks

@@ -1,7 +1,7 @@
 -- How often each rank does what matters: optimizer steps, collectives, values read by the host, allocations.
 --
 -- Every rank has a row for each kind that any rank of its run has, so that a rank that never does it shows 0.
--- The kinds, the names that they go by and what their number says are a list (lib.special_operator_kinds).
+-- The kinds, the names that they go by and what their number says are a list (lib._special_operator_kinds).
 -- Ranks that do something more or less often than the rank in the middle differ from it.
 --
 -- Title: Calls that matter, by rank
@@ -43,7 +43,7 @@ WITH
     ),
     kinds AS MATERIALIZED (
         SELECT k.name, k.kind, k.about_code
-        FROM lib.special_operator_kinds('totals') AS k
+        FROM lib._special_operator_kinds('totals') AS k
     ),
     found AS MATERIALIZED (
         SELECT

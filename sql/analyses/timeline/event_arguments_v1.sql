@@ -73,15 +73,15 @@ WITH
             AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
     of_columns AS (
-        SELECT 'cpu_ops' AS table_name, c.* FROM lib.cells('operators') AS c
+        SELECT 'cpu_ops' AS table_name, c.* FROM lib._cells('operators') AS c
         UNION ALL
-        SELECT 'gpu_ops', c.* FROM lib.cells('activity') AS c
+        SELECT 'gpu_ops', c.* FROM lib._cells('activity') AS c
         UNION ALL
-        SELECT 'annotations', c.* FROM lib.cells('ranges') AS c
+        SELECT 'annotations', c.* FROM lib._cells('ranges') AS c
         UNION ALL
-        SELECT 'runtime_calls', c.* FROM lib.cells('calls') AS c
+        SELECT 'runtime_calls', c.* FROM lib._cells('calls') AS c
         UNION ALL
-        SELECT 'python_calls', c.* FROM lib.cells('frames') AS c
+        SELECT 'python_calls', c.* FROM lib._cells('frames') AS c
     ),
     -- Where a column cannot hold everything, the whole is kept; what columns hold is there too.
     of_texts AS (

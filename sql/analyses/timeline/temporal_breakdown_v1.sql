@@ -88,6 +88,6 @@ SELECT
     coalesce(x.suspect_ns, 0) AS suspect_ns
 FROM parts AS p
 JOIN totals AS t ON t.run = p.run AND t.rank = p.rank
-LEFT JOIN lib.suspect_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS x
+LEFT JOIN lib._suspect_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS x
     ON x.run = p.run AND x.rank = p.rank
 ORDER BY p.run, p.rank

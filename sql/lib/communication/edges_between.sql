@@ -37,17 +37,17 @@ CREATE OR REPLACE MACRO lib.edges_between(
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 WITH
     _device_ops AS MATERIALIZED (
-        SELECT o.* FROM lib.path_device_ops(path_nodes) AS o
+        SELECT o.* FROM lib._path_device_ops(path_nodes) AS o
     ),
     _sync_edges AS MATERIALIZED (
-        SELECT s.* FROM lib.path_sync_edges(path_nodes, '_device_ops', runs, ranks, infer_syncs) AS s
+        SELECT s.* FROM lib._path_sync_edges(path_nodes, '_device_ops', runs, ranks, infer_syncs) AS s
     ),
     _edges AS (
         SELECT t.*, NULL::VARCHAR AS class
-        FROM lib.path_thread_edges(path_nodes, runs, ranks) AS t
+        FROM lib._path_thread_edges(path_nodes, runs, ranks) AS t
         UNION ALL
         SELECT d.*
-        FROM lib.path_stream_edges('_device_ops', '_sync_edges', include_launch_edges) AS d
+        FROM lib._path_stream_edges('_device_ops', '_sync_edges', include_launch_edges) AS d
         UNION ALL
         SELECT s.run, s.rank, s.begin_node_id, s.end_node_id, 'sync_dependency', 0, s.begin_event_id, s.end_event_id, NULL, NULL
         FROM _sync_edges AS s

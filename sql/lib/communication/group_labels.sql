@@ -99,7 +99,7 @@ WITH
         HAVING product(a.width) = max(a.member_count) AND bool_and(a.is_inside)
     ),
     _described AS (
-        SELECT d.group_desc, lib.group_kind(d.group_desc) AS kind FROM (SELECT DISTINCT g.group_desc FROM _groups AS g) AS d
+        SELECT d.group_desc, lib._group_kind(d.group_desc) AS kind FROM (SELECT DISTINCT g.group_desc FROM _groups AS g) AS d
     )
 SELECT
     n.run,

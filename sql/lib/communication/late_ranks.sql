@@ -1,4 +1,4 @@
--- Which ranks are late: the verdict on what lib.straggler_signals measures.
+-- Which ranks are late: the verdict on what lib._straggler_signals measures.
 --
 -- A rank is late where it waits less than the ranks it meets by min_pct of the capture, also without its
 -- largest single delay; where it came last at least twice; where chance would do that in 6 of 1,000 jobs at
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 WITH
     _signals AS (
         SELECT s.*, s.trusted_share >= 0.9 AND s.run_trusted_share >= 0.8 AS is_trusted
-        FROM lib.straggler_signals(runs) AS s
+        FROM lib._straggler_signals(runs) AS s
     )
 SELECT
     s.*,

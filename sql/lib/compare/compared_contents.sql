@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   test_slow_steps       VARCHAR         Likewise of the test.
 WITH
     _paired AS MATERIALIZED (
-        FROM lib.paired_contents(control_contents, test_contents, renamed)
+        FROM lib._paired_contents(control_contents, test_contents, renamed)
     ),
     _lanes AS (
         SELECT p.side, p.rank, p.step, sum(p.self_ns)::BIGINT AS step_ns FROM _paired AS p GROUP BY p.side, p.rank, p.step
@@ -58,7 +58,7 @@ WITH
         SELECT l.side, l.step, avg(l.step_ns) AS step_ns FROM _lanes AS l GROUP BY l.side, l.step
     ),
     _spread AS (
-        FROM lib.slow_steps('_steps')
+        FROM lib._slow_steps('_steps')
     ),
     _independence AS (
         SELECT NOT coalesce(bool_or(p.part IN ('transfer', 'wait')), false) AS is_independent FROM _paired AS p

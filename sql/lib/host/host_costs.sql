@@ -52,9 +52,9 @@ WITH
             (p.name = 'Python GC' OR regexp_matches(p.name, '^<built-in (function|method) collect[ >]'))
             AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
         UNION ALL
-        SELECT l.run, l.rank, 'indexing loop', l.body, l.event_count, l.ts, l.dur, 0, l.event_id FROM lib.indexing_loops(runs, ranks) AS l
+        SELECT l.run, l.rank, 'indexing loop', l.body, l.event_count, l.ts, l.dur, 0, l.event_id FROM lib._indexing_loops(runs, ranks) AS l
         UNION ALL
-        SELECT f.run, f.rank, 'filled copy', f.name, 1, f.ts, f.dur, f.device_ns, f.event_id FROM lib.filled_copies(runs, ranks) AS f
+        SELECT f.run, f.rank, 'filled copy', f.name, 1, f.ts, f.dur, f.device_ns, f.event_id FROM lib._filled_copies(runs, ranks) AS f
         UNION ALL
         SELECT a.run, a.rank, 'compilation', a.name, 1, a.ts, a.dur, 0, a.event_id FROM _annotations AS a WHERE contains(a.name, '(dynamo_timed)')
         UNION ALL

@@ -56,7 +56,7 @@ WITH
                 WHEN s.call_name IS NOT NULL THEN {'cause': 'runtime call', 'name': s.call_name}
             END AS second,
             lib.module_class(s.module_name) AS module
-        FROM lib.host_stretches(runs, ranks, '_waiting', level = 'outermost operator') AS s
+        FROM lib._host_stretches(runs, ranks, '_waiting', level = 'outermost operator') AS s
         JOIN query_table(parts) AS p ON p.part = s.part
         LEFT JOIN _launches AS l ON l.run = p.run AND l.rank = p.rank AND l.launch_id = s.event_id
     )

@@ -3,7 +3,7 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.summed_kernels(
-    -- Name of a relation with the columns of lib.advice_kernels: the rows that count.
+    -- Name of a relation with the columns of lib._advice_kernels: the rows that count.
     chosen,
     -- Name of a relation with the columns of lib.step_sums.
     spans

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib.costs_by_path(
 WITH RECURSIVE
     _costs AS MATERIALIZED (
         SELECT l.lane, c.*
-        FROM lib.call_costs(runs, ranks, steps, include_last_profiler_step) AS c
+        FROM lib._call_costs(runs, ranks, steps, include_last_profiler_step) AS c
         JOIN (SELECT k.run, k.rank, row_number() OVER (ORDER BY k.run, k.rank) AS lane FROM ranks AS k) AS l
             ON l.run = c.run AND l.rank = c.rank
     ),

@@ -71,7 +71,7 @@ WITH
         GROUP BY i.call_id
     ),
     _work AS MATERIALIZED (
-        SELECT w.* FROM lib.operator_work('_arguments') AS w
+        SELECT w.* FROM lib._operator_work('_arguments') AS w
     ),
     _devices AS (
         SELECT m.run, m.rank, m.device, p.*

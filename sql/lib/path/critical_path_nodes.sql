@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
 WITH
     _events AS MATERIALIZED (
         SELECT e.*
-        FROM lib.critical_path_events(
+        FROM lib._critical_path_events(
             runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names
         ) AS e
     ),

@@ -44,7 +44,7 @@ UNION ALL
 SELECT
     p.run, p.rank, p.step, p.total_ns, p.iteration_interval_ns, p.forward_backward_ns, p.tail_ns, p.computation_ns,
     p.communication_alone_ns, p.receive_alone_ns, p.collective_alone_ns, p.stage_ns
-FROM lib.profiled_steps(runs, ranks) AS p
+FROM lib._profiled_steps(runs, ranks) AS p
 JOIN rank_spans AS k ON k.run = p.run AND k.rank = p.rank AND k.span = p.span
 WHERE
     lib.is_requested(steps, p.step)

@@ -1,7 +1,7 @@
 -- What each step's time went to, by part, operator, shapes and kernel: what two runs are compared by.
 --
 -- Every nanosecond of a step is in one row. A step has the operations that it launched, whenever they run. What runs in
--- its window (lib.compared_windows) and was launched outside of steps, or has no launch in the trace, is the part
+-- its window (lib._compared_windows) and was launched outside of steps, or has no launch in the trace, is the part
 -- other. By how much the sum is longer or shorter than the host's step is the part lag. A rank without device activity
 -- is told by its host.
 --
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   op_count              BIGINT [count]  Operations that started.
 WITH
     _windows AS MATERIALIZED (
-        SELECT w.* FROM lib.compared_windows(runs, ranks) AS w
+        SELECT w.* FROM lib._compared_windows(runs, ranks) AS w
     ),
     _ops AS MATERIALIZED (
         SELECT g.run, g.rank, g.span, g.event_id, g.step, g.launch_id IS NOT NULL AS is_launched
@@ -51,7 +51,7 @@ WITH
         SELECT w.* FROM _windows AS w ANTI JOIN _with_device AS d ON d.run = w.run AND d.rank = w.rank
     ),
     _shares AS MATERIALIZED (
-        SELECT s.* FROM lib.step_shares('_on_device', runs, ranks) AS s
+        SELECT s.* FROM lib._step_shares('_on_device', runs, ranks) AS s
     ),
     -- Of several windows of one number the first.
     _owners AS (
@@ -83,10 +83,10 @@ WITH
             CASE WHEN s.part <> 'idle' THEN o.phase END AS phase,
             s.ns, s.dur_ns, s.op_count
         FROM _owned AS s
-        LEFT JOIN lib.compared_ops(runs, ranks) AS o ON o.run = s.run AND o.rank = s.rank AND o.event_id = s.event_id
+        LEFT JOIN lib._compared_ops(runs, ranks) AS o ON o.run = s.run AND o.rank = s.rank AND o.event_id = s.event_id
         UNION ALL
         SELECT h.run, h.rank, h.window_no, 'host', NULL, h.operator, h.shapes, NULL, h.root, h.module_or_annotation, h.category, h.phase, h.ns, h.dur_ns, h.op_count
-        FROM lib.host_contents('_on_host') AS h
+        FROM lib._host_contents('_on_host') AS h
     ),
     _summed AS (
         SELECT

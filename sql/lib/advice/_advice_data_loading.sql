@@ -1,0 +1,57 @@
+-- Advice: GPUs wait for data for 5 % of the steps or more.
+--
+-- That share is the TensorBoard profiler plugin's; here only what the device idles meanwhile counts. Without a device it is
+-- the time in the loader.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_data_loading(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib.caused_idle.
+    idle,
+    -- Name of a relation with the columns of lib._advice_host.
+    host
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   rule           VARCHAR         Name of the rule.
+--   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
+--   event_count    BIGINT [count]  Events or gaps that make the rule speak.
+--   affected_ns    BIGINT [ns]     What they take; NULL if that is no time.
+--   ceiling_ns     BIGINT [ns]     What can be saved at most: no more than the part of the steps that it is in; NULL if that cannot be told.
+--   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
+--   event_id       BIGINT          An event to look at; NULL if there is none.
+--   message        STRUCT          What was found and what to do: lib.message.
+--   evidence_sql   VARCHAR         Query that shows it.
+--   next_analysis  VARCHAR         Analysis that shows more.
+WITH
+    _chosen AS (
+        SELECT i.*
+        FROM query_table(idle) AS i
+        WHERE i.cause = 'data loading'
+    ),
+    _found AS (
+        SELECT
+            f.run, f.rank, f.subject, f.event_count, f.affected_ns, f.affected_pct, f.event_id, f.step_ns, true AS has_device,
+            f.evidence_sql || ' WHERE cause = ''data loading''' AS evidence_sql, 'idle_causes' AS next_analysis
+        FROM lib.summed_idle('_chosen', spans) AS f
+        UNION ALL
+        SELECT
+            h.run, h.rank, h.subject, h.event_count, h.affected_ns, h.affected_pct, h.event_id, h.step_ns, false,
+            h.evidence_sql, 'user_annotation_breakdown'
+        FROM query_table(host) AS h
+        WHERE h.kind = 'data loading'
+    )
+SELECT
+    f.run, f.rank, 'data_loading' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    CASE
+        WHEN contains(f.subject, 'SingleProcess') AND f.has_device THEN lib.message('advice.data_loading_without_workers', {'share_pct': f.affected_pct})
+        WHEN contains(f.subject, 'SingleProcess') THEN lib.message('advice.data_loading_without_workers_or_gpu', {'share_pct': f.affected_pct})
+        WHEN f.has_device THEN lib.message('advice.data_loading', {'share_pct': f.affected_pct})
+        ELSE lib.message('advice.data_loading_without_gpu', {'share_pct': f.affected_pct})
+    END AS message,
+    f.evidence_sql, f.next_analysis
+FROM _found AS f
+WHERE f.affected_ns >= 0.05 * f.step_ns

@@ -1,0 +1,23 @@
+-- Advice: tensors are filled on the host and copied to the device for 1 % of the steps or more.
+--
+-- As torch's ExtraCUDACopyPattern says it, which has no share. Counted is what the device waits meanwhile, and the copy where nothing else runs.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_filled_copies(
+    -- Name of a relation with the columns of lib._advice_host.
+    host
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _found AS (
+        SELECT h.*, least(h.affected_ns, h.exposed_ns + least(h.device_ns, h.memory_ns)) AS ceiling_ns
+        FROM query_table(host) AS h
+        WHERE h.kind = 'filled copy'
+    )
+SELECT
+    f.run, f.rank, 'filled_copies' AS rule, f.subject, f.event_count, f.affected_ns, f.ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.filled_copies', {'copy_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
+    f.evidence_sql, 'synchronizations' AS next_analysis
+FROM _found AS f
+WHERE f.ceiling_ns >= 0.01 * f.step_ns

@@ -1,0 +1,20 @@
+-- Advice: Python collects garbage for 1 % of the steps or more, and the device waits or there is none.
+--
+-- Recorded where the profiler is asked for record_python_gc_info, or as a frame where gc.collect() is called (with_stack=True).
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_garbage_collection(
+    -- Name of a relation with the columns of lib._advice_host.
+    host
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+SELECT
+    h.run, h.rank, 'garbage_collection' AS rule, h.subject, h.event_count, h.affected_ns, h.exposed_ns AS ceiling_ns, 'high' AS confidence, h.event_id,
+    CASE
+        WHEN h.has_device THEN lib.message('advice.garbage_collection', {'collection_count': h.event_count, 'share_pct': h.affected_pct, 'exposed_pct': h.exposed_pct})
+        ELSE lib.message('advice.garbage_collection_without_gpu', {'collection_count': h.event_count, 'share_pct': h.affected_pct})
+    END AS message,
+    h.evidence_sql, 'source_lines' AS next_analysis
+FROM query_table(host) AS h
+WHERE h.kind = 'garbage collection' AND h.exposed_ns >= 0.01 * h.step_ns

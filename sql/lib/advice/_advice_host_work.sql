@@ -1,0 +1,26 @@
+-- Advice: work of the host between launches leaves the GPU without work for 5 % of the steps or more.
+--
+-- Counted are gaps of more than 1 ms on the mean, by the operator or function that the host is in.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_host_work(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib.caused_idle.
+    idle
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _chosen AS (
+        SELECT i.*
+        FROM query_table(idle) AS i
+        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns > 1000000 * i.gap_count
+    )
+SELECT
+    f.run, f.rank, 'host_work' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.host_work', {'share_pct': f.affected_pct, 'gap_count': f.event_count}) AS message,
+    f.evidence_sql || ' WHERE relation = ''cause''' AS evidence_sql,
+    'idle_causes' AS next_analysis
+FROM lib.summed_idle('_chosen', spans) AS f
+WHERE f.affected_ns >= 0.05 * f.step_ns

@@ -1,0 +1,37 @@
+-- Device activity in groups: by its name, and by the operator and the annotation around its launch.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_kernels(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process.
+--   class        VARCHAR         computation, communication or memory.
+--   name         VARCHAR         Kernel name, or kind and direction of a copy.
+--   op_name      VARCHAR         Nearest operator; NULL if there is none.
+--   annotation   VARCHAR         Nearest user annotation; NULL if there is none.
+--   event_count  BIGINT [count]  Events.
+--   total_ns     BIGINT [ns]     Their durations.
+--   small_count  BIGINT [count]  Those shorter than 10 us, about what a launch takes.
+--   small_ns     BIGINT [ns]     Their durations.
+--   event_id     BIGINT          The longest of them, the first of equals.
+SELECT
+    g.run, g.rank, g.class, g.name, c.name AS op_name, a.name AS annotation,
+    count(*) AS event_count,
+    sum(g.dur)::BIGINT AS total_ns,
+    count_if(g.dur < 10000)::BIGINT AS small_count,
+    coalesce(sum(g.dur) FILTER (g.dur < 10000), 0)::BIGINT AS small_ns,
+    arg_max(g.event_id, (g.dur, -g.event_id)) AS event_id
+FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+LEFT JOIN cpu_ops AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.op_id
+LEFT JOIN annotations AS a ON a.run = g.run AND a.rank = g.rank AND a.event_id = g.annotation_id
+GROUP BY ALL

@@ -1,0 +1,31 @@
+-- Advice: the host launches slower than the GPU works, for 10 % of the steps or more.
+--
+-- Counted are gaps of 1 ms at most on the mean, by the operator or function that the host is in: longer ones have another reason than
+-- launching, and host_work tells of them. Where no event is open, Python runs that is not recorded.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_launch_bound(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib.caused_idle.
+    idle
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _chosen AS (
+        SELECT i.*
+        FROM query_table(idle) AS i
+        WHERE (i.relation = 'cause' AND i.cause IN ('host operator', 'module', 'python', 'annotation') OR i.cause = 'no event') AND i.idle_ns <= 1000000 * i.gap_count
+    )
+SELECT
+    f.run, f.rank, 'launch_bound' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    CASE
+        WHEN regexp_matches(coalesce(f.subject, ''), '^(Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|triton_)')
+            THEN lib.message('advice.launch_bound_compiled', {'share_pct': f.affected_pct, 'gap_count': f.event_count})
+        ELSE lib.message('advice.launch_bound', {'share_pct': f.affected_pct, 'gap_count': f.event_count})
+    END AS message,
+    f.evidence_sql || ' WHERE relation = ''cause''' AS evidence_sql,
+    'idle_causes' AS next_analysis
+FROM lib.summed_idle('_chosen', spans) AS f
+WHERE f.affected_ns >= 0.1 * f.step_ns

@@ -1,0 +1,26 @@
+-- Advice: matrix products that cannot load whole vectors take 1 % of the steps or more.
+--
+-- The kernel says so in its name (align1, align2): a dimension or an offset of an operand is odd.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_misaligned_products(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib._advice_kernels.
+    kernels
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _chosen AS (
+        SELECT k.*
+        FROM query_table(kernels) AS k
+        WHERE k.class = 'computation' AND regexp_matches(k.name, '(?i)(gemm|conv|fprop|dgrad|wgrad|cutlass).*_align[12]($|[^0-9])')
+    )
+SELECT
+    f.run, f.rank, 'misaligned_products' AS rule, f.subject, f.event_count, f.affected_ns, least(f.affected_ns, f.compute_ns) AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.misaligned_products', {'product_count': f.event_count, 'share_pct': f.affected_pct}) AS message,
+    f.evidence_sql,
+    'operator_unique_args' AS next_analysis
+FROM lib.summed_kernels('_chosen', spans) AS f
+WHERE f.affected_ns >= 0.01 * f.step_ns

@@ -1,0 +1,47 @@
+-- Advice: what SyncBatchNorm sends takes 2 % of the steps or more where no computation hides it.
+--
+-- Each of its layers sends a few bytes for each channel, forward and backward, and computation waits for them.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_sync_batch_norm(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _norms AS (
+        SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.ts + c.dur AS end_ts
+        FROM cpu_ops AS c
+        WHERE regexp_matches(c.name, '^SyncBatchNorm(Backward)?$') AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
+    ),
+    _sent AS (
+        SELECT g.run, g.rank, g.name, g.dur, g.event_id
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        ASOF JOIN _norms AS n ON n.run = g.run AND n.rank = g.rank AND n.pid = g.launch_pid AND n.tid = g.launch_tid AND g.launch_ts >= n.ts
+        WHERE g.class = 'communication' AND g.launch_ts < n.end_ts
+    ),
+    _found AS (
+        SELECT
+            s.run, s.rank, arg_max(s.name, (s.dur, s.event_id)) AS kernel, count(*) AS event_count, sum(s.dur)::BIGINT AS affected_ns,
+            arg_max(s.event_id, (s.dur, -s.event_id)) AS event_id
+        FROM _sent AS s
+        GROUP BY s.run, s.rank
+    )
+SELECT
+    f.run, f.rank, 'sync_batch_norm' AS rule, 'SyncBatchNorm' AS subject, f.event_count, f.affected_ns,
+    least(f.affected_ns, s.transfer_ns + s.wait_ns) AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.sync_batch_norm', {'collective_count': f.event_count, 'mean_ns': f.affected_ns / f.event_count, 'share_pct': 100 * (f.affected_ns / nullif(s.step_ns, 0))}) AS message,
+    format('FROM gpu_ops WHERE run = {} AND rank = {} AND name = {} ORDER BY dur', lib.sql_literal(f.run), f.rank, lib.sql_literal(f.kernel)) AS evidence_sql,
+    'process_group_costs' AS next_analysis
+FROM _found AS f
+JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+WHERE least(f.affected_ns, s.transfer_ns + s.wait_ns) >= 0.02 * s.step_ns

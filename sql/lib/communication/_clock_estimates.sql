@@ -1,0 +1,142 @@
+-- How far the clock of each rank is from that of the lowest rank that collectives connect it with.
+--
+-- All ranks leave a collective together: of each rank and the reference of its channel, the median
+-- difference of ends is the difference of their clocks, after a drift where the last third of the
+-- capture shows one against the first (of at least 1 us, eight times its error and below 2e-4). Differences
+-- add up along the channels, and are pooled over the ranks of a host; where hosts are not known, each rank
+-- has its own clock. Collectives of which not all ranks are found, and those whose gaps do not
+-- agree (a score of 7000 or more), say nothing. A second round takes the median over all ranks of a collective.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._clock_estimates(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Name of a relation with run, lane_id, rank, number, nth, end_ts, is_usable.
+    matched_items,
+    -- Name of a relation with the columns of lib._sequence_shifts.
+    shift_items
+) AS TABLE
+-- Columns:
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   span             INTEGER         Recording of the rank.
+--   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   reference_rank   INTEGER         Rank whose clock counts.
+--   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of that of the root, in the middle of the capture.
+--   spread_ns        DOUBLE [ns]     Median distance of the ends from that.
+--   drift            DOUBLE [1]      Time that it gains in each unit of time.
+--   mid_ts           BIGINT [ns]     Middle of the capture.
+--   sample_count     BIGINT [count]  Ends that the estimate stands on.
+--   is_applied       BOOLEAN         More than three times the spread, or drifting: taken off.
+WITH RECURSIVE
+    _extents AS (
+        SELECT m.run, m.span, min(m.end_ts) AS from_ts, max(m.end_ts) - min(m.end_ts) AS extent
+        FROM query_table(matched_items) AS m
+        GROUP BY m.run, m.span
+    ),
+    _pairs AS MATERIALIZED (
+        SELECT
+            m.run, m.span, s.ref_rank, m.rank,
+            b.end_ts - p.from_ts - p.extent // 2 AS at_ns,
+            m.end_ts - b.end_ts AS difference,
+            3 * (b.end_ts - p.from_ts) // (p.extent + 1) AS third
+        FROM query_table(matched_items) AS m
+        JOIN query_table(shift_items) AS s ON s.lane_id = m.lane_id AND s.rank = m.rank AND s.rank <> s.ref_rank AND s.score < 7000
+        JOIN query_table(matched_items) AS b ON b.lane_id = m.lane_id AND b.number = m.number AND b.nth = m.nth AND b.rank = s.ref_rank
+        JOIN _extents AS p ON p.run = m.run AND p.span = m.span
+        WHERE m.is_usable
+    ),
+    _thirds AS (
+        SELECT
+            p.run, p.span, p.ref_rank, p.rank, count(*) AS n,
+            median(p.difference) FILTER (p.third = 2) - median(p.difference) FILTER (p.third = 0) AS change,
+            median(p.at_ns) FILTER (p.third = 2) - median(p.at_ns) FILTER (p.third = 0) AS apart,
+            greatest(mad(p.difference) FILTER (p.third = 0), mad(p.difference) FILTER (p.third = 2)) AS scatter,
+            least(count(*) FILTER (p.third = 0), count(*) FILTER (p.third = 2)) AS low_n
+        FROM _pairs AS p
+        GROUP BY p.run, p.span, p.ref_rank, p.rank
+    ),
+    _drifts AS (
+        SELECT
+            t.run, t.span, t.ref_rank, t.rank, t.n,
+            CASE
+                WHEN t.low_n >= 5 AND abs(t.change) > 1000 AND abs(t.change) > 8 * t.scatter / sqrt(t.low_n) AND abs(t.change / t.apart) < 2e-4
+                    THEN t.change / t.apart
+                ELSE 0
+            END AS drift
+        FROM _thirds AS t
+    ),
+    _differences AS (
+        SELECT d.run, d.span, d.ref_rank, d.rank, d.n, d.drift, median(p.difference - d.drift * p.at_ns) AS difference
+        FROM _drifts AS d
+        JOIN _pairs AS p ON p.run = d.run AND p.span = d.span AND p.ref_rank = d.ref_rank AND p.rank = d.rank
+        GROUP BY d.run, d.span, d.ref_rank, d.rank, d.n, d.drift
+    ),
+    _edges AS MATERIALIZED (
+        SELECT d.run, d.span, d.ref_rank AS from_rank, d.rank AS to_rank, d.n, d.difference, d.drift FROM _differences AS d
+        UNION ALL
+        SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift FROM _differences AS d
+    ),
+    -- The lowest rank that can be reached, and how far the clock is from its.
+    _reach(run, span, rank, reference_rank, difference, drift) USING KEY (run, span, rank) AS (
+        SELECT k.run, k.span, k.rank, k.rank, 0::DOUBLE, 0::DOUBLE
+        FROM rank_spans AS k
+        WHERE lib.is_requested(runs, k.run)
+        UNION
+        (
+            SELECT e.run, e.span, e.to_rank, r.reference_rank, r.difference + e.difference, r.drift + e.drift
+            FROM _reach AS r
+            JOIN _edges AS e ON e.run = r.run AND e.span = r.span AND e.from_rank = r.rank
+            JOIN recurring._reach AS v ON v.run = e.run AND v.span = e.span AND v.rank = e.to_rank
+            WHERE r.reference_rank < v.reference_rank
+            QUALIFY row_number() OVER (PARTITION BY e.run, e.span, e.to_rank ORDER BY r.reference_rank, e.n DESC, e.from_rank) = 1
+        )
+    ),
+    _hosts AS (
+        SELECT k.run, k.rank, coalesce(k.host_name, 'rank ' || k.rank) AS domain
+        FROM ranks AS k
+        WHERE lib.is_requested(runs, k.run)
+    ),
+    -- Ranks that no collective connects with the root of their host have their own difference.
+    _pooled AS MATERIALIZED (
+        SELECT
+            r.run, r.span, r.rank, r.reference_rank, h.domain,
+            coalesce(s.from_ts + s.extent // 2, 0) AS mid_ts,
+            median(r.difference) OVER _domain AS difference,
+            median(r.drift) OVER _domain AS drift
+        FROM _reach AS r
+        JOIN _hosts AS h ON h.run = r.run AND h.rank = r.rank
+        LEFT JOIN _extents AS s ON s.run = r.run AND s.span = r.span
+        WINDOW _domain AS (PARTITION BY r.run, r.span, h.domain, r.reference_rank)
+    ),
+    _corrected AS MATERIALIZED (
+        SELECT
+            m.lane_id, m.number, m.nth, p.run, p.span, p.domain, p.reference_rank,
+            round(m.end_ts - p.difference - p.drift * (m.end_ts - p.mid_ts))::BIGINT AS end_ts
+        FROM query_table(matched_items) AS m
+        JOIN _pooled AS p ON p.run = m.run AND p.span = m.span AND p.rank = m.rank
+        WHERE m.is_usable
+    ),
+    _middles AS (
+        SELECT c.lane_id, c.number, c.nth, median(c.end_ts) AS end_ts
+        FROM _corrected AS c
+        GROUP BY c.lane_id, c.number, c.nth
+    ),
+    _residuals AS (
+        SELECT c.run, c.span, c.domain, c.reference_rank, median(c.end_ts - m.end_ts) AS residual, mad(c.end_ts - m.end_ts) AS spread, count(*) AS n
+        FROM _corrected AS c
+        JOIN _middles AS m ON m.lane_id = c.lane_id AND m.number = c.number AND m.nth = c.nth
+        GROUP BY c.run, c.span, c.domain, c.reference_rank
+    )
+SELECT
+    p.run, p.rank, p.span, p.domain, p.reference_rank,
+    p.difference + coalesce(r.residual, 0) AS clock_offset_ns,
+    r.spread AS spread_ns,
+    p.drift,
+    p.mid_ts,
+    coalesce(r.n, 0) AS sample_count,
+    -- An offset that the scatter of ends explains is none.
+    p.drift <> 0 OR abs(p.difference + coalesce(r.residual, 0)) > 3 * coalesce(r.spread, 0) AS is_applied
+FROM _pooled AS p
+LEFT JOIN _residuals AS r ON r.run = p.run AND r.span = p.span AND r.domain = p.domain AND r.reference_rank = p.reference_rank

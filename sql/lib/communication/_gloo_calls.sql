@@ -1,0 +1,69 @@
+-- The collectives that gloo ran on the host: annotations, as there are no kernels.
+--
+-- Nothing in the trace says which group one belongs to. A group has two threads of its own, made with
+-- it: where a rank's gloo threads are twice its groups, both in the order in which they were made, the
+-- thread tells the group; a rank of one group needs no thread. Otherwise the group is not known.
+-- What is sent to a rank runs on the caller's thread: its partner is known in a rank of one group only,
+-- as ranks are counted within a group.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._gloo_calls(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   span          INTEGER         Recording of the rank.
+--   event_id      BIGINT          event_id of the annotation.
+--   ts            BIGINT [ns]     Start since the run's first event.
+--   dur           BIGINT [ns]     Duration.
+--   step          BIGINT          Profiler step.
+--   in_last_step  BOOLEAN         From the start of the rank's last step on.
+--   op_id         BIGINT          event_id of the operator around it.
+--   name          VARCHAR         What it is called, with the shapes.
+--   collective    VARCHAR         all_reduce, send, …
+--   pg_name       VARCHAR         Process group name.
+--   pg_desc       VARCHAR         Process group description.
+--   pg_ranks      VARCHAR         Global ranks of the process group.
+--   group_size    BIGINT [count]  Ranks in the process group.
+--   elem_type     VARCHAR         Type of the elements.
+--   in_elems      BIGINT [count]  Elements of its first input.
+--   src_rank      BIGINT          Sending rank of a point-to-point operation.
+--   dst_rank      BIGINT          Receiving rank of a point-to-point operation.
+WITH
+    _calls AS MATERIALIZED (
+        SELECT a.run, a.rank, a.span, a.event_id, a.ts, a.dur, a.tid, a.step, a.in_last_step, a.parent_id, substr(a.name, 6) AS collective,
+            a.input_dims ->> '$[0]' AS dims, nullif(a.input_types ->> '$[0]', '') AS elem_type
+        FROM annotations AS a
+        WHERE starts_with(a.name, 'gloo:') AND NOT a.on_gpu AND lib.is_requested(runs, a.run)
+    ),
+    _groups AS (
+        SELECT
+            p.run, p.rank, p.pg_name, p.pg_desc, p.pg_ranks, p.pg_size,
+            row_number() OVER (PARTITION BY p.run, p.rank ORDER BY try_cast(p.pg_name AS BIGINT), p.pg_name) AS position,
+            count(*) OVER (PARTITION BY p.run, p.rank) AS n
+        FROM process_groups AS p
+        WHERE contains(p.backend_config, 'gloo') AND lib.is_requested(runs, p.run)
+    ),
+    _threads AS (
+        SELECT
+            t.run, t.rank, t.span, t.tid,
+            row_number() OVER (PARTITION BY t.run, t.rank, t.span ORDER BY t.tid) AS position,
+            count(*) OVER (PARTITION BY t.run, t.rank, t.span) AS n
+        FROM (SELECT DISTINCT c.run, c.rank, c.span, c.tid FROM _calls AS c WHERE c.parent_id IS NULL) AS t
+    )
+SELECT
+    c.run, c.rank, c.span, c.event_id, c.ts, c.dur, c.step, c.in_last_step, o.event_id AS op_id,
+    'gloo:' || c.collective || ' ' || coalesce(translate(c.dims, '0123456789', 'abcdefghij'), '') AS name,
+    c.collective,
+    g.pg_name, g.pg_desc, g.pg_ranks, g.pg_size AS group_size,
+    c.elem_type,
+    TRY_CAST(list_product(list_transform(regexp_extract_all(c.dims, '\d+'), lambda d: TRY_CAST(d AS DOUBLE))) AS BIGINT) AS in_elems,
+    CASE WHEN g.n = 1 AND c.collective = 'recv' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS src_rank,
+    CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS dst_rank
+FROM _calls AS c
+LEFT JOIN _threads AS t ON t.run = c.run AND t.rank = c.rank AND t.span = c.span AND t.tid = c.tid
+LEFT JOIN _groups AS g ON g.run = c.run AND g.rank = c.rank AND (g.n = 1 OR (t.n = 2 * g.n AND (t.position - 1) // 2 + 1 = g.position))
+LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.parent_id

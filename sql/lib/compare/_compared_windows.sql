@@ -1,0 +1,30 @@
+-- The windows in which steps are compared: the device's steps (lib.device_steps), numbered, next to the host's duration.
+--
+-- A device runs behind its host, at times a whole step. Which operations are a step's own is told by their launch, not by
+-- its window: the window tells where the device idles, and what runs meanwhile that belongs to no step.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._compared_windows(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run         VARCHAR      Run name.
+--   rank        INTEGER      Rank of the process.
+--   span        INTEGER      Recording of the rank.
+--   step        BIGINT       Profiler step; NULL for the whole of a trace without steps.
+--   window_no   BIGINT [1]   Number of the window in its rank, from 1 on.
+--   ts          BIGINT [ns]  Start.
+--   end_ts      BIGINT [ns]  End, not before the start; windows of a rank do not overlap.
+--   step_ns     BIGINT [ns]  Duration of the step on the host.
+--   is_dropped  BOOLEAN      The last step, which is left out by default.
+SELECT
+    d.run, d.rank, d.span, d.step,
+    row_number() OVER (PARTITION BY d.run, d.rank ORDER BY d.from_ts, d.to_ts, d.host_ts, d.step) AS window_no,
+    d.from_ts AS ts, d.to_ts AS end_ts, d.step_ns,
+    d.is_last AND k.drops_last_step AS is_dropped
+FROM lib.device_steps(runs, ranks, NULL, true) AS d
+JOIN rank_spans AS k ON k.run = d.run AND k.rank = d.rank AND k.span = d.span

@@ -1,0 +1,114 @@
+-- Which items of a channel are one collective: by Seq where that is consistent, else by place and shift.
+--
+-- Seq is consistent in a channel if every item has it, it never falls on a rank, a number stands equally
+-- often on all ranks that have it and on kernels of one function, and it agrees with 98 % of the matches
+-- by place, or else the ends lie closer under it than by place (in the mean: in a regular sequence a Seq
+-- that is off by one misses by microseconds only, which a median does not show). Matches by place are no
+-- argument where they are fewer than nine in ten of those by Seq: a large shift leaves a few that fit by chance.
+-- A number that stands twice on all ranks is told apart by its place.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._matched_items(
+    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (place in the reference, by the shift), end_ts, seq and shape_id.
+    shifted_items,
+    -- Name of a relation with the columns of lib._repaired_positions.
+    repaired_items
+) AS TABLE
+-- Columns:
+--   lane_id   BIGINT      The channel, numbered over all runs.
+--   rank      INTEGER     Rank of the process.
+--   position  BIGINT [1]  Place in its sequence.
+--   number    BIGINT [1]  What the items of one collective have in common in the channel, with nth.
+--   nth       BIGINT [1]  Tells items of one number apart.
+--   method    VARCHAR     seq, ordinal, or time where places were repaired.
+WITH
+    _numbered AS MATERIALIZED (
+        SELECT
+            i.lane_id, i.rank, i.position, i.end_ts, i.shape_id, i.seq, i.ref_rank,
+            coalesce(p.ordinal, i.ordinal) AS ordinal,
+            coalesce(p.nth, 1) AS ordinal_nth,
+            p.position IS NOT NULL AS is_repaired,
+            CASE WHEN i.seq IS NOT NULL THEN row_number() OVER (PARTITION BY i.lane_id, i.rank, i.seq ORDER BY i.position) END AS seq_nth
+        FROM query_table(shifted_items) AS i
+        LEFT JOIN query_table(repaired_items) AS p ON p.lane_id = i.lane_id AND p.rank = i.rank AND p.position = i.position
+    ),
+    _numbers AS (
+        SELECT n.lane_id, n.seq, n.rank, count(*) AS n, min(n.shape_id) AS low_shape, max(n.shape_id) AS high_shape
+        FROM _numbered AS n
+        WHERE n.seq IS NOT NULL
+        GROUP BY n.lane_id, n.seq, n.rank
+    ),
+    _uneven AS (
+        SELECT n.lane_id, n.seq
+        FROM _numbers AS n
+        GROUP BY n.lane_id, n.seq
+        HAVING max(n.n) > min(n.n) OR min(n.low_shape) <> max(n.high_shape)
+    ),
+    _fell AS (
+        SELECT n.lane_id, n.seq, n.seq < lag(n.seq) OVER (PARTITION BY n.lane_id, n.rank ORDER BY n.position) AS fell
+        FROM _numbered AS n
+    ),
+    _usable AS (
+        SELECT f.lane_id
+        FROM _fell AS f
+        GROUP BY f.lane_id
+        HAVING NOT bool_or(f.seq IS NULL) AND NOT coalesce(bool_or(f.fell), false) AND f.lane_id NOT IN (SELECT u.lane_id FROM _uneven AS u)
+    ),
+    _reference AS MATERIALIZED (
+        SELECT n.lane_id, n.ordinal, n.ordinal_nth, n.seq, n.seq_nth, n.end_ts
+        FROM _numbered AS n
+        JOIN _usable AS u ON u.lane_id = n.lane_id
+        WHERE n.rank = n.ref_rank
+    ),
+    _by_order AS MATERIALIZED (
+        SELECT n.lane_id, n.rank, n.end_ts - r.end_ts AS difference, n.seq = r.seq AND n.seq_nth = r.seq_nth AS agrees
+        FROM _numbered AS n
+        JOIN _reference AS r ON r.lane_id = n.lane_id AND r.ordinal = n.ordinal AND r.ordinal_nth = n.ordinal_nth
+        WHERE n.rank <> n.ref_rank
+    ),
+    _agreement AS (
+        SELECT o.lane_id, count_if(o.agrees) / count(*) AS agreement
+        FROM _by_order AS o
+        GROUP BY o.lane_id
+    ),
+    _both_ways AS MATERIALIZED (
+        SELECT o.lane_id, o.rank, 'ordinal' AS method, o.difference
+        FROM _by_order AS o
+        JOIN _agreement AS a ON a.lane_id = o.lane_id AND a.agreement < 0.98
+        UNION ALL
+        SELECT n.lane_id, n.rank, 'seq', n.end_ts - r.end_ts
+        FROM _numbered AS n
+        JOIN _agreement AS a ON a.lane_id = n.lane_id AND a.agreement < 0.98
+        JOIN _reference AS r ON r.lane_id = n.lane_id AND r.seq = n.seq AND r.seq_nth = n.seq_nth
+        WHERE n.rank <> n.ref_rank
+    ),
+    _middles AS (
+        SELECT b.lane_id, b.rank, b.method, median(b.difference) AS middle
+        FROM _both_ways AS b
+        GROUP BY b.lane_id, b.rank, b.method
+    ),
+    _misfits AS (
+        SELECT
+            b.lane_id,
+            10 * count_if(b.method = 'ordinal') < 9 * count_if(b.method = 'seq') AS is_poor,
+            avg(least(1000000, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'seq') AS by_seq,
+            avg(least(1000000, abs(b.difference - m.middle))::BIGINT) FILTER (b.method = 'ordinal') AS by_order
+        FROM _both_ways AS b
+        JOIN _middles AS m ON m.lane_id = b.lane_id AND m.rank = b.rank AND m.method = b.method
+        GROUP BY b.lane_id
+    ),
+    _by_seq AS (
+        SELECT u.lane_id
+        FROM _usable AS u
+        LEFT JOIN _agreement AS a ON a.lane_id = u.lane_id
+        LEFT JOIN _misfits AS m ON m.lane_id = u.lane_id
+        WHERE coalesce(a.agreement >= 0.98 OR m.is_poor OR m.by_seq <= m.by_order, true)
+    )
+SELECT
+    n.lane_id, n.rank, n.position,
+    CASE WHEN s.lane_id IS NOT NULL THEN n.seq ELSE n.ordinal END AS number,
+    CASE WHEN s.lane_id IS NOT NULL THEN n.seq_nth ELSE n.ordinal_nth END AS nth,
+    CASE WHEN s.lane_id IS NOT NULL THEN 'seq' WHEN n.is_repaired THEN 'time' ELSE 'ordinal' END AS method
+FROM _numbered AS n
+LEFT JOIN _by_seq AS s ON s.lane_id = n.lane_id

@@ -1,0 +1,38 @@
+-- The qualified name in a mangled C++ name, without template arguments and parameters.
+--
+-- Parts of the name stand behind their length: _ZN7cutlass6KernelI… is cutlass::Kernel. Its expressions are
+-- compiled for each row: look at each name once.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._demangled_name(
+    -- Name of an operation.
+    mangled
+) AS
+-- Returns: VARCHAR  Its name in the source; the name itself where it is not mangled so.
+CASE
+    WHEN NOT regexp_matches(mangled, '^_ZN?K?[0-9]') THEN mangled
+    ELSE
+        -- So far :: and, behind a line, what is still to be read.
+        replace(
+            regexp_extract(
+                list_reduce(
+                    list_transform(range(12), lambda i: i::VARCHAR),
+                    lambda state, i: CASE
+                        WHEN NOT regexp_matches(state, '\|[0-9]+') THEN state
+                        ELSE
+                            regexp_extract(state, '^(.*)\|', 1)
+                            || '::'
+                            || substr(regexp_extract(state, '\|[0-9]+(.*)$', 1), 1, regexp_extract(state, '\|([0-9]+)', 1)::BIGINT)
+                            || '|'
+                            || substr(regexp_extract(state, '\|[0-9]+(.*)$', 1), regexp_extract(state, '\|([0-9]+)', 1)::BIGINT + 1)
+                    END,
+                    '|' || regexp_replace(mangled, '^_ZN?K?', '')
+                ),
+                '^::(.*)\|',
+                1
+            ),
+            '_GLOBAL__N_1',
+            '(anonymous namespace)'
+        )
+END

@@ -1,0 +1,129 @@
+-- By how many places each rank's sequence of a channel is shifted against that of the reference rank.
+--
+-- Captures open at different moments, so that leading collectives are missing on some ranks. All ranks
+-- leave a collective together: the gaps between successive ends are equal on all of them, whatever
+-- their clocks say and however these drift. The reference is the rank with most items. Of each other
+-- rank at most 64 items, spread evenly, are compared with the reference at each shift around the one
+-- that the clocks suggest: the median place by time, 20 ms of usual gaps and 8 places to either side,
+-- at most 400. The score is the mean of ln(1 + difference of the gaps / 500 ns) in thousandths: a vote,
+-- in which what does not agree counts alike by 10 us and by 10 ms, so that a transient or a hole does
+-- not outweigh the many that agree. Shifts with less than half of the largest overlap, or under which
+-- more kernels differ in function, are out. Of shifts as good as the best (within 500) the one wins that
+-- is none, where both ranks have as many items, else the one that moves the clocks least.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._sequence_shifts(
+    -- Name of a relation with lane_id, rank, place (from 0 in the order of time), end_ts, gap (to the next end), n, shape_id.
+    items
+) AS TABLE
+-- Columns:
+--   lane_id     BIGINT          The channel, numbered over all runs.
+--   rank        INTEGER         Rank of the process.
+--   ref_rank    INTEGER         Reference rank of the channel.
+--   ref_n       BIGINT [count]  Its items.
+--   shift       BIGINT [count]  Place in the reference minus own place.
+--   overlap     BIGINT [count]  Items compared.
+--   score       DOUBLE [1]      Mean logarithm of the differences of gaps, in thousandths; NULL without gaps.
+--   next_score  DOUBLE [1]      Score of the best other shift; NULL where there is none.
+WITH
+    _refs AS MATERIALIZED (
+        SELECT i.lane_id, arg_min(i.rank, (-i.n, i.rank)) AS ref_rank, max(i.n) AS ref_n
+        FROM query_table(items) AS i
+        GROUP BY i.lane_id
+    ),
+    -- Channel and place in one number: joined by two, the engine may take all pairs of a channel first.
+    _ref_items AS MATERIALIZED (
+        SELECT i.lane_id, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id
+        FROM query_table(items) AS i
+        JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank = i.rank
+    ),
+    _anchors AS MATERIALIZED (
+        SELECT i.lane_id, i.rank, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id, i.n = r.ref_n AS is_as_long
+        FROM query_table(items) AS i
+        JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank <> i.rank
+        -- An evenly spaced item: the floor of place * 64 / n changes.
+        WHERE i.n <= 64 OR i.position = 0 OR (i.position * 64) // i.n <> ((i.position - 1) * 64) // i.n
+    ),
+    -- Sorted together, the last item of the reference before an anchor is a running maximum.
+    _sorted AS (
+        SELECT a.lane_id, a.rank, a.position, a.end_ts, NULL::BIGINT AS ref_position FROM _anchors AS a
+        UNION ALL
+        SELECT e.lane_id, NULL, NULL, e.end_ts, e.position FROM _ref_items AS e
+    ),
+    _placed AS (
+        SELECT
+            s.lane_id, s.rank, s.position,
+            max(s.ref_position) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_position NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_position
+        FROM _sorted AS s
+    ),
+    _centers AS (
+        SELECT p.lane_id, p.rank, median(coalesce(p.before_position, 0) - p.position)::BIGINT AS center
+        FROM _placed AS p
+        WHERE p.rank IS NOT NULL
+        GROUP BY p.lane_id, p.rank
+    ),
+    _reaches AS (
+        SELECT e.lane_id, least(400, 8 + ceil(20000000 / greatest(1, coalesce(median(e.gap), 1))))::BIGINT AS reach
+        FROM _ref_items AS e
+        GROUP BY e.lane_id
+    ),
+    _tried AS (
+        SELECT c.lane_id, c.rank, unnest(range(c.center - r.reach, c.center + r.reach + 1)) AS shift
+        FROM _centers AS c
+        JOIN _reaches AS r ON r.lane_id = c.lane_id
+    ),
+    _scored AS (
+        SELECT
+            a.lane_id, a.rank, t.shift,
+            count(*) AS overlap,
+            count_if(a.shape_id <> e.shape_id) AS mismatch_count,
+            -- In whole numbers: their sum is the same on any number of threads.
+            avg((1000 * ln(1 + abs(a.gap - e.gap) / 500))::INTEGER) FILTER (a.gap IS NOT NULL AND e.gap IS NOT NULL) AS score,
+            avg(a.end_ts - e.end_ts) AS rough_offset,
+            any_value(a.is_as_long) AS is_as_long
+        FROM _anchors AS a
+        JOIN _tried AS t ON t.lane_id = a.lane_id AND t.rank = a.rank
+        JOIN _ref_items AS e ON e.at_id = a.at_id + t.shift
+        GROUP BY a.lane_id, a.rank, t.shift
+    ),
+    -- A shift under which little overlaps agrees by chance.
+    _enough AS (
+        SELECT s.*, s.mismatch_count / s.overlap AS mismatch
+        FROM _scored AS s
+        QUALIFY s.overlap * 2 >= max(s.overlap) OVER (PARTITION BY s.lane_id, s.rank)
+    ),
+    _alike AS (
+        SELECT e.*
+        FROM _enough AS e
+        QUALIFY e.mismatch <= min(e.mismatch) OVER (PARTITION BY e.lane_id, e.rank) + 0.02
+    ),
+    _ranked AS (
+        SELECT
+            a.*,
+            min(a.score) OVER (PARTITION BY a.lane_id, a.rank) AS best_score
+        FROM _alike AS a
+    ),
+    _chosen AS (
+        SELECT r.*
+        FROM _ranked AS r
+        WHERE r.score IS NULL OR r.score <= r.best_score + 500
+        QUALIFY row_number() OVER (
+            PARTITION BY r.lane_id, r.rank
+            ORDER BY r.shift = 0 AND r.is_as_long DESC, abs(r.rough_offset), abs(r.shift), r.shift
+        ) = 1
+    ),
+    -- The best score is the best other one, unless it is the chosen one's own.
+    _others AS (
+        SELECT r.lane_id, r.rank, c.shift, min(r.score) AS next_score
+        FROM _ranked AS r
+        JOIN _chosen AS c ON c.lane_id = r.lane_id AND c.rank = r.rank AND c.shift <> r.shift
+        GROUP BY r.lane_id, r.rank, c.shift
+    )
+SELECT c.lane_id, c.rank, f.ref_rank, f.ref_n, c.shift, c.overlap, c.score, o.next_score
+FROM _chosen AS c
+JOIN _refs AS f ON f.lane_id = c.lane_id
+LEFT JOIN _others AS o ON o.lane_id = c.lane_id AND o.rank = c.rank
+UNION ALL
+SELECT f.lane_id, f.ref_rank, f.ref_rank, f.ref_n, 0, f.ref_n, 0, NULL
+FROM _refs AS f

@@ -1,0 +1,47 @@
+-- What was allocated less what was freed while each call lasted, on any thread.
+--
+-- Both ends of the call count. Freed bytes are negative; so is a call that frees more than it allocates.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._memory_inside(
+    -- Name of a relation with call_id, lane, ts, dur: calls; lane is a number for each run and rank.
+    called_spans,
+    -- Name of a relation with run, rank, lane.
+    lane_spans
+) AS TABLE
+-- Columns:
+--   call_id       BIGINT          Call.
+--   host_bytes    BIGINT [bytes]  Of memory of the host.
+--   device_bytes  BIGINT [bytes]  Of memory of devices.
+WITH
+    _changes AS MATERIALIZED (
+        SELECT
+            l.lane, m.ts,
+            coalesce(sum(m.bytes) FILTER (m.device_type = 0), 0) AS host_bytes,
+            coalesce(sum(m.bytes) FILTER (m.device_type <> 0), 0) AS device_bytes
+        FROM memory_events AS m
+        JOIN query_table(lane_spans) AS l ON l.run = m.run AND l.rank = m.rank
+        GROUP BY l.lane, m.ts
+    ),
+    _levels AS MATERIALIZED (
+        SELECT
+            c.lane, c.ts,
+            (sum(c.host_bytes) OVER so_far)::BIGINT AS host_bytes,
+            (sum(c.device_bytes) OVER so_far)::BIGINT AS device_bytes
+        FROM _changes AS c
+        WINDOW so_far AS (PARTITION BY c.lane ORDER BY c.ts)
+    ),
+    -- Most ranks record no memory: nothing is looked up for them.
+    _remembered AS (
+        SELECT c.call_id, c.lane, c.ts, c.ts + c.dur AS end_ts
+        FROM query_table(called_spans) AS c
+        SEMI JOIN _changes AS r ON r.lane = c.lane
+    )
+SELECT
+    c.call_id AS call_id,
+    coalesce(e.host_bytes, 0) - coalesce(b.host_bytes, 0) AS host_bytes,
+    coalesce(e.device_bytes, 0) - coalesce(b.device_bytes, 0) AS device_bytes
+FROM _remembered AS c
+ASOF LEFT JOIN _levels AS b ON b.lane = c.lane AND c.ts > b.ts
+ASOF LEFT JOIN _levels AS e ON e.lane = c.lane AND c.end_ts >= e.ts

@@ -1,0 +1,39 @@
+-- The innermost Python frames around each event that has them, from the frames of the Python tracer: one list a stack.
+--
+-- What torch's profiler leaves out of recorded stacks is left out here too.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._innermost_frames(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- How many frames are wanted; 0: no rows.
+    frame_count
+) AS TABLE
+-- Columns:
+--   run       VARCHAR    Run name.
+--   rank      INTEGER    Rank of the process.
+--   stack_id  BIGINT     Row of stacks.
+--   frames    VARCHAR[]  Frames and nn.Module calls, the innermost first; of a frame, itself is not one of them.
+WITH RECURSIVE
+    _stacks AS MATERIALIZED (
+        SELECT
+            s.run, s.rank, s.stack_id, s.parent_stack_id, s.name,
+            s.kind IN ('frame', 'module') AND len(lib.counted_stack(s.name)) > 0 AS is_frame
+        FROM stacks AS s
+        WHERE frame_count > 0 AND lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
+    ),
+    -- Level by level, over few rows: stacks are distinct. Inside are the frames of what a stack encloses.
+    _framed(run, rank, stack_id, frames, inside) AS (
+        SELECT s.run, s.rank, s.stack_id, []::VARCHAR[], CASE WHEN s.is_frame THEN [s.name] ELSE []::VARCHAR[] END
+        FROM _stacks AS s
+        WHERE s.parent_stack_id IS NULL
+        UNION ALL
+        SELECT s.run, s.rank, s.stack_id, f.inside, CASE WHEN s.is_frame THEN list_prepend(s.name, f.inside)[:frame_count] ELSE f.inside END
+        FROM _framed AS f
+        JOIN _stacks AS s ON s.run = f.run AND s.rank = f.rank AND s.parent_stack_id = f.stack_id
+    )
+SELECT f.run, f.rank, f.stack_id, f.frames
+FROM _framed AS f

@@ -1,0 +1,118 @@
+-- The events between which a critical path is looked for: host operators and calls that start in
+-- the window, and the device activity that those calls launch.
+--
+-- The window is that of annotations by name, or everything. Copies of annotations on the device are
+-- no instances (HTA counts them, Q50), and events that last no time stay (HTA drops them, Q51). A
+-- device operation without a launch in the window has no place, as in HTA. A call waits (is_blocking)
+-- if it is named so in any vendor's way, or if the copy that it launched had ended when it returned.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._critical_path_events(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step,
+    -- Text in the name of the host events that span the window; NULL or empty means everything.
+    annotation,
+    -- Number of the first of these events, in order of time, from 0.
+    first_instance,
+    -- Number of the last one; NULL means the first one alone.
+    last_instance,
+    -- Texts in the names of ranges and Python frames that load data; NULL means none.
+    data_load_names
+) AS TABLE
+-- Columns:
+--   run          VARCHAR          Run name.
+--   rank         INTEGER          Rank of the process.
+--   event_id     BIGINT           Position of the event in traceEvents.
+--   name         VARCHAR          Name.
+--   kind         VARCHAR          operator, call, data_load or gpu.
+--   class        VARCHAR          Class of a device operation.
+--   ts           BIGINT [ns]      Start.
+--   dur          BIGINT [ns]      Duration, 0 where a negative one is recorded.
+--   pid          BIGINT           Process of a host event.
+--   tid          BIGINT           Thread of a host event.
+--   depth        INTEGER [count]  Number of events that enclose a host event.
+--   parent_id    BIGINT           The nearest of them.
+--   device       BIGINT           Device of a device operation, -1 if unknown.
+--   stream       BIGINT           Stream of a device operation, -1 if unknown.
+--   launch_id    BIGINT           The call that launched a device operation.
+--   is_blocking  BOOLEAN          A call that waits for the device.
+--   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
+WITH
+    _scoped AS NOT MATERIALIZED (
+        SELECT
+            h.run, h.rank, h.event_id, h.name, h.ts, h.dur, h.pid, h.tid, h.depth, h.parent_id,
+            CASE h.table_name WHEN 'cpu_ops' THEN 'operator' WHEN 'runtime_calls' THEN 'call' ELSE 'data_load' END AS kind
+        FROM lib.host_events(runs, ranks) AS h
+        WHERE
+            lib.is_requested(steps, h.step)
+            AND (include_last_profiler_step OR NOT h.in_last_step)
+    ),
+    _instances AS (
+        SELECT
+            s.run, s.rank, s.ts, s.ts + greatest(s.dur, 0) AS end_ts,
+            row_number() OVER (PARTITION BY s.run, s.rank ORDER BY s.ts, s.event_id) - 1 AS instance
+        FROM _scoped AS s
+        WHERE annotation <> '' AND contains(s.name, annotation)
+    ),
+    _windows AS (
+        SELECT i.run, i.rank, min(i.ts) AS from_ts, max(i.end_ts) AS until_ts
+        FROM _instances AS i
+        WHERE i.instance BETWEEN first_instance AND coalesce(last_instance, first_instance)
+        GROUP BY i.run, i.rank
+        UNION ALL
+        SELECT k.run, k.rank, NULL, NULL
+        FROM ranks AS k
+        WHERE coalesce(annotation, '') = ''
+    ),
+    _host_events AS MATERIALIZED (
+        SELECT s.*
+        FROM _scoped AS s
+        JOIN _windows AS w ON w.run = s.run AND w.rank = s.rank
+        WHERE
+            (w.from_ts IS NULL OR s.ts BETWEEN w.from_ts AND w.until_ts)
+            AND (
+                s.kind <> 'data_load'
+                OR (data_load_names IS NOT NULL AND len(list_filter(data_load_names, lambda part: contains(s.name, part))) > 0)
+            )
+    ),
+    _gpu_events AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.event_id, g.name, g.kind, g.class, g.ts, g.dur, coalesce(g.device, -1) AS device, coalesce(g.stream, -1) AS stream, g.launch_id,
+            g.kind = 'memcpy' AND g.ts + g.dur <= h.ts + h.dur AS is_awaited
+        FROM gpu_ops AS g
+        JOIN _host_events AS h ON h.run = g.run AND h.rank = g.rank AND h.event_id = g.launch_id
+        WHERE g.class <> 'sync' AND NOT g.is_suspect
+    ),
+    _launches AS (
+        SELECT g.run, g.rank, g.launch_id, bool_or(g.is_awaited) AS is_awaited
+        FROM _gpu_events AS g
+        GROUP BY g.run, g.rank, g.launch_id
+    ),
+    -- A regular expression for each distinct name, not for each of its calls.
+    _call_names AS (
+        SELECT
+            n.name,
+            regexp_matches(n.name, 'synchronize|event_?query|memcpy$', 'i') AS waits,
+            regexp_matches(n.name, 'host_?m?alloc|malloc_?host', 'i') AS pins
+        FROM (SELECT DISTINCT h.name FROM _host_events AS h WHERE h.kind = 'call') AS n
+    )
+SELECT
+    h.run, h.rank, h.event_id, h.name, h.kind, NULL::VARCHAR AS class, h.ts, greatest(h.dur, 0) AS dur,
+    h.pid, h.tid, h.depth, h.parent_id, NULL::BIGINT AS device, NULL::BIGINT AS stream, NULL::BIGINT AS launch_id,
+    coalesce(n.waits, false) OR coalesce(l.is_awaited, false) AS is_blocking,
+    coalesce(n.pins, false) OR l.launch_id IS NOT NULL AS takes_lock
+FROM _host_events AS h
+LEFT JOIN _launches AS l ON l.run = h.run AND l.rank = h.rank AND l.launch_id = h.event_id
+LEFT JOIN _call_names AS n ON n.name = h.name AND h.kind = 'call'
+UNION ALL
+SELECT
+    g.run, g.rank, g.event_id, g.name, 'gpu', g.class, g.ts, greatest(g.dur, 0),
+    NULL, NULL, 0, NULL, g.device, g.stream, g.launch_id, false, false
+FROM _gpu_events AS g

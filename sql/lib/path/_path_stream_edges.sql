@@ -1,0 +1,78 @@
+-- The edges of a critical path on the device: along each operation, from its launch, and from what it
+-- came after on its stream.
+--
+-- operator: along an operation, and along one that still runs when the next of its stream starts, until
+-- then (HTA adds up both in full, Q55). kernel_launch_delay: from the start of a call to what it
+-- launched, if the stream was idle by then. kernel_kernel_delay: else, from the end of what had ended
+-- last on the stream, unless the operation starts behind a wait for another stream.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._path_stream_edges(
+    -- Name of a relation with the columns of lib._path_device_ops.
+    device_ops,
+    -- Name of a relation with the columns of lib._path_sync_edges.
+    sync_edges,
+    -- Whether every device operation depends on its launch (weight 0) where no delay says so.
+    include_launch_edges
+) AS TABLE
+-- Columns:
+--   run             VARCHAR      Run name.
+--   rank            INTEGER      Rank of the process.
+--   begin_node_id   BIGINT       Node that has to come first.
+--   end_node_id     BIGINT       Node that depends on it.
+--   edge_type       VARCHAR      operator, kernel_launch_delay or kernel_kernel_delay.
+--   weight          BIGINT [ns]  Time that the edge stands for.
+--   begin_event_id  BIGINT       Event of the first node.
+--   end_event_id    BIGINT       Event of the second node.
+--   event_id        BIGINT       Event that the time belongs to; NULL for delays of launches.
+--   class           VARCHAR      Class of the device operation that the time is spent in; NULL for delays.
+WITH
+    _last_sync AS (
+        SELECT s.run, s.rank, s.end_event_id, max(s.sync_ts) AS sync_ts
+        FROM query_table(sync_edges) AS s
+        WHERE s.sync_ts IS NOT NULL
+        GROUP BY s.run, s.rank, s.end_event_id
+    ),
+    -- What each device operation came after on its stream: what had ended last, and, where it starts
+    -- while the one before it still runs (programmatic launches, branches of a graph), that one.
+    _successions AS MATERIALIZED (
+        SELECT o.*, p.event_id AS ended_id, p.end_node_id AS ended_node_id, p.end_ts AS ended_ts
+        FROM (
+            SELECT
+                s.*,
+                lag({'id': s.event_id, 'start_node_id': s.start_node_id, 'end_node_id': s.end_node_id, 'ts': s.start_ts, 'class': s.class}) OVER (
+                    PARTITION BY s.run, s.rank, s.span, s.device, s.stream ORDER BY s.start_node_id
+                ) AS before
+            FROM query_table(device_ops) AS s
+        ) AS o
+        ASOF LEFT JOIN query_table(device_ops) AS p
+            ON p.run = o.run AND p.rank = o.rank AND p.span = o.span AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
+    ),
+    -- The latest of these, of the launch and of waits for other streams is what it starts after.
+    _starts AS (
+        SELECT
+            s.*, y.sync_ts,
+            coalesce(s.before.end_node_id > s.start_node_id, false) AS overlaps,
+            CASE WHEN s.before.end_node_id > s.start_node_id THEN s.before.ts ELSE s.ended_ts END AS stream_ts,
+            coalesce(s.launch_node_id < s.start_node_id AND greatest(stream_ts, y.sync_ts) < s.launch_ts, s.launch_node_id < s.start_node_id) AS is_launch_bound,
+            coalesce(y.sync_ts >= stream_ts, false) AS is_sync_bound
+        FROM _successions AS s
+        LEFT JOIN _last_sync AS y ON y.run = s.run AND y.rank = s.rank AND y.end_event_id = s.event_id
+    )
+SELECT
+    o.run, o.rank, o.start_node_id AS begin_node_id, o.end_node_id AS end_node_id, 'operator' AS edge_type, o.end_ts - o.start_ts AS weight,
+    o.event_id AS begin_event_id, o.event_id AS end_event_id, o.event_id, o.class
+FROM query_table(device_ops) AS o
+UNION ALL
+SELECT s.run, s.rank, s.launch_node_id, s.start_node_id, 'kernel_launch_delay', CASE WHEN s.is_launch_bound THEN s.start_ts - s.launch_ts ELSE 0 END, s.launch_id, s.event_id, NULL, NULL
+FROM _starts AS s
+WHERE s.is_launch_bound OR (include_launch_edges AND s.launch_node_id < s.start_node_id)
+UNION ALL
+SELECT s.run, s.rank, s.ended_node_id, s.start_node_id, 'kernel_kernel_delay', s.start_ts - s.ended_ts, s.ended_id, s.event_id, s.ended_id, NULL
+FROM _starts AS s
+WHERE s.ended_node_id IS NOT NULL AND NOT s.overlaps AND NOT s.is_launch_bound AND NOT s.is_sync_bound
+UNION ALL
+SELECT s.run, s.rank, s.before.start_node_id, s.start_node_id, 'operator', s.start_ts - s.before.ts, s.before.id, s.event_id, s.before.id, s.before.class
+FROM _starts AS s
+WHERE s.overlaps AND NOT s.is_launch_bound AND NOT s.is_sync_bound

@@ -1,0 +1,30 @@
+-- The device activity that lib.scoped_gpu_ops leaves out because its duration cannot be true: how
+-- much, per rank, and its recorded duration.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._suspect_gpu_ops(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    steps,
+    -- Whether to include the last profiler step.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   suspect_count  BIGINT [count]  Device operations whose duration cannot be true.
+--   suspect_ns     BIGINT [ns]     Their recorded duration.
+SELECT g.run, g.rank, count(*) AS suspect_count, sum(g.dur)::BIGINT AS suspect_ns
+FROM gpu_ops AS g
+WHERE
+    g.class <> 'sync'
+    AND g.is_suspect
+    AND lib.is_requested(runs, g.run)
+    AND lib.is_requested(ranks, g.rank)
+    AND lib.is_requested(steps, g.step)
+    AND (include_last_profiler_step OR NOT g.in_last_step)
+GROUP BY g.run, g.rank

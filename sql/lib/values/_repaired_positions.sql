@@ -1,0 +1,143 @@
+-- Places of items by time, where one shift does not hold for a whole sequence: an event is missing in
+-- its middle, on the rank or on the reference.
+--
+-- A sequence is broken where, under its shift, more than a tenth of the ends (and more than two of at
+-- least sixteen) lie further from their place than a quarter of the usual gap (5 us to 1 ms). The clock
+-- then follows from the items whose gaps agree, whichever side of the hole they are on, and each item goes
+-- to the item of the reference that ends nearest. That is taken only if 95 % of the items find a place of
+-- their own: collectives that do not end together have no hole.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._repaired_positions(
+    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (place in the reference, by the shift), end_ts and gap.
+    shifted_items
+) AS TABLE
+-- Columns:
+--   lane_id   BIGINT      The channel, numbered over all runs.
+--   rank      INTEGER     Rank of the process.
+--   position  BIGINT [1]  Place in its sequence.
+--   ordinal   BIGINT [1]  Place in the reference that it belongs to, or that it comes behind.
+--   nth       BIGINT [1]  1 where it belongs to that place; 2, 3, … for what the reference lacks behind it.
+WITH
+    _ref_items AS MATERIALIZED (
+        SELECT i.lane_id, i.position, i.end_ts, i.gap
+        FROM query_table(shifted_items) AS i
+        WHERE i.rank = i.ref_rank
+    ),
+    _tolerances AS (
+        SELECT e.lane_id, greatest(5000, least(1000000, 0.25 * median(e.gap))) AS tolerance
+        FROM _ref_items AS e
+        GROUP BY e.lane_id
+    ),
+    _paired AS MATERIALIZED (
+        SELECT
+            i.lane_id, i.rank, e.end_ts AS ref_end, i.end_ts - e.end_ts AS difference, abs(i.gap - e.gap) AS gap_difference, t.tolerance
+        FROM query_table(shifted_items) AS i
+        JOIN _ref_items AS e ON e.lane_id = i.lane_id AND e.position = i.ordinal
+        JOIN _tolerances AS t ON t.lane_id = i.lane_id
+        WHERE i.rank <> i.ref_rank
+    ),
+    _middles AS (
+        SELECT p.lane_id, p.rank, median(p.difference) AS middle
+        FROM _paired AS p
+        GROUP BY p.lane_id, p.rank
+    ),
+    _broken AS MATERIALIZED (
+        SELECT p.lane_id, p.rank
+        FROM _paired AS p
+        JOIN _middles AS m ON m.lane_id = p.lane_id AND m.rank = p.rank
+        GROUP BY p.lane_id, p.rank
+        HAVING count(*) >= 16 AND count_if(abs(p.difference - m.middle) > p.tolerance) > greatest(2, 0.1 * count(*))
+    ),
+    -- Gaps that agree closely: the tenth that agrees best shows what closely is here.
+    _close AS (
+        SELECT p.lane_id, p.rank, 10 * quantile_cont(p.gap_difference, 0.1) + 1000 AS limit_ns
+        FROM _paired AS p
+        JOIN _broken AS b ON b.lane_id = p.lane_id AND b.rank = p.rank
+        GROUP BY p.lane_id, p.rank
+    ),
+    _agreeing AS (
+        SELECT p.lane_id, p.rank, p.ref_end, p.difference, p.tolerance, median(p.difference) OVER (PARTITION BY p.lane_id, p.rank) AS middle
+        FROM _paired AS p
+        JOIN _close AS c ON c.lane_id = p.lane_id AND c.rank = p.rank AND p.gap_difference <= c.limit_ns
+    ),
+    -- Sums of whole numbers (microseconds and nanoseconds), which do not depend on their order.
+    _sums AS (
+        SELECT
+            a.lane_id, a.rank, any_value(a.tolerance) AS tolerance, count(*) AS n,
+            sum(a.ref_end // 1000) AS sum_x, sum(a.difference) AS sum_y,
+            sum((a.ref_end // 1000)::HUGEINT * (a.ref_end // 1000)) AS sum_xx, sum((a.ref_end // 1000)::HUGEINT * a.difference) AS sum_xy
+        FROM _agreeing AS a
+        WHERE abs(a.difference - a.middle) <= a.tolerance
+        GROUP BY a.lane_id, a.rank
+    ),
+    _clocks AS (
+        SELECT
+            s.lane_id, s.rank, s.tolerance, s.sum_y / s.n AS difference, 1000 * s.sum_x / s.n AS at_ts,
+            (s.n * s.sum_xy - s.sum_x * s.sum_y) / nullif(s.n * s.sum_xx - s.sum_x * s.sum_x, 0) / 1000 AS slope,
+            s.n
+        FROM _sums AS s
+    ),
+    _moved AS MATERIALIZED (
+        SELECT
+            i.lane_id, i.rank, i.position, c.tolerance,
+            -- A clock drifts by less than 1e-4; a hole is no drift.
+            round(i.end_ts - c.difference - CASE WHEN c.n >= 16 AND abs(c.slope) < 1e-4 THEN c.slope ELSE 0 END * (i.end_ts - c.at_ts))::BIGINT
+                AS end_ts
+        FROM query_table(shifted_items) AS i
+        JOIN _clocks AS c ON c.lane_id = i.lane_id AND c.rank = i.rank
+    ),
+    _sorted AS (
+        SELECT m.lane_id, m.rank, m.position, m.tolerance, m.end_ts, NULL::BIGINT AS ref_position FROM _moved AS m
+        UNION ALL
+        SELECT e.lane_id, NULL, NULL, NULL, e.end_ts, e.position
+        FROM _ref_items AS e
+        WHERE EXISTS (FROM _broken AS b WHERE b.lane_id = e.lane_id)
+    ),
+    -- The reference item before it in time, from which the one after it follows.
+    _sided AS (
+        SELECT
+            s.*, max(s.ref_position) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_position NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_position
+        FROM _sorted AS s
+    ),
+    _nearest AS (
+        SELECT
+            s.lane_id, s.rank, s.position, s.tolerance,
+            s.end_ts - b.end_ts AS behind_ns, a.end_ts - s.end_ts AS ahead_ns,
+            coalesce(s.before_position, -1) AS before_position
+        FROM _sided AS s
+        LEFT JOIN _ref_items AS b ON b.lane_id = s.lane_id AND b.position = s.before_position
+        LEFT JOIN _ref_items AS a ON a.lane_id = s.lane_id AND a.position = coalesce(s.before_position, -1) + 1
+        WHERE s.rank IS NOT NULL
+    ),
+    _fitted AS (
+        SELECT
+            n.lane_id, n.rank, n.position,
+            CASE
+                WHEN n.ahead_ns <= n.tolerance AND (n.behind_ns IS NULL OR n.ahead_ns < n.behind_ns) THEN n.before_position + 1
+                ELSE n.before_position
+            END AS ordinal,
+            coalesce(n.ahead_ns <= n.tolerance, false) OR coalesce(n.behind_ns <= n.tolerance, false) AS fits
+        FROM _nearest AS n
+    ),
+    _healed AS (
+        SELECT f.lane_id, f.rank
+        FROM _fitted AS f
+        GROUP BY f.lane_id, f.rank
+        HAVING count(DISTINCT f.ordinal) FILTER (f.fits) >= 0.95 * count(*)
+    ),
+    _first AS (
+        SELECT
+            f.lane_id, f.rank, f.position, f.ordinal,
+            f.fits AND row_number() OVER (PARTITION BY f.lane_id, f.rank, f.ordinal, f.fits ORDER BY f.position) = 1 AS belongs
+        FROM _fitted AS f
+        JOIN _healed AS h ON h.lane_id = f.lane_id AND h.rank = f.rank
+    )
+SELECT
+    f.lane_id, f.rank, f.position, f.ordinal,
+    CASE
+        WHEN f.belongs THEN 1
+        ELSE 1 + row_number() OVER (PARTITION BY f.lane_id, f.rank, f.ordinal, f.belongs ORDER BY f.position)
+    END AS nth
+FROM _first AS f

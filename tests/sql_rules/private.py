@@ -1,0 +1,54 @@
+"""The rule that a macro of the shipped library with one caller starts with _, and no other does."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import hta_sql
+from hta_sql.library.objects import Library
+from hta_sql.library.rules.problem import Problem, located
+from hta_sql.library.sql_files import sql_root
+
+GENERATED = "analyses.md"
+"""The page that lists all macros."""
+
+_COMMENT = re.compile(r"--[^\n]*")
+_CALLED = re.compile(r"\blib\.(\w+)")
+_TEXT = re.compile(r"'((?:[^']|'')*)'")
+
+
+def private_problems(library: Library) -> Iterator[Problem]:
+    """Yield the macros whose name does not show how many callers they have."""
+    callers = _callers(library)
+    for macro in library.macros:
+        count = len(callers[macro.name] - {macro.path.name})
+        public = macro.name.lstrip("_")
+        if count == 1 and macro.name == public:
+            yield located(
+                macro, ("", f"it has one caller; call it lib._{public}, in the file's name too")
+            )
+        elif count != 1 and macro.name != public:
+            said = f"it has {count} callers, and only a macro with one starts with _"
+            yield located(macro, ("", f"{said}; call it lib.{public}, in the file's name too"))
+
+
+def _callers(library: Library) -> dict[str, set[str]]:
+    """Return the files that call each macro, and "a user" of those that an answer or a page shows."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
+        text = _COMMENT.sub("", about.text)
+        for name in _CALLED.findall(text):
+            found[name].add(about.path.name)
+        for name in _CALLED.findall(" ".join(_TEXT.findall(text))):
+            found[name].add("a user")
+    for path in Path(hta_sql.__file__).parent.rglob("*.py"):
+        for name in _CALLED.findall(path.read_text(encoding="utf-8")):
+            found[name].add(str(path))
+    for page in (sql_root().parent / "docs").glob("*.md"):
+        if page.name != GENERATED:
+            for name in _CALLED.findall(page.read_text(encoding="utf-8")):
+                found[name] |= {"a user", page.name}
+    return found
