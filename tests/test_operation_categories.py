@@ -50,6 +50,7 @@ KERNELS = {
     "attention": [
         "fmha_cutlassF_bf16_aligned",
         "attn_fwd",
+        "sage_fwd",
         "void cutlass::device_kernel<flash::FlashAttnFwdSm90>",
     ],
     "norm": ["void at::native::vectorized_layer_norm_kernel<float>", "_rms_norm_fwd_fused"],

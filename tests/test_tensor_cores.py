@@ -49,6 +49,8 @@ NOT_USED = (
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)",
     "void gemv2T_kernel_val<int, int, float>(Params)",
+    # Elementwise work with a scalar: no tensor core operation, in spite of its letters.
+    "void SubTensorOpWithScalar1d<float, 4>(Params)",
 )
 
 NOT_TOLD = (

@@ -146,6 +146,11 @@ class CPGraph:
         is_start = self.nodes_table.column("is_start")[node].as_py()
         return ts, int(self._event_of_node[node]), is_start
 
+    def device_of(self, node: int) -> int | None:
+        """Return the device of a node; None for a node of the host."""
+        device: int | None = self.nodes_table.column("device")[node].as_py()
+        return device
+
     def start_of(self, event: int) -> int:
         """Return the node at the start of an event of the graph."""
         return self._nodes_of_event[event][0]

@@ -1,4 +1,4 @@
-"""Warns of traces that cannot be of one job, before they are read: they are named, never merged."""
+"""Warns of traces that cannot be of one job, or refuses them, before they are read: they are named, never merged."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from hta_sql.errors import RankError
 from hta_sql.text import missing_rank_spans
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
     Args:
         found: The traces; those that nobody looked at say nothing.
         all_wanted: The caller did not ask for some ranks only, so that gaps matter.
+
+    Raises:
+        RankError: A rank is not below the world size that the traces of its capture state.
     """
     captures: dict[int, list[TraceFile]] = defaultdict(list)
     for file in found:
@@ -81,8 +85,13 @@ def _warn_of_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
     size, ranks = max(sizes), {file.rank for file in files}
     beyond = [file for file in files if file.rank >= size]
     if beyond:
-        log.warning(
-            "Ranks beyond the world size of %d: %s.", size, _names(file.path for file in beyond)
+        ranks_beyond = ", ".join(
+            f"{rank}" for rank in sorted({file.rank for file in beyond})[:NAMES]
+        )
+        raise RankError(
+            f"The job has a world size of {size}, so there is no rank {ranks_beyond}: "
+            f"{_names(file.path for file in beyond)}. Ingest the traces of each job separately, "
+            "or pass the right ranks as {rank: path}."
         )
     missing = missing_rank_spans(ranks, size)
     if missing and all_wanted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hta_sql.overlay.source import source_of
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
 """Complete events that stay when only the critical ones are shown."""
+
+SKEWS = """
+SELECT k.device, k.skew_ns FROM lib.device_clock_skew([$run], [$rank::INTEGER]) AS k WHERE k.skew_ns <> 0
+"""
+"""Devices whose clock is not the host's: nodes are on the host's, events of the trace on their own."""
 
 _INSIDE_NS = 1000
 """An arrow from the end of an event is drawn this much earlier, where viewers find the event."""
@@ -49,7 +54,8 @@ def overlay_critical_path(
         TraceNotFoundError: The trace is gone.
     """
     source = source_of(store, graph.run, graph.rank)
-    marking = PathMarking(graph, edges, source.zero_ns, only_critical=only_critical)
+    skews = device_skews(store, graph.run, graph.rank)
+    marking = PathMarking(graph, edges, source.zero_ns, skews, only_critical=only_critical)
     return rewrite_trace(
         source.path,
         output_path(source.path, prefix="overlaid_critical_path_", folder=folder),
@@ -59,13 +65,24 @@ def overlay_critical_path(
     )
 
 
+def device_skews(store: TraceStore, run: str, rank: int) -> dict[int | None, int]:
+    """Return by how many ns the clock of each device is ahead of its host's; equal clocks are left out."""
+    return dict(store.sql(SKEWS, {"run": run, "rank": rank}).rows())
+
+
 class PathMarking:
     """Marks one event after the other, and remembers the tracks of those that have arrows."""
 
     def __init__(
-        self, graph: CPGraph, edges: list[CPEdge], to_file: int, *, only_critical: bool
+        self,
+        graph: CPGraph,
+        edges: list[CPEdge],
+        to_file: int,
+        skews: Mapping[int | None, int],
+        *,
+        only_critical: bool,
     ) -> None:
-        self._graph, self._edges, self._to_file = graph, edges, to_file
+        self._graph, self._edges, self._to_file, self._skews = graph, edges, to_file, skews
         self._only_critical = only_critical
         self._critical = graph.critical_path_events_set
         self._on_path = graph.critical_path_edges_set
@@ -101,6 +118,7 @@ class PathMarking:
         if not is_start:
             start, _, _ = self._graph.place(self._graph.start_of(event))
             ts -= min(_INSIDE_NS, ts - start)
+        ts += self._skews.get(self._graph.device_of(node), 0)
         pid, tid = self._tracks[event]
         return trace_event(
             phase,

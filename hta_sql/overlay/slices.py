@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import IO, Any
 
 from hta_sql.overlay.counters import SERIES, counter_events
-from hta_sql.overlay.critical_path import PathMarking
+from hta_sql.overlay.critical_path import PathMarking, device_skews
 from hta_sql.overlay.lanes import Lanes
 from hta_sql.overlay.source import SourceFile, source_of
 from hta_sql.store.query.trace_store import TraceStore
@@ -180,7 +180,8 @@ class _Part:
         if graph is None or not graph.critical_path_nodes:
             return None
         edges = graph.critical_path_edges
-        return PathMarking(graph, edges, self.source.zero_ns, only_critical=False)
+        skews = device_skews(self.store, graph.run, graph.rank)
+        return PathMarking(graph, edges, self.source.zero_ns, skews, only_critical=False)
 
     def _added(self, marking: PathMarking | None) -> Iterator[bytes]:
         if marking:

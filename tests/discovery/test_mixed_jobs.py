@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
+from hta_sql.errors import RankError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,12 +73,11 @@ def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixtu
     assert "no trace of rank 2-3" in said(caplog, "The job has 4 ranks")
 
 
-@pytest.mark.slow
-def test_a_rank_beyond_the_world(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> None:
     """Rank 7 of 2."""
-    with ingest({"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}) as store:
-        assert "rank_beyond_world_size" in findings(store)
-    assert "b.json" in said(caplog, "beyond the world size of 2")
+    traces = {"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}
+    with pytest.raises(RankError, match=r"world size of 2, so there is no rank 7: b\.json"):
+        ingest(traces)
 
 
 def test_any_stated_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:

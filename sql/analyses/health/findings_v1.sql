@@ -82,7 +82,7 @@ WITH
     ),
     found AS (
         SELECT h.run, h.rank, 'error' AS severity, 'lost_spans' AS finding, h.lost_count::DOUBLE AS value,
-            lib.message('findings.lost_spans', {'span_count': h.lost_count, 'byte_offset': h.first_loss_offset, 'loss': h.first_loss}) AS message
+            lib.message('findings.lost_spans', {'is_truncated': h.is_truncated, 'span_count': h.lost_count, 'byte_offset': h.first_loss_offset, 'loss': h.first_loss}) AS message
         FROM health AS h
         WHERE h.lost_count > 0
         UNION ALL
@@ -157,7 +157,10 @@ WITH
         WHERE h.cpu_op_count > 0 AND h.python_call_count = 0 AND h.cpu_op_with_stack_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'no_memory_events', 0,
-            lib.message('findings.no_memory_events', NULL)
+            CASE
+                WHEN h.records_memory THEN lib.message('findings.no_memory_events_recorded', NULL)
+                ELSE lib.message('findings.no_memory_events', NULL)
+            END
         FROM health AS h
         WHERE h.cpu_op_count > 0 AND h.memory_event_count = 0
         UNION ALL

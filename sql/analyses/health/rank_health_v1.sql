@@ -36,6 +36,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   suspect_count          BIGINT [count]  Device activity whose duration cannot be true.
 --   suspect_ns             BIGINT [ns]     Its recorded duration, left out of all analyses.
 --   offset_ns              BIGINT [ns]     Start of this rank since the run's first event.
+--   device_skew_ns         BIGINT [ns]     Its device's clock is ahead of the host's by this, as launches and synchronizations tell; of several devices the largest; NULL: unknown.
 SELECT
     h.run,
     h.rank,
@@ -56,6 +57,7 @@ SELECT
     h.odd_argument_count,
     h.suspect_count,
     h.suspect_ns,
-    h.offset_ns
+    h.offset_ns,
+    h.device_skew_ns
 FROM lib.rank_health(runs, ranks) AS h
 ORDER BY h.run, h.rank

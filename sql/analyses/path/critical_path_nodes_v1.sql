@@ -4,7 +4,9 @@
 -- from a lower to a higher one, also where many things happen at one instant. The window is everything,
 -- or reaches from the start of one event to the end of another, chosen by name and number; what starts
 -- in it on the host belongs to it, and what that launches on the device. A device operation without a
--- launch in the window has no node. Events that last no time have two nodes at one instant.
+-- launch in the window has no node. Events that last no time have two nodes at one instant. Device operations
+-- stand on the clock of the host: where the device's differs (rank_health: device_skew_ns), its skew is taken off,
+-- and none starts before its launch.
 --
 -- Title: Nodes of the critical path
 -- Status: stable
@@ -33,13 +35,13 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
 --   run          VARCHAR          Run name.
 --   rank         INTEGER          Rank of the process.
 --   node_id      BIGINT           Number of the node in its rank, from 0, in order of time.
---   ts           BIGINT [ns]      When.
+--   ts           BIGINT [ns]      When, on the clock of the host.
 --   is_start     BOOLEAN          The start of the event, else its end.
 --   event_id     BIGINT           Position of the event in traceEvents.
 --   name         VARCHAR          Name of the event.
 --   kind         VARCHAR          operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
---   event_ts     BIGINT [ns]      Start of the event.
+--   event_ts     BIGINT [ns]      Start of the event, likewise.
 --   dur          BIGINT [ns]      Duration of the event.
 --   pid          BIGINT           Process of a host event.
 --   tid          BIGINT           Thread of a host event.

@@ -1,9 +1,11 @@
 -- Where the host waits for the device: blocking calls by operator and source line, and what each leaves the device without work.
 --
 -- The time of a call has three parts: the device works (busy_ns), the copy that is waited for (copy_ns, part of that), and
--- the rest, in which the device has nothing: the call itself, or other processes. What costs is what comes after: from the
--- moment on in which the device has run dry under the call until it has work again (idle_after_ns): what `idle_causes` has
--- as synchronization and as its effect, and what of the same gaps is the device's. A call that waits while the device works costs
+-- the rest, in which the device has nothing: the call itself, or other processes. What costs is what comes after: the
+-- device runs dry under the call and has nothing until the host has launched more (idle_after_ns). Of that time the
+-- stretches count that `idle_causes` has as synchronization, as its effect, or as the device queue's, and not those in
+-- which the host loads data: these would have been there without the call. Nor does more count than the call lasts,
+-- since without it the host would have been ahead by no more than that. A call that waits while the device works costs
 -- nothing by itself where enough was launched before.
 --
 -- Title: Where the host waits for the GPU
@@ -36,7 +38,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   busy_ns         BIGINT [ns]     Of that, the device works.
 --   copy_ns         BIGINT [ns]     Of that, the copies that the calls wait for.
 --   idle_during_ns  BIGINT [ns]     Of host_ns, the device has nothing.
---   idle_after_ns   BIGINT [ns]     The device has nothing, from when it ran dry under the call until it has work again.
+--   idle_after_ns   BIGINT [ns]     The device has nothing because of the calls: from when it ran dry under each until it has work again, without loading of data, and of each call no more than it lasts.
 --   longest_ns      BIGINT [ns]     The most of that after one call.
 --   event_id        BIGINT          That call, or of calls without any the longest.
 --   message_code    VARCHAR         Code of the message in the table messages.
@@ -71,15 +73,27 @@ WITH
         ASOF LEFT JOIN islands AS s ON s.run = c.run AND s.rank = c.rank AND c.ts >= s.ts
         ASOF LEFT JOIN islands AS e ON e.run = c.run AND e.rank = c.rank AND c.end_ts >= e.ts
     ),
-    drained AS (
-        SELECT p.run, p.rank, p.drain_id, sum(p.dur * len(p.in_steps))::BIGINT AS idle
+    drained_parts AS MATERIALIZED (
+        SELECT p.*
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS p
         WHERE p.drain_id IS NOT NULL AND p.waits_for <> 'unrecorded'
+    ),
+    reasons AS (
+        SELECT r.part, sum(r.dur)::BIGINT AS dur
+        FROM lib.idle_reasons(runs, ranks, 'drained_parts', 'operator') AS r
+        WHERE r.cause = 'synchronization' OR r.relation IN ('effect', 'device')
+        GROUP BY r.part
+    ),
+    drained AS (
+        SELECT p.run, p.rank, p.drain_id, sum(r.dur * len(p.in_steps))::BIGINT AS idle, max(len(p.in_steps)) AS step_count
+        FROM drained_parts AS p
+        JOIN reasons AS r ON r.part = p.part
         GROUP BY p.run, p.rank, p.drain_id
     ),
     placed AS (
         SELECT
-            t.run, t.rank, t.event_id, t.name AS call, t.end_ts - t.ts AS dur, t.busy, t.copied, coalesce(d.idle, 0) AS idle,
+            t.run, t.rank, t.event_id, t.name AS call, t.end_ts - t.ts AS dur, t.busy, t.copied,
+            coalesce(least(d.idle, (t.end_ts - t.ts) * d.step_count), 0) AS idle,
             CASE
                 WHEN t.is_copy THEN 'copy'
                 WHEN contains(t.name, 'Stream') THEN 'stream'

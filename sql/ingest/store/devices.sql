@@ -18,7 +18,7 @@ SELECT
     j.run,
     j.rank,
     d.p.id AS device,
-    d.p.name,
+    nullif(trim(d.p.name), '') AS name,
     d.p.totalGlobalMem AS total_memory_bytes,
     d.p.computeMajor AS compute_major,
     d.p.computeMinor AS compute_minor,

@@ -90,9 +90,18 @@ WITH
         FROM _items AS i
         CROSS JOIN _steps AS s
     ),
-    _grown AS (
+    -- What only changed its name did not grow: the part of the rank that it is in has to grow with it, and work of the
+    -- device has to be there on both sides (comparison pairs what was renamed).
+    _credible AS (
         SELECT s.*
         FROM _signed AS s
+        CROSS JOIN _steps AS t
+        WHERE s.part = 'idle' OR s.control_ns > 0 AND s.test_ns > 0
+        QUALIFY s.grown_ns <= 2 * sum(sign(t.test_ns - t.control_ns) * (s.test_ns - s.control_ns)) OVER (PARTITION BY s.pair_rank, s.part)
+    ),
+    _grown AS (
+        SELECT s.*
+        FROM _credible AS s
         QUALIFY s.grown_ns > 0 AND s.grown_ns >= 0.5 * max(s.grown_ns) OVER (PARTITION BY s.part, s.cause, s.name)
     ),
     _late AS (

@@ -5,6 +5,8 @@
 -- no instances (HTA counts them, Q50), and events that last no time stay (HTA drops them, Q51). A
 -- device operation without a launch in the window has no place, as in HTA. A call waits (is_blocking)
 -- if it is named so in any vendor's way, or if the copy that it launched had ended when it returned.
+-- Times of device operations are on the clock of the host (lib.device_clock_skew): recorded time less the
+-- skew, and no start before the call that launches it.
 --
 -- Status: stable
 -- Since: 0.1
@@ -33,7 +35,7 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   name         VARCHAR          Name.
 --   kind         VARCHAR          operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
---   ts           BIGINT [ns]      Start.
+--   ts           BIGINT [ns]      Start, on the clock of the host.
 --   dur          BIGINT [ns]      Duration, 0 where a negative one is recorded.
 --   pid          BIGINT           Process of a host event.
 --   tid          BIGINT           Thread of a host event.
@@ -42,6 +44,7 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           The call that launched a device operation.
+--   launch_ts    BIGINT [ns]      Start of that call.
 --   is_blocking  BOOLEAN          A call that waits for the device.
 --   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 WITH
@@ -82,13 +85,22 @@ WITH
                 OR (data_load_names IS NOT NULL AND len(list_filter(data_load_names, lambda part: contains(s.name, part))) > 0)
             )
     ),
-    _gpu_events AS MATERIALIZED (
+    _skews AS MATERIALIZED (
+        SELECT k.run, k.rank, k.device, k.skew_ns FROM lib.device_clock_skew(runs, ranks) AS k
+    ),
+    _launched AS (
         SELECT
-            g.run, g.rank, g.event_id, g.name, g.kind, g.class, g.ts, g.dur, coalesce(g.device, -1) AS device, coalesce(g.stream, -1) AS stream, g.launch_id,
-            g.kind = 'memcpy' AND g.ts + g.dur <= h.ts + h.dur AS is_awaited
+            g.run, g.rank, g.event_id, g.name, g.kind, g.class, coalesce(g.device, -1) AS device, coalesce(g.stream, -1) AS stream, g.launch_id,
+            h.ts AS launch_ts, h.ts + h.dur AS returned_ts,
+            greatest(g.ts - coalesce(k.skew_ns, 0), h.ts) AS ts, g.ts + greatest(g.dur, 0) - coalesce(k.skew_ns, 0) AS end_ts
         FROM gpu_ops AS g
         JOIN _host_events AS h ON h.run = g.run AND h.rank = g.rank AND h.event_id = g.launch_id
+        LEFT JOIN _skews AS k ON k.run = g.run AND k.rank = g.rank AND k.device = coalesce(g.device, -1)
         WHERE g.class <> 'sync' AND NOT g.is_suspect
+    ),
+    _gpu_events AS MATERIALIZED (
+        SELECT o.* EXCLUDE (end_ts, returned_ts), greatest(o.end_ts - o.ts, 0) AS dur, o.kind = 'memcpy' AND o.end_ts <= o.returned_ts AS is_awaited
+        FROM _launched AS o
     ),
     _launches AS (
         SELECT g.run, g.rank, g.launch_id, bool_or(g.is_awaited) AS is_awaited
@@ -105,7 +117,7 @@ WITH
     )
 SELECT
     h.run, h.rank, h.event_id, h.name, h.kind, NULL::VARCHAR AS class, h.ts, greatest(h.dur, 0) AS dur,
-    h.pid, h.tid, h.depth, h.parent_id, NULL::BIGINT AS device, NULL::BIGINT AS stream, NULL::BIGINT AS launch_id,
+    h.pid, h.tid, h.depth, h.parent_id, NULL::BIGINT AS device, NULL::BIGINT AS stream, NULL::BIGINT AS launch_id, NULL::BIGINT AS launch_ts,
     coalesce(n.waits, false) OR coalesce(l.is_awaited, false) AS is_blocking,
     coalesce(n.pins, false) OR l.launch_id IS NOT NULL AS takes_lock
 FROM _host_events AS h
@@ -113,6 +125,6 @@ LEFT JOIN _launches AS l ON l.run = h.run AND l.rank = h.rank AND l.launch_id = 
 LEFT JOIN _call_names AS n ON n.name = h.name AND h.kind = 'call'
 UNION ALL
 SELECT
-    g.run, g.rank, g.event_id, g.name, 'gpu', g.class, g.ts, greatest(g.dur, 0),
-    NULL, NULL, 0, NULL, g.device, g.stream, g.launch_id, false, false
+    g.run, g.rank, g.event_id, g.name, 'gpu', g.class, g.ts, g.dur,
+    NULL, NULL, 0, NULL, g.device, g.stream, g.launch_id, g.launch_ts, false, false
 FROM _gpu_events AS g

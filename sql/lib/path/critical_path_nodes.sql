@@ -2,8 +2,8 @@
 --
 -- In order of time. What happens at one instant is ordered as it can follow: device operations end,
 -- host events end (inner ones first) and start (outer ones first), device operations start; events
--- of no length stand inside what encloses them. So the numbers are a topological order, and no graph
--- has a cycle.
+-- of no length stand inside what encloses them, behind their launch. So the numbers are a topological
+-- order, and no graph has a cycle. Device operations stand on the clock of the host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -31,11 +31,11 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
 --   node_id      BIGINT           Number of the node in its rank, from 0.
 --   event_id     BIGINT           Position of the event in traceEvents.
 --   is_start     BOOLEAN          The start of the event, else its end.
---   node_ts      BIGINT [ns]      When.
+--   node_ts      BIGINT [ns]      When, on the clock of the host.
 --   name         VARCHAR          Name of the event.
 --   kind         VARCHAR          operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
---   ts           BIGINT [ns]      Start of the event.
+--   ts           BIGINT [ns]      Start of the event, on the clock of the host.
 --   dur          BIGINT [ns]      Duration of the event.
 --   pid          BIGINT           Process of a host event.
 --   tid          BIGINT           Thread of a host event.
@@ -67,13 +67,13 @@ WITH
         SELECT
             e.run, e.rank, e.event_id, e.ts, e.ts + e.dur AS end_ts, e.depth,
             CASE
-                WHEN e.kind = 'gpu' THEN CASE WHEN e.dur = 0 THEN 1 ELSE 8 END
+                WHEN e.kind = 'gpu' THEN CASE WHEN e.dur = 0 AND e.ts > e.launch_ts THEN 1 ELSE 8 END
                 WHEN e.dur > 0 THEN 5
                 WHEN i.event_id IS NOT NULL THEN 6
                 ELSE 2
             END AS start_phase,
             CASE
-                WHEN e.kind = 'gpu' THEN CASE WHEN e.dur = 0 THEN 1 ELSE 0 END
+                WHEN e.kind = 'gpu' THEN CASE WHEN e.dur > 0 THEN 0 WHEN e.ts > e.launch_ts THEN 1 ELSE 8 END
                 WHEN e.dur > 0 THEN 4
                 WHEN i.event_id IS NOT NULL THEN 7
                 ELSE 3

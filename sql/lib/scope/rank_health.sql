@@ -27,6 +27,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   cpu_op_with_stack_count          BIGINT [count]  Those with a Python call stack.
 --   python_call_count                BIGINT [count]  Python frames.
 --   memory_event_count               BIGINT [count]  Allocator events.
+--   records_memory                   BOOLEAN         Recorded with profile_memory=True, as stated.
 --   gpu_op_count                     BIGINT [count]  Kernels, copies and memsets.
 --   unlinked_gpu_op_count            BIGINT [count]  Those whose launch is not in the trace.
 --   communication_count              BIGINT [count]  Those that communicate.
@@ -39,10 +40,12 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   unmatched_ns                     BIGINT [ns]     Part of it whose class no metadata, category or rule decided.
 --   suspect_count                    BIGINT [count]  Device activity whose duration cannot be true.
 --   suspect_ns                       BIGINT [ns]     Its recorded duration.
+--   device_skew_ns                   BIGINT [ns]     Its device's clock is ahead of the host's by this, of several devices the largest; NULL: unknown (lib.device_clock_skew).
 --   step_count                       BIGINT [count]  Profiler steps.
 --   first_step_ns                    BIGINT [ns]     Length of the first step.
 --   median_step_ns                   BIGINT [ns]     Median length of a step.
 --   lost_count                       BIGINT [count]  Spans of the file that could not be read.
+--   is_truncated                     BOOLEAN         The file breaks off.
 --   repaired_count                   BIGINT [count]  Events that had to be repaired.
 --   odd_argument_count               BIGINT [count]  Argument values that are not of the form of their column.
 --   first_odd_argument               VARCHAR         Why the first of them is not.
@@ -74,6 +77,11 @@ WITH
         FROM gpu_ops AS g
         SEMI JOIN _ranks AS k ON k.run = g.run AND k.rank = g.rank
         GROUP BY ALL
+    ),
+    _skews AS (
+        SELECT s.run, s.rank, arg_max(s.skew_ns, (abs(s.skew_ns), s.skew_ns)) AS device_skew_ns
+        FROM lib.device_clock_skew(runs, ranks) AS s
+        GROUP BY s.run, s.rank
     ),
     -- Kernels that no rule knows although a communication call of the framework launched them.
     _comm_calls AS (
@@ -140,6 +148,7 @@ WITH
             q.run,
             q.rank,
             count(*) FILTER (q.is_lost) AS lost_count,
+            bool_or(q.is_lost AND regexp_matches(q.reason, 'the file is cut off|breaks off')) AS is_truncated,
             count(*) FILTER (NOT q.is_lost AND q.argument IS NULL) AS repaired_count,
             count(q.argument) AS odd_argument_count,
             arg_min(q.reason, q.byte_offset) FILTER (q.is_lost) AS first_loss,
@@ -168,6 +177,7 @@ SELECT
     coalesce(h.cpu_op_with_stack_count, 0) AS cpu_op_with_stack_count,
     coalesce(p.python_call_count, 0) AS python_call_count,
     coalesce(m.memory_event_count, 0) AS memory_event_count,
+    coalesce(k.profile_memory, false) AS records_memory,
     coalesce(g.gpu_op_count, 0) AS gpu_op_count,
     coalesce(g.unlinked_gpu_op_count, 0) AS unlinked_gpu_op_count,
     coalesce(g.communication_count, 0) AS communication_count,
@@ -180,10 +190,12 @@ SELECT
     coalesce(g.unmatched_ns, 0) AS unmatched_ns,
     coalesce(g.suspect_count, 0) AS suspect_count,
     coalesce(g.suspect_ns, 0) AS suspect_ns,
+    w.device_skew_ns,
     coalesce(s.step_count, 0) AS step_count,
     s.first_step_ns,
     s.median_step_ns,
     coalesce(f.lost_count, 0) AS lost_count,
+    coalesce(f.is_truncated, false) AS is_truncated,
     coalesce(f.repaired_count, 0) AS repaired_count,
     coalesce(f.odd_argument_count, 0) AS odd_argument_count,
     f.first_odd_argument,
@@ -194,6 +206,7 @@ SELECT
     k.definitions_changed
 FROM _ranks AS k
 LEFT JOIN _gpu AS g ON g.run = k.run AND g.rank = k.rank
+LEFT JOIN _skews AS w ON w.run = k.run AND w.rank = k.rank
 LEFT JOIN _suspected_communication AS u ON u.run = k.run AND u.rank = k.rank
 LEFT JOIN _host AS h ON h.run = k.run AND h.rank = k.rank
 LEFT JOIN _python AS p ON p.run = k.run AND p.rank = k.rank

@@ -1,0 +1,62 @@
+"""What the header of a trace and the end of its file say about its health."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from hta_sql.store.query.trace_store import TraceStore
+
+OPERATOR = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+
+
+def finding(store: TraceStore, name: str) -> dict[str, Any]:
+    """The one finding of a name."""
+    (row,) = [row for row in store.run("findings").records() if row["finding"] == name]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("header", "remedy"),
+    [({}, "Profile with profile_memory=True."), ({"profile_memory": 1}, "None: profile_memory")],
+)
+def test_an_option_that_was_on_is_no_remedy(
+    header: dict[str, int],
+    remedy: str,
+    ingest_trace: Callable[..., TraceStore],
+    tmp_path: Path,
+) -> None:
+    """The header states profile_memory: 1."""
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({**header, "traceEvents": [OPERATOR]}), encoding="utf-8")
+    with ingest_trace({0: path}) as store:
+        assert finding(store, "no_memory_events")["remedy"].startswith(remedy)
+
+
+def test_a_truncated_file_is_called_so(
+    ingest_trace: Callable[..., TraceStore], tmp_path: Path
+) -> None:
+    """Two events and the start of a third."""
+    path = tmp_path / "trace.json"
+    text = json.dumps({"traceEvents": [OPERATOR] * 3})
+    path.write_text(text[: text.rindex("aten")], encoding="utf-8")
+    with ingest_trace({0: path}) as store:
+        assert finding(store, "lost_spans")["message"].startswith("The trace is truncated: ")
+
+
+def test_an_empty_device_name_is_unknown(
+    ingest_trace: Callable[..., TraceStore], tmp_path: Path
+) -> None:
+    """NULL, which no pattern of a device matches."""
+    path = tmp_path / "trace.json"
+    device = {"id": 0, "name": "", "numSms": 3}
+    trace = {"deviceProperties": [device], "traceEvents": [OPERATOR]}
+    path.write_text(json.dumps(trace), encoding="utf-8")
+    with ingest_trace({0: path}) as store:
+        assert store.sql("SELECT device, name FROM devices").rows() == [(0, None)]
