@@ -120,6 +120,7 @@ QKV = [[2, 128, 4, 64]] * 3
 FLASH = ["", "", "", "", "", "128", "128", "0."]
 SEQUENCES = ("operator_work.lengths_not_recorded",)
 UNKNOWN = ("operator_work.inputs_insufficient",)
+NO_GROUPS = ("operator_work.group_sizes_not_recorded",)
 
 
 # fmt: off
@@ -142,8 +143,16 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     # Eight bits come out as type 15, two bytes.
     ("aten::_scaled_mm", [[2, 3], [3, 4], *[[]] * 6], [FP8, FP8, "float", "float", "", "", S, S],
      [""] * 6 + ["15", "True"], (FP8, 48, 18 + 16)),
-    ("aten::_grouped_mm", [[10, 3], [2, 3, 4], [2]], [BF16, BF16, "int"], [""] * 5, (BF16, 240, (30 + 24 + 40) * 2)),
-    ("aten::_grouped_mm", [[3, 10], [10, 4], [2]], [BF16, BF16, "int"], [""] * 5, (BF16, 240, (30 + 40 + 24) * 2)),
+    # The buffer of 10 rows is longer than its groups, which end at 7; mostly nobody records where.
+    ("aten::_grouped_mm", [[10, 3], [2, 3, 4], [2]], [BF16, BF16, "int"], [""] * 5, NO_GROUPS),
+    ("aten::_grouped_mm", [[3, 10], [10, 4], [2]], [BF16, BF16, "int"], [""] * 5, NO_GROUPS),
+    ("aten::_grouped_mm", [[10, 3], [2, 3, 4], [2]], [BF16, BF16, "int"], ["", "", "[2, 7]", "", ""],
+     (BF16, 168, (21 + 24 + 28) * 2)),
+    ("aten::_grouped_mm", [[3, 10], [10, 4], [2]], [BF16, BF16, "int"], ["", "", "[2, 7]", "", ""],
+     (BF16, 168, (21 + 28 + 24) * 2)),
+    ("aten::_grouped_mm", [[2, 3, 5], [5, 10], [2]], [BF16, BF16, "int"], ["", "", "[2, 7]", "", ""],
+     (BF16, 210, (30 + 35 + 21) * 2)),
+    ("aten::_grouped_mm", [[2, 3, 5], [2, 5, 4]], [BF16, BF16], [""] * 5, (BF16, 240, (30 + 40 + 24) * 2)),
     # Convolutions: one product of the weight for each place of the output, transposed of the input.
     ("aten::conv2d", [[1, 2, 8, 8], [4, 2, 3, 3], [4]], ["float"] * 3, CONV, ("float", 2 * 36 * 72, (128 + 72 + 144 + 4) * 4)),
     ("aten::cudnn_convolution", [[1, 2, 8, 8], [4, 2, 3, 3]], [HALF] * 2,

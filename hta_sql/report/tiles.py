@@ -16,6 +16,9 @@ from hta_sql.text import counted, size_text
 TILES = 6
 """So many figures stand in a row."""
 
+COVERED_PCT = 90
+"""Below this share of the kernel time whose work is known [%], MFU is a lower bound."""
+
 MEANS_FROM = 512
 """From so many ranks on, the page holds the mean step of each instead of all."""
 
@@ -102,9 +105,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
     if kpi["compute_pct"] is not None:
         yield "computing", _percent(kpi["compute_pct"])
     if kpi["mfu_pct"] is not None:
-        covered = kpi["mfu_covered_pct"]
-        part = f", work known for {_percent(covered)} of kernel time" if covered is not None else ""
-        yield f"MFU{part}", _percent(kpi["mfu_pct"])
+        yield mfu_figure(kpi["mfu_pct"], kpi["mfu_covered_pct"])
     if kpi["wait_pct"]:
         whom = f", mostly for rank {late['rank']}" if late else ""
         yield f"waiting for other ranks{whom}", duration_text(kpi["wait_pct"] * step / 100)
@@ -118,6 +119,18 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         yield "communication that nothing hides", _percent(kpi["exposed_communication_pct"])
     if kpi["idle_pct"] is not None:
         yield "idle in all", _percent(kpi["idle_pct"])
+
+
+def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
+    """Return (words, value) of MFU: a lower bound if the work of many kernels is unknown."""
+    part = (
+        f", work known for {_percent(covered_pct)} of kernel time"
+        if covered_pct is not None
+        else ""
+    )
+    # What is not covered can only raise it.
+    least = "≥ " if covered_pct is not None and covered_pct < COVERED_PCT else ""
+    return f"MFU{part}", least + _percent(mfu_pct)
 
 
 def _percent(value: float) -> str:

@@ -40,6 +40,7 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: the rate of these kernels while they run.
 --   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
 --   covered_pct      DOUBLE [%]        Share of computation_ns in kernels of which it is known whether, and what, they multiply.
+--   unknown_count    BIGINT [count]    Calls that are not covered.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why most of what is not covered, or all of it, is unknown.
 WITH
@@ -61,6 +62,7 @@ WITH
         SELECT
             k.run, k.rank, k.shown_step, sum(k.computation_ns)::BIGINT AS computation_ns, sum(k.covered_ns)::BIGINT AS covered_ns,
             sum(k.matrix_ns)::BIGINT AS matrix_ns, sum(k.peak_ps)::BIGINT AS peak_ps, sum(k.peakless_count) AS peakless_count,
+            sum(k.unknown_count)::BIGINT AS unknown_count,
             -- No product of matrices is 0 operations only where all kernels are known.
             CASE
                 WHEN count(k.flops) = 0 AND sum(k.covered_ns) = sum(k.computation_ns) THEN 0
@@ -82,7 +84,7 @@ WITH
     ),
     timed AS (
         SELECT
-            s.run, s.rank, s.shown_step AS step, s.step_count, s.step_ns, s.recorded_ns, k.computation_ns, k.covered_ns, k.matrix_ns, k.flops,
+            s.run, s.rank, s.shown_step AS step, s.step_count, s.step_ns, s.recorded_ns, k.computation_ns, k.covered_ns, k.matrix_ns, k.flops, k.unknown_count,
             CASE WHEN k.flops = 0 THEN 0 WHEN k.peakless_count = 0 THEN k.peak_ps END AS full_peak_ps
         FROM stepped AS s
         LEFT JOIN worked AS k ON k.run = s.run AND k.rank = s.rank AND k.shown_step IS NOT DISTINCT FROM s.shown_step
@@ -102,6 +104,7 @@ SELECT
     t.full_peak_ps / nullif(t.matrix_ns, 0) / 10 AS matrix_peak_pct,
     t.full_peak_ps / nullif(t.recorded_ns, 0) / 10 AS mfu_pct,
     100 * (t.covered_ns / nullif(t.computation_ns, 0)) AS covered_pct,
+    t.unknown_count,
     m.reason_code,
     w.message AS reason
 FROM timed AS t

@@ -56,6 +56,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   peak_pct         DOUBLE [%]        roofline_ns as a share of device_ns.
 --   wasted_ns        BIGINT [ns]       device_ns above roofline_ns.
 --   covered_pct      DOUBLE [%]        Share of the rank's time of computation kernels of which the roofline is known.
+--   unknown_count    BIGINT [count]    Rows of the rank without a roofline.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
 --   reason           VARCHAR           Why it is not known.
 WITH
@@ -85,7 +86,8 @@ WITH
         SELECT
             s.*,
             sum(s.device_ns) OVER of_rank AS rank_ns,
-            coalesce(sum(s.device_ns) FILTER (s.roofline_ps IS NOT NULL) OVER of_rank, 0) AS covered_ns
+            coalesce(sum(s.device_ns) FILTER (s.roofline_ps IS NOT NULL) OVER of_rank, 0) AS covered_ns,
+            count(*) FILTER (s.roofline_ps IS NULL) OVER of_rank AS unknown_count
         FROM summed AS s
         WINDOW of_rank AS (PARTITION BY s.run, s.rank)
     )
@@ -113,6 +115,7 @@ SELECT
     s.roofline_ps / nullif(s.device_ns, 0) / 10 AS peak_pct,
     round(s.device_ns - s.roofline_ps / 1000)::BIGINT AS wasted_ns,
     100 * (s.covered_ns / nullif(s.rank_ns, 0)) AS covered_pct,
+    s.unknown_count,
     s.reason_code,
     t.message AS reason
 FROM shares AS s

@@ -25,9 +25,11 @@ CREATE OR REPLACE MACRO source_lines_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Frames that count for the line that called them, as a regular expression; NULL: none. '^<built-in|^nn\.Module: |^torch/'
-    -- leaves out what PyTorch does itself.
-    hidden VARCHAR := '^<built-in|^nn\.Module: '
+    -- Frames that count for the line that called them, as a regular expression; NULL: none.
+    hidden VARCHAR := '^<built-in|^nn\.Module: ',
+    -- Whether frames of PyTorch, of wrappers around functions (decorators) and of the code of compiled graphs are lines too;
+    -- else they count for the line that called them.
+    all_frames BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                       VARCHAR         Run name.
@@ -48,7 +50,13 @@ CREATE OR REPLACE MACRO source_lines_v1(
 WITH
     costs AS MATERIALIZED (
         SELECT c.*, row_number() OVER (ORDER BY c.run, c.rank, c.beginnings[-1]) AS chain
-        FROM lib.costs_by_path(runs, ranks, steps, include_last_profiler_step, ['frame', 'module'], hidden) AS c
+        FROM lib.costs_by_path(
+            runs, ranks, steps, include_last_profiler_step, ['frame', 'module'],
+            -- Nothing hidden is no pattern: the empty one matches every name.
+            nullif(concat_ws('|', nullif(hidden, ''), CASE WHEN NOT all_frames THEN
+                '(^|/)torch/.*\(\d+\): |(^|/)(contextlib|functools)\.py\(|: _?(wrapper|wrapped|decorated|decorate_context)$|torchinductor_|^<eval_with_key>'
+            END), '')
+        ) AS c
     ),
     traced AS (
         SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)

@@ -2,7 +2,7 @@
 --
 -- Bytes are those of every input read once and every output written once, as if caches were perfect. Outputs follow from
 -- the inputs. Operations are those of lib.gemm_flops, conv_flops, attention_flops and vector_flops; integers count none.
--- What depends on data that no trace has, as the lengths of packed sequences, is NULL; so is what a list of tensors
+-- What depends on data that is not recorded, as the lengths of packed sequences and mostly the sizes of groups, is NULL; so is what a list of tensors
 -- needs, whose types are not recorded, and what code does that a compiler made: it may read a part of an argument only.
 -- Sizes are doubles, exact up to 2^53, since those of a trace may be any numbers: work beyond 64 bits is NULL.
 --
@@ -84,18 +84,25 @@ WITH
         FROM _sized AS s
         WHERE s.model = 'gemm'
     ),
+    -- The buffer may be longer than its groups: their last end says how much is multiplied.
     _grouped AS (
         SELECT
-            s.call_id, s.a_type,
+            s.call_id, s.a_type, len(s.a) = 2 OR len(s.b) = 2 AS has_ends, TRY_CAST(s.scalars[s.positions[3] + 1] AS BIGINT[])[-1]::DOUBLE AS last_end,
             CASE
                 -- Rows in groups; columns in groups; a batch; columns in groups of a batch.
-                WHEN len(s.a) = 2 AND len(s.b) = 3 THEN {'m': s.a[1], 'n': s.b[3], 'k': s.a[2], 'batch': 1, 'out': s.a[1] * s.b[3]}
+                WHEN len(s.a) = 2 AND len(s.b) = 3 THEN
+                    {'m': last_end, 'n': s.b[3], 'k': s.a[2], 'batch': 1, 'out': last_end * s.b[3], 'a_share': last_end / nullif(s.a[1], 0), 'b_share': 1}
                 WHEN len(s.a) = 2 AND len(s.b) = 2 THEN
-                    {'m': s.a[1], 'n': s.b[2], 'k': s.a[2], 'batch': 1, 'out': s.dims[s.positions[3] + 1][1] * s.a[1] * s.b[2]}
-                WHEN len(s.a) = 3 AND len(s.b) = 3 THEN {'m': s.a[2], 'n': s.b[3], 'k': s.a[3], 'batch': s.a[1], 'out': s.a[1] * s.a[2] * s.b[3]}
-                WHEN len(s.a) = 3 AND len(s.b) = 2 THEN {'m': s.a[2], 'n': s.b[2], 'k': s.a[3], 'batch': 1, 'out': s.a[2] * s.b[2]}
+                    {
+                        'm': s.a[1], 'n': s.b[2], 'k': last_end, 'batch': 1, 'out': s.dims[s.positions[3] + 1][1] * s.a[1] * s.b[2],
+                        'a_share': last_end / nullif(s.a[2], 0), 'b_share': last_end / nullif(s.b[1], 0)
+                    }
+                WHEN len(s.a) = 3 AND len(s.b) = 3 THEN
+                    {'m': s.a[2], 'n': s.b[3], 'k': s.a[3], 'batch': s.a[1], 'out': s.a[1] * s.a[2] * s.b[3], 'a_share': 1, 'b_share': 1}
+                WHEN len(s.a) = 3 AND len(s.b) = 2 THEN
+                    {'m': s.a[2], 'n': last_end, 'k': s.a[3], 'batch': 1, 'out': s.a[2] * last_end, 'a_share': 1, 'b_share': last_end / nullif(s.b[2], 0)}
             END AS g,
-            s.byte_counts[s.positions[1] + 1] + s.byte_counts[s.positions[2] + 1] AS in_bytes,
+            s.byte_counts[s.positions[1] + 1] AS a_bytes, s.byte_counts[s.positions[2] + 1] AS b_bytes,
             coalesce(lib._scalar_type_bytes(s.scalars[s.positions[4] + 1]), CASE WHEN s.a_size = 1 THEN 2 ELSE s.a_size END) AS out_size
         FROM _sized AS s
         WHERE s.model = 'grouped'
@@ -261,7 +268,8 @@ WITH
             g.a_count * g.a_size + g.b_count * g.b_size + g.g.batch * g.g.m * g.g.n * g.out_size + g.added_bytes AS moved_bytes
         FROM _gemms AS g
         UNION ALL
-        SELECT g.call_id, g.a_type, lib.gemm_flops(g.g.m, g.g.n, g.g.k, batch := g.g.batch), g.in_bytes + g.g.out * g.out_size
+        SELECT g.call_id, g.a_type, lib.gemm_flops(g.g.m, g.g.n, g.g.k, batch := g.g.batch),
+            g.a_bytes * g.g.a_share + g.b_bytes * g.g.b_share + g.g.out * g.out_size
         FROM _grouped AS g
         UNION ALL
         SELECT
@@ -346,6 +354,7 @@ SELECT
     s.is_wrapper AS is_wrapper, w.elem_type AS elem_type, TRY_CAST(w.flops AS BIGINT) AS flops, TRY_CAST(w.moved_bytes AS BIGINT) AS moved_bytes,
     CASE
         WHEN s.dims IS NULL THEN 'operator_work.shapes_not_recorded'
+        WHEN p.has_ends AND p.last_end IS NULL THEN 'operator_work.group_sizes_not_recorded'
         WHEN n.is_packed THEN 'operator_work.lengths_not_recorded'
         WHEN s.has_lists THEN 'operator_work.unrecorded_list_types'
         WHEN s.model = 'fused' THEN 'operator_work.unrecorded_operations'
@@ -354,3 +363,4 @@ SELECT
 FROM _sized AS s
 LEFT JOIN _work AS w ON w.call_id = s.call_id
 LEFT JOIN _attentions AS n ON n.call_id = s.call_id
+LEFT JOIN _grouped AS p ON p.call_id = s.call_id

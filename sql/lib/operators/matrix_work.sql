@@ -27,6 +27,7 @@ CREATE OR REPLACE MACRO lib.matrix_work(
 --   matrix_ns       BIGINT [ns]     Those of them that multiply matrices.
 --   flops           BIGINT [1]      Their operations; NULL where none multiplies.
 --   peak_ps         BIGINT [1]      Time that these take at the peak, in picoseconds.
+--   unknown_count   BIGINT [count]  Calls of which it is not known whether, or what, they multiply.
 --   peakless_count  BIGINT [count]  Calls whose operations are known and the peak is not.
 WITH
     _calls AS (
@@ -45,6 +46,7 @@ SELECT
     coalesce(sum(c.device_ns) FILTER (c.is_covered AND c.is_matrix), 0)::BIGINT AS matrix_ns,
     TRY_CAST(sum(c.flops) FILTER (c.is_matrix) AS BIGINT) AS flops,
     sum(c.peak_ps)::BIGINT AS peak_ps,
+    count_if(NOT c.is_covered)::BIGINT AS unknown_count,
     count_if(c.is_covered AND c.is_matrix AND c.peak_ps IS NULL)::BIGINT AS peakless_count
 FROM _calls AS c
 GROUP BY ALL

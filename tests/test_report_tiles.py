@@ -1,0 +1,22 @@
+"""The figures that people quote: what is known in part is a bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from hta_sql.report.tiles import mfu_figure
+
+
+@pytest.mark.parametrize(
+    ("covered", "expected"),
+    [
+        (89.0, ("MFU, work known for 89 % of kernel time", "≥ 40 %")),
+        (90.0, ("MFU, work known for 90 % of kernel time", "40 %")),
+        (None, ("MFU", "40 %")),
+    ],
+)
+def test_mfu_of_little_covered_time_is_a_lower_bound(
+    covered: float | None, expected: tuple[str, str]
+) -> None:
+    """With the coverage next to it."""
+    assert mfu_figure(40.0, covered) == expected
