@@ -40,7 +40,7 @@ def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
             files, "world sizes", [file.stated and file.stated.world_size for file in files]
         )
         _warn_of_values(files, "backends", [file.stated and file.stated.backend for file in files])
-        _warn_of_ranks(files, all_wanted=all_wanted)
+        _check_ranks(files, all_wanted=all_wanted)
     _warn_of_copies(found)
 
 
@@ -78,20 +78,24 @@ def warn_of_mixed_clocks(results: Sequence[RankResult]) -> None:
             )
 
 
-def _warn_of_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
+def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
     sizes = [file.stated.world_size for file in files if file.stated and file.stated.world_size]
     if not sizes:
         return
     size, ranks = max(sizes), {file.rank for file in files}
     beyond = [file for file in files if file.rank >= size]
-    if beyond:
-        ranks_beyond = ", ".join(
-            f"{rank}" for rank in sorted({file.rank for file in beyond})[:NAMES]
-        )
+    # Who passes ranks by file knows better than a trace.
+    refused = [file for file in beyond if file.rank_source != "given"]
+    if refused:
+        numbers = ", ".join(map(str, sorted({file.rank for file in refused})[:NAMES]))
         raise RankError(
-            f"The job has a world size of {size}, so there is no rank {ranks_beyond}: "
-            f"{_names(file.path for file in beyond)}. Ingest the traces of each job separately, "
+            f"The job has a world size of {size}, so there is no rank {numbers}: "
+            f"{_names(file.path for file in refused)}. Ingest the traces of each job separately, "
             "or pass the right ranks as {rank: path}."
+        )
+    if beyond:
+        log.warning(
+            "Ranks beyond the world size of %d: %s.", size, _names(file.path for file in beyond)
         )
     missing = missing_rank_spans(ranks, size)
     if missing and all_wanted:
