@@ -171,7 +171,7 @@ def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]
     """It alone, and with no more than there is to be saved."""
     ((rule, row),) = rows[run].items()
     assert rule == run.removesuffix("-cpu")
-    assert row["place"] == row["rank_count"] == 1
+    assert row["position"] == row["rank_count"] == 1
     assert row["is_worst"]
     assert row["ceiling_ns"] is None or 0 < row["ceiling_ns"] <= row["affected_ns"]
     assert row["title"]

@@ -100,8 +100,10 @@ def utilization(ranks: int) -> pd.DataFrame:
 
 def occurrences(ranks: int) -> pd.DataFrame:
     """Twenty occurrences of three kernels on many ranks."""
-    table = crossed(name=["a" * 300, "b" * 300, "c" * 300], rank=range(ranks), place=range(1, 21))
-    starts = table["place"] * 7_654_321 + table["rank"] * 11
+    table = crossed(
+        name=["a" * 300, "b" * 300, "c" * 300], rank=range(ranks), position=range(1, 21)
+    )
+    starts = table["position"] * 7_654_321 + table["rank"] * 11
     lasts = 123_456 + table["rank"] + table["name"].str[0].map(ord)
     return table.assign(start_ns=starts, dur_ns=lasts, verdict="as usual")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.macros import engine_with
 
-MACROS = ("_clock_estimates", "wanted")
+MACROS = ("_clock_estimates", "is_requested")
 
 MS = 1_000_000
 

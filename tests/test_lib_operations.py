@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.macros import engine_with
 
-MACROS = ("_enclosing_intervals", "exact_std", "short_name", "short_names", "wanted")
+MACROS = ("_enclosing_intervals", "exact_std", "short_name", "short_names", "is_requested")
 
 Span = tuple[int | None, int, int]
 """Lane, start, length."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ANALYSIS = """-- How many operations the device ran, in a sentence.
 --
+-- Title: Work of the device
 -- Status: stable
 -- Since: 0.1
 -- Reference: none
@@ -71,7 +72,7 @@ def root(tmp_path: Path) -> Path:
     shutil.copytree(source / "tables", root / "tables", ignore=lambda *_: computed)
     shutil.copytree(source / "lib" / "messages", root / "lib" / "messages")
     (root / "lib" / "scope").mkdir()
-    shutil.copy(source / "lib" / "scope" / "wanted.sql", root / "lib" / "scope")
+    shutil.copy(source / "lib" / "scope" / "is_requested.sql", root / "lib" / "scope")
     write(root / "analyses" / "timeline" / "device_work_v1.sql", ANALYSIS)
     write(root / "messages" / "timeline.csv", CATALOGUE)
     write(tmp_path / "tests" / "golden" / "timeline" / "device_work_v1.test", GOLDEN)

@@ -105,7 +105,12 @@ def test_summaries_alone_lead_to_what_they_tell(
 
 
 @pytest.mark.parametrize(
-    "parts", [(1, 1, 1, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 7), (1, 2, 3, 4, 5, 6, 8)]
+    "parts",
+    [
+        (1, 1, 1, 0, 0, 0, 0, 0, 0, 0),
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 7),
+        (1, 2, 3, 4, 5, 6, 8, 9, 1, 2),
+    ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
     """Rounded to tenths, none of them by more than a tenth."""

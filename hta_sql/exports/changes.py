@@ -20,7 +20,7 @@ _CHANGES = (
 )
 _CAUSES = (
     "SELECT c.* FROM lib.compared_causes('control_contents', 'test_contents', 'control_idle_rows', "
-    "'test_idle_rows', 'control_late_rows', 'test_late_rows') AS c ORDER BY c.place"
+    "'test_idle_rows', 'control_late_rows', 'test_late_rows') AS c ORDER BY c.position"
 )
 _FACTS = (
     "SELECT $control AS control_run, $test AS test_run, f.* "

@@ -57,7 +57,7 @@ def _lead(step: Row, rows: Sequence[Row], causes: Sequence[Row]) -> str:
 
 
 def _row_text(row: Row) -> str:
-    return f"{row['what']} ({row['part']}), {signed_time(row['diff_ns'])}"
+    return f"{row['subject']} ({row['part']}), {signed_time(row['diff_ns'])}"
 
 
 def _difference_text(step: Row) -> str:

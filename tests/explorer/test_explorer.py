@@ -163,5 +163,12 @@ def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
         eventually(lambda: rows_shown(chromium).startswith("4 rows"))
         chromium.click_in("marimo-vega", -0.5, 0.0)
         eventually(lambda: rows_shown(chromium).startswith("1 row"))
-        own = (site, site.replace("http", "ws", 1), "data:", "blob:", "chrome:")
+        own = (
+            site,
+            site.replace("http", "ws", 1),
+            "data:",
+            "blob:",
+            "chrome:",
+            "chrome-untrusted:",
+        )
         assert [url for url in chromium.requests() if not url.startswith(own)] == []

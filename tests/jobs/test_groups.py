@@ -180,7 +180,7 @@ def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
     assert len(rows) == 16
     for row in rows:
         assert row["bytes"] is row["known_bytes"] is row["row_count"] is None
-        assert row["reason"] == "split sizes are cut short by the profiler"
+        assert row["reason"] == "split sizes were truncated by the profiler"
     whole = asked(jobs, "expert_load_v1", "experts, cut splits")
     assert all(row["load_bytes"] > 0 and row["load_rows"] is None for row in whole)
 

@@ -28,7 +28,7 @@ def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
     """Rank 3 loads 1 ms longer in each of the 11 steps that count; its device waits for nearly all of that."""
     rows = jobs.con.execute(
         "SELECT rank, cause, name, idle_ns, gap_count "
-        "FROM idle_causes_v1(runs := ['data loading']) WHERE place = 1"
+        "FROM idle_causes_v1(runs := ['data loading']) WHERE position = 1"
     ).fetchall()
     by_rank = {rank: rest for rank, *rest in rows}
     cause, name, idle_ns, gaps = by_rank[3]

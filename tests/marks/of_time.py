@@ -269,19 +269,22 @@ def temporal_breakdown(rows: Rows) -> Expected:
 
 
 def step_accounting(rows: Rows) -> Expected:
-    """The parts of each rank's mean step, as shares and as times; each step is held."""
+    """The parts of each rank's mean step, as shares and as times; each step is held; NULL is drawn as 0."""
+    known = [row | {part: row[part] or 0 for part in STEP_PARTS} for row in rows]
     means = {
-        part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
+        part: [mean(row[part] for row in own) for own in by(known, "rank").values()]
         for part in STEP_PARTS
     }
-    values = {STEP_PARTS[part][0]: column(rows, part, MS) for part in STEP_PARTS}
+    # A part that takes no time on any rank is not drawn.
+    taken = [part for part in STEP_PARTS if any(row[part] for row in known)]
+    values = {STEP_PARTS[part][0]: column(known, part, MS) for part in taken}
     return values, {"rect": 2 * sum(value > 0 for own in means.values() for value in own)}
 
 
 def step_breakdown(rows: Rows) -> Expected:
     """The roles of each rank's mean step, as shares and as times; each step is held."""
     means = {
-        part: [mean(row[part] for row in own) for own in by(rows, "rank").values()]
+        part: [mean(row[part] or 0 for row in own) for own in by(rows, "rank").values()]
         for part in STEP_ROLES
     }
     known = [part for part, own in means.items() if any(own)]

@@ -194,7 +194,7 @@ def kernels_across_ranks(world: World, scope: Scope, num_kernels: int) -> list[R
                     {
                         "run": run,
                         "class": klass,
-                        "place": place,
+                        "position": place,
                         "name": name,
                         "rank_count": len(active),
                         "kernel_count": len(names[name]),

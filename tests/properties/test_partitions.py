@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["job"]
 
 LIBRARY = load_library()
-APART = [a.base_name for a in LIBRARY.newest() if a.facts.get("Ranks") == "apart"]
+APART = [a.base_name for a in LIBRARY.newest() if a.facts.get("Ranks") == "independent"]
 ALL = sorted(a.base_name for a in LIBRARY.newest())
 FEW = {"modules", "memory_curve", "call_stack", "gpu_kernels_by_name", "trace_diff"}
 """Analyses of which each way of asking is seen."""

@@ -124,7 +124,7 @@ def test_nothing_changes_before_the_catalog_is_built(
 
     before, manifest = files(), (store / MANIFEST).read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr(build, "rank_scope", lambda *_: pytest.fail("no catalog"))
+        patched.setattr(build, "scope_rows", lambda *_: pytest.fail("no catalog"))
         with pytest.raises(pytest.fail.Exception):
             hta_sql.ingest(store.parent / "good", store, run="new")
     assert (store / MANIFEST).read_bytes() == manifest

@@ -38,7 +38,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     "critical_path_nodes": ("node_id",),
     "gpu_timeline": ("start_ns", "end_ns"),
     "memory_curve": ("is_peak",),
-    "operator_across_ranks": ("place", "rank_mean_ns", "occurrence_z"),
+    "operator_across_ranks": ("position", "rank_mean_ns", "occurrence_z"),
     "straggler_metric": ("normalized_start",),
 }
 """Analyses with a row for each event, step or collective ─▶ columns that number or judge those of the whole run."""

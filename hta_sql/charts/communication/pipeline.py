@@ -165,7 +165,7 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
     runs, notes = by_run(table)
     panels = []
     for run, rows in runs:
-        in_order = rows.sort_values("place", kind="stable")
+        in_order = rows.sort_values("position", kind="stable")
         shown = in_order.iloc[spread(list(range(len(rows))))]
         first = float(rows["start_ns"].min())
         begins = (shown["start_ns"] - first) / size
@@ -173,7 +173,7 @@ def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
         ends = (shown["end_ns"] - first) / size
         names = ["lane", "rank", "host_name"]
         lanes = shown.assign(
-            lane=shown["place"].astype(str) + ". rank " + shown["rank"].astype(str)
+            lane=shown["position"].astype(str) + ". rank " + shown["rank"].astype(str)
         )
         bars = pd.concat(
             [

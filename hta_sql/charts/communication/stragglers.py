@@ -61,7 +61,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
         .fillna("not judged"),
         share=kept["wait_caused_pct"].astype(float) / 100,
         time=kept["wait_caused_ns"].astype(float) / size,
-        last=kept["last_count"].astype(float) / kept["collective_count"].astype(float),
+        last=kept["last_arrival_count"].astype(float) / kept["collective_count"].astype(float),
     )
     x, width = lanes(rows)
     notes = [

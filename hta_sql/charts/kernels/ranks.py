@@ -88,7 +88,7 @@ def _bands(
     x = alt.X("low:Q", title=f"Time [{unit}]", scale=alt.Scale(zero=False, nice=False))
     tooltip = {
         "rank": "Rank",
-        "place:": "Occurrence",
+        "position:": "Occurrence",
         "low:,.4~g": f"Start [{unit}]",
         "time:,.4~g": f"Time [{unit}]",
         "verdict": "Verdict",
@@ -102,5 +102,5 @@ def _bands(
         orient="horizontal", opacity=0.3, color=NORMAL_COLOR, clip=True
     )
     tall = max(40, min(240, 26 * rows["rank"].nunique()))
-    layers = alt.layer(band.encode(x=x, x2="high:Q", y=y, detail="place:N"), bars)
+    layers = alt.layer(band.encode(x=x, x2="high:Q", y=y, detail="position:N"), bars)
     return layers.properties(width=WIDTH, height=tall)

@@ -36,7 +36,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         places = rows.assign(differs=differs).groupby("rank")["differs"].sum()
         ordered = places.sort_values(ascending=False, kind="stable")
         kept = rows.assign(differs=differs)[rows["rank"].isin(set(ordered.index[: MANY // 2]))]
-        cells = kept[["kind", "rank", "op_count", "differs", "about"]]
+        cells = kept[["kind", "rank", "op_count", "differs", "meaning"]]
         ranks = [str(rank) for rank in sorted(cells["rank"].unique())]
         x = alt.X("rank:O", title="Rank", axis=alt.Axis(labelAngle=label_angle(ranks, 32)))
         base = alt.Chart(data(cells), width=alt.Step(32), height=alt.Step(20)).encode(
@@ -44,7 +44,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         )
         boxes = base.mark_rect().encode(
             color=alt.condition("datum.differs", alt.value("#E7C8D3"), alt.value("#F3F5F7")),
-            tooltip=tooltips({"rank": "Rank", "op_count:,": "How often", "about": "Why"}),
+            tooltip=tooltips({"rank": "Rank", "op_count:,": "How often", "meaning": "Why"}),
         )
         texts = base.mark_text(fontSize=11, color="black").encode(
             text=alt.Text("op_count:Q", format=".3~s")

@@ -33,14 +33,14 @@ def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
     """
     runs, notes = by_run(table)
     # One scale for all runs: equal colors mean equal lateness.
-    middles = table.groupby(["run", "step"], dropna=False)["own_ns"].transform("median")
-    most = max(0.01, float((table["own_ns"] / middles - 1).abs().max() or 0))
+    middles = table.groupby(["run", "step"], dropna=False)["non_wait_ns"].transform("median")
+    most = max(0.01, float((table["non_wait_ns"] / middles - 1).abs().max() or 0))
     panels = []
     for run, rows in runs:
-        middle = rows.groupby("step", dropna=False)["own_ns"].transform("median")
+        middle = rows.groupby("step", dropna=False)["non_wait_ns"].transform("median")
         cells = rows.assign(
-            excess=rows["own_ns"] / middle - 1,
-            own=rows["own_ns"] / 1e6,
+            excess=rows["non_wait_ns"] / middle - 1,
+            own=rows["non_wait_ns"] / 1e6,
             step=filled(rows["step"], "whole"),
             verdict=filled(rows["verdict"], "not compared"),
         )

@@ -45,7 +45,7 @@ def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
 
     Modules are summed up; ``top`` is of each run.
     """
-    keys = ["run", "cause", "role", "name", "call"]
+    keys = ["run", "cause", "relation", "name", "call"]
     rows = table.groupby(keys, as_index=False, dropna=False).agg(
         idle_ns=("idle_ns", "sum"), gaps=("gap_count", "sum"), ranks=("rank", "nunique")
     )
@@ -56,7 +56,7 @@ def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     rows["time"] = rows["idle_ns"] / size
     rows["lane"] = [
         _title(*of)
-        for of in zip(rows["cause"], rows["role"], rows["name"], rows["call"], strict=True)
+        for of in zip(rows["cause"], rows["relation"], rows["name"], rows["call"], strict=True)
     ]
     runs, more = by_run(rows)
     panels = [_bars(own, unit, run) for run, own in runs]
@@ -68,9 +68,9 @@ def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
     return alt.vconcat(*panels, title=headed("Why GPUs idle", *notes))
 
 
-def _title(cause: str, role: str, name: object, call: object) -> str:
+def _title(cause: str, relation: str, name: object, call: object) -> str:
     words = [word for word in (name, call) if isinstance(word, str)]
-    return (": ".join(words) or cause) + (" (after a wait)" if role == "effect" else "")
+    return (": ".join(words) or cause) + (" (after a wait)" if relation == "effect" else "")
 
 
 def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
