@@ -18,10 +18,10 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
     """A catalog, and no place that was repaired."""
     with database(tmp_path_factory.mktemp("items")) as opened:
         opened.execute(
-            "CREATE TABLE repaired (lane_id BIGINT, rank INTEGER, place BIGINT, ordinal BIGINT, nth BIGINT)"
+            "CREATE TABLE repaired (lane_id BIGINT, rank INTEGER, position BIGINT, ordinal BIGINT, nth BIGINT)"
         )
         opened.execute(
-            "CREATE TABLE shifted (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, place BIGINT, "
+            "CREATE TABLE shifted (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, position BIGINT, "
             "ordinal BIGINT, end_ts BIGINT, seq BIGINT, shape_id INTEGER)"
         )
         yield opened

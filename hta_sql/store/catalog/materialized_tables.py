@@ -191,7 +191,7 @@ def materialized_view(
     missing = [run for run in runs if run not in own]
     is_derived = about in library.derived
     if not paths and not missing:
-        view = f"{'derived' if is_derived else 'kept'}.{sqltext.identifier(name)}"
+        view = f"{'derived' if is_derived else 'materialized'}.{sqltext.identifier(name)}"
         return sqltext.values_view(view, columns, [])
     if is_derived:
         return sqltext.derived_view(name, columns, paths, about.name, missing)
