@@ -165,7 +165,7 @@ def arrivals(ranks: int) -> pd.DataFrame:
         collective_id=17,
         collective="all_reduce",
         host_name="node-17",
-        place=table["rank"] + 1,
+        position=table["rank"] + 1,
         start_ns=starts,
         wait_ns=starts.max() - starts,
         end_ns=starts.max() + 123_456,
