@@ -111,7 +111,7 @@ def occurrences(ranks: int) -> pd.DataFrame:
 def specials(ranks: int) -> pd.DataFrame:
     """Twenty kinds of operators on many ranks."""
     table = crossed(kind=[f"kind {number}" for number in range(20)], rank=range(ranks))
-    return table.assign(op_count=1_234, is_different=table["rank"] % 3 == 0, about="why" * 30)
+    return table.assign(op_count=1_234, is_different=table["rank"] % 3 == 0, meaning="why" * 30)
 
 
 def stages(ranks: int) -> pd.DataFrame:
