@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import duckdb
 import pytest
 
 import hta_sql
-from hta_sql.store.disk.manifest import MANIFEST, read_manifest
-from tests.manifests import write_manifest
+from hta_sql.store.disk.manifest import read_manifest
 from tests.runs.writing import called, write_trace
 from tests.shared_stores import ingest_only
 
@@ -52,23 +50,6 @@ def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
     hta_sql.tag_runs(tmp_path / "job.store", ["job"], {"git_sha": "77aa", "torch_version": "2.8"})
     with hta_sql.open(tmp_path / "job.store") as store:
         assert store.sql("SELECT framework, git_sha FROM runs").rows() == [("torch 2.8", "77aa")]
-
-
-@pytest.mark.slow
-def test_a_store_of_before_there_were_such_rows(trace: str, tmp_path: Path) -> None:
-    """What its files say is looked up; when it was ingested is not known."""
-    store = tmp_path / "job.store"
-    ingest_only(trace, store, run="job")
-    manifest = json.loads((store / MANIFEST).read_text())
-    del manifest["tags"], manifest["entries"][0]["facts"], manifest["entries"][0]["ingested_ns"]
-    write_manifest(store, manifest)
-    query = "SELECT world_size, dur, device_names, ingested_at, tags FROM runs"
-    with hta_sql.open(store) as opened:
-        assert opened.sql(query).rows() == [(8, 100_000, "NVIDIA H100", None, None)]
-    hta_sql.tag_runs(store, ["job"], {"branch": "main"})
-    assert read_manifest(store).entries[0].facts is not None
-    with hta_sql.open(store) as opened:
-        assert opened.sql(query).rows() == [(8, 100_000, "NVIDIA H100", None, '{"branch":"main"}')]
 
 
 @pytest.mark.slow
