@@ -37,7 +37,7 @@ MOST_WORKERS = 16
 SPARES = 3
 """Workers that are ready for the next queries while others run."""
 
-GRACE_S = 0.75
+GRACE_S = 0.4
 """Time in which an interrupted query may end by itself before its worker is killed [s]."""
 
 LONG_S = 0.3

@@ -10,7 +10,7 @@ from pathlib import Path
 from hta_sql.errors import QueryError
 from hta_sql.store.query.worker_processes import Process
 
-WAIT_S = 0.75
+WAIT_S = 0.4
 """Time that a query may wait for a worker before the wait counts as its own [s]."""
 
 
