@@ -26,9 +26,18 @@ _BIGINT = 1 << 63
 
 
 def with_checksum(values: Mapping[str, Any]) -> bytes:
-    """Write values as JSON, with the digest of what is written in front."""
-    content = json.dumps({CHECKSUM: _OPEN, **values}, indent=1).encode()
+    """Write values as JSON, with the digest of what is written in front; data classes as their fields."""
+    named = {CHECKSUM: _OPEN, **values}
+    fields = [f"{json.dumps(name)}: {_json(value)}" for name, value in named.items()]
+    content = "{{\n{}\n}}\n".format(",\n".join(fields)).encode()
     return content.replace(_OPEN.encode(), hashlib.sha256(content).hexdigest().encode(), 1)
+
+
+def _json(value: object) -> str:
+    """Write a value as JSON, each item of a list on a line: with ``indent`` the encoder takes ten times as long."""
+    if not isinstance(value, list):
+        return json.dumps(value, default=vars)
+    return "[\n{}\n]".format(",\n".join(json.dumps(item, default=vars) for item in value))
 
 
 def is_damaged(content: bytes, values: Mapping[str, Any]) -> bool:

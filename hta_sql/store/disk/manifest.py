@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hta_sql._version import __version__
@@ -338,9 +338,9 @@ def manifest_content(manifest: Manifest) -> bytes:
         "writer": manifest.writer,
         "published": manifest.published,
         "schemas": {digest: schemas[digest] for digest in used},
-        "materialized": [asdict(kept) for kept in manifest.materialized],
+        "materialized": manifest.materialized,
         "tags": manifest.tags,
-        "entries": [asdict(entry) for entry in manifest.entries],
-        "aside": [asdict(entry) for entry in manifest.aside],
+        "entries": manifest.entries,
+        "aside": manifest.aside,
     }
     return with_checksum(content)

@@ -12,7 +12,6 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.integrity import is_damaged, with_checksum
@@ -61,10 +60,7 @@ class Unfinished:
         new, self._new = self._new, []
         if new:
             self._folder.settle(file["path"] for entry in new for file in entry.files.values())
-            content = {
-                "schema_version": SCHEMA_VERSION,
-                "entries": [asdict(entry) for entry in new],
-            }
+            content = {"schema_version": SCHEMA_VERSION, "entries": new}
             name = f"{UNFINISHED}/{self._run}.{uuid.uuid4().hex}.json"
             self._folder.replace(name, with_checksum(content))
         self._saved_at = time.monotonic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from hta_sql.errors import ParameterError
 from hta_sql.store.disk.folder import StoreFolder
@@ -84,7 +84,7 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
 
 def write_shard(folder: StoreFolder, shard: Shard) -> None:
     """Replace the file of a shard in one step."""
-    content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(shard)}
+    content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **vars(shard)}
     del content["digest"]
     folder.replace(shard.path, with_checksum(content))
 

@@ -44,7 +44,7 @@ class _Pinned:
 class PinnedConnection(Connection):
     """Answers from the store as it was when it was pinned, though it is opened at the first question.
 
-    To open a catalog takes 45 ms of CPU. At a URL, or with analyses of one's own, it is opened at once.
+    To open a catalog takes 60 to 90 ms of CPU. At a URL, or with analyses of one's own, it is opened at once.
     """
 
     _pinned: _Pinned | None = None
