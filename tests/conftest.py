@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from tests.report_pages import browser
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ def trace_path() -> Callable[[str], Path]:
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser without a network."""
+    from tests.report_pages import browser  # noqa: PLC0415 - imports the charts, 1 s for each run of one test
+
     with browser(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
 

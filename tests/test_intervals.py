@@ -197,7 +197,7 @@ def classes_twin(spans: list[Span]) -> list[Row]:
 
 
 both_lanes = pytest.mark.parametrize("lanes", list(LANES))
-many = settings(max_examples=examples(60), deadline=None)
+many = settings(max_examples=examples(30), deadline=None)
 
 
 @both_lanes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -73,27 +74,42 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+@pytest.fixture(scope="module", params=["0", "1"])
+def odd_store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[hta_sql.TraceStore]:
+    """A store with a rank for each case, read with and without the compiled reader."""
+    folder = tmp_path_factory.mktemp("odd")
+    traces = {}
+    for rank, (event, _, _) in enumerate(CASES.values()):
+        trace = folder / f"rank{rank}.json"
+        trace.write_text(json.dumps({"traceEvents": [operator(), kernel(), event]}))
+        traces[rank] = str(trace)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HTA_SQL_NATIVE", request.param)
+        with hta_sql.ingest(traces, folder / "job.store") as store:
+            yield store
+
+
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("native", ["0", "1"])
 def test_an_odd_value_is_quarantined_and_its_event_stays(
-    case: str, native: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, odd_store: hta_sql.TraceStore
 ) -> None:
     """Its column is NULL, event_args has the value, quarantine says why, doctor warns."""
-    monkeypatch.setenv("HTA_SQL_NATIVE", native)
     event, argument, form = CASES[case]
-    trace = tmp_path / "rank0.json"
-    events = [operator(), kernel(), event]
-    trace.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": 0}}))
-    with hta_sql.ingest(trace, tmp_path / "job.store") as store:
-        assert store.sql("SELECT count(*) FROM events").rows() == [(3,)]
-        (found,) = store.sql("FROM quarantine").records()
-        assert (found["event_id"], found["argument"], found["is_lost"]) == (2, argument, False)
-        assert found["reason"] == f"the argument {argument} is not {form}"
-        ((kept,),) = store.sql("SELECT args FROM event_args WHERE event_id = 2").rows()
-        assert json.loads(kept) == event["args"]
-        (warning,) = store.sql("FROM findings WHERE finding = 'odd_arguments'").records()
-        assert warning["severity"] == "warning"
-        assert argument in warning["message"]
+    rank = {"rank": [*CASES].index(case)}
+    count = "SELECT count(*) FROM events WHERE rank = $rank"
+    assert odd_store.sql(count, rank).rows() == [(3,)]
+    (found,) = odd_store.sql("FROM quarantine WHERE rank = $rank", rank).records()
+    assert (found["event_id"], found["argument"], found["is_lost"]) == (2, argument, False)
+    assert found["reason"] == f"the argument {argument} is not {form}"
+    args = "SELECT args FROM event_args WHERE event_id = 2 AND rank = $rank"
+    ((kept,),) = odd_store.sql(args, rank).rows()
+    assert json.loads(kept) == event["args"]
+    odd = "FROM findings WHERE finding = 'odd_arguments' AND rank = $rank"
+    (warning,) = odd_store.sql(odd, rank).records()
+    assert warning["severity"] == "warning"
+    assert argument in warning["message"]
 
 
 def test_values_of_the_expected_form_are_not_quarantined(tmp_path: Path) -> None:
