@@ -125,11 +125,17 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def answer(path: Path) -> list[dict[str, Any]]:
-    """All that is said of all runs."""
+def store(path: Path) -> Iterator[TraceStore]:
+    """The store, opened once: a worker process takes a second of CPU to start."""
     # Safe: to keep the derived tables of each run takes six times what this one question takes.
-    with hta_sql.open(path, safe=True) as store:
-        return store.run("advice").records()
+    with hta_sql.open(path, safe=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def answer(store: TraceStore) -> list[dict[str, Any]]:
+    """All that is said of all runs."""
+    return store.run("advice").records()
 
 
 @pytest.fixture(scope="module")
@@ -142,10 +148,9 @@ def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def test_a_gap_is_counted_once(path: Path, answer: list[dict[str, Any]]) -> None:
+def test_a_gap_is_counted_once(store: TraceStore, answer: list[dict[str, Any]]) -> None:
     """However many operators the host went through in it."""
-    with hta_sql.open(path, safe=True) as store:
-        parts = store.sql("FROM lib.idle_parts(NULL, NULL, NULL, false)").records()
+    parts = store.sql("FROM lib.idle_parts(NULL, NULL, NULL, false)").records()
     about = ("launch_bound", "synchronization", "host_work", "driver_memory", "module_loading")
     counted = {row["run"]: row["event_count"] for row in answer if row["rule"] in about}
     waits = Counter(part["run"] for part in parts if part["waits_for"] == "host")
@@ -157,13 +162,6 @@ def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:
     """Where one is meant to: python -m tests.pinned.answers, and say which and why."""
     found = digests_of([*answer[0]], [tuple(row.values()) for row in answer])
     assert changes(found, pinned(ADVICE)["FROM advice_v1()"]) == []
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[TraceStore]:
-    """The store, opened in the same way."""
-    with hta_sql.open(path, safe=True) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("run", CASES)
