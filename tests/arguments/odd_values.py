@@ -145,7 +145,9 @@ def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
             if isinstance(trace, dict):
                 spoil(trace, random, pairs)
                 spoil_metadata(trace, random)
-            copy = folder / run / f"rank{rank}.json"
+            # Recordings of one rank keep their names, which state the rank where the metadata is spoiled.
+            name = Path(path).name if rank < 0 else f"rank{rank}.json"
+            copy = folder / run / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(json.dumps(trace), "utf-8", errors="surrogatepass")
             spoiled.setdefault(run, {})[rank] = str(copy)
