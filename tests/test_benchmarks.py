@@ -26,6 +26,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
     """Or else their time would be that of an error."""
     files = dict(enumerate(sorted(map(str, traces.iterdir()))))

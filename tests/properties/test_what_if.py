@@ -128,6 +128,7 @@ def test_any_graph_is_as_long_as_its_longest_path(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(1)))
 def test_random_jobs_get_as_fast_as_their_longest_path(
     seed: int, tmp_path_factory: pytest.TempPathFactory

@@ -66,6 +66,7 @@ def test_the_command_line(
     assert busy_times(store) == DURATIONS
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:

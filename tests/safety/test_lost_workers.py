@@ -80,6 +80,7 @@ def lose(folder: Path, at: int) -> Losing:
     return once
 
 
+@pytest.mark.slow
 def test_a_task_whose_result_is_lost(folder: Path) -> None:
     """Its files are whole, and nobody knows of them: they go with the next ingest."""
     assert "rename tables/*/run=*/rank=*/*.parquet" in lose(folder, 1000).operations

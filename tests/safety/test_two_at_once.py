@@ -114,6 +114,7 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
         ingest_only(traces, store, lock_timeout=0)
 
 
+@pytest.mark.slow
 def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTraces) -> None:
     """Runs of several processes at once are all there in the end."""
     store = tmp_path / "job.store"

@@ -161,7 +161,9 @@ def test_a_skewed_clock_of_the_device_is_not_earlier_work(
     assert intervals(ingest_trace(recording.events), "before") == []
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+)
 def test_no_interval_covers_idle_time_or_recorded_work(seed: int, ingest_trace: Ingest) -> None:
     """Jobs at random, cut anywhere: what is called unrecorded was busy, and what is called idle was idle or undecided."""
     random = Random(seed)
