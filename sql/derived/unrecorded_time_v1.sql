@@ -8,8 +8,9 @@
 -- counts as queued if it waits longer than 100 µs and than five times the 99th percentile of the waits of the rank's
 -- other operations, since host and device clocks of some recorders differ by milliseconds. If it is the first
 -- recorded operation of its stream, that stream was busy with work launched before the recording, and so from the
--- start of the recording on. The same holds up to an operation whose launch is not in the trace and whose
--- correlation id is below those of all recorded calls.
+-- start of the recording on. An operation whose launch is not in the trace and whose correlation id is below those
+-- of all recorded calls was launched before the first of them: if it starts later than that call, it was queued
+-- from then on. If it starts earlier, nothing tells how long it was queued.
 --
 -- lost: ten or more kernel launches in a row have no kernel, outside of the capture of a graph. Their kernels ran
 -- after the operations launched before them and before the operations launched after them. after: the same at the
@@ -67,21 +68,28 @@ WITH
         GROUP BY g.run, g.rank
     ),
     first_calls AS (
-        SELECT c.run, c.rank, c.span, min(c.correlation) AS correlation
+        SELECT c.run, c.rank, c.span, min(c.correlation) AS correlation, min(c.ts) AS ts
         FROM runtime_calls AS c
         WHERE c.correlation > 0 AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
-    -- Up to when earlier work is known to have run.
-    busy_before AS MATERIALIZED (
-        SELECT g.run, g.rank, g.span, max(g.end_ts) AS until_ts, arg_max(coalesce(g.queued.id, g.event_id), g.end_ts) AS evidence_id
+    evidence AS (
+        SELECT
+            g.run, g.rank, g.span, g.end_ts, coalesce(g.queued.id, g.event_id) AS evidence_id,
+            CASE WHEN g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0)) THEN r.ts ELSE f.ts END AS from_ts
         FROM gaps AS g
+        JOIN recordings AS r ON r.run = g.run AND r.rank = g.rank AND r.span = g.span
         LEFT JOIN usual AS u ON u.run = g.run AND u.rank = g.rank
         LEFT JOIN first_calls AS f ON f.run = g.run AND f.rank = g.rank AND f.span = g.span
         WHERE
             g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0))
-            OR g.is_first AND g.launch_id IS NULL AND g.correlation > 0 AND g.correlation < f.correlation
-        GROUP BY g.run, g.rank, g.span
+            OR g.is_first AND g.launch_id IS NULL AND g.correlation > 0 AND g.correlation < f.correlation AND g.end_ts > f.ts
+    ),
+    -- From when to when earlier work is known to have run.
+    busy_before AS MATERIALIZED (
+        SELECT e.run, e.rank, e.span, min(e.from_ts) AS from_ts, max(e.end_ts) AS until_ts, arg_max(e.evidence_id, e.end_ts) AS evidence_id
+        FROM evidence AS e
+        GROUP BY e.run, e.rank, e.span
     ),
     linked AS (
         SELECT DISTINCT g.run, g.rank, g.launch_id AS event_id
@@ -167,16 +175,19 @@ WITH
     ),
     undecided AS (
         -- least skips NULL: a rank without launches or synchronizations.
-        SELECT g.run, g.rank, g.span, g.ts, least(g.end_ts, g.launched_by, d.first_end, l.ts) AS end_ts
+        SELECT g.run, g.rank, g.span, g.ts, CASE WHEN b.until_ts IS NULL THEN least(g.end_ts, g.launched_by, d.first_end, l.ts) ELSE b.from_ts END AS end_ts
         FROM gaps AS g
+        LEFT JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span
         LEFT JOIN drained AS d ON d.run = g.run AND d.rank = g.rank AND d.span = g.span
         LEFT JOIN (SELECT w.run, w.rank, w.span, min(w.ts) AS ts FROM lost AS w GROUP BY ALL) AS l ON l.run = g.run AND l.rank = g.rank AND l.span = g.span
-        WHERE g.is_first AND NOT EXISTS (FROM busy_before AS b WHERE b.run = g.run AND b.rank = g.rank AND b.span = g.span)
+        WHERE g.is_first
     )
-SELECT g.run, g.rank, g.span, g.ts, g.end_ts - g.ts AS dur, 'before' AS kind, b.evidence_id, NULL::BIGINT AS launch_count
+SELECT
+    g.run, g.rank, g.span, greatest(g.ts, b.from_ts) AS ts, g.end_ts - greatest(g.ts, b.from_ts) AS dur,
+    'before' AS kind, b.evidence_id, NULL::BIGINT AS launch_count
 FROM gaps AS g
 JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span
-WHERE g.end_ts <= b.until_ts
+WHERE g.end_ts <= b.until_ts AND g.end_ts > b.from_ts
 UNION ALL
 SELECT p.run, p.rank, p.span, p.ts, p.dur, CASE WHEN l.is_after THEN 'after' ELSE 'lost' END, l.evidence_id, l.launch_count
 FROM lost_pieces AS p

@@ -89,16 +89,33 @@ def test_a_synchronization_decides_what_follows_it(ingest_trace: Ingest) -> None
     assert intervals(ingest_trace(events), "undecided") == [(0, 15_000)]
 
 
-def test_an_operation_launched_before_the_recording_says_that_the_device_was_busy(
-    ingest_trace: Ingest,
-) -> None:
-    """Its launch is not in the trace and its correlation id is below all recorded ones."""
+def launched_earlier() -> list[dict[str, Any]]:
+    """The first operation is one whose launch is not in the trace; its correlation id is below all others."""
     _, recording = busy_before(0.0)
     early = {"ph": "X", "cat": "kernel", "name": "early", "pid": 0, "tid": 7, "ts": 20, "dur": 10}
-    events = [*recording.events, early | {"args": {"correlation": 5, "device": 0, "stream": 7}}]
+    return [*recording.events, early | {"args": {"correlation": 5, "device": 0, "stream": 7}}]
+
+
+def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_then_on(
+    ingest_trace: Ingest,
+) -> None:
+    """Before that call nothing tells whether the device was busy."""
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGetDevice", "pid": 1, "tid": 1}
+    events = [*launched_earlier(), call | {"ts": 5, "dur": 1, "args": {"correlation": 99}}]
     store = ingest_trace(events)
-    assert intervals(store, "before") == [(0, 20_000)]
-    assert accounting(store)["idle_before_ns"] == 0
+    assert intervals(store, "before") == [(5_000, 20_000)]
+    assert intervals(store, "undecided") == [(0, 5_000)]
+    row = accounting(store)
+    assert (row["unrecorded_before_ns"], row["undecided_ns"]) == (15_000, 5_000)
+
+
+def test_an_operation_that_started_before_the_first_recorded_call_tells_nothing(
+    ingest_trace: Ingest,
+) -> None:
+    """It may have been launched just before it started."""
+    store = ingest_trace(launched_earlier())
+    assert intervals(store, "before") == []
+    assert intervals(store, "undecided") == [(0, 20_000)]
 
 
 def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace: Ingest) -> None:

@@ -8,8 +8,8 @@
 -- one step, from its first event to its last end. Unrecorded time is neither idle nor compute: the device runs
 -- work launched before the recording, work whose records were lost, or work that had not ended when the recording
 -- did (`unrecorded_time`). At the start of a recording it may not be possible to decide between idle and earlier
--- work: then unrecorded_before_ns is NULL, that time is part of idle_before_ns, and undecided_ns says how much. Steps overlap where the profiler opens the next before it
--- closes one.
+-- work: that time is part of idle_before_ns, undecided_ns says how much, and unrecorded_before_ns is what is known
+-- to be earlier work, NULL if that is nothing. Steps overlap where the profiler opens the next before it closes one.
 --
 -- Title: Where a step goes
 -- Status: stable
@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 --   exposed_transfer_ns   BIGINT [ns]  No computation, but a collective that all ranks have come to, or one without a match.
 --   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
 --   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
---   unrecorded_before_ns  BIGINT [ns]  Nothing recorded: the device ran work launched before the recording; NULL if undecided.
+--   unrecorded_before_ns  BIGINT [ns]  Nothing recorded: the device ran work launched before the recording; NULL if none is known and some time is undecided.
 --   unrecorded_lost_ns    BIGINT [ns]  Nothing recorded: records of launched kernels are missing.
 --   unrecorded_after_ns   BIGINT [ns]  Nothing recorded: launched work still ran when the recording ended.
 --   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step; at most, if unrecorded_before_ns is NULL.
@@ -56,7 +56,7 @@ SELECT
     p.exposed_transfer_ns,
     p.exposed_wait_ns,
     p.exposed_memory_ns,
-    CASE WHEN p.undecided_ns = 0 THEN p.unrecorded_before_ns END AS unrecorded_before_ns,
+    CASE WHEN p.undecided_ns = 0 OR p.unrecorded_before_ns > 0 THEN p.unrecorded_before_ns END AS unrecorded_before_ns,
     p.unrecorded_lost_ns,
     p.unrecorded_after_ns,
     p.idle_before_ns,
