@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,6 +28,8 @@ FILES = ("secret.csv", "/outside/secret.csv", "pg_catalog.pg_settings", '"pg_set
 NAMES = (*SYSTEM, *SYSTEM, *NOWHERE, *FILES, "runs", "gpu_ops")
 HEADS = ("EXPLAIN ", "EXPLAIN ANALYZE ", "EXPLAIN (FORMAT json) ")
 DEPTH = 5
+LONGEST_S = 5.0
+"""Time after which a query is interrupted [s]."""
 
 Seen = frozenset[str]
 Way = Callable[[Seen, int], str]
@@ -216,10 +219,16 @@ def _checked(sandbox: Sandbox, con: duckdb.DuckDBPyConnection, text: str) -> tup
 
 
 def _failure(con: duckdb.DuckDBPyConnection, query: str) -> str:
+    # All names are bound before a product of tables grows.
+    timer = threading.Timer(LONGEST_S, con.interrupt)
+    timer.start()
     try:
-        con.execute(query).fetchall()
+        con.execute(query).fetchmany(1)
     except duckdb.Error as error:
         return str(error)
+    finally:
+        timer.cancel()
+        timer.join()
     return ""
 
 
