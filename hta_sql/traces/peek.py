@@ -15,6 +15,9 @@ PEEK_LIMIT_BYTES = 64 << 20
 OVERLAP_BYTES = 1 << 10
 """Kept of each block while a key is looked for: the key may lie across two of them."""
 
+MAX_WORLD_SIZE = 1 << 24
+"""A trace that states more ranks states none, as in sql/ingest/argument_forms.csv."""
+
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BASE_TIME = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(-?\d+)')
@@ -78,7 +81,7 @@ def peek(path: str) -> Stated:
     return Stated(
         _whole(said.get("rank")),
         _time(first, base_ns) or base_ns,
-        _whole(said.get("world_size")),
+        _world_size(said.get("world_size")),
         said["backend"] if isinstance(said.get("backend"), str) else None,
         trace_id.group(1).decode("utf-8", errors="replace") if trace_id else None,
         # All of the file was looked through for a rank.
@@ -145,6 +148,11 @@ def _distributed_info(text: bytes, position: int) -> dict[str, Any]:
     except ValueError:
         return {}
     return info if isinstance(info, dict) else {}
+
+
+def _world_size(value: object) -> int | None:
+    size = _whole(value)
+    return size if size and 0 < size <= MAX_WORLD_SIZE else None
 
 
 def _whole(value: object) -> int | None:

@@ -173,3 +173,16 @@ def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
         suffix = "" if format_name in ("parquet", "csv") else f".{format_name}"
         written = export(store, tmp_path / f"out{suffix}", format_name, Selection(wanted, (), ()))
         assert len(written) >= len(wanted)
+
+
+@pytest.mark.parametrize("size", [-(1 << 63), -1, 0, (1 << 24) + 1])
+def test_a_size_that_no_group_has_is_null(size: int, tmp_path: Path) -> None:
+    """The group stays, and so does what is known of it otherwise."""
+    group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": size, "ranks": [0, 1]}
+    trace = {"distributedInfo": {"rank": 0, "pg_config": [group]}, "traceEvents": [kernel()]}
+    path = tmp_path / "rank0.json"
+    path.write_text(json.dumps(trace), encoding="utf-8")
+    with hta_sql.ingest(path, tmp_path / "job.store") as store:
+        query = "SELECT pg_name, pg_size, pg_ranks FROM process_groups"
+        assert store.sql(query).rows() == [("0", None, "[0,1]")]
+        assert len(store.run("process_group_costs").rows()) == 1

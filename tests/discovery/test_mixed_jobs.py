@@ -80,9 +80,18 @@ def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> Non
         ingest(traces)
 
 
-def test_any_stated_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("size", [-1, 0, (1 << 24) + 1, -(1 << 63), 1 << 62, "word"])
+def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: object) -> None:
+    """Neither are ranks beyond it refused nor those that have no trace listed."""
+    traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
+    with ingest(traces) as store:
+        assert store.ranks() == [1, 3]
+        assert store.sql("SELECT DISTINCT world_size FROM ranks").rows() == [(None,)]
+
+
+def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
     """The ranks that have no trace are never listed one by one."""
-    size = 1 << 62
+    size = 1 << 24
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
         assert store.ranks() == [1, 3]
