@@ -72,6 +72,14 @@ def test_a_macro_with_one_caller_is_private(root: Path) -> None:
     assert any("scoped_gpu_ops.sql" in line and said in line for line in found)
 
 
+def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
+    """A new version is two files: macros that the old one alone called keep their names."""
+    one_version = [str(problem) for problem in private_problems(parse_library(root))]
+    second_version(root)
+    assert [str(problem) for problem in private_problems(parse_library(root))] == one_version
+    assert any("scoped_gpu_ops.sql" in line for line in one_version)
+
+
 @pytest.mark.slow  # make check asks the same
 def test_the_library_keeps_its_rules() -> None:
     """No file of this repository breaks a rule."""

@@ -24,7 +24,7 @@ def private_problems(library: Library) -> Iterator[Problem]:
     """Yield the macros whose name does not show how many callers they have."""
     callers = _callers(library)
     for macro in library.macros:
-        count = len(callers[macro.name] - {macro.path.name})
+        count = len(callers[macro.name] - {str(macro.path)})
         public = macro.name.lstrip("_")
         if count == 1 and macro.name == public:
             yield located(
@@ -36,12 +36,14 @@ def private_problems(library: Library) -> Iterator[Problem]:
 
 
 def _callers(library: Library) -> dict[str, set[str]]:
-    """Return the files that call each macro, and "a user" of those that an answer or a page shows."""
+    """Return the files that call each macro, versions of an analysis as one, and "a user" if a result or a page shows it."""
     found: dict[str, set[str]] = defaultdict(set)
     for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
         text = _COMMENT.sub("", about.text)
+        # The next version of a file calls what this one calls, and a released file does not change.
+        caller = str(about.path.with_stem(about.base_name))
         for name in _CALLED.findall(text):
-            found[name].add(about.path.name)
+            found[name].add(caller)
         for name in _CALLED.findall(" ".join(_TEXT.findall(text))):
             found[name].add("a user")
     for path in Path(hta_sql.__file__).parent.rglob("*.py"):
