@@ -245,7 +245,7 @@ ENGINE_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "a value of another type": (
         "lib/scope/is_requested.sql",
         [("Returns: BOOLEAN", "Returns: VARCHAR")],
-        "column wanted is BOOLEAN, documented as VARCHAR",
+        "column is_requested is BOOLEAN, documented as VARCHAR",
     ),
     "a value of what is no parameter": (
         "lib/values/exact_std.sql",

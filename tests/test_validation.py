@@ -314,7 +314,7 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
 @pytest.mark.slow
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """A broken library is exit code 1; messages go to stderr, nothing to stdout."""
-    monkeypatch.setattr("tests.sql_rules.problems.sql_root", lambda: root)
+    monkeypatch.setattr("tests.sql_rules.run.find_problems", lambda: find_problems(root))
     monkeypatch.setattr("tests.sql_rules.run.sql_root", lambda: root)
     whole = CliRunner().invoke(main, ["--freeze"])
     assert (whole.exit_code, whole.stdout) == (0, "")
