@@ -18,6 +18,7 @@ from tests.sql_rules.frozen import LOCK, freeze, refreeze
 from tests.sql_rules.private import private_problems
 from tests.sql_rules.problems import check_library, find_problems
 from tests.sql_rules.run import main
+from tests.sql_rules.stored import stored_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,7 @@ def root(tmp_path: Path) -> Path:
     for relative in (*(f"lib/{name}.sql" for name in LIB), ANALYSIS):
         (root / relative).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / relative, root / relative)
+    shutil.copy(source / "stored_columns.json", root)
     golden = tmp_path / "tests" / "golden" / "communication"
     golden.mkdir(parents=True)
     (golden / "comm_comp_overlap_v1.test").touch()
@@ -108,6 +110,21 @@ def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., l
     relative, edits, message = ENGINE_RULES[rule]
     (problem,) = problems_after(relative, *edits)
     assert f"sql/{relative}: {message}" in problem
+
+
+@pytest.mark.slow
+def test_a_refused_file_is_one_problem(problems_after: Callable[..., list[str]]) -> None:
+    """The macros and the analysis that stand on a refused table are not looked at."""
+    (problem,) = problems_after("tables/gpu_ops.sql", ("    x.seq,\n", "    x.sequence AS seq,\n"))
+    assert "sql/tables/gpu_ops.sql: the engine refuses it" in problem
+
+
+def test_a_stale_list_of_stored_columns_is_reported(root: Path) -> None:
+    """Whoever adds an argument reads what to run, not that a view is broken."""
+    assert stored_problems(root) == []
+    (root / "stored_columns.json").write_text("{}\n", encoding="utf-8")
+    (problem,) = stored_problems(root)
+    assert problem.endswith("does not list the columns that sql/ingest stores; run make docs.")
 
 
 def test_an_analysis_needs_a_golden_test(root: Path) -> None:

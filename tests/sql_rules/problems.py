@@ -6,6 +6,7 @@
 
     shipped.py   topics, headers, derived tables
     messages.py  sentences are in sql/messages, with the codes and placeholders that analyses use
+    stored.py    the list of stored columns is current
     private.py   macros with one caller start with _
     frozen.py    a released file does not change
 """
@@ -23,6 +24,7 @@ from tests.sql_rules.frozen import frozen_problems
 from tests.sql_rules.messages import message_problems
 from tests.sql_rules.private import private_problems
 from tests.sql_rules.shipped import FACTS, shipped_problems
+from tests.sql_rules.stored import stored_problems
 
 
 def find_problems(root: Path | None = None, golden: Path | None = None) -> list[str]:
@@ -48,6 +50,8 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
     if root == sql_root():
         broken += private_problems(library)  # of a part of the library callers are missing
     problems = [*map(str, broken), *frozen_problems(library, root)]
+    if root == sql_root():
+        problems += stored_problems(root)
     # A file that breaks a rule of form often breaks the engine's rules too: one message is enough.
     if not problems:
         problems += map(str, engine_problems(library, files))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import duckdb
 
@@ -20,12 +21,16 @@ SPANS = "validation_spans"
 RELATIONS = ("spans", "ops", "rows", "items")
 """What the names of such parameters end with: intervals, operations, rows, parts of collectives."""
 
+_REFUSED_TO_RUN = "the engine refuses to run it"
+
 _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
 """How a parameter says that it takes what another macro returns."""
 
 
 def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[Problem]:
     """Yield where words and engine disagree.
+
+    A file that stands on a refused one is not looked at: one mistake is one message.
 
     Args:
         library: What the files stand on; they are part of it.
@@ -40,10 +45,14 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
         for about in _below(library, looked_at):
             con.execute(about.text)
         _create_spans(con, library)
+        refused: set[Path] = set()
         for about in looked_at:
+            if refused and not refused.isdisjoint(o.path for o in library.stands_on(about)):
+                continue
             try:
                 con.execute(about.text)
             except duckdb.Error as error:
+                refused.add(about.path)
                 said = str(error).partition("\n")[0]
                 yield Problem(
                     about.path, refused_line(about, error), f"the engine refuses it: {said}"
@@ -52,6 +61,8 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
             listed = about.columns or listing.get(columns_of(about) or "", ())
             schema, relation = _schema_and_relation(library, about)
             found = (*parameters(con, about, schema), *columns(con, listed, relation))
+            if any(text.startswith(_REFUSED_TO_RUN) for _, text in found):
+                refused.add(about.path)
             yield from (located(about, problem) for problem in found)
 
 
@@ -137,7 +148,7 @@ def columns(
     try:
         described = con.sql(sqltext.describe(relation)).fetchall()
     except duckdb.Error as error:
-        yield "", f"the engine refuses to run it: {str(error).partition(chr(10))[0]}"
+        yield "", f"{_REFUSED_TO_RUN}: {str(error).partition(chr(10))[0]}"
         return
     actual = {row[0]: row[1] for row in described}
     documented = {column.name: column for column in listed}
