@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,19 @@ TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 TRACES = TESTS / "traces"
 
+_DRAWN = re.compile(r"\bDrawn: (\d+ \w+(?:, \d+ \w+)*)")
+
 
 def all_cases() -> list[Case]:
     """Every case of every file."""
     return cases_of(GOLDEN)
+
+
+def stated_marks(case: Case) -> dict[str, int]:
+    """Return the marks that the comment of a case states for its chart, by kind: ``Drawn: 3 rect, 1 text``."""
+    found = _DRAWN.search(case.truth)
+    parts = [part.split() for part in found[1].split(", ")] if found else []
+    return {kind: int(count) for count, kind in parts}
 
 
 def traces_of(traces: str) -> dict[str, dict[int, str]]:
