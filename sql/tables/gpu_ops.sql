@@ -12,6 +12,8 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   category                    VARCHAR         That in the words of Kineto: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   class                       VARCHAR         What it was for: computation, communication, memory or sync. A sync is not busy time.
 --   class_source                VARCHAR         What decided the class: metadata, category, rule or default (no rule knew the name).
+--   comm_library                VARCHAR         Library of a communication kernel outside of NCCL, RCCL and HCCL: DeepEP, MoRI, custom all-reduce, …; NULL otherwise.
+--   comm_role                   VARCHAR         Part of an expert-parallel exchange: dispatch, combine, notify or exchange; NULL otherwise.
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
 --   device                      BIGINT          Device number.
 --   stream                      BIGINT          Device stream; NULL for what ran on none, as some transfers of MTIA.
@@ -76,6 +78,8 @@ SELECT
     CASE x.kind WHEN 'memcpy' THEN 'gpu_memcpy' WHEN 'memset' THEN 'gpu_memset' WHEN 'sync' THEN 'cuda_sync' ELSE x.kind END AS category,
     x.class,
     x.class_source,
+    x.comm_library,
+    x.comm_role,
     x.name,
     x.device,
     x.stream,

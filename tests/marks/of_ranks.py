@@ -58,6 +58,16 @@ def blocking_communication(rows: Rows) -> Expected:
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
 
+def expert_parallel(rows: Rows) -> Expected:
+    """What computation hides and what not, a bar a rank and role, as shares and as times."""
+    bars = by(rows, "rank", "comm_role").values()
+    values = {
+        drawn: sorted(total(bar, name) / US for bar in bars)
+        for drawn, name in {"under computation": "overlapped_ns", "exposed": "exposed_ns"}.items()
+    }
+    return values, {"rect": 2 * sum(seen(times) for times in values.values())}
+
+
 def communication_by_rank(rows: Rows) -> Expected:
     """What each rank moves and waits, as shares and as times."""
     values = {name: column(rows, f"{name}_ns", US) for name in ("communication", "wait")}

@@ -46,6 +46,12 @@ BLOCKING_PARTS = {
 }
 """Column of ``blocking_communication`` ─▶ what people call it, and its color."""
 
+EXCHANGE_PARTS = {
+    "overlapped_ns": ("under computation", CLASS_COLORS["computation"]),
+    "exposed_ns": ("exposed", CLASS_COLORS["communication"]),
+}
+"""Column of ``expert_parallel`` ─▶ what people call it, and its color."""
+
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLORS["communication"]),
     "wait_ns": ("wait", WAIT_COLOR),
@@ -214,6 +220,20 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
     y = alt.Y("ratio_to_mean:Q", title="Load / mean")
     chart = bars(rows, tooltip, colors(palette, None, "load"), x=x, y=y)
     return chart.properties(title=headed(title, *notes), width=width)
+
+
+@figure
+def expert_parallel(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
+    """One stacked bar per rank and role: what computation hides, and what it does not."""
+    by = ["run", "rank", "comm_role"]
+    sums = table.groupby(by, as_index=False)[list(EXCHANGE_PARTS)].sum()
+    stack = Stack(
+        title="Expert-parallel exchanges",
+        notes=("Sum over the calls of each rank.",),
+        legend="Part",
+        whole="exchanges",
+    )
+    return stacked_parts(sums, EXCHANGE_PARTS, stack, ("rank", "comm_role"), percent=percent)
 
 
 @figure

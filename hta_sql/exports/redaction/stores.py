@@ -49,7 +49,9 @@ KIND_OF_COLUMN = {
     "source": "trace",
     "host_name": "host",
     "trace_id": "trace",
-    **dict.fromkeys(("rank_source", "kind", "class", "class_source"), "label"),
+    **dict.fromkeys(
+        ("rank_source", "kind", "class", "class_source", "comm_library", "comm_role"), "label"
+    ),
     **dict.fromkeys(("link_type", "parallel_mode"), "label"),
     **dict.fromkeys(("backend", "backend_config"), "backend"),
     **dict.fromkeys(("nccl_version", "trace_schema_version"), "version"),

@@ -67,6 +67,8 @@ WITH
             list(h.rank ORDER BY h.rank) FILTER (NOT h.has_base_time) AS ranks_without_base_time,
             max(h.offset_ns) AS start_spread_ns,
             count(*) FILTER (h.has_base_time) AS aligned_count,
+            sum(h.gpu_op_count) AS gpu_op_count,
+            sum(h.communication_count) AS communication_count,
             min(h.step_count) AS least_steps,
             max(h.step_count) AS most_steps
         FROM health AS h
@@ -227,6 +229,14 @@ WITH
             lib.message('findings.ranks_missing', {'rank_count': r.rank_count, 'world_size': r.world_size})
         FROM run_facts AS r
         WHERE r.world_size > r.rank_count
+        UNION ALL
+        SELECT r.run, NULL, 'warning', 'no_communication', r.world_size,
+            lib.message('findings.no_communication', {'world_size': r.world_size})
+        FROM run_facts AS r
+        WHERE
+            r.world_size > 1 AND r.gpu_op_count > 0 AND r.communication_count = 0
+            AND NOT EXISTS (FROM cpu_ops AS c WHERE c.run = r.run AND (c.name = 'record_param_comms' OR c.collective IS NOT NULL))
+            AND NOT EXISTS (FROM annotations AS a WHERE a.run = r.run AND starts_with(a.name, 'gloo:'))
         UNION ALL
         SELECT r.run, NULL, 'error', 'clocks_mixed', r.aligned_count,
             lib.message('findings.clocks_mixed', {'aligned_count': r.aligned_count, 'rank_count': r.rank_count, 'ranks': array_to_string(r.ranks_without_base_time, ', ')})

@@ -13,6 +13,8 @@ WITH
             x.correlation,
             x.external_id,
             coalesce(x.collective, c.rule.collective) AS collective,
+            c.rule.library AS library,
+            c.rule.role AS role,
             CASE
                 WHEN c.rule.class = 'sync' THEN 'sync'
                 ELSE category_kind(x.cat)
@@ -35,6 +37,8 @@ WITH
 SELECT
     x.event_id,
     x.collective,
+    x.library,
+    x.role,
     x.kind,
     x.class_source,
     x.class,

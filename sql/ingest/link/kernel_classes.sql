@@ -9,7 +9,9 @@ SELECT
     r.regex,
     r.class,
     r.collective,
-    r.vendor
+    r.vendor,
+    r.library,
+    r.role
 FROM read_csv(
     $files,
     header = true,
@@ -20,7 +22,9 @@ FROM read_csv(
     escape = '"',
     buffer_size = 1_048_576,
     parallel = false,
-    columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR'}
+    -- A user's own rules may end at the class.
+    null_padding = true,
+    columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR', 'library': 'VARCHAR', 'role': 'VARCHAR', 'source': 'VARCHAR'}
 ) AS r;
 
 -- name: kernel_classes
@@ -38,6 +42,6 @@ WITH
         SELECT n.name, first_rule(n.name) AS first_rule
         FROM names AS n
     )
-SELECT n.name, {'class': r.class, 'collective': r.collective} AS rule
+SELECT n.name, {'class': r.class, 'collective': r.collective, 'library': r.library, 'role': r.role} AS rule
 FROM known_names AS n
 JOIN class_rules AS r ON r.position = n.first_rule;

@@ -12,6 +12,8 @@ SELECT
     l.kind,
     l.class,
     l.class_source,
+    l.library AS comm_library,
+    l.role AS comm_role,
     x.name,
     own_id(l.call.id) AS launch_id,
     l.call.ts - frame_of($frames, x.event_id).first_ts AS launch_ts,
