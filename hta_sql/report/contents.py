@@ -16,6 +16,7 @@ from hta_sql.library.objects import Library, SqlObject
 
 TOPICS = {
     "timeline": "Where the time goes",
+    "serving": "Serving",
     "communication": "Communication",
     "compare": "Ranks and runs compared",
     "kernels": "Kernels",

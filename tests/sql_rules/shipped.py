@@ -18,6 +18,7 @@ TOPICS = (
     "kernels",
     "launch",
     "communication",
+    "serving",
     "operators",
     "memory",
     "modules",

@@ -15,6 +15,8 @@ SUFFIX_UNITS = {
     "_tflops": "TFLOP/s",
     "_tbps": "TB/s",
     "_count": "count",
+    "_tokens": "tokens",
+    "_per_s": "1/s",
 }
 """A column whose name ends so has this unit; a column of an analysis with the unit ends so."""
 

@@ -1,0 +1,49 @@
+-- Iterations of a serving engine: what each processes, how long it takes on host and device, and what lies between.
+--
+-- Iterations are annotations of the engine (iteration_formats); of a rank without any, replays of its largest graph,
+-- whose phase and tokens nothing tells. Device operations are of the iteration whose thread launched them in it; a
+-- replay carries all its kernels. The device part usually ends after the host part: engines prepare the next iteration
+-- while the device runs this one.
+--
+-- Title: Serving iterations
+-- Report: table
+-- Status: experimental
+-- Since: 0.1
+-- Reference: vLLM, SGLang, ATOM and TensorRT-LLM, as each line of iteration_formats says
+-- Needs: annotations of a serving engine, or graph replays
+-- Scope: runs, ranks; iterations of a server are not profiler steps
+CREATE OR REPLACE MACRO iterations_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR          Run name.
+--   rank                  INTEGER          Rank of the process.
+--   iteration             BIGINT [1]       Number of the iteration of the rank, from 1.
+--   detected_by           VARCHAR          annotation, or graph (a replay of the largest one).
+--   framework             VARCHAR          Engine; NULL where no annotation names it.
+--   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   request_count         BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
+--   new_tokens            BIGINT [tokens]  Tokens that are processed.
+--   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
+--   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
+--   max_output_tokens     BIGINT [tokens]  At most: prompts may end in the iteration, speculated tokens be accepted.
+--   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
+--   attention_pair_count  BIGINT [count]   Pairs of a query and a key of causal attention.
+--   padded_request_count  BIGINT [count]   Requests that its graph is captured for.
+--   ts                    BIGINT [ns]      Start on the host since the run's first event.
+--   host_ns               BIGINT [ns]      Length on the host.
+--   device_ts             BIGINT [ns]      Start of its first device operation; NULL without any.
+--   device_ns             BIGINT [ns]      From there to the end of its last, without unrecorded_ns.
+--   unrecorded_ns         BIGINT [ns]      Time between these in which the device ran work that the trace does not hold.
+--   busy_ns               BIGINT [ns]      Part of device_ns in which at least one of its operations runs.
+--   busy_pct              DOUBLE [%]       busy_ns as a share of device_ns.
+--   gap_before_ns         BIGINT [ns]      From the end of the previous iteration on the device to device_ts, without unrecorded time; negative where they overlap.
+--   execution             VARCHAR          graph (nine of ten operations in replays), piecewise (some), eager (none).
+--   graph_count           BIGINT [count]   Replays.
+--   op_count              BIGINT [count]   Device operations.
+--   name                  VARCHAR          Name of the annotation, or of the call that replays.
+FROM lib.measured_iterations(runs, ranks) AS m
+ORDER BY m.run, m.rank, m.iteration

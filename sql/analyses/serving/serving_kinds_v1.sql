@@ -1,0 +1,43 @@
+-- What serving iterations spend device time on, by phase and kind of work.
+--
+-- Title: Serving by kind of work
+-- Report: first 2
+-- Status: experimental
+-- Since: 0.1
+-- Reference: TraceLens inference report, categories of kernels
+-- Needs: annotations of a serving engine, or graph replays
+-- Scope: runs, ranks; iterations of a server are not profiler steps
+CREATE OR REPLACE MACRO serving_kinds_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   phase         VARCHAR         prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   category      VARCHAR         attention, gemm, grouped_gemm, moe, norm, communication, …; other where no rule knows it.
+--   op_count      BIGINT [count]  Device operations.
+--   total_ns      BIGINT [ns]     Sum of their durations.
+--   total_pct     DOUBLE [%]      total_ns as a share of the sum of all operations of the phase.
+--   iteration_ns  BIGINT [ns]     total_ns over the iterations of the phase.
+WITH
+    iterations AS (
+        SELECT i.run, i.rank, i.event_id, i.phase, count(*) OVER (PARTITION BY i.run, i.rank, i.phase) AS iteration_count
+        FROM lib.serving_iterations(runs, ranks) AS i
+    )
+SELECT
+    o.run,
+    o.rank,
+    i.phase,
+    c.category,
+    count(*) AS op_count,
+    sum(o.dur)::BIGINT AS total_ns,
+    100 * sum(o.dur) / nullif(sum(sum(o.dur)) OVER (PARTITION BY o.run, o.rank, i.phase), 0) AS total_pct,
+    (sum(o.dur) / any_value(i.iteration_count))::BIGINT AS iteration_ns
+FROM lib.iteration_ops(runs, ranks) AS o
+JOIN iterations AS i ON i.run = o.run AND i.rank = o.rank AND i.event_id = o.iteration_id
+JOIN lib.categorized_gpu_ops(runs, ranks, NULL, true) AS c ON c.run = o.run AND c.rank = o.rank AND c.event_id = o.event_id
+GROUP BY o.run, o.rank, i.phase, c.category
+ORDER BY o.run, o.rank, i.phase, total_ns DESC, c.category

@@ -1,0 +1,72 @@
+-- Serving by phase: time per token, tokens a second, how busy the device is and what lies between iterations.
+--
+-- An iteration counts from the end of the previous one on the device to its own end, without unrecorded time; the first
+-- of a rank, and one after unrecorded time, from its first operation. A request that decodes gets one token an
+-- iteration, so that this is its time per output token. Rates are over the sum of these times; what annotations leave
+-- open is a range.
+--
+-- Title: Serving by phase
+-- Report: first 1; table
+-- Status: experimental
+-- Since: 0.1
+-- Reference: vLLM metrics (time per output token), TraceLens inference report
+-- Needs: annotations of a serving engine, or graph replays
+-- Scope: runs, ranks; iterations of a server are not profiler steps
+CREATE OR REPLACE MACRO serving_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run                      VARCHAR          Run name.
+--   rank                     INTEGER          Rank of the process.
+--   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   framework                VARCHAR          Engine; NULL where no annotation names it.
+--   iteration_count          BIGINT [count]   Iterations.
+--   iteration_p50_ns         BIGINT [ns]      Median time of an iteration; while requests decode, their time per output token.
+--   iteration_p90_ns         BIGINT [ns]      90th percentile of it.
+--   iteration_p99_ns         BIGINT [ns]      99th percentile of it.
+--   input_tokens_per_s       DOUBLE [1/s]     Tokens processed over the time of the iterations; NULL unless all say how many.
+--   min_output_tokens_per_s  DOUBLE [1/s]     Tokens generated at least, over the same time.
+--   max_output_tokens_per_s  DOUBLE [1/s]     At most.
+--   mean_request_count       DOUBLE [count]   Mean of the requests of an iteration.
+--   mean_context_tokens      DOUBLE [tokens]  Mean of the context length of a request.
+--   device_ns                BIGINT [ns]      Time on the device, without gaps and unrecorded time.
+--   busy_ns                  BIGINT [ns]      Part of it in which at least one operation runs.
+--   busy_pct                 DOUBLE [%]       busy_ns as a share of the time of the iterations.
+--   gap_ns                   BIGINT [ns]      Time between iterations, which is in their times; NULL where no iteration has one before it.
+--   gap_p50_ns               BIGINT [ns]      Median of it before an iteration; NULL with one iteration.
+--   host_p50_ns              BIGINT [ns]      Median of the time on the host: above iteration_p50_ns the host cannot keep up.
+--   unrecorded_ns            BIGINT [ns]      Unrecorded time inside of iterations, which is in no other column.
+--   graph_pct                DOUBLE [%]       Iterations that replay graphs, wholly or in pieces, as a share of iteration_count.
+WITH
+    timed AS MATERIALIZED (
+        SELECT i.*, i.device_ns + greatest(coalesce(i.gap_before_ns, 0), 0) AS iteration_ns
+        FROM lib.measured_iterations(runs, ranks) AS i
+    )
+SELECT
+    t.run,
+    t.rank,
+    t.phase,
+    min(t.framework) AS framework,
+    count(*) AS iteration_count,
+    round(quantile_cont(t.iteration_ns, 0.5))::BIGINT AS iteration_p50_ns,
+    round(quantile_cont(t.iteration_ns, 0.9))::BIGINT AS iteration_p90_ns,
+    round(quantile_cont(t.iteration_ns, 0.99))::BIGINT AS iteration_p99_ns,
+    CASE WHEN count(t.new_tokens) = count(*) THEN 1e9 * sum(t.new_tokens) / nullif(sum(t.iteration_ns), 0) END AS input_tokens_per_s,
+    CASE WHEN count(t.min_output_tokens) = count(*) THEN 1e9 * sum(t.min_output_tokens) / nullif(sum(t.iteration_ns), 0) END AS min_output_tokens_per_s,
+    CASE WHEN count(t.max_output_tokens) = count(*) THEN 1e9 * sum(t.max_output_tokens) / nullif(sum(t.iteration_ns), 0) END AS max_output_tokens_per_s,
+    avg(t.request_count) AS mean_request_count,
+    sum(t.context_tokens) / nullif(sum(t.request_count) FILTER (t.context_tokens IS NOT NULL), 0) AS mean_context_tokens,
+    sum(t.device_ns)::BIGINT AS device_ns,
+    sum(t.busy_ns)::BIGINT AS busy_ns,
+    100 * sum(t.busy_ns) / nullif(sum(t.iteration_ns), 0) AS busy_pct,
+    sum(greatest(t.gap_before_ns, 0)) FILTER (t.gap_before_ns IS NOT NULL)::BIGINT AS gap_ns,
+    round(quantile_cont(t.gap_before_ns, 0.5))::BIGINT AS gap_p50_ns,
+    round(quantile_cont(t.host_ns, 0.5))::BIGINT AS host_p50_ns,
+    sum(t.unrecorded_ns)::BIGINT AS unrecorded_ns,
+    100 * count_if(t.execution IN ('graph', 'piecewise')) / count(*) AS graph_pct
+FROM timed AS t
+GROUP BY t.run, t.rank, t.phase
+ORDER BY t.run, t.rank, sum(t.iteration_ns) DESC NULLS LAST, t.phase

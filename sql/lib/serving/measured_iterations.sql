@@ -1,0 +1,91 @@
+-- Iterations of serving engines as measured: on the host, on the device, and what lies between.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.measured_iterations(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR          Run name.
+--   rank                  INTEGER          Rank of the process.
+--   iteration             BIGINT [1]       Number of the iteration of the rank, from 1.
+--   detected_by           VARCHAR          annotation, or graph (a replay of the largest one).
+--   framework             VARCHAR          Engine; NULL where no annotation names it.
+--   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   request_count         BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
+--   new_tokens            BIGINT [tokens]  Tokens that are processed.
+--   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
+--   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
+--   max_output_tokens     BIGINT [tokens]  At most: prompts may end in the iteration, speculated tokens be accepted.
+--   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
+--   attention_pair_count  BIGINT [count]   Pairs of a query and a key of causal attention.
+--   padded_request_count  BIGINT [count]   Requests that its graph is captured for.
+--   ts                    BIGINT [ns]      Start on the host since the run's first event.
+--   host_ns               BIGINT [ns]      Length on the host.
+--   device_ts             BIGINT [ns]      Start of its first device operation; NULL without any.
+--   device_ns             BIGINT [ns]      From there to the end of its last, without unrecorded_ns.
+--   unrecorded_ns         BIGINT [ns]      Time between these in which the device ran work that the trace does not hold.
+--   busy_ns               BIGINT [ns]      Part of device_ns in which at least one of its operations runs.
+--   busy_pct              DOUBLE [%]       busy_ns as a share of device_ns.
+--   gap_before_ns         BIGINT [ns]      From the end of the previous iteration on the device to device_ts, without unrecorded time; negative where they overlap.
+--   execution             VARCHAR          graph (nine of ten operations in replays), piecewise (some), eager (none).
+--   graph_count           BIGINT [count]   Replays.
+--   op_count              BIGINT [count]   Device operations.
+--   name                  VARCHAR          Name of the annotation, or of the call that replays.
+WITH
+    _found AS MATERIALIZED (
+        FROM lib.serving_iterations(runs, ranks)
+    ),
+    -- Each operation adds what reaches beyond all before it.
+    _busy AS (
+        SELECT
+            o.*, o.ts + o.dur AS end_ts,
+            greatest(0, o.ts + o.dur - greatest(o.ts, coalesce(max(o.ts + o.dur) OVER earlier, o.ts))) AS added_ns
+        FROM lib.iteration_ops(runs, ranks) AS o
+        WINDOW earlier AS (PARTITION BY o.run, o.rank, o.iteration_id ORDER BY o.ts, o.ts + o.dur, o.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    ),
+    _parts AS (
+        SELECT
+            b.run, b.rank, b.iteration_id, min(b.ts) AS device_ts, max(b.end_ts) AS device_end, sum(b.added_ns)::BIGINT AS busy_ns,
+            count(*) AS op_count, count(b.replay_id) AS replayed_count, count(DISTINCT b.replay_id) AS graph_count
+        FROM _busy AS b
+        GROUP BY b.run, b.rank, b.iteration_id
+    ),
+    _numbered AS (
+        SELECT
+            f.*, p.* EXCLUDE (run, rank, iteration_id),
+            row_number() OVER (PARTITION BY f.run, f.rank ORDER BY f.ts, f.event_id) AS iteration,
+            lag(p.device_end) OVER (PARTITION BY f.run, f.rank ORDER BY p.device_ts NULLS LAST, f.event_id) AS previous_end
+        FROM _found AS f
+        LEFT JOIN _parts AS p ON p.run = f.run AND p.rank = f.rank AND p.iteration_id = f.event_id
+    ),
+    _windows AS (
+        SELECT {'run': n.run, 'rank': n.rank, 'id': n.event_id, 'is_gap': false} AS lane, n.device_ts AS ts, n.device_end - n.device_ts AS dur FROM _numbered AS n WHERE n.device_ts IS NOT NULL
+        UNION ALL
+        SELECT {'run': n.run, 'rank': n.rank, 'id': n.event_id, 'is_gap': true}, n.previous_end, n.device_ts - n.previous_end FROM _numbered AS n WHERE n.device_ts > n.previous_end
+    ),
+    _unrecorded AS (
+        SELECT w.lane, sum(least(w.ts + w.dur, u.ts + u.dur) - greatest(w.ts, u.ts))::BIGINT AS ns
+        FROM _windows AS w
+        JOIN unrecorded_time AS u ON u.run = w.lane.run AND u.rank = w.lane.rank AND u.ts < w.ts + w.dur AND u.ts + u.dur > w.ts
+        WHERE u.kind <> 'undecided'
+        GROUP BY w.lane
+    ),
+    _measured AS (
+        SELECT n.*, coalesce(i.ns, 0) AS unrecorded_ns, n.device_end - n.device_ts - coalesce(i.ns, 0) AS device_ns, n.device_ts - n.previous_end - coalesce(g.ns, 0) AS gap_before_ns
+        FROM _numbered AS n
+        LEFT JOIN _unrecorded AS i ON i.lane = {'run': n.run, 'rank': n.rank, 'id': n.event_id, 'is_gap': false}
+        LEFT JOIN _unrecorded AS g ON g.lane = {'run': n.run, 'rank': n.rank, 'id': n.event_id, 'is_gap': true}
+    )
+SELECT
+    m.run, m.rank, m.iteration, m.detected_by, m.framework, m.phase, m.request_count, m.new_tokens, m.prefill_tokens,
+    m.min_output_tokens, m.max_output_tokens, m.context_tokens, m.attention_pair_count, m.padded_request_count,
+    m.ts, m.end_ts - m.ts AS host_ns, m.device_ts, m.device_ns,
+    CASE WHEN m.device_ts IS NOT NULL THEN m.unrecorded_ns END AS unrecorded_ns,
+    m.busy_ns, 100 * m.busy_ns / nullif(m.device_ns, 0) AS busy_pct, m.gap_before_ns,
+    CASE WHEN m.replayed_count >= 0.9 * m.op_count THEN 'graph' WHEN m.replayed_count > 0 THEN 'piecewise' WHEN m.op_count > 0 THEN 'eager' END AS execution,
+    coalesce(m.graph_count, 0) AS graph_count, coalesce(m.op_count, 0) AS op_count, m.name
+FROM _measured AS m
