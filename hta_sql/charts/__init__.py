@@ -23,6 +23,7 @@ try:
         modules,
         operators,
         path,
+        serving,
         timeline,
     )
     from hta_sql.charts.drawing.figures import FIGURES
@@ -53,6 +54,7 @@ TOPICS = (
     modules,
     operators,
     path,
+    serving,
     timeline,
 )
 """A module or a package for each topic of the analyses; its import registers its figures."""

@@ -345,3 +345,23 @@ def memory_by_operator(rows: Rows) -> Expected:
     """A bar for each operator that allocates itself."""
     own = [row for row in rows if row["self_allocated_bytes"] and row["operator_name"]]
     return {"allocated": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
+
+
+def iterations(rows: Rows) -> Expected:
+    """A bar an iteration in each panel: time, requests, context where it is known."""
+    unit = MS if max(row["device_ns"] for row in rows) >= MS else US
+    known = [row for row in rows if row["context_tokens"] is not None]
+    values = {
+        "device": sorted(3 * column(rows, "device_ns", unit)),
+        "context_tokens": column(known, "context_tokens"),
+    }
+    return values, {"rect": 2 * len(rows) + len(known)}
+
+
+def serving_kinds(rows: Rows) -> Expected:
+    """A bar a kind of work, in parts by phase."""
+    values = {
+        phase: sorted(of["iteration_ns"] / US for of in own)
+        for (phase,), own in by(rows, "phase").items()
+    }
+    return values, {"rect": len(rows)}

@@ -1,0 +1,87 @@
+"""Serving: iterations of an engine over time, and what they spend device time on."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.bars import Stack, stacked_bars
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.palette import NORMAL_COLOR
+from hta_sql.charts.drawing.style import (
+    WIDTH,
+    bars,
+    colors,
+    duration_unit,
+    headed,
+    lane_names,
+    present,
+)
+
+PHASES = {
+    "prefill": "#0072B2",
+    "mixed": "#CC79A7",
+    "decode": "#009E73",
+    "speculative": "#E69F00",
+    "idle": "#B8C0C8",
+    "not known": NORMAL_COLOR,
+}
+"""Phase of an iteration ─▶ its color."""
+
+_PANELS = (
+    ("device", "Time on the device"),
+    ("request_count", "Requests"),
+    ("context_tokens", "Context [tokens]"),
+)
+"""Column ─▶ what its axis says; a panel for each that is known."""
+
+_MOST = 2_000
+"""Iterations of a rank that are drawn: the first."""
+
+
+@figure
+def iterations(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A bar an iteration of the first rank: its time, requests and context, in the color of its phase."""
+    first = table[(table["run"] == table["run"].iloc[0]) & (table["rank"] == table["rank"].iloc[0])]
+    rows = first.head(_MOST)
+    size, unit = duration_unit(float(rows["device_ns"].fillna(0).max()))
+    phases = rows["phase"].astype(object).fillna("not known")
+    rows = rows.assign(phase=phases, device=rows["device_ns"] / size)
+    palette = present(PHASES, set(rows["phase"]))
+    x = alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelOverlap=True, labelAngle=0))
+    tooltip = {"iteration": "Iteration", "phase": "Phase", "device:,.3~f": f"Device [{unit}]"}
+    color = colors(palette, "Phase", "phase")
+    panels = []
+    for column, says in _PANELS:
+        if not rows[column].notna().any():
+            continue
+        y = alt.Y(f"{column}:Q", title=f"{says} [{unit}]" if column == "device" else says)
+        known = rows[["iteration", "phase", "device", *({column} - {"device"})]]
+        panel = bars(known, tooltip, color, x=x, y=y)
+        panels.append(panel.properties(width=WIDTH, height=140))
+    notes = [f"Rank {rows['rank'].iloc[0]}, without unrecorded time."]
+    if len(rows) < len(first):
+        notes.append(f"The first {len(rows):,} of {len(first):,} iterations.")
+    return alt.vconcat(*panels, title=headed("Serving iterations", *notes))
+
+
+@figure
+def serving_kinds(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A bar per kind of work: device time of an iteration by phase, mean of the ranks; the longest first."""
+    phases = table["phase"].astype(object).fillna("not known")
+    ranks = table.groupby("run")["rank"].nunique()
+    rows = table.assign(phase=phases, mean_ns=table["iteration_ns"] / table["run"].map(ranks))
+    wide = rows.pivot_table("mean_ns", ["run", "category"], "phase", "sum", fill_value=0)
+    palette = present(PHASES, wide)
+    wide["total"] = wide[list(palette)].sum(axis=1)
+    wide = wide.sort_values(["total", "category"], ascending=[False, True]).reset_index()
+    stack = Stack(
+        palette=palette,
+        title="What iterations spend device time on",
+        notes=("Mean of an iteration of each phase.",),
+        legend="Phase",
+        whole="the category",
+        lane="Category",
+    )
+    named = wide.assign(lane=lane_names(wide, "category"), place=range(len(wide)))
+    return stacked_bars(named, stack, percent=False)
