@@ -41,6 +41,7 @@ COMMANDS = (
     "report",
     "open",
     "explore",
+    "serving",
     "compare",
     "gate",
     "baseline",

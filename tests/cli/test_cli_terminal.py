@@ -129,6 +129,7 @@ COMMANDS = (
     ("critical-path", "STORE"),
     ("critical-path", "STORE", "--format", "json"),
     ("doctor", "STORE"),
+    ("serving", "STORE"),
     ("doctor", "STORE", "--format", "json"),
     ("compare", "STORE:job", "STORE:job"),
     ("compare", "STORE:job", "STORE:job", "--format", "json"),

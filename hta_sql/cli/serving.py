@@ -1,0 +1,140 @@
+"""``hta-sql serving``: phases of a serving engine, time per token, tokens a second, and what takes the time."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hta_sql.cli.options import Output, audience_option, scope_options
+from hta_sql.cli.reading import opened_or_read
+from hta_sql.cli.verifying import verify_option
+from hta_sql.text import counted, printable, time_text
+
+if TYPE_CHECKING:
+    from hta_sql.store.query.trace_store import TraceStore
+
+Row = dict[str, Any]
+
+KINDS = 4
+"""Kinds of work that a line names."""
+
+NOTHING = (
+    "No iteration of a serving engine: no annotation of vLLM, SGLang, ATOM or TensorRT-LLM, and no graph is "
+    "replayed. `hta-sql sql STORE 'FROM iteration_formats'` lists the names that are known."
+)
+
+
+@click.command(short_help="Tell what a serving engine spends its time on.")
+@click.argument("traces", metavar="STORE|TRACES")
+@scope_options
+@audience_option("json (the analysis `serving`)")
+@verify_option
+def serving(
+    *, traces: str, runs: list[str] | None, ranks: list[int] | None, format_name: str
+) -> None:
+    """Tell phases, time per token and tokens a second of a STORE, or of TRACES that are read for it.
+
+    One line a phase and rank: how long an iteration takes, how many tokens a second go in and out, how busy the
+    device is, what lies between iterations and which kinds of work take the time. The numbers are those of the
+    analyses `serving`, `serving_kinds`, `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
+    """
+    with opened_or_read(traces) as (store, is_new):
+        if format_name == "json":
+            from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
+
+            send(store.run("serving", runs=runs, ranks=ranks), Output("json"))
+            return
+        rows = _of_first_ranks(store, "serving", runs, ranks)
+        if not rows:
+            click.echo(NOTHING)
+        for row in rows:
+            click.echo(_line(row, _kinds(store, row)))
+        exchanges = _exchanges(store, runs, ranks)
+        for line in exchanges:
+            click.echo(line)
+        if rows or exchanges:
+            of = "job.store" if is_new else traces
+            before = f"hta-sql ingest {shlex.quote(traces)} -o job.store; " if is_new else ""
+            click.echo(
+                f"See: {before}hta-sql run {shlex.quote(of)} {'iterations' if rows else 'expert_parallel'}"
+            )
+
+
+def _of_first_ranks(
+    store: TraceStore, analysis: str, runs: list[str] | None, ranks: list[int] | None
+) -> list[Row]:
+    rows = store.run(analysis, runs=runs, ranks=ranks).records()
+    first: dict[str, int] = {}
+    for row in rows:
+        first[row["run"]] = min(row["rank"], first.get(row["run"], row["rank"]))
+    return [row for row in rows if ranks or row["rank"] == first[row["run"]]]
+
+
+def _kinds(store: TraceStore, row: Row) -> list[Row]:
+    kinds = store.run("serving_kinds", runs=[row["run"]], ranks=[row["rank"]]).records()
+    return [kind for kind in kinds if kind["phase"] == row["phase"]][:KINDS]
+
+
+def _line(row: Row, kinds: list[Row]) -> str:
+    """Say what a phase of a rank does."""
+    engine = f" ({row['framework']})" if row["framework"] else ""
+    phase = row["phase"] or "phase not known"
+    said = [
+        f"{row['run']} rank {row['rank']}: {phase}{engine}, {counted(row['iteration_count'], 'iteration')}"
+    ]
+    if row["iteration_p50_ns"] is None:
+        return printable(f"{said[0]}; no device operation is known of them.")
+    per_token = " a token of each request" if row["phase"] == "decode" else " an iteration"
+    said.append(f"{time_text(row['iteration_p50_ns'])}{per_token}")
+    if row["iteration_count"] > 1:
+        said[-1] += f" (p99 {time_text(row['iteration_p99_ns'])})"
+    if row["mean_request_count"] is not None:
+        said.append(f"{row['mean_request_count']:,.1f} requests")
+    said += _rates(row)
+    said.append(f"device busy {row['busy_pct']:.1f} %")
+    if row["gap_p50_ns"] is not None:
+        said.append(f"{time_text(row['gap_p50_ns'])} between iterations")
+    said.append(f"{row['graph_pct']:.0f} % of iterations replay graphs")
+    if row["unrecorded_ns"]:
+        said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and left out")
+    most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds)
+    return printable(f"{'; '.join(said)}. Most: {most}.")
+
+
+def _rates(row: Row) -> list[str]:
+    low, high = row["min_output_tokens_per_s"], row["max_output_tokens_per_s"]
+    said = []
+    if row["input_tokens_per_s"] is not None:
+        said.append(f"{row['input_tokens_per_s']:,.0f} tokens/s processed")
+    if low is not None and high is not None:
+        said.append(
+            f"{low:,.0f} tokens/s out" if low == high else f"{low:,.0f} to {high:,.0f} tokens/s out"
+        )
+    return said
+
+
+def _exchanges(store: TraceStore, runs: list[str] | None, ranks: list[int] | None) -> list[str]:
+    """Say what expert-parallel exchanges take, a line a rank and library."""
+    rows = _of_first_ranks(store, "expert_parallel", runs, ranks)
+    lines = []
+    for run, rank, library in dict.fromkeys(
+        (row["run"], row["rank"], row["comm_library"]) for row in rows
+    ):
+        own = [
+            row
+            for row in rows
+            if (row["run"], row["rank"], row["comm_library"]) == (run, rank, library)
+        ]
+        roles = dict.fromkeys(row["comm_role"] for row in own)
+        sums = {r: sum(row["total_ns"] for row in own if row["comm_role"] == r) for r in roles}
+        total, exposed = sum(sums.values()), sum(row["exposed_ns"] for row in own)
+        parts = ", ".join(f"{role} {time_text(ns)}" for role, ns in sums.items())
+        said = f"{run} rank {rank}: {library} exchanges tokens of experts for {time_text(total)} ({parts})"
+        said += f"; {100 * (total - exposed) / max(total, 1):.1f} % of it under computation"
+        waits = [row["wait_ns"] for row in own]
+        if None not in waits:
+            said += f", {time_text(sum(waits))} waiting for other ranks"
+        lines.append(printable(f"{said}."))
+    return lines

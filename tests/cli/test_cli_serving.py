@@ -1,0 +1,48 @@
+"""hta-sql serving: phases in words, of a store or of traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
+    """Time per token, tokens a second, gaps, graphs, kinds of work; where to look next."""
+    lines = cli("serving", trace_path("serving_steps.json")).out.splitlines()
+    assert lines[0] == (
+        "serving_steps rank 0: decode (SGLang), 2 iterations; 37.500 µs a token of each request (p99 39.950 µs); "
+        "4.0 requests; 106,667 tokens/s processed; 106,667 tokens/s out; device busy 80.0 %; 7.500 µs between "
+        "iterations; 100 % of iterations replay graphs. Most: gemm 67 %, attention 33 %."
+    )
+    assert lines[1].startswith("serving_steps rank 0: prefill (SGLang), 1 iteration; 50.000 µs")
+    assert "0 to 20,000 tokens/s out" in lines[1]
+    assert lines[2].startswith("See: hta-sql ingest ")
+    assert lines[2].endswith("hta-sql run job.store iterations")
+
+
+def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
+    """One rank tells nothing of waiting."""
+    out = cli("serving", trace_path("expert_parallel_0.json")).out
+    assert (
+        "DeepEP exchanges tokens of experts for 47.000 µs (combine 28.000 µs, dispatch 15.000 µs"
+        in out
+    )
+    assert "21.3 % of it under computation." in out
+
+
+def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> None:
+    """All columns."""
+    rows = json.loads(cli("serving", trace_path("serving_steps.json"), "--format", "json").out)
+    assert [(row["phase"], row["iteration_count"]) for row in rows] == [
+        ("decode", 2),
+        ("prefill", 1),
+    ]
+
+
+def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], object]) -> None:
+    """A sentence says what was looked for."""
+    assert "No iteration of a serving engine" in cli("serving", trace_path("one_step.json")).out
