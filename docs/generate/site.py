@@ -33,6 +33,7 @@ NAV: dict[str, dict[str, str] | str] = {
     "Questions": {
         "What a new user asks": "questions.md",
         "Who waits for whom": "communication.md",
+        "Serving": "serving.md",
         "What changed": "comparing.md",
         "Gates in CI": "gate.md",
         "Cookbook of SQL": "cookbook.md",
