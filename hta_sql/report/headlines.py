@@ -25,11 +25,10 @@ SMALL_PCT = 0.1
 """A cost below this share of the time of the steps is no statement."""
 
 _NAMES = {
-    "idle_before": "Idle at the start of steps",
     "idle_host": "Waiting for the next launch",
     "idle_queued": "Idle with work in the queue",
     "idle_unknown": "Idle, cause not in the trace",
-    "idle_after": "Idle at the end of steps",
+    "unrecorded": "Work outside the recording",
     "exposed_transfer": "Exposed transfers",
     "exposed_wait": "Waiting for other ranks",
     "exposed_memory": "Exposed copies",
@@ -37,11 +36,10 @@ _NAMES = {
 }
 
 _COLORS = {
-    "idle_before": STEP_PARTS["idle_before_ns"][1],
     "idle_host": CAUSE_COLORS["host_wait"],
     "idle_queued": PART_COLORS["idle"],
     "idle_unknown": PART_COLORS["idle"],
-    "idle_after": STEP_PARTS["idle_after_ns"][1],
+    "unrecorded": STEP_PARTS["unrecorded_before_ns"][1],
     "exposed_transfer": STEP_PARTS["exposed_transfer_ns"][1],
     "exposed_wait": STEP_PARTS["exposed_wait_ns"][1],
     "exposed_memory": STEP_PARTS["exposed_memory_ns"][1],

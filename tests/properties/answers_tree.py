@@ -228,21 +228,24 @@ def channel(op: Item, peers: list[Item]) -> str:
 def idle_causes(
     world: World, windows: Iterable[tuple[str, int, int, int]]
 ) -> dict[tuple[str, str], int]:
-    """Run and cost ─▶ idle time [ns] between operations in windows (run, rank, from, to)."""
+    """Run and cost ─▶ idle time [ns] in windows (run, rank, from, to), cut where a launch ends."""
     found: dict[tuple[str, str], int] = defaultdict(int)
     of_rank = grouped(world.ops(Scope(include_last_profiler_step=True)), lambda op: op.place[:2])
     for run, rank, low, high in windows:
-        ops = of_rank.get((run, rank), [])
+        ops = [op for op in of_rank.get((run, rank), []) if op.dur]
         inside = [(max(op.ts, low), min(op.end, high)) for op in ops]
-        bounds = sorted({t for ts, end in inside if ts < end for t in (ts, end)})
+        bounds = sorted({low, high} | {t for ts, end in inside if ts < end for t in (ts, end)})
         for ts, following in pairwise(bounds):
             if any(op.ts <= ts < op.end for op in ops):
                 continue
             # Of those that start together, the order of a sweep: shorter ones first.
-            later = (op for op in ops if op.ts > ts and op.dur)
-            after = min(later, key=lambda op: (op.ts, op.dur, op.id))
-            cost = "idle_unknown" if not after.launch else "idle_queued"
-            if after.launch and after.launch.ts > ts:
-                cost = "idle_host"
-            found[run, cost] += following - ts
+            later = [op for op in ops if op.ts > ts]
+            after = min(later, key=lambda op: (op.ts, op.dur, op.id), default=None)
+            last = after or max(ops, key=lambda op: (op.ts, op.id))
+            if last.launch is None:
+                found[run, "idle_unknown"] += following - ts
+                continue
+            launched = following if after is None else min(max(last.launch.end, ts), following)
+            found[run, "idle_host"] += launched - ts
+            found[run, "idle_queued"] += following - launched
     return dict(found)

@@ -252,9 +252,9 @@ def test_memory_in_use_is_what_a_recomputation_says(
 
 
 def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> None:
-    """Each part of step_accounting is a cost; idle time between operations is told by its cause."""
+    """Each part of step_accounting is a cost; idle time is split by what it waits for."""
     seed, store = job
-    parts = ("idle_before", "idle_after", "exposed_transfer", "exposed_wait", "exposed_memory")
+    parts = ("exposed_transfer", "exposed_wait", "exposed_memory")
     for scope in scopes(seed):
         steps = found_rows(store, "step_accounting", {}, scope)
         active = {

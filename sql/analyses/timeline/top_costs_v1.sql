@@ -1,10 +1,11 @@
 -- What the time of the steps goes to, longest first: idle GPUs by cause, exposed transfers, waits for other
 -- ranks, exposed copies, kernels.
 --
--- The time is that of the steps of the host, on all ranks; idle and exposed times are the parts of
--- `step_accounting`, which exclude each other. Idle between operations is idle_host where the host launched
--- the operation that ends the gap only after everything before it had ended, idle_queued where it was
--- launched before, idle_unknown where its launch is not in the trace. Kernels are the longest of the class
+-- The time is that of the steps of the host, on all ranks; idle, unrecorded and exposed times exclude each other, as in
+-- `step_accounting`. Idle time is split as in `idle_causes`: a gap is idle_host until the host has launched the
+-- operation that ends it, or to its end if none follows. The rest of the gap is idle_queued, and a gap is
+-- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that the trace does not
+-- hold, so it is no idle time and no cost of the host. Kernels are the longest of the class
 -- computation by the sum of their durations, so that kernels of two streams at once count twice. What costs
 -- nothing has no row.
 --
@@ -28,7 +29,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   position        BIGINT [1]      1 for the highest cost of the run.
---   cost            VARCHAR         idle_before, idle_host, idle_queued, idle_unknown, idle_after, exposed_transfer, exposed_wait, exposed_memory or kernel.
+--   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
 --   cost_ns         BIGINT [ns]     On all ranks.
 --   cost_pct        DOUBLE [%]      Share of the time of the steps of the run.
@@ -41,65 +42,30 @@ CREATE OR REPLACE MACRO top_costs_v1(
 --   next_analysis   VARCHAR         Analysis that shows more.
 WITH
     windows AS MATERIALIZED (
-        SELECT p.*, p.ts + p.step_ns AS end_ts
+        SELECT p.*
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
     -- A rank whose device does nothing has no idle GPU.
     times AS MATERIALIZED (
         SELECT
             w.run, w.rank, sum(w.step_ns)::BIGINT AS span,
-            sum(w.idle_before_ns)::BIGINT AS idle_before, sum(w.idle_after_ns)::BIGINT AS idle_after,
             sum(w.exposed_transfer_ns)::BIGINT AS transfer, sum(w.exposed_wait_ns)::BIGINT AS wait, sum(w.exposed_memory_ns)::BIGINT AS memory
         FROM windows AS w
         GROUP BY w.run, w.rank
         HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
     ),
-    swept AS (
-        SELECT
-            g.run, g.rank, g.span, g.ts, g.launch_ts,
-            max(g.ts + g.dur) OVER (
-                PARTITION BY g.run, g.rank, g.span
-                ORDER BY g.ts, g.dur, g.event_id
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) AS ended
-        FROM gpu_ops AS g
-        WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
-    ),
-    -- Running sums over the gaps of a rank, which do not overlap.
-    gaps AS MATERIALIZED (
-        SELECT
-            s.run, s.rank, s.span, s.ended, s.ts,
-            sum(CASE WHEN s.launch_ts > s.ended THEN s.ts - s.ended ELSE 0 END) OVER so_far AS host,
-            sum(CASE WHEN s.launch_ts <= s.ended THEN s.ts - s.ended ELSE 0 END) OVER so_far AS queued,
-            sum(CASE WHEN s.launch_ts IS NULL THEN s.ts - s.ended ELSE 0 END) OVER so_far AS unlinked,
-            count_if(s.launch_ts > s.ended) OVER so_far AS host_count,
-            count_if(s.launch_ts <= s.ended) OVER so_far AS queued_count,
-            count_if(s.launch_ts IS NULL) OVER so_far AS unlinked_count
-        FROM swept AS s
-        WHERE s.ts > s.ended
-        WINDOW so_far AS (PARTITION BY s.run, s.rank, s.span ORDER BY s.ts ROWS UNBOUNDED PRECEDING)
-    ),
-    -- Gaps between two operations of a step lie strictly inside of it: up to the last that ends before it does, but for those
-    -- up to the last that begins before it does. A gap that is longer than the step would be taken off: none is.
-    inner_gaps AS (
-        SELECT
-            w.run, w.rank,
-            greatest(0, coalesce(b.host, 0) - coalesce(a.host, 0)) AS host,
-            greatest(0, coalesce(b.queued, 0) - coalesce(a.queued, 0)) AS queued,
-            greatest(0, coalesce(b.unlinked, 0) - coalesce(a.unlinked, 0)) AS unlinked,
-            greatest(0, coalesce(b.host_count, 0) - coalesce(a.host_count, 0)) AS host_count,
-            greatest(0, coalesce(b.queued_count, 0) - coalesce(a.queued_count, 0)) AS queued_count,
-            greatest(0, coalesce(b.unlinked_count, 0) - coalesce(a.unlinked_count, 0)) AS unlinked_count
-        FROM windows AS w
-        ASOF LEFT JOIN gaps AS b ON b.run = w.run AND b.rank = w.rank AND b.span = w.span AND w.end_ts > b.ts
-        ASOF LEFT JOIN gaps AS a ON a.run = w.run AND a.rank = w.rank AND a.span = w.span AND w.ts >= a.ended
+    -- A gap over the bound of two steps counts in each, as its time does where steps overlap.
+    gaps AS (
+        SELECT i.run, i.rank, i.waits_for, unnest(i.in_steps) AS step, i.dur
+        FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i
     ),
     causes AS (
         SELECT
-            i.run, i.rank, sum(i.host)::BIGINT AS host, sum(i.queued)::BIGINT AS queued, sum(i.unlinked)::BIGINT AS unlinked,
-            sum(i.host_count)::BIGINT AS host_count, sum(i.queued_count)::BIGINT AS queued_count, sum(i.unlinked_count)::BIGINT AS unlinked_count
-        FROM inner_gaps AS i
-        GROUP BY i.run, i.rank
+            g.run, g.rank,
+            CASE g.waits_for WHEN 'host' THEN 'idle_host' WHEN 'device' THEN 'idle_queued' WHEN 'unrecorded' THEN 'unrecorded' ELSE 'idle_unknown' END AS cost,
+            sum(g.dur)::BIGINT AS ns, count(*) AS events
+        FROM gaps AS g
+        GROUP BY g.run, g.rank, g.waits_for
     ),
     kernels AS (
         SELECT g.run, g.rank, g.name, count(*) AS events, sum(g.dur)::BIGINT AS ns
@@ -118,21 +84,13 @@ WITH
         QUALIFY num_kernels IS NULL OR row_number() OVER (PARTITION BY n.run ORDER BY n.total DESC, n.name) <= num_kernels
     ),
     costs AS (
-        SELECT t.run, t.rank, 'idle_before' AS cost, NULL::VARCHAR AS subject, t.idle_before AS ns, NULL::BIGINT AS events FROM times AS t
-        UNION ALL
-        SELECT t.run, t.rank, 'idle_after', NULL, t.idle_after, NULL FROM times AS t
-        UNION ALL
-        SELECT t.run, t.rank, 'exposed_transfer', NULL, t.transfer, NULL FROM times AS t
+        SELECT t.run, t.rank, 'exposed_transfer' AS cost, NULL::VARCHAR AS subject, t.transfer AS ns, NULL::BIGINT AS events FROM times AS t
         UNION ALL
         SELECT t.run, t.rank, 'exposed_wait', NULL, t.wait, NULL FROM times AS t
         UNION ALL
         SELECT t.run, t.rank, 'exposed_memory', NULL, t.memory, NULL FROM times AS t
         UNION ALL
-        SELECT c.run, c.rank, 'idle_host', NULL, c.host, c.host_count FROM causes AS c
-        UNION ALL
-        SELECT c.run, c.rank, 'idle_queued', NULL, c.queued, c.queued_count FROM causes AS c
-        UNION ALL
-        SELECT c.run, c.rank, 'idle_unknown', NULL, c.unlinked, c.unlinked_count FROM causes AS c
+        SELECT c.run, c.rank, c.cost, NULL, c.ns, c.events FROM causes AS c
         UNION ALL
         SELECT k.run, k.rank, 'kernel', k.name, k.ns, k.events
         FROM kernels AS k
@@ -166,11 +124,10 @@ WITH
         SELECT
             t.*,
             CASE t.cost
-                WHEN 'idle_before' THEN lib.message('top_costs.idle_before', NULL)
-                WHEN 'idle_after' THEN lib.message('top_costs.idle_after', NULL)
                 WHEN 'idle_host' THEN lib.message('top_costs.idle_host', NULL)
                 WHEN 'idle_queued' THEN lib.message('top_costs.idle_queued', NULL)
                 WHEN 'idle_unknown' THEN lib.message('top_costs.idle_unknown', NULL)
+                WHEN 'unrecorded' THEN lib.message('top_costs.unrecorded', NULL)
                 WHEN 'exposed_transfer' THEN lib.message('top_costs.exposed_transfer', NULL)
                 WHEN 'exposed_wait' THEN
                     CASE
