@@ -87,10 +87,10 @@ def running(name: str, us: float, **options: Any) -> Step:
     return step
 
 
-def attention(products: int) -> Step:
+def attention(count: int) -> Step:
     """A softmax between products."""
     step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
-    for number in range(products):
+    for number in range(count):
         step.device("bmm_kernel", 50_000 + number, 50_001 + number, launch=9, op="aten::bmm")
     return step
 
@@ -231,4 +231,77 @@ def hosted(name: str, us: float, count: int = 1, op: str = "aten::mul") -> Step:
         step.host("cpu_op", op, 100 + number * us, 100 + (number + 1) * us)
     step.host("user_annotation", name, 99, 100 + count * us)
     step.host("cpu_op", "aten::mm", 200 + count * us, STEP_US)
+    return step
+
+
+def queued(us: float) -> Step:
+    """An operation that was launched long before it starts, on an idle device."""
+    step = Step()
+    step.busy(2, 40_000)
+    step.device("gemm_bf16", 40_000 + us, STEP_US, launch=20)
+    return step
+
+
+def unlinked(us: float) -> Step:
+    """An operation after idle time, whose launch the trace does not have."""
+    step = Step()
+    step.busy(2, 40_000)
+    args = {"device": 0, "stream": 7}
+    of = {"ph": "X", "cat": "kernel", "name": "gemm_bf16", "pid": 0, "tid": 7, "args": args}
+    step.events.append(of | {"ts": 40_000 + us, "dur": STEP_US - 40_000 - us})
+    return step
+
+
+def products(us: float, count: int, rows: int, width: int) -> Step:
+    """Products in 16 bit, of so many rows with a square of weights, on an A100."""
+    step = Step()
+    step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8}]
+    dims = [[rows, width], [width, width]]
+    for number in range(count):
+        launch = 10 + number * 4
+        types = ["c10::BFloat16", "c10::BFloat16"]
+        step.host(
+            "cpu_op",
+            "aten::mm",
+            launch - 1,
+            launch + 2,
+            **{"Input Dims": dims, "Input type": types},
+        )
+        ts = 20 + number * us
+        step.device("ampere_bf16_s16816gemm_bf16_128x128", ts, ts + us, launch=launch)
+    step.busy(20 + count * us, STEP_US)
+    return step
+
+
+def gathered(us: float, count: int, elements: int) -> Step:
+    """All-gathers of a rank whose peers have no trace, on an H100; computation before and after."""
+    step = Step()
+    step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9}]
+    step.busy(2, 10_000)
+    args = {"Collective name": "_allgather_base", "dtype": "Byte", "Group size": 8}
+    args |= {"In msg nelems": elements // 8, "Out msg nelems": elements}
+    for number in range(count):
+        ts = 10_000 + number * us
+        step.device(
+            "ncclDevKernel_AllGather_RING_LL", ts, ts + us, launch=100 + number * 2, stream=9
+        )
+        step.events[-1]["args"] |= args
+    step.busy(10_000 + count * us, STEP_US)
+    return step
+
+
+def delayed(short: int, us: float, wait_us: float) -> Step:
+    """A host that is late in short gaps, in one operator, and in a call that waits: less than the rules ask for each."""
+    step = Step()
+    for number in range(short):
+        ts = 2 + number * 130
+        step.device("add", ts, ts + 10, launch=ts - 3, op="aten::add")
+    now: float = 2 + short * 130
+    step.device("gemm_bf16", now, now + 1_000, launch=now - 3)
+    step.host("cpu_op", "aten::unique", now + 1_000, now + 1_000 + us)
+    now += 1_000 + us
+    step.device("gemm_bf16", now + 2, now + 10_000, launch=now)
+    now += 10_000
+    step.host("cuda_runtime", "cudaStreamSynchronize", now - 5_000, now + wait_us)
+    step.busy(now + wait_us + 4, STEP_US)
     return step

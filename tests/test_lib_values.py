@@ -10,7 +10,7 @@ import pytest
 from tests.macros import engine_with, value_in
 
 MACROS = (
-    *("busbw_factor", "elem_bytes", "_link_peak", "message_bytes"),
+    *("busbw_factor", "elem_bytes", "link_peak", "message_bytes"),
     *(
         "conv_flops",
         "conv_output_shape",
@@ -90,7 +90,7 @@ def test_bytes_of_an_element(size: int | None) -> None:
 @pytest.mark.parametrize("peak", PEAKS)
 def test_peak_of_the_links(peak: float | None) -> None:
     """By the model [GB/s]; a card without links between devices has none that is known."""
-    peaks = {model: value("lib._link_peak(?)", model) for model in PEAKS[peak]}
+    peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
     assert peaks == dict.fromkeys(peaks, peak)
 
 

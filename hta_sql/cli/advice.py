@@ -39,7 +39,8 @@ def advice(
     """Say what to do about the job in a STORE: each rule that speaks, what saves most first.
 
     A saving is a ceiling, no promise: the time of the steps that the rule is about. Savings of two
-    rules may overlap. As a table, with queries that show the evidence: hta-sql run STORE advice.
+    rules may overlap; the first line counts their time once. If no rule saves 3 % of the steps, the
+    largest loss is named with the analysis that shows it. As a table, with queries that show the evidence: hta-sql run STORE advice.
     """
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - imports are the start-up cost
 
@@ -60,13 +61,25 @@ def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> N
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
         told = list(rows)
-        click.echo(f"{run}: {counted(len(told), 'rule')} of advice")
+        click.echo(f"{run}: {counted(len(told), 'rule')} of advice{_together(told)}")
         for row in told:
             click.echo(_paragraph(row, str(store)))
     if not found:
-        note("No rule has anything to say: none finds what would save enough to matter.")
+        note(
+            "No advice: nothing saves as much as --min-pct asks for, or the traces have no events."
+        )
         if not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
             note("There is no device in the trace; most rules are about devices.")
+
+
+def _together(rows: list[dict[str, Any]]) -> str:
+    """Return what several rules save together on the rank where that is most; empty if one rule has a ceiling."""
+    if sum(row["ceiling_ns"] is not None for row in rows) < 2:
+        return ""
+    most = max(rows, key=lambda row: row["combined_ceiling_ns"] or 0)
+    return (
+        f"; together they save {most['combined_ceiling_pct']:.1f} % at most (rank {most['rank']})"
+    )
 
 
 def _paragraph(row: dict[str, Any], store: str) -> str:

@@ -2,8 +2,10 @@
 --
 -- A ceiling is no promise: it is no more than the part of the steps that the rule is about (idle time, exposed transfer or
 -- wait, exposed copies, computation), each of which lies on the way of the step, and no less than what a perfect
--- remedy brings. Ceilings of two rules may overlap, so they do not add up. A rule says nothing where its share of
--- the steps is too small to matter: the file lib/advice_<rule>.sql has the condition and its source.
+-- remedy brings. Ceilings of two rules may overlap, so they do not add up: combined_ceiling_ns counts their time once, and
+-- lib/advice/_advice_combined.sql says which rule claims a kernel. A rule says nothing if its share of
+-- the steps is too small to matter: the file lib/advice/_advice_<rule>.sql has the condition and its source. If no rule saves
+-- 3 % of the steps of a run, largest_loss names what costs most and the analysis that shows it.
 --
 -- Title: What to do
 -- Status: experimental
@@ -33,6 +35,8 @@ CREATE OR REPLACE MACRO advice_v1(
 --   severity       VARCHAR         high from 10 % of the steps on, medium from 3 % on, else low; medium without a ceiling.
 --   ceiling_ns     BIGINT [ns]     What can be saved at most, in all steps; NULL if that cannot be told.
 --   ceiling_pct    DOUBLE [%]      The same as a share of the steps.
+--   combined_ceiling_ns   BIGINT [ns]  What all rules of the rank save at most, with or without min_pct; time of two rules counts once.
+--   combined_ceiling_pct  DOUBLE [%]   The same as a share of the steps.
 --   step_saved_ns  DOUBLE [ns]     The same a step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
 --   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
@@ -61,7 +65,25 @@ WITH
     kernels AS MATERIALIZED (
         FROM lib._advice_kernels(runs, ranks, steps, include_last_profiler_step)
     ),
-    found AS (
+    sizes AS MATERIALIZED (
+        FROM lib._advice_message_sizes(runs, ranks, steps, include_last_profiler_step)
+    ),
+    products AS MATERIALIZED (
+        FROM lib._advice_products(runs, ranks, steps, include_last_profiler_step)
+    ),
+    -- Of all ranks: others wait for one that is not requested, too.
+    late AS MATERIALIZED (
+        FROM lib._advice_late_rank('spans', runs, NULL)
+    ),
+    attention AS MATERIALIZED (
+        FROM lib._advice_unfused_attention('spans', 'kernels')
+    ),
+    -- One kernel is claimed by one rule.
+    unclaimed AS MATERIALIZED (
+        FROM kernels AS k
+        WHERE k.attention_part IS NULL OR (k.run, k.rank) NOT IN (SELECT (a.run, a.rank) FROM attention AS a)
+    ),
+    ruled AS MATERIALIZED (
         FROM lib._advice_data_loading('spans', 'idle', 'host')
         UNION ALL BY NAME
         FROM lib._advice_synchronization('spans', 'idle')
@@ -69,6 +91,10 @@ WITH
         FROM lib._advice_launch_bound('spans', 'idle')
         UNION ALL BY NAME
         FROM lib._advice_host_work('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib._advice_queued_gaps('spans', 'idle')
+        UNION ALL BY NAME
+        FROM lib._advice_unlinked_gaps('spans', 'idle')
         UNION ALL BY NAME
         FROM lib._advice_driver_memory('spans', 'idle')
         UNION ALL BY NAME
@@ -78,17 +104,27 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_exposed_copies('spans', 'kernels')
         UNION ALL BY NAME
-        FROM lib._advice_unfused_attention('spans', 'kernels')
+        FROM attention
         UNION ALL BY NAME
-        FROM lib._advice_misaligned_products('spans', 'kernels')
+        FROM lib._advice_misaligned_products('spans', 'unclaimed')
         UNION ALL BY NAME
-        FROM lib._advice_single_precision('spans', 'kernels')
+        FROM lib._advice_single_precision('spans', 'unclaimed')
         UNION ALL BY NAME
-        FROM lib._advice_small_kernels('spans', 'kernels')
+        FROM lib._advice_slow_products('spans', 'products')
+        UNION ALL BY NAME
+        FROM lib._advice_memory_bound_products('spans', 'products')
+        UNION ALL BY NAME
+        FROM lib._advice_elementwise_kernels('spans', 'unclaimed')
+        UNION ALL BY NAME
+        FROM lib._advice_memory_traffic('spans', 'unclaimed')
+        UNION ALL BY NAME
+        FROM lib._advice_small_kernels('spans', 'unclaimed')
         UNION ALL BY NAME
         FROM lib._advice_zeroed_gradients('spans', 'kernels', 'host')
         UNION ALL BY NAME
-        FROM lib._advice_exposed_transfer('spans', 'kernels')
+        FROM lib._advice_exposed_transfer('spans', 'kernels', 'sizes')
+        UNION ALL BY NAME
+        FROM lib._advice_collective_waits('spans', 'sizes', 'late')
         UNION ALL BY NAME
         FROM lib._advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
@@ -104,13 +140,22 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_conv_bias('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM lib._advice_late_rank('spans', runs, ranks)
+        FROM late AS j WHERE lib.is_requested(ranks, j.rank)
         UNION ALL BY NAME
         FROM lib._advice_data_parallel(runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_gloo_for_gpus(runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_memory_near_limit(runs, ranks)
+    ),
+    -- Never silent: without a rule that saves 3 %, the largest loss is named.
+    found AS (
+        FROM ruled
+        UNION ALL BY NAME
+        FROM lib._advice_largest_loss('ruled', 'spans')
+    ),
+    combined AS (
+        FROM lib._advice_combined('ruled', 'spans')
     ),
     kernel_names AS MATERIALIZED (
         SELECT DISTINCT f.subject AS name
@@ -140,7 +185,7 @@ WITH
     )
 SELECT
     r.run,
-    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule) AS position,
+    dense_rank() OVER (PARTITION BY r.run ORDER BY r.most_ns DESC NULLS LAST, r.rule = 'largest_loss', r.rule) AS position,
     r.rule,
     t.title,
     r.rank,
@@ -149,6 +194,8 @@ SELECT
     CASE WHEN r.ceiling_pct >= 10 THEN 'high' WHEN r.ceiling_pct >= 3 OR r.ceiling_pct IS NULL THEN 'medium' ELSE 'low' END AS severity,
     r.ceiling_ns::BIGINT AS ceiling_ns,
     r.ceiling_pct,
+    c.combined_ns AS combined_ceiling_ns,
+    100 * (c.combined_ns / nullif(r.step_ns, 0)) AS combined_ceiling_pct,
     CASE WHEN r.has_steps THEN r.ceiling_ns / r.step_count END AS step_saved_ns,
     r.confidence,
     r.subject,
@@ -162,5 +209,6 @@ SELECT
     r.event_id,
     substr(md5(concat_ws(chr(31), r.run, r.rank, r.rule, r.subject)), 1, 12) AS finding_id
 FROM ranked AS r
+LEFT JOIN combined AS c ON c.run = r.run AND c.rank = r.rank
 LEFT JOIN messages AS t ON t.code = r.message.code
 ORDER BY r.run, position, r.is_worst DESC, r.rank

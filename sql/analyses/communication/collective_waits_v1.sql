@@ -88,7 +88,7 @@ WITH
         GROUP BY p.run, p.collective_id
     ),
     models AS (
-        SELECT d.run, d.rank, d.device, lib._link_peak(d.name) AS peak FROM devices AS d
+        SELECT d.run, d.rank, d.device, lib.link_peak(d.name) AS peak FROM devices AS d
     ),
     measured AS (
         SELECT

@@ -1,6 +1,8 @@
 -- Advice: transfers of collectives that no computation hides take 5 % of the steps or more.
 --
--- The share is that of TraceLens; waits for late ranks are not in it.
+-- The share is that of TraceLens. Waits for other ranks are not in it: those that the traces of these ranks show, and on a
+-- rank without a match what a collective takes above the need of its message (`_advice_message_sizes`). Confidence is high where
+-- other ranks were matched, medium where message sizes decide, and low where a trace holds neither.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -8,7 +10,9 @@ CREATE OR REPLACE MACRO lib._advice_exposed_transfer(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
     -- Name of a relation with the columns of lib._advice_kernels.
-    kernels
+    kernels,
+    -- Name of a relation with the columns of lib._advice_message_sizes.
+    sizes
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
 WITH
@@ -16,11 +20,25 @@ WITH
         SELECT k.*
         FROM query_table(kernels) AS k
         WHERE k.class = 'communication'
+    ),
+    _split AS (
+        SELECT
+            f.*, m.sized_ns, m.total_ns,
+            (f.transfer_ns - f.transfer_ns * (coalesce(m.excess_ns, 0) / nullif(m.total_ns, 0)))::BIGINT AS known_ns,
+            b.run IS NOT NULL AS is_matched
+        FROM lib.summed_kernels('_chosen', spans) AS f
+        LEFT JOIN query_table(sizes) AS m ON m.run = f.run AND m.rank = f.rank
+        LEFT JOIN (SELECT DISTINCT c.run, c.rank FROM matched_collectives AS c WHERE c.wait_ns IS NOT NULL) AS b ON b.run = f.run AND b.rank = f.rank
     )
 SELECT
-    f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, f.transfer_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
-    lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (f.transfer_ns / nullif(f.step_ns, 0))}) AS message,
+    f.run, f.rank, 'exposed_transfer' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, coalesce(f.known_ns, f.transfer_ns) AS ceiling_ns,
+    CASE WHEN f.is_matched THEN 'high' WHEN 2 * f.sized_ns >= f.total_ns THEN 'medium' ELSE 'low' END AS confidence, f.event_id,
+    CASE
+        WHEN f.is_matched THEN lib.message('advice.exposed_transfer', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.step_ns, 0))})
+        WHEN 2 * f.sized_ns >= f.total_ns THEN lib.message('advice.exposed_transfer_by_size', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.step_ns, 0))})
+        ELSE lib.message('advice.exposed_transfer_or_wait', {'exposed_pct': 100 * (coalesce(f.known_ns, f.transfer_ns) / nullif(f.step_ns, 0))})
+    END AS message,
     f.evidence_sql,
     'process_group_costs' AS next_analysis
-FROM lib.summed_kernels('_chosen', spans) AS f
-WHERE f.transfer_ns >= 0.05 * f.step_ns
+FROM _split AS f
+WHERE coalesce(f.known_ns, f.transfer_ns) >= 0.05 * f.step_ns

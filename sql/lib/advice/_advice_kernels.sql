@@ -24,13 +24,19 @@ CREATE OR REPLACE MACRO lib._advice_kernels(
 --   small_count  BIGINT [count]  Those shorter than 10 us, about what a launch takes.
 --   small_ns     BIGINT [ns]     Their durations.
 --   event_id     BIGINT          The longest of them, the first of equals.
+--   attention_part  VARCHAR      softmax or product: a piece of attention that is not fused, if both are there; else NULL.
 SELECT
     g.run, g.rank, g.class, g.name, c.name AS op_name, a.name AS annotation,
     count(*) AS event_count,
     sum(g.dur)::BIGINT AS total_ns,
     count_if(g.dur < 10000)::BIGINT AS small_count,
     coalesce(sum(g.dur) FILTER (g.dur < 10000), 0)::BIGINT AS small_ns,
-    arg_max(g.event_id, (g.dur, -g.event_id)) AS event_id
+    arg_max(g.event_id, (g.dur, -g.event_id)) AS event_id,
+    CASE
+        WHEN g.class <> 'computation' THEN NULL
+        WHEN regexp_matches(c.name, '(b|baddb)mm$|matmul$|einsum$') THEN 'product'
+        WHEN regexp_matches(g.name, '(?i)softmax') AND NOT regexp_matches(g.name, '(?i)log_?softmax|flash|fmha|fwd_splitkv|attn') THEN 'softmax'
+    END AS attention_part
 FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
 LEFT JOIN cpu_ops AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.op_id
 LEFT JOIN annotations AS a ON a.run = g.run AND a.rank = g.rank AND a.event_id = g.annotation_id

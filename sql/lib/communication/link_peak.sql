@@ -5,7 +5,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib._link_peak(
+CREATE OR REPLACE MACRO lib.link_peak(
     -- Model of the device, as the profiler names it.
     device_name
 ) AS

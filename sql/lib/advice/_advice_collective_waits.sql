@@ -1,0 +1,42 @@
+-- Advice: collectives that wait for another rank take 5 % of the steps or more, and no rank is a straggler.
+--
+-- The waits are those that the traces of the other ranks show. On a rank without a match they are what a collective takes above the
+-- need of its message (`_advice_message_sizes`): 128 bytes need no 200 us.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_collective_waits(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib._advice_message_sizes.
+    sizes,
+    -- Name of a relation with the columns of lib._advice_data_loading: the rows of late_rank.
+    straggling
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _waits AS (
+        SELECT
+            s.run, s.rank, s.step_ns, m.collective, m.excess_count, m.excess_ns, m.median_bytes, m.event_id,
+            s.wait_ns,
+            coalesce((s.transfer_ns * (m.excess_ns / nullif(m.total_ns, 0)))::BIGINT, 0) AS sized_ns
+        FROM query_table(spans) AS s
+        LEFT JOIN query_table(sizes) AS m ON m.run = s.run AND m.rank = s.rank
+        WHERE s.run NOT IN (SELECT t.run FROM query_table(straggling) AS t)
+    )
+SELECT
+    w.run, w.rank, 'collective_waits' AS rule, w.collective AS subject, w.excess_count AS event_count, w.excess_ns AS affected_ns, w.sized_ns AS ceiling_ns, 'medium' AS confidence,
+    w.event_id,
+    lib.message('advice.collective_waits_by_size', {'share_pct': 100 * (w.sized_ns / w.step_ns), 'collective_count': w.excess_count, 'median_bytes': w.median_bytes}) AS message,
+    format('FROM collectives_v1(runs := [{}], ranks := [{}])', lib.sql_literal(w.run), w.rank) AS evidence_sql,
+    'collectives' AS next_analysis
+FROM _waits AS w
+WHERE w.sized_ns >= 0.05 * w.step_ns AND w.sized_ns >= w.wait_ns
+UNION ALL
+SELECT
+    w.run, w.rank, 'collective_waits', NULL, NULL, w.wait_ns, w.wait_ns, 'high', NULL,
+    lib.message('advice.collective_waits', {'share_pct': 100 * (w.wait_ns / w.step_ns)}),
+    format('FROM collective_waits_v1(runs := [{}], ranks := [{}])', lib.sql_literal(w.run), w.rank),
+    'collective_waits'
+FROM _waits AS w
+WHERE w.wait_ns >= 0.05 * w.step_ns AND w.wait_ns > w.sized_ns

@@ -1,0 +1,56 @@
+-- What all rules of a rank save together at most: time that two rules are about counts once.
+--
+-- Each rule is about a part of the steps (`_advice_part`), and the rules of one part save no more than the part. Rules about
+-- idle time have different causes, and rules about kernels different kernels: a kernel shorter than 10 us belongs to
+-- small_kernels, one of an attention that is not fused to unfused_attention, a product in full single precision to
+-- single_precision, a misaligned one to misaligned_products, any other product to slow_products. What lies inside of another rule
+-- that speaks adds nothing: garbage_collection, indexing_loops and filled_copies in host_work or launch_bound, conv_bias
+-- in elementwise_kernels or small_kernels.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_combined(
+    -- Name of a relation with the columns of lib._advice_data_loading: what the rules found.
+    found,
+    -- Name of a relation with the columns of lib.step_sums.
+    spans
+) AS TABLE
+-- Columns:
+--   run          VARCHAR      Run name.
+--   rank         INTEGER      Rank of the process.
+--   combined_ns  BIGINT [ns]  At most the steps; NULL if no rule of the rank has a ceiling.
+WITH
+    _rules AS (
+        SELECT
+            f.run, f.rank, f.rule, lib._advice_part(f.rule) AS part, f.ceiling_ns,
+            bool_or(f.rule IN ('host_work', 'launch_bound')) OVER of_rank AS has_host,
+            bool_or(f.rule IN ('elementwise_kernels', 'small_kernels')) OVER of_rank AS has_elementwise
+        FROM query_table(found) AS f
+        WHERE f.ceiling_ns IS NOT NULL
+        WINDOW of_rank AS (PARTITION BY f.run, f.rank)
+    ),
+    _parts AS (
+        SELECT r.run, r.rank, r.part, sum(r.ceiling_ns) AS ns
+        FROM _rules AS r
+        WHERE
+            NOT (r.has_host AND r.rule IN ('garbage_collection', 'indexing_loops', 'filled_copies'))
+            AND NOT (r.has_elementwise AND r.rule = 'conv_bias')
+        GROUP BY r.run, r.rank, r.part
+    )
+SELECT
+    p.run, p.rank,
+    least(
+        sum(
+            CASE p.part
+                WHEN 'idle' THEN least(p.ns, s.idle_ns)
+                WHEN 'compute' THEN least(p.ns, s.compute_ns)
+                WHEN 'communication' THEN least(p.ns, s.transfer_ns + s.wait_ns)
+                WHEN 'memory' THEN least(p.ns, s.memory_ns)
+                ELSE p.ns
+            END
+        ),
+        any_value(s.step_ns)
+    )::BIGINT AS combined_ns
+FROM _parts AS p
+JOIN query_table(spans) AS s ON s.run = p.run AND s.rank = p.rank
+GROUP BY p.run, p.rank

@@ -1,0 +1,68 @@
+-- Advice where no rule saves 3 % of the steps: the largest loss of each rank, and the analysis that shows it.
+--
+-- Losses are the parts of the steps in which nothing is computed. If each is below 5 %, computation is what takes the time.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_largest_loss(
+    -- Name of a relation with the columns of lib._advice_data_loading: what the rules found.
+    found,
+    -- Name of a relation with the columns of lib.step_sums.
+    spans
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _advised AS (
+        SELECT DISTINCT f.run
+        FROM query_table(found) AS f
+        JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+        WHERE f.ceiling_ns >= 0.03 * s.step_ns
+    ),
+    _silent AS (
+        SELECT s.*, s.idle_ns + s.unrecorded_ns >= s.step_ns AS is_host_only
+        FROM query_table(spans) AS s
+        WHERE s.run NOT IN (SELECT a.run FROM _advised AS a) AND s.step_ns > 0
+    ),
+    _losses AS (
+        SELECT s.run, s.rank, s.step_ns, s.compute_ns, s.unrecorded_ns, s.is_host_only, unnest([
+            {'kind': 'idle', 'ns': s.idle_ns, 'analysis': 'idle_causes'},
+            {'kind': 'transfer', 'ns': s.transfer_ns, 'analysis': 'process_group_costs'},
+            {'kind': 'wait', 'ns': s.wait_ns, 'analysis': 'stragglers'},
+            {'kind': 'memory', 'ns': s.memory_ns, 'analysis': 'memory_bandwidth_summary'}
+        ]) AS loss
+        FROM _silent AS s
+    ),
+    _largest AS (
+        SELECT l.run, l.rank, l.step_ns, l.compute_ns, l.unrecorded_ns, l.is_host_only, arg_max(l.loss, (l.loss.ns, l.loss.kind)) AS loss
+        FROM _losses AS l
+        GROUP BY ALL
+    ),
+    _told AS (
+        SELECT
+            l.*,
+            CASE
+                WHEN l.is_host_only THEN 'ops_by_name'
+                WHEN l.loss.ns >= 0.05 * l.step_ns THEN l.loss.analysis
+                ELSE 'kernel_table'
+            END AS next_analysis,
+            100 * (l.loss.ns / l.step_ns) AS share_pct
+        FROM _largest AS l
+    )
+SELECT
+    t.run, t.rank, 'largest_loss' AS rule, NULL::VARCHAR AS subject, NULL::BIGINT AS event_count,
+    CASE WHEN t.is_host_only THEN NULL WHEN t.next_analysis = 'kernel_table' THEN t.compute_ns ELSE t.loss.ns END AS affected_ns,
+    CASE WHEN NOT t.is_host_only AND t.next_analysis <> 'kernel_table' THEN t.loss.ns END AS ceiling_ns,
+    'low' AS confidence, NULL::BIGINT AS event_id,
+    CASE
+        WHEN t.is_host_only THEN lib.message('advice.largest_loss_without_gpu', NULL)
+        WHEN t.next_analysis = 'kernel_table' AND t.unrecorded_ns >= 0.05 * t.step_ns THEN
+            lib.message('advice.largest_loss_unrecorded', {'share_pct': 100 * (t.compute_ns / t.step_ns), 'loss_pct': t.share_pct, 'unrecorded_pct': 100 * (t.unrecorded_ns / t.step_ns)})
+        WHEN t.next_analysis = 'kernel_table' THEN lib.message('advice.largest_loss_compute', {'share_pct': 100 * (t.compute_ns / t.step_ns), 'loss_pct': t.share_pct})
+        WHEN t.loss.kind = 'idle' THEN lib.message('advice.largest_loss_idle', {'share_pct': t.share_pct})
+        WHEN t.loss.kind = 'transfer' THEN lib.message('advice.largest_loss_transfer', {'share_pct': t.share_pct})
+        WHEN t.loss.kind = 'wait' THEN lib.message('advice.largest_loss_wait', {'share_pct': t.share_pct})
+        ELSE lib.message('advice.largest_loss_memory', {'share_pct': t.share_pct})
+    END AS message,
+    format('FROM {}_v1(runs := [{}], ranks := [{}])', t.next_analysis, lib.sql_literal(t.run), t.rank) AS evidence_sql,
+    t.next_analysis
+FROM _told AS t

@@ -1,0 +1,60 @@
+-- Time of the collectives of each rank that no other rank's trace explains, and what their messages need on a slow link.
+--
+-- A tenth of the link between devices of one host, or 5 GB/s where its model is not known, is what a network between hosts has
+-- at least; a start takes 50 us at most. What a collective takes above that is waiting for another rank, not transfer.
+-- Collectives that other ranks match have their waits measured and are left out.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_message_sizes(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step
+) AS TABLE
+-- Columns:
+--   run            VARCHAR         Run name.
+--   rank           INTEGER         Rank of the process.
+--   total_ns       BIGINT [ns]     Durations of its collectives.
+--   sized_ns       BIGINT [ns]     The part of them in collectives without a match whose message size is known.
+--   excess_ns      BIGINT [ns]     The part of sized_ns above what the message needs.
+--   excess_count   BIGINT [count]  Collectives with such a part.
+--   median_bytes   BIGINT [bytes]  Median size of their messages.
+--   collective     VARCHAR         Collective with most of it.
+--   event_id       BIGINT          The collective with most of it, the first of equals.
+WITH
+    _links AS (
+        SELECT d.run, d.rank, d.device, lib.link_peak(d.name) AS peak FROM devices AS d
+    ),
+    _sized AS (
+        SELECT
+            c.run, c.rank, c.event_id, c.collective, c.dur, c.wait_ns, l.peak,
+            lib.message_bytes(c.collective, c.elem_type, c.in_elems, c.out_elems) AS message_size,
+            lib.busbw_factor(c.collective, c.group_size) AS factor
+        FROM lib.scoped_collectives(runs, ranks, steps, include_last_profiler_step) AS c
+        LEFT JOIN _links AS l ON l.run = c.run AND l.rank = c.rank AND l.device = c.device
+        WHERE NOT c.on_host
+    ),
+    _needed AS (
+        SELECT s.*, CASE WHEN s.wait_ns IS NULL THEN 50000 + s.message_size * coalesce(s.factor, 1) / coalesce(s.peak / 10, 5.0) END AS needed_ns
+        FROM _sized AS s
+    ),
+    _excess AS (
+        SELECT n.*, CASE WHEN n.needed_ns < n.dur THEN n.dur - round(n.needed_ns)::BIGINT ELSE 0 END AS excess
+        FROM _needed AS n
+    )
+SELECT
+    e.run, e.rank,
+    sum(e.dur)::BIGINT AS total_ns,
+    coalesce(sum(e.dur) FILTER (e.needed_ns IS NOT NULL), 0)::BIGINT AS sized_ns,
+    sum(e.excess)::BIGINT AS excess_ns,
+    count_if(e.excess > 0)::BIGINT AS excess_count,
+    quantile_disc(e.message_size, 0.5) FILTER (e.excess > 0)::BIGINT AS median_bytes,
+    arg_max(e.collective, (e.excess, -e.event_id)) AS collective,
+    arg_max(e.event_id, (e.excess, -e.event_id)) AS event_id
+FROM _excess AS e
+GROUP BY e.run, e.rank

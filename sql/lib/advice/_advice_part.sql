@@ -1,0 +1,16 @@
+-- The part of the steps that a rule of advice is about: rules about one part share what can be saved of it.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_part(
+    -- Name of the rule.
+    rule_name
+) AS
+-- Returns: VARCHAR  idle, compute, communication, memory or mixed (more than one of them).
+CASE
+    WHEN rule_name IN ('data_loading', 'synchronization', 'launch_bound', 'host_work', 'driver_memory', 'module_loading', 'garbage_collection', 'indexing_loops', 'queued_gaps', 'unlinked_gaps') THEN 'idle'
+    WHEN rule_name IN ('unfused_attention', 'misaligned_products', 'single_precision', 'small_kernels', 'elementwise_kernels', 'memory_traffic', 'slow_products', 'conv_bias') THEN 'compute'
+    WHEN rule_name IN ('exposed_transfer', 'collective_waits') THEN 'communication'
+    WHEN rule_name IN ('pageable_copies', 'exposed_copies') THEN 'memory'
+    ELSE 'mixed'
+END

@@ -1,0 +1,24 @@
+-- Idle time that the host causes on each rank, in all causes together: whether rules about single causes lower their thresholds.
+--
+-- Three causes of 6 % each are one host that is late for 18 % of the steps.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.advice_late_host(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib.caused_idle.
+    idle
+) AS TABLE
+-- Columns:
+--   run          VARCHAR      Run name.
+--   rank         INTEGER      Rank of the process.
+--   late_ns      BIGINT [ns]  Idle time while the next operation was not launched.
+--   is_late      BOOLEAN      It is 10 % of the steps or more.
+--   least_ns     DOUBLE [ns]  3 % of the steps: what one cause must have if is_late.
+SELECT
+    s.run, s.rank, sum(i.idle_ns)::BIGINT AS late_ns, sum(i.idle_ns) >= 0.1 * s.step_ns AS is_late, (0.03 * s.step_ns)::DOUBLE AS least_ns
+FROM query_table(spans) AS s
+JOIN query_table(idle) AS i ON i.run = s.run AND i.rank = s.rank
+WHERE i.cause NOT IN ('device queue', 'unrecorded', 'unknown')
+GROUP BY s.run, s.rank, s.step_ns
