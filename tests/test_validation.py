@@ -82,6 +82,18 @@ def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
     assert any("scoped_gpu_ops.sql" in line for line in one_version)
 
 
+def test_a_share_states_its_denominator(root: Path) -> None:
+    """A column that ends in _pct without one is named."""
+    path = root / ANALYSIS
+    text = path.read_text(encoding="utf-8")
+    assert "overlapped / communication" in text
+    path.write_text(text.replace("overlapped / communication", "Overlapped"), encoding="utf-8")
+    (found,) = find_problems(root)
+    assert (
+        "column overlap_pct has no denominator; write 'share of …', 'part of …' or 'a / b'" in found
+    )
+
+
 @pytest.mark.slow  # make check asks the same
 def test_the_library_keeps_its_rules() -> None:
     """No file of this repository breaks a rule."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import duckdb
 
 from hta_sql.errors import LibraryError
 from hta_sql.library.objects import Library, SqlObject
-from hta_sql.library.rules.problem import Found, Problem, located
+from hta_sql.library.rules.problem import Found, Problem, column_line, located
 from hta_sql.library.rules.references import references
 from hta_sql.library.rules.statement import read_statement
 from hta_sql.library.rules.text import columns_of
@@ -27,6 +28,8 @@ TOPICS = (
     "health",
     "advice",
 )
+_SHARE_OR_RATE = re.compile(r"_(pct|share|per_s)$")
+_DENOMINATOR = re.compile(r"\b(share|part) of\b| / ", re.IGNORECASE)
 FACTS = ("Title", "Status", "Since", "Reference", "Needs")
 
 
@@ -36,10 +39,20 @@ def shipped_problems(library: Library) -> Iterator[Problem]:
         if analysis.topic not in TOPICS:
             said = f"it stands in {analysis.topic}/; the topics are {' '.join(TOPICS)}"
             yield located(analysis, ("", said))
+        for found in denominators(analysis):
+            yield located(analysis, found)
     with duckdb.connect(":memory:") as con:
         for about in library.derived:
             for found in (*derived_table(library, about), *_references(con, library, about)):
                 yield located(about, found)
+
+
+def denominators(about: SqlObject) -> Iterator[Found]:
+    """A column with a share or a rate says what it is divided by."""
+    for column in about.columns:
+        if _SHARE_OR_RATE.search(column.name) and not _DENOMINATOR.search(column.doc):
+            said = f"column {column.name} has no denominator; write 'share of …', 'part of …' or 'a / b'"
+            yield column_line(column.name), said
 
 
 def derived_table(library: Library, about: SqlObject) -> Iterator[Found]:

@@ -25,8 +25,8 @@ CREATE OR REPLACE MACRO collective_match_v1(
 --   rank_count            BIGINT [count]  Ranks whose traces have the group.
 --   kernel_count          BIGINT [count]  Communication kernels; of gloo, calls.
 --   matched_count         BIGINT [count]  Those that were found on another rank too.
---   matched_pct           DOUBLE [%]      The same as a share.
---   complete_pct          DOUBLE [%]      Share found on all ranks.
+--   matched_pct           DOUBLE [%]      Share of kernel_count.
+--   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks.
 --   judged_count          BIGINT [count]  Kernels found on all ranks, without the first ones of a capture: waits can be judged.
 --   trusted_pct           DOUBLE [%]      Share of these whose ends agree; NULL without any.
 --   startup_count         BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.

@@ -40,15 +40,15 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   control_ns            BIGINT [ns]     Mean of the control's steps.
 --   test_ns               BIGINT [ns]     Mean of the test's steps.
 --   diff_ns               BIGINT [ns]     Test less control.
---   diff_pct              DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+--   diff_pct              DOUBLE [%]      Likewise, as a share of the control; NULL where that is 0.
 --   noise_ns              DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change             BOOLEAN         The difference is beyond chance and not small.
 --   verdict               VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
 --   control_count         DOUBLE [count]  Operations in a step of a rank of the control.
 --   test_count            DOUBLE [count]  Operations in a step of a rank of the test.
 --   same_pct              DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
---   same_work_pct         DOUBLE [%]      Share whose operator and shapes are the same; likewise.
---   paired_pct            DOUBLE [%]      Share whose operator or kernel is the same; likewise.
+--   same_work_pct         DOUBLE [%]      Share of it whose operator and shapes are the same; likewise.
+--   paired_pct            DOUBLE [%]      Share of it whose operator or kernel is the same; likewise.
 --   weakest_match         VARCHAR         What partners have in common where least: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; module or annotation; kind of work; NULL: none.
 --   control_kernel        VARCHAR         Kernel that takes most of it in the control; NULL: none.
 --   test_kernel           VARCHAR         Likewise in the test.

@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO kpi_trends_v1(
 --   kpi_value           DOUBLE [1]      The figure; NULL where it is not known, as in kpis.
 --   baseline_run_count  BIGINT [count]  Runs before it that it is compared with.
 --   baseline_median     DOUBLE [1]      Median of them; NULL for fewer than min_runs.
---   diff_pct            DOUBLE [%]      By how much the figure is above it.
+--   diff_pct            DOUBLE [%]      By how much the figure is above it, as a share of it.
 --   tolerance           DOUBLE [1]      So far from the median is neither better nor worse.
 --   is_regression       BOOLEAN         Worse than that; NULL where nothing can be said.
 WITH

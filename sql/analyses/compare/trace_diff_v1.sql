@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO trace_diff_v1(
 --   control_sum_ns  BIGINT [ns]     Their duration in the control.
 --   test_sum_ns     BIGINT [ns]     Their duration in the test.
 --   diff_sum_ns     BIGINT [ns]     Test less control.
---   diff_pct        DOUBLE [%]      Test less control in duration, of the control; NULL where that is 0.
+--   diff_pct        DOUBLE [%]      Test less control in duration, as a share of the control; NULL where that is 0.
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

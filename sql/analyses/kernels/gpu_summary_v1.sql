@@ -34,10 +34,10 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   observed_ns              BIGINT [ns]     Time in the steps.
 --   kernel_ns                BIGINT [ns]     A kernel runs.
 --   utilization_pct          DOUBLE [%]      That as a share of the steps.
---   busy_pct                 DOUBLE [%]      A kernel, copy or memset runs.
---   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency; NULL where no launch has its number of blocks.
+--   busy_pct                 DOUBLE [%]      A kernel, copy or memset runs, as a share of the steps.
+--   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of the steps; NULL where no launch has its number of blocks.
 --   sm_known_pct             DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
---   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels; NULL where none is recorded.
+--   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL where none is recorded.
 --   occupancy_known_pct      DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
 --   tensor_core_pct          DOUBLE [%]      Share of the summed kernel time that runs on tensor cores; NULL where no name tells.
 --   tensor_core_unknown_pct  DOUBLE [%]      Share of that time whose names do not tell; NULL without kernels.

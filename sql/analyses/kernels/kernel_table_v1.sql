@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   std_ns                      DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
 --   kernel_pct                  DOUBLE [%]      Share of the rank's total duration of kernels; NULL if that is 0.
 --   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
---   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy; NULL if not recorded.
+--   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.
 --   under_1us_count             BIGINT [count]  Launches that last less than 1 us. The six counts sum to kernel_count.
 --   from_1us_count              BIGINT [count]  At least 1 us, less than 10.

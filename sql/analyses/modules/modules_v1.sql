@@ -48,7 +48,7 @@ CREATE OR REPLACE MACRO modules_v1(
 --   backward_device_self_ns          BIGINT [ns]     Time of device operations launched in the backward pass of its own operators, and to recompute.
 --   backward_device_total_ns         BIGINT [ns]     With the modules inside.
 --   recompute_device_ns              BIGINT [ns]     Part of that: launched by calls inside of the backward pass.
---   device_pct                       DOUBLE [%]      device_total_ns and backward_device_total_ns of all time of device operations.
+--   device_pct                       DOUBLE [%]      device_total_ns and backward_device_total_ns as a share of all time of device operations.
 --   host_allocated_bytes             BIGINT [bytes]  Memory of the host allocated in its calls, in modules inside too; NULL where the trace has no memory, like what follows.
 --   device_allocated_bytes           BIGINT [bytes]  Memory of devices.
 --   backward_host_allocated_bytes    BIGINT [bytes]  Memory of the host allocated in the backward pass of its operators, and to recompute.

@@ -73,10 +73,10 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   device_self_bytes        BIGINT [bytes]  Memory of devices, in nothing that it called.
 --   device_total_bytes       BIGINT [bytes]  The same while it ran.
 --   flops                    BIGINT [1]      Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
---   host_self_pct            DOUBLE [%]      host_self_ns of all that was called on the host, Python frames and runtime calls counted in.
---   host_total_pct           DOUBLE [%]      host_total_ns of that; calls inside calls count again.
---   device_self_pct          DOUBLE [%]      device_self_ns of all time of device operations, whoever launched them.
---   device_total_pct         DOUBLE [%]      device_total_ns of that.
+--   host_self_pct            DOUBLE [%]      host_self_ns as a share of all that was called on the host, Python frames and runtime calls counted in.
+--   host_total_pct           DOUBLE [%]      host_total_ns as a share of that; calls inside calls count again.
+--   device_self_pct          DOUBLE [%]      device_self_ns as a share of all time of device operations, whoever launched them.
+--   device_total_pct         DOUBLE [%]      device_total_ns as a share of that.
 --   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, as names of kernels tell; copies are not. NULL where no name tells, or without such time.
 --   tensor_core_unknown_pct  DOUBLE [%]      Share of it whose names do not tell.
 --   position                 BIGINT [1]      Where torch lists the row: in the order of first calls; NULL where not asked for.

@@ -45,8 +45,8 @@ CREATE OR REPLACE MACRO source_lines_v1(
 --   device_total_ns           BIGINT [ns]     With those launched in what it called.
 --   backward_device_self_ns   BIGINT [ns]     Time of device operations that the backward pass of its own operators launched; also in other rows.
 --   backward_device_total_ns  BIGINT [ns]     With that of the frames that it called.
---   host_self_pct             DOUBLE [%]      host_self_ns of all time in host events.
---   device_self_pct           DOUBLE [%]      device_self_ns of all time of device operations.
+--   host_self_pct             DOUBLE [%]      host_self_ns as a share of all time in host events.
+--   device_self_pct           DOUBLE [%]      device_self_ns as a share of all time of device operations.
 WITH
     costs AS MATERIALIZED (
         SELECT c.*, row_number() OVER (ORDER BY c.run, c.rank, c.beginnings[-1]) AS chain
