@@ -14,6 +14,7 @@ from hta_sql.report.headings import column_texts, headings
 from hta_sql.report.rendering import render
 from hta_sql.report.row_selection import kept_text, largest, order_of
 from hta_sql.results.display import SENTENCES, Rows, is_number
+from hta_sql.results.lower_bounds import BOUNDED, mark_lower_bounds
 from hta_sql.text import cut_middle
 
 CELL_CHARACTERS = 6_000
@@ -67,12 +68,14 @@ def table_markup(result: Rows, rows: int) -> Markup:
     label = f"Rows of {analysis.base_name}" if analysis else "Rows"
     if total <= FEW and table.num_columns >= MANY:
         return _upright(table, analysis, docs, named, label)
+    covered = table.to_pydict() if analysis and analysis.base_name in BOUNDED else {}
     table, same = _without_equal(table, analysis, named)
     head, columns = [], []
     place = places(table, analysis)
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, analysis, named[field.name])
+        texts = mark_lower_bounds(field.name, texts, analysis, covered)
         is_a_number = is_number(field.type)
         about = f"{field.name}: {docs.get(field.name, '')}"
         head.append(Heading(field.name, words, about, place[field.name], is_a_number))
@@ -92,9 +95,11 @@ def _upright(
 ) -> Markup:
     """Render few rows of many columns as columns: they fit the page."""
     lines = []
+    covered = table.to_pydict() if analysis and analysis.base_name in BOUNDED else {}
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, analysis, named[field.name])
+        texts = mark_lower_bounds(field.name, texts, analysis, covered)
         cell = _number if is_number(field.type) else _plain
         cells = [cell(text, value) for text, value in zip(texts, exact, strict=True)]
         about = f"{field.name}: {docs.get(field.name, '')}"
@@ -113,12 +118,14 @@ def _without_equal(
     if table.num_rows < 2 or table.num_columns < MANY:
         return table, []
     said, unknown, names = [], [], table.column_names
+    first = table.slice(0, 1).to_pydict()
     for name in names:
         values = table.column(name)
         is_kept = name in _KEYS or not is_number(values.type)
         if len(values.unique()) > 1 or (values[0].is_valid and is_kept):
             continue
         words, texts = column_texts(name, values.slice(0, 1).to_pylist(), analysis, named[name])
+        texts = mark_lower_bounds(name, texts, analysis, first)
         table = table.drop_columns([name])
         if not values[0].is_valid:
             unknown.append(words)

@@ -11,13 +11,11 @@ from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.rendering import render
+from hta_sql.results.lower_bounds import is_lower_bound
 from hta_sql.text import counted, size_text
 
 TILES = 6
 """So many figures stand in a row."""
-
-COVERED_PCT = 90
-"""Below this share of the kernel time whose work is known [%], MFU is a lower bound."""
 
 MEANS_FROM = 512
 """From so many ranks on, the page holds the mean step of each instead of all."""
@@ -129,7 +127,7 @@ def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
         else ""
     )
     # What is not covered can only raise it.
-    least = "≥ " if covered_pct is not None and covered_pct < COVERED_PCT else ""
+    least = "≥ " if is_lower_bound(covered_pct) else ""
     return f"MFU{part}", least + _percent(mfu_pct)
 
 

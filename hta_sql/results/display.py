@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hta_sql.results.cells import NULL, cell_text, column_unit
+from hta_sql.results.lower_bounds import mark_lower_bounds
 from hta_sql.text import CUT, cut_column, cut_middle, text_width
 
 if TYPE_CHECKING:
@@ -181,9 +182,12 @@ def print_table(
 def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
     """Write the first rows of a result, column by column; 0 writes all of them."""
     written = []
-    for name, counts, values in result.head(max_rows):
+    head = result.head(max_rows)
+    all_values = {name: values for name, _, values in head}
+    for name, counts, values in head:
         unit = column_unit(name, result.analysis)
         cells = [cell_text(value, unit) for value in values]
+        cells = mark_lower_bounds(name, cells, result.analysis, all_values)
         written.append(TextColumn(cell_text(name), cells, counts))
     return written
 

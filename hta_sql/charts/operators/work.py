@@ -156,7 +156,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         "A point is an operator and its shapes: the nearer to the roof of its arithmetic, the nearer to what the device can",
         f"do. Left of the bend memory bounds ({memory}), right of it arithmetic. Above a roof: some of the bytes that the",
         "formula counts came out of caches.",
-        f"Sum over all ranks. It is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
+        f"Sum over all ranks. The roofline is known for {covered:.0f} % of the time of computation kernels; copies compute nothing and have no point.",
     ]
     return layers.properties(width=WIDTH, height=_HEIGHT, title=headed(title, *notes))
 

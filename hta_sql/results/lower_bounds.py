@@ -1,0 +1,43 @@
+"""Figures that are lower bounds because the work of many kernels is unknown: mfu_pct next to its coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hta_sql.library.objects import SqlObject
+
+COVERED_PCT = 90
+"""Below this share of kernel time with known work a figure is shown as a lower bound."""
+
+BOUNDED = {
+    "kpis": {"mfu_pct": "mfu_covered_pct"},
+    "mfu": {"mfu_pct": "covered_pct", "achieved_tflops": "covered_pct"},
+}
+"""Analysis ─▶ figure that unknown work can only raise ─▶ column with its coverage."""
+
+
+def is_lower_bound(covered_pct: float | None) -> bool:
+    """Return whether a figure with this coverage is a lower bound."""
+    return covered_pct is not None and covered_pct < COVERED_PCT
+
+
+def mark_lower_bounds(
+    name: str, cells: list[str], analysis: SqlObject | None, values: Mapping[str, Sequence[Any]]
+) -> list[str]:
+    """Return the cells of a column, with ≥ in front of lower bounds.
+
+    Args:
+        name: The column.
+        cells: Its values as text.
+        analysis: The analysis that the rows come from.
+        values: Column ─▶ values, of all columns of the result.
+    """
+    coverage = BOUNDED.get(analysis.base_name if analysis else "", {}).get(name)
+    if coverage is None or coverage not in values:
+        return cells
+    exact = zip(cells, values[name], values[coverage], strict=True)
+    return [
+        f"≥ {cell}" if value is not None and is_lower_bound(covered) else cell
+        for cell, value, covered in exact
+    ]
