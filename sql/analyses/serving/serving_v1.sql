@@ -27,9 +27,9 @@ CREATE OR REPLACE MACRO serving_v1(
 --   iteration_p50_ns         BIGINT [ns]      Median time of an iteration; while requests decode, their time per output token.
 --   iteration_p90_ns         BIGINT [ns]      90th percentile of it.
 --   iteration_p99_ns         BIGINT [ns]      99th percentile of it.
---   input_tokens_per_s       DOUBLE [1/s]     Tokens processed over the time of the iterations; NULL unless all say how many.
---   min_output_tokens_per_s  DOUBLE [1/s]     Tokens generated at least, over the same time.
---   max_output_tokens_per_s  DOUBLE [1/s]     At most.
+--   input_tokens_per_s       DOUBLE [1/s]     new_tokens / the time of the iterations; NULL unless all say how many.
+--   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / the time of the iterations.
+--   max_output_tokens_per_s  DOUBLE [1/s]     max_output_tokens / the time of the iterations.
 --   mean_request_count       DOUBLE [count]   Mean of the requests of an iteration.
 --   mean_context_tokens      DOUBLE [tokens]  Mean of the context length of a request.
 --   device_ns                BIGINT [ns]      Time on the device, without gaps and unrecorded time.
