@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
@@ -21,6 +22,8 @@ needs_native = pytest.mark.skipif(
     native_batch() is None,
     reason="the compiled reader is not here: make native builds it where cargo is",
 )
+
+_NUMBER = re.compile(r"-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|-0(?![0-9.])")
 
 ANY = 1 << 40
 """More than any trace of the tests holds: its columns are shown where they lie."""
@@ -65,8 +68,22 @@ def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
     for most_held in (0, ANY):
         by_native, read_natively = read(texts, by_native=True, most_held=most_held)
         for table, expected in by_statements.items():
-            assert by_native[table] == expected, (table, most_held)
+            assert _spelled(by_native[table]) == _spelled(expected), (table, most_held)
     return read_natively
+
+
+def _spelled(content: tuple[list[str], list[tuple[Any, ...]]]) -> list[object]:
+    """Leave out how numbers are spelled inside of text: DuckDB 2.0.1 writes them as doubles, 2.0.0 as they were."""
+    kinds, rows = content
+    return [kinds, *([_plain(cell) for cell in row] for row in rows)]
+
+
+def _plain(cell: object) -> object:
+    if not isinstance(cell, str):
+        return cell
+    return _NUMBER.sub(
+        lambda found: "0" if found.group() == "-0" else repr(float(found.group())), cell
+    )
 
 
 def _content(con: duckdb.DuckDBPyConnection, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:

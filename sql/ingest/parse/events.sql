@@ -129,8 +129,9 @@ FROM timed_events AS v;
 --
 -- The engine rounds 1.5 to 2 and takes true for 1 where a BIGINT is wanted. A null leaves the
 -- column empty, and the arguments stay in event_args as they were written. `args` is JSON as the
--- engine prints it: compact, numbers as they were written, so that only rows with a point or a
--- negative exponent pay for the regular expression. `whole_keys` are the keys, as alternatives of
+-- engine prints it: compact, numbers as they were written (DuckDB 2.0.0) or as the shortest text of
+-- their double (2.0.1), so that only rows with a point or a negative exponent pay for the regular
+-- expression. `whole_keys` are the keys, as alternatives of
 -- one. Text that holds a whole number is that number; with a point or an e in it, it stays text.
 CREATE OR REPLACE MACRO exact_args(args, whole_keys) AS
     CASE
