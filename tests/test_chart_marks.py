@@ -12,6 +12,7 @@ import pytest
 
 import hta_sql
 from hta_sql import charts
+from hta_sql.authoring.golden_messages import render
 from hta_sql.charts.drawing.palette import OUTLIER_COLOR
 from hta_sql.synthetic import JobSpec, write_job
 from tests.conftest import TRACES
@@ -215,25 +216,30 @@ def test_what_is_no_verdict_is_not_drawn_as_one(
             {},
             "None of these counters counts floating-point operations.",
         ),
-        ("potential_stragglers", "pair", {}, "No rank is late: there is only one rank."),
-        ("links", "cut", {}, "Nothing can be said: sizes are unknown."),
+        (
+            "potential_stragglers",
+            "pair",
+            {},
+            f"No rank is late: {render('potential_stragglers.single_rank')}.",
+        ),
+        ("links", "cut", {}, f"Nothing can be said: {render('links.unknown_sizes')}."),
         (
             "roofline",
             "sequences",
             {},
-            "No roofline of an operator with arithmetic is known: the inputs do not determine the work.",
+            f"No roofline of an operator with arithmetic is known: {render('operator_work.inputs_insufficient')}.",
         ),
         (
             "all_to_all_traffic",
             "cut",
             {},
-            "Nothing can be said: split sizes were truncated by the profiler.",
+            f"Nothing can be said: {render('all_to_all_traffic.split_sizes_cut')}.",
         ),
         (
             "expert_load",
             "cut",
             {},
-            "Nothing can be said: no all-to-all was found on all ranks of the group.",
+            f"Nothing can be said: {render('expert_load.not_matched')}.",
         ),
     ],
 )

@@ -14,6 +14,8 @@ import pytest
 
 from hta_sql.authoring.golden import Case, difference, parse_cases, table
 from hta_sql.authoring.golden_engine import GoldenEngine
+from hta_sql.authoring.golden_messages import render
+from hta_sql.errors import LibraryError
 from hta_sql.library.objects import load_library
 from tests.golden_cases import TRACES, all_cases
 
@@ -96,6 +98,40 @@ def test_a_case_is_comment_traces_call_and_rows() -> None:
     assert case == Case(
         Path("x_v1.test"), 3, "True.", "a.json", "SELECT 1\nFROM x_v1()", ["n", "1"]
     )
+
+
+@pytest.mark.parametrize(
+    ("cell", "column", "text"),
+    [
+        (
+            '@findings.ranks_missing {"rank_count": 1, "world_size": 8}',
+            "message",
+            render("findings.ranks_missing", {"rank_count": 1, "world_size": 8}),
+        ),
+        ("@findings.no_steps", "remedy", render("findings.no_steps", column="remedy")),
+        ("@findings.no_steps", "reason", render("findings.no_steps")),
+        ("@contextmanager", "message", "@contextmanager"),
+    ],
+)
+def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -> None:
+    """A correction of the words does not touch the case; other values are another message."""
+    case = Case(Path("x_v1.test"), 1, "True.", "a.json", "SELECT 1", [f"n  {column}", f"1  {cell}"])
+    assert difference(case, ["n", column], [(1, text)]) == ""
+    assert difference(case, ["n", column], [(1, f"{text} And more.")])
+
+
+@pytest.mark.parametrize(
+    ("cell", "problem"),
+    [
+        ("@findings.no_such", r"x_v1\.test:7: sql/messages has no message findings\.no_such"),
+        ("@findings.no_steps {1}", r"x_v1\.test:7: .*the values are not JSON"),
+    ],
+)
+def test_a_cell_that_names_no_message_is_an_error(cell: str, problem: str) -> None:
+    """The error has the line of the case."""
+    case = Case(Path("x_v1.test"), 7, "True.", "a.json", "SELECT 1", ["message", cell])
+    with pytest.raises(LibraryError, match=problem):
+        difference(case, ["message"], [("A message.",)])
 
 
 def test_cells_are_aligned_and_unambiguous() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from hta_sql.authoring.golden_messages import render
 from hta_sql.errors import ParameterError
 from hta_sql.hta.analyzers.cupti_counter_analysis import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS
 from hta_sql.hta.common.trace_call_graph import CallGraph
@@ -79,7 +80,7 @@ def test_what_cannot_be_told_is_empty_and_says_why(
     """One rank; no communication: an empty list and a warning, where HTA raises (Q45)."""
     with TraceAnalysis(trace_dir=copied(tmp_path, "straggler_0.json")) as alone:
         assert alone.get_potential_stragglers() == []
-    assert "there is only one rank" in caplog.text
+    assert render("potential_stragglers.single_rank") in caplog.text
     (tmp_path / "quiet").mkdir()
     quiet = copied(tmp_path / "quiet", "gap_causes.json", "gap_causes.json")
     with TraceAnalysis(trace_dir=quiet) as analysis:

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 import hta_sql
+from hta_sql.authoring.golden_messages import render
 from hta_sql.library.answers import definition_digest, sql_digest
 from hta_sql.library.messages import SENTENCES, message_rows
 from hta_sql.library.objects import load_library, parse_library
@@ -116,12 +117,13 @@ def test_python_and_a_plain_shell_return_the_same_sentences(store: Path) -> None
         frame = opened.run("advice").df()
     told = list(zip(frame["message_code"], frame["message"], frame["remedy"], strict=True))
     assert ("advice.exposed_transfer", frame["message"][0]) in [t[:2] for t in told]
-    assert "20.4 % of the capture" in frame["message"][0]
+    values = {"exposed_pct": 20.4, "has_steps": False}
+    assert frame["message"][0] == render("advice.exposed_transfer", values)
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as plain:
         query = "SELECT message_code, message, remedy FROM advice"
         assert plain.execute(query).fetchall() == told
         query = "SELECT message FROM messages WHERE code = 'findings.no_steps'"
-        assert plain.execute(query).fetchall() == [("The trace has no profiler steps.",)]
+        assert plain.execute(query).fetchall() == [(render("findings.no_steps"),)]
 
 
 def test_each_sentence_stands_next_to_its_code() -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import hta_sql
+from hta_sql.authoring.golden_messages import render
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import FirstScreen
+from hta_sql.report.links import linked
 from hta_sql.report.overview import overview_markup, shares
 from hta_sql.report.tiles import figures_markup, job_text
 from hta_sql.results.result import Result
@@ -52,20 +54,31 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
     [
         (
             "late",
-            "Straggler: rank 1 costs the other ranks up to 18.4 % of the time. All its kernels are",
+            render(
+                "stragglers.slower_compute",
+                {"rank": 1, "cost_pct": 18.4, "slowdown": 1.5, "subject": "gemm"},
+            ),
         ),
         (
             "seldom",
-            "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: not",
+            "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: "
+            + render(
+                "stragglers.not_significant",
+                {"last_arrival_count": 2, "collective_count": 2, "excess_pct": 6.7},
+            ),
         ),
-        ("alone", "Whether a rank is late cannot be said: the rank does not communicate"),
+        (
+            "alone",
+            f"Whether a rank is late cannot be said: {render('stragglers.no_communication')}",
+        ),
     ],
 )
 def test_who_is_late_stands_in_a_sentence(
     answered: Callable[..., FirstScreen], run: str, words: str
 ) -> None:
     """Also that nobody is, or that nothing can be said."""
-    assert words in unescape(overview_markup(answered(run), set())).replace("\xa0", " ")
+    page, sentence = overview_markup(answered(run), set()), linked(words, set())
+    assert unescape(sentence) in unescape(page)
 
 
 def test_what_ran_stands_in_a_line(answered: Callable[..., FirstScreen]) -> None:

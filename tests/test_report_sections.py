@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import hta_sql
+from hta_sql.authoring.golden_messages import render
 from hta_sql.charts.drawing.palette import ON_COLOR
 from hta_sql.charts.export import spec_of
 from hta_sql.charts.operators.flame_graph import folded_stacks
@@ -108,7 +110,8 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     scope = {"runs": ["late"]}
     cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
-    assert "Exposed communication: 20.4&nbsp;% of the capture" in cards
+    message = render("advice.exposed_transfer", {"exposed_pct": 20.4, "has_steps": False})
+    assert message in unescape(cards).replace("\xa0", " ")
     assert "of the steps, " not in cards
     assert " a step" not in cards
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hta_sql.authoring.golden_messages import render
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -23,12 +25,12 @@ def finding(store: TraceStore, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("header", "remedy"),
-    [({}, "Profile with profile_memory=True."), ({"profile_memory": 1}, "None: profile_memory")],
+    ("header", "code"),
+    [({}, "no_memory_events"), ({"profile_memory": 1}, "no_memory_events_recorded")],
 )
 def test_an_option_that_was_on_is_no_remedy(
     header: dict[str, int],
-    remedy: str,
+    code: str,
     ingest_trace: Callable[..., TraceStore],
     tmp_path: Path,
 ) -> None:
@@ -36,7 +38,8 @@ def test_an_option_that_was_on_is_no_remedy(
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({**header, "traceEvents": [OPERATOR]}), encoding="utf-8")
     with ingest_trace({0: path}) as store:
-        assert finding(store, "no_memory_events")["remedy"].startswith(remedy)
+        remedy = render(f"findings.{code}", column="remedy")
+        assert finding(store, "no_memory_events")["remedy"] == remedy
 
 
 def test_a_truncated_file_is_called_so(
@@ -47,7 +50,11 @@ def test_a_truncated_file_is_called_so(
     text = json.dumps({"traceEvents": [OPERATOR] * 3})
     path.write_text(text[: text.rindex("aten")], encoding="utf-8")
     with ingest_trace({0: path}) as store:
-        assert finding(store, "lost_spans")["message"].startswith("The trace is truncated: ")
+        message = finding(store, "lost_spans")["message"]
+        (loss,) = store.sql("SELECT reason FROM quarantine ORDER BY byte_offset LIMIT 1").rows()
+        first = {"span_count": 2, "byte_offset": 195, "loss": loss[0]}
+        assert message == render("findings.lost_spans", {**first, "is_truncated": True})
+        assert message != render("findings.lost_spans", {**first, "is_truncated": False})
 
 
 def test_an_empty_device_name_is_unknown(

@@ -13,8 +13,9 @@ Lines that start with ``#`` say what is true and how the numbers come about; a b
 a case. ``traces`` names files of the folder of traces: ``a.json`` is rank 0 of run ``run``,
 ``1=b.json`` is rank 1, ``base/0=a.json`` is rank 0 of run ``base``; ``?=a.json`` leaves it to the
 ingest which rank it is. Cells are parted by two or more spaces. Numbers with a fraction are rounded
-to four places, lists and structs written as DuckDB casts them to text. The expected rows are worked
-out by hand from the trace, never copied from the output.
+to four places, lists and structs written as DuckDB casts them to text. A message is named by its code
+and the values of its placeholders, not by its words: ``@findings.lost_spans {"span_count": 1}``. The
+expected rows are worked out by hand from the trace, never copied from the output.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.api import ingest_shard
+from hta_sql.authoring.golden_messages import message_of
 from hta_sql.errors import LibraryError
 
 _TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+|\?)=)?(?P<file>[\w.-]+)$")
@@ -142,11 +144,21 @@ def cells(lines: list[str]) -> list[list[str]]:
 
 def difference(case: Case, columns: list[str], rows: list[tuple[Any, ...]]) -> str:
     """Say how a result differs from what a case expects; empty where it does not."""
-    actual = table(columns, rows)
-    if cells(actual) == cells(case.expected):
+    actual, expected = table(columns, rows), _with_messages(case)
+    if cells(actual) == expected:
         return ""
-    expected = table(*_split(cells(case.expected)))
-    return "\n".join(difflib.ndiff(expected, actual))
+    return "\n".join(difflib.ndiff(table(*_split(expected)), actual))
+
+
+def _with_messages(case: Case) -> list[list[str]]:
+    names, *rows = cells(case.expected)
+    try:
+        return [
+            names,
+            *([message_of(*one) for one in zip(row, names, strict=False)] for row in rows),
+        ]
+    except LibraryError as error:
+        raise LibraryError(f"{case.path}:{case.line}: {error}") from error
 
 
 def _split(cells: list[list[str]]) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hta_sql.authoring.golden_messages import render
 from tests.shared_stores import ingest_only
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rank0.json").write_bytes(b'{"traceEvents": [' + event + b"]}")
     done = cli("doctor", tmp_path, "--format", "json", "--fail-on", "never")
     (found,) = [row for row in json.loads(done.out) if row["finding"] == "repaired_events"]
-    assert found["message"] == "1 event was repaired; the first: bytes that are not UTF-8."
+    values = {"event_count": 1, "repair": "bytes that are not UTF-8"}
+    assert found["message"] == render("findings.repaired_events", values)
 
 
 @pytest.mark.slow

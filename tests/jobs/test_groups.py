@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hta_sql.authoring.golden_messages import render
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import KINDS, every_kind
 from tests.jobs.simulator import ELEMENTS
@@ -180,7 +181,7 @@ def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
     assert len(rows) == 16
     for row in rows:
         assert row["bytes"] is row["known_bytes"] is row["row_count"] is None
-        assert row["reason"] == "split sizes were truncated by the profiler"
+        assert row["reason"] == render("all_to_all_traffic.split_sizes_cut")
     whole = asked(jobs, "expert_load_v1", "experts, cut splits")
     assert all(row["load_bytes"] > 0 and row["load_rows"] is None for row in whole)
 

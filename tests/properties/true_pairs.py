@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import hta_sql
 from hta_sql import synthetic
+from hta_sql.authoring.golden_messages import render
 from hta_sql.synthetic import JobSpec
 from tests.shared_stores import made_once
 
@@ -46,6 +47,13 @@ class Pair:
     lead: tuple[str, ...] = ()
 
 
+def steps_message(code: str, count: int, **values: object) -> str:
+    """Render the message about the steps that differ; ## stands for the increase."""
+    return render(
+        f"slow_steps.{code}", {"slow_count": count, "step_count": 20, "increase": "##", **values}
+    )
+
+
 SAME = ("unchanged", "within noise")
 SLOWER = ("slower",)
 SOMETIMES = ("slower in some steps",)
@@ -54,26 +62,26 @@ PAIRS = {
     "throttling": Pair(
         SLOWER,
         {"slow_steps": {step: 1.5 for step in STEPS if step > 20}},
-        slow_steps="9 of 20 steps take ## % longer than the others (from step 21 on)",
+        slow_steps=steps_message("from_step", 9, first_step=21),
         rows=(("compute", "aten::mm"),),
     ),
     "intermittent": Pair(
         SOMETIMES,
         {"stragglers": {1: 9_000_000}, "late_steps": (13, 17, 22)},
-        slow_steps="3 of 20 steps take ## times as long as the others (steps 13, 17, 22)",
+        slow_steps=steps_message("listed", 3, is_multiple=True, steps="13, 17, 22"),
         lead=("Cause on rank 1: the device idles", "(data loading)"),
     ),
     "checkpoint": Pair(
         SOMETIMES,
         {"step_delays": {15: 60_000_000}},
-        slow_steps="1 of 20 steps takes ## times as long as the others (step 15)",
+        slow_steps=steps_message("one_step", 1, is_multiple=True, first_step=15),
         lead=("Cause: the device idles", "its host is in ## checkpoint ##"),
     ),
     "accumulation": Pair(
         SOMETIMES,
         {"step_delays": {step: 2_400_000 if step % 4 == 1 else 400_000 for step in STEPS}},
         {"step_delays": dict.fromkeys(STEPS, 400_000)},
-        slow_steps="5 of 20 steps take ## % longer than the others (one step in 4)",
+        slow_steps=steps_message("periodic", 5, period=4),
     ),
     # Three of four ranks wait: their waiting is more than the idle time of the one that is late.
     "slow-host": Pair(

@@ -1,0 +1,78 @@
+"""Cells of golden files that name a message of the catalogue by its code, with the values of its placeholders.
+
+A case about when a message is returned stays true when its words are corrected: such a cell is
+``@findings.no_steps``, or ``@findings.ranks_missing {"rank_count": 1, "world_size": 2}``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+
+from hta_sql.errors import LibraryError
+from hta_sql.library.messages import FOLDER, Message, message_rows
+from hta_sql.library.sql_files import sql_root
+
+_CELL = re.compile(r"@(?P<code>[a-z]\w*\.\w+)(?: (?P<values>\{.*\}))?")
+_OTHER_TEXTS = ("title", "limits", "remedy")
+
+
+def message_of(cell: str, column: str) -> str:
+    """Render a cell that names a message; return any other cell as it is.
+
+    Args:
+        cell: A cell of the expected rows.
+        column: Name of its column.
+
+    Raises:
+        LibraryError: The catalogue has no message of this code, or the values are not JSON.
+    """
+    found = _CELL.fullmatch(cell)
+    if not found:
+        return cell
+    try:
+        return render(found["code"], json.loads(found["values"] or "{}"), column)
+    except json.JSONDecodeError as error:
+        raise LibraryError(f"{cell}: the values are not JSON: {error}.") from error
+
+
+def render(code: str, values: Mapping[str, Any] | None = None, column: str = "message") -> str:
+    """Return a text of the catalogue, with values in place of its placeholders.
+
+    Args:
+        code: Code of the message.
+        values: Placeholder ─▶ value.
+        column: title, limits or remedy: this text of the message, which has no placeholders. Any
+            other name: its sentence.
+
+    Raises:
+        LibraryError: The catalogue has no message of this code.
+    """
+    message = _catalogue().get(code)
+    if not message:
+        raise LibraryError(f"sql/{FOLDER} has no message {code}.")
+    if column in _OTHER_TEXTS:
+        return str(getattr(message, column))
+    query = "SELECT lib.message_text($template, $fields::JSON)"
+    fields = {"template": message.message, "fields": json.dumps(dict(values or {}))}
+    rows: list[tuple[str]] = _engine().execute(query, fields).fetchall()
+    return rows[0][0]
+
+
+@lru_cache(maxsize=1)
+def _catalogue() -> dict[str, Message]:
+    return {row[0]: Message(*row) for row in message_rows(sql_root())}
+
+
+@lru_cache(maxsize=1)
+def _engine() -> duckdb.DuckDBPyConnection:
+    """Return an engine with the macro that renders messages, and nothing else."""
+    con = duckdb.connect(":memory:", config={"threads": 1})
+    con.execute("CREATE SCHEMA lib")
+    con.execute((sql_root() / "lib" / "messages" / "message_text.sql").read_text("utf-8"))
+    return con
