@@ -15,10 +15,15 @@ from hta_sql.errors import TraceNotFoundError
 from hta_sql.ingestion.vendors.mindspore import cluster_file, is_unsupported
 from hta_sql.store.disk.manifest import CATALOG, MANIFEST
 from hta_sql.traces.source import ARCHIVE_SUFFIXES, archive_members, located
+from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
 log = logging.getLogger(__name__)
 
-TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz", ".zst")
+TRACE_SUFFIXES = (
+    ".json",
+    *(f".json{suffix}" for suffix in COMPRESSED_SUFFIXES),
+    *COMPRESSED_SUFFIXES,
+)
 OWN_OUTPUT = re.compile(r"(_with_counters|^overlaid_|^memory_timeline)")
 """What profilers and HTA write beside traces; reading it back would count events twice."""
 
@@ -32,7 +37,7 @@ def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
     if not paths:
         raise TraceNotFoundError(
             f"No traces in {', '.join(map(repr, map(str, given)))}: looked for files named "
-            f"{', '.join('*' + suffix for suffix in TRACE_SUFFIXES[:3])}."
+            f"{', '.join('*' + suffix for suffix in TRACE_SUFFIXES if suffix.startswith('.json'))}."
         )
     return sorted(set(paths))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +15,13 @@ from isal import igzip
 from hta_sql.errors import TraceError
 from hta_sql.exhausted import disk_reason, disk_refusal
 from hta_sql.machine import temporary_folder
+from hta_sql.traces.unpack import uncompressed_name
 from hta_sql.traces.writing import made_folder, replacing
 
 COMPRESSION = 2
 """Of igzip's 0 to 3: a third smaller than 0, at half the speed of plain copying."""
 
 _ELSEWHERE = "Choose another folder"
-_ENDINGS = re.compile(r"(\.json)?(\.gz|\.zst)?$")
 
 
 def output_path(
@@ -43,7 +42,7 @@ def output_path(
     name = member.removeprefix("zip://").removeprefix("tar://").rpartition("/")[2]
     beside = archive or source
     head, slash, _ = beside.rpartition("/")
-    stem = _ENDINGS.sub("", name, count=1)
+    stem = uncompressed_name(name).removesuffix(".json")
     target = f"{prefix}{stem}{suffix}.json.gz"
     return str(Path(folder, target)) if folder is not None else f"{head}{slash}{target}"
 

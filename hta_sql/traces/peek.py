@@ -7,7 +7,7 @@ import re
 from typing import Any, BinaryIO, NamedTuple
 
 from hta_sql.errors import TraceFormatError
-from hta_sql.traces.formats import ACTIVITY, CHROME, guess_json, kineto_sign
+from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
 from hta_sql.traces.source import open_trace
 
 PEEK_BYTES = 256 << 10

@@ -17,7 +17,7 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.tar import TarFileSystem
 
 from hta_sql.errors import TraceFormatError, TraceNotFoundError
-from hta_sql.traces.formats import guess_binary
+from hta_sql.traces.foreign_formats import guess_binary
 from hta_sql.traces.unpack import (
     BROKEN_ARCHIVE,
     GZIP_MAGIC,

@@ -23,6 +23,9 @@ from hta_sql.errors import ExtraNotInstalledError, TraceFormatError
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+COMPRESSED_SUFFIXES = (".gz", ".zst")
+"""Suffixes of compressed traces; what a file is compressed with is read from its magic number."""
+
 MEMBER = b""
 """In place of a magic number: a member of an archive, which the archive unpacks."""
 
@@ -55,6 +58,12 @@ def _is_a_bomb(path: str, max_bytes: int) -> TraceFormatError:
         f"{path!r} unpacks to more than {max_bytes >> 20} MB, which no trace "
         "of its compressed size does. Unpack it yourself if you trust it."
     )
+
+
+def uncompressed_name(name: str) -> str:
+    """Return a file name without the suffix of its compression."""
+    found = [suffix for suffix in COMPRESSED_SUFFIXES if name.endswith(suffix)]
+    return name.removesuffix(found[0]) if found else name
 
 
 class BoundedFile:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hta_sql.ingestion.rank import RankJob
+from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
 BATCH_BYTES = 64 << 20
 """Text that is read together: what the engine parses at once of a large trace, too."""
@@ -25,7 +26,7 @@ WORTH_A_WORKER_BYTES = 8 << 20
 UNPACKED_RATIO = 16
 """Text of a trace by its compressed size, about."""
 
-PACKED = (".gz", ".zst", ".zip")
+PACKED = (*COMPRESSED_SUFFIXES, ".zip")
 
 
 def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list[RankJob]]:

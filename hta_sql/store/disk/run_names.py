@@ -11,7 +11,7 @@ from hta_sql.traces import TraceNames
 _ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]+")
 _CAPTURE = re.compile(r"-capture\d+$")
-_TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst)?$")
+_TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?$")
 
 
 def is_run_name(run: str) -> bool:
@@ -35,7 +35,9 @@ def default_run_name(traces: TraceNames) -> str:
     if not isinstance(paths, str):
         items = [str(path) for path in paths]
         paths = items[0] if len(items) == 1 else _common_folder(items)
-    from hta_sql.traces.source import located  # noqa: PLC0415 - imports are the start-up cost
+    # Imports are the start-up cost.
+    from hta_sql.traces.source import located  # noqa: PLC0415
+    from hta_sql.traces.unpack import uncompressed_name  # noqa: PLC0415
 
     fs, root = located(str(paths))
     parts = [part for part in root.replace("\\", "/").split("/") if part]
@@ -43,7 +45,7 @@ def default_run_name(traces: TraceNames) -> str:
         parts.pop()
     last = parts[-1] if parts else ""
     if not fs.isdir(root):
-        last = _TRACE_SUFFIX.sub("", last)
+        last = _TRACE_SUFFIX.sub("", uncompressed_name(last))
     return _FORBIDDEN.sub("_", last).strip("._-")[:200] or "run"
 
 
