@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hta_sql.ingestion.options import IngestOptions, ShardOptions, called_with
-from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 
 if TYPE_CHECKING:
     from hta_sql.store.disk.reports import IngestReport

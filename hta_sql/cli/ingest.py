@@ -10,7 +10,8 @@ import click
 
 from hta_sql.cli.messages import logged, note, rank_progress
 from hta_sql.cli.options import INTEGERS, MEMORY_SIZE, SHARD, materialize_option, tag_option
-from hta_sql.store import LOCK_TIMEOUT_S, STORE_NAME
+from hta_sql.store import STORE_NAME
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.text import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from hta_sql.store import LOCK_TIMEOUT_S
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.traces import Traces
 
 if TYPE_CHECKING:

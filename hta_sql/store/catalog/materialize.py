@@ -16,7 +16,6 @@ from hta_sql.errors import HtaSqlError, ParameterError, QueryError, StoreVersion
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
-from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.build import open_for_computing, publish_manifest
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.compute import Request, run_computed, to_compute
@@ -25,7 +24,7 @@ from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.disk.content_check import changed_files
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.disk.manifest import (
     CATALOG,
     Manifest,

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from hta_sql.errors import ParameterError, RankError, nearest
-from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.disk.manifest import Manifest, Store, read_manifest
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}")

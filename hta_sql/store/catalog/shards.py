@@ -10,12 +10,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from hta_sql.errors import StoreError
-from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.ingest_target import IngestTarget, intact, settle
 from hta_sql.store.catalog.materialize import materialize_answers, publish
 from hta_sql.store.disk.disk_space import reporting_full_disk
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.disk.manifest import (
     SHARDS,
     TABLES,

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from hta_sql.errors import StoreError
-from hta_sql.store import LOCK_TIMEOUT_S
-from hta_sql.store.disk.folder import RemoteFolder, StoreFolder
-from hta_sql.store.disk.remote_lock import remote_lock
-from hta_sql.traces.writing import make_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hta_sql.store.disk.folder import StoreFolder
 
 log = logging.getLogger(__name__)
+
+LOCK_TIMEOUT_S = 60.0
+"""Time to wait for another ingest that is writing a store."""
 
 LOCK = ".lock"
 POLL_S = 0.05
@@ -35,6 +37,13 @@ def store_lock(
     Raises:
         StoreError: Another ingest still held it after the timeout.
     """
+    # The package imports the timeout from here; without these its import takes half of the time.
+    import socket  # noqa: PLC0415
+
+    from hta_sql.store.disk.folder import RemoteFolder  # noqa: PLC0415
+    from hta_sql.store.disk.remote_lock import remote_lock  # noqa: PLC0415
+    from hta_sql.traces.writing import make_folder  # noqa: PLC0415
+
     if isinstance(folder, RemoteFolder):
         with remote_lock(folder, timeout_s, name):
             yield

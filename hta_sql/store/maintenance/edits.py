@@ -14,13 +14,13 @@ from dataclasses import replace
 from hta_sql.errors import StoreError
 from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
-from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.materialize import publish
 from hta_sql.store.catalog.materialized_tables import kept_columns
 from hta_sql.store.catalog.run_tags import changing_runs
 from hta_sql.store.disk.baselines import baseline_runs
 from hta_sql.store.disk.folder import StoreFolder
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.store.disk.manifest import TABLES, Manifest, RankEntry, Store, in_order
 from hta_sql.store.disk.orphaned_files import remove_orphaned_files
 from hta_sql.store.disk.run_names import check_run_name

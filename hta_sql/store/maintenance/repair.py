@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from hta_sql.errors import StoreDamagedError, StoreNotFoundError
-from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.build import copy_of_manifest, publish_manifest
 from hta_sql.store.catalog.user_analyses import OWN
 from hta_sql.store.disk.file_checks import Fault
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.disk.manifest import (
     CATALOG,
     MANIFEST,

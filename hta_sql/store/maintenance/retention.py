@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from hta_sql.errors import ParameterError
-from hta_sql.store import LOCK_TIMEOUT_S
 from hta_sql.store.catalog.run_tags import checked_tags
 from hta_sql.store.disk.baselines import baseline_runs
 from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.store.disk.manifest import Manifest, Store, read_manifest
 from hta_sql.store.disk.run_names import is_unix_time
 from hta_sql.store.maintenance.edits import remove_runs
