@@ -20,6 +20,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.library.user_analyses import ENVIRONMENT, GROUP, library_with
 from hta_sql.report.contents import topics
 from hta_sql.store.catalog.user_analyses import OWN
+from hta_sql.store.disk.integrity import with_checksum
 from tests.shared_stores import ingest_only
 from tests.test_catalog import CATALOG_BYTES
 from tests.user_analyses.folders import ANALYSIS, TRACE, own_macro, write_folder
@@ -236,8 +237,10 @@ def test_what_no_longer_fits_is_left_out(
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
     texts = json.loads((store / OWN).read_bytes())["texts"]
-    older = json.dumps(texts).replace("lib.scoped_gpu_ops", "lib.gone_since")
-    (store / OWN).write_text(older, encoding="utf-8")  # as before there were checksums
+    older = {
+        path: text.replace("lib.scoped_gpu_ops", "lib.gone_since") for path, text in texts.items()
+    }
+    (store / OWN).write_bytes(with_checksum({"texts": older}))
     ingest_only(TRACE, store, run="more")
     assert "left out the analyses that were put into it" in caplog.text
     assert "gone_since" in caplog.text
