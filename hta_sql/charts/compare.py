@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CHANGE_COLORS, OUTLIER_COLOR, STEP_COLOR
+from hta_sql.charts.drawing.palette import BLUE, CHANGE_COLORS, OUTLIER_COLOR, SKY_BLUE, STEP_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
@@ -27,7 +27,7 @@ from hta_sql.charts.drawing.style import (
     zoom,
 )
 
-SIDE_COLORS = ("#0072B2", "#56B4E9", "#BBBBBB")
+SIDE_COLORS = (BLUE, SKY_BLUE, "#BBBBBB")
 """Control, test, difference."""
 
 _GROUP = 30
@@ -35,7 +35,7 @@ _GROUP = 30
 
 SIDES = {**CHANGE_COLORS, "step": STEP_COLOR}
 
-WORSE, USUAL, UNKNOWN = OUTLIER_COLOR, "#0072B2", "#999999"
+WORSE, USUAL, UNKNOWN = OUTLIER_COLOR, BLUE, "#999999"
 
 VERDICTS = ("worse", "as before, or better", "too few runs before")
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_event
-from hta_sql.charts.drawing.palette import CLASS_COLORS, NEUTRAL_COLOR, OUTLIER_COLOR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, NEUTRAL_COLOR, OUTLIER_COLOR, SKY_BLUE
 from hta_sql.charts.drawing.series import distribution, lanes_by, series
 from hta_sql.charts.drawing.style import (
     WIDTH,
@@ -40,7 +40,7 @@ SMALL = 0.001
 """A device with less than this of the fullest one has none: on the host a few bytes often are all."""
 
 AT_PEAK = {
-    "held before and never freed": "#56B4E9",
+    "held before and never freed": SKY_BLUE,
     "held before": "#B3DDF2",
     **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, YELLOW
 from hta_sql.charts.drawing.style import WIDTH, colors, headed, marks, zoom
 
 CATEGORIES = {
-    "parameter": "#0072B2",
-    "optimizer state": "#CC79A7",
-    "input": "#F0E442",
+    "parameter": BLUE,
+    "optimizer state": PURPLE,
+    "input": YELLOW,
     "temporary": "#999999",
-    "activation": "#009E73",
-    "gradient": "#D55E00",
-    "autograd": "#E69F00",
-    "unknown": "#000000",
+    "activation": GREEN,
+    "gradient": VERMILION,
+    "autograd": ORANGE,
+    "unknown": BLACK,
 }
 """In HTA's order, in Okabe and Ito's colors."""
 

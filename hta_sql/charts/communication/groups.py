@@ -10,10 +10,16 @@ import pandas as pd
 from hta_sql.charts.drawing.bars import Stack, stacked_bars, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
+    BLACK,
+    BLUE,
     CLASS_COLORS,
+    GREEN,
     MISSING_COLOR,
+    NEUTRAL_COLOR,
     NORMAL_COLOR,
     OUTLIER_COLOR,
+    PURPLE,
+    SKY_BLUE,
     WAIT_COLOR,
     ramp,
 )
@@ -41,7 +47,7 @@ SIDE = 420
 
 BLOCKING_PARTS = {
     "exposed_blocking_ns": ("blocking", CLASS_COLORS["communication"]),
-    "exposed_coincident_ns": ("coincident", "#56B4E9"),
+    "exposed_coincident_ns": ("coincident", SKY_BLUE),
     "exposed_unknown_ns": ("not known", "#B8C0C8"),
 }
 """Column of ``blocking_communication`` ─▶ what people call it, and its color."""
@@ -60,17 +66,17 @@ RANK_PARTS = {
 """Column of ``communication_by_rank`` ─▶ what people call it, and its color."""
 
 GROUP_COLORS = (
-    ("#D55E00", WAIT_COLOR),
-    ("#0072B2", "#F2CF80"),
-    ("#009E73", "#C98B00"),
-    ("#CC79A7", "#F9E7C0"),
-    ("#7A8793", "#DDB75A"),
+    (CLASS_COLORS["communication"], WAIT_COLOR),
+    (BLUE, "#F2CF80"),
+    (GREEN, "#C98B00"),
+    (PURPLE, "#F9E7C0"),
+    (NEUTRAL_COLOR, "#DDB75A"),
 )
 """Transfer and wait of a group, each wait a shade of the color of waiting; where there are more, the last one is that of all others."""
 
 SEVERAL, OTHERS = "several groups", "other groups"
 
-SEVERAL_COLORS = ("#000000", "#B07C00")
+SEVERAL_COLORS = (BLACK, "#B07C00")
 
 
 @figure
@@ -301,6 +307,6 @@ def _matrix(table: pd.DataFrame, cells: Cells, run: str) -> alt.Chart:
         {"src": "From", "dst": "To", "cell:,.4~g": cells.title},
         x=alt.X("dst:O", title=f"To rank{first}", axis=axis),
         y=alt.Y("src:O", title=f"From rank{first}", axis=axis),
-        color=shades("cell", cells.title, alt.Scale(domainMin=0, range=ramp("#56B4E9"))),
+        color=shades("cell", cells.title, alt.Scale(domainMin=0, range=ramp(SKY_BLUE))),
     ).properties(width=size, height=size, view=alt.ViewBackground(fill=MISSING_COLOR))
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 # Okabe and Ito's palette: told apart with every kind of color blindness, and in gray.
+BLUE, SKY_BLUE, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
+ORANGE, VERMILION, PURPLE, BLACK = "#E69F00", "#D55E00", "#CC79A7", "#000000"
+
 CLASS_COLORS = {
-    "computation": "#0072B2",
-    "communication": "#D55E00",
-    "memory": "#009E73",
-    "computation+communication": "#CC79A7",
-    "computation+memory": "#56B4E9",
-    "communication+memory": "#E69F00",
-    "computation+communication+memory": "#000000",
+    "computation": BLUE,
+    "communication": VERMILION,
+    "memory": GREEN,
+    "computation+communication": PURPLE,
+    "computation+memory": SKY_BLUE,
+    "communication+memory": ORANGE,
+    "computation+communication+memory": BLACK,
 }
 
-WAIT_COLOR = "#E69F00"
+WAIT_COLOR = ORANGE
 """Waiting, for other ranks or for the host: amber is nothing else."""
 
 IDLE_COLOR = "#B8C0C8"
@@ -34,7 +37,7 @@ DATA_LOADING_COLOR = "#AA4499"
 
 PHASE_COLORS = {
     "forward": CLASS_COLORS["computation"],
-    "backward": "#56B4E9",
+    "backward": SKY_BLUE,
     "optimizer": "#999933",
 }
 
@@ -48,7 +51,7 @@ PART_COLORS = {
     "idle": IDLE_COLOR,
 }
 
-CAUSE_COLORS = {"host_wait": WAIT_COLOR, "kernel_wait": "#56B4E9", "other": "#BBBBBB"}
+CAUSE_COLORS = {"host_wait": WAIT_COLOR, "kernel_wait": SKY_BLUE, "other": "#BBBBBB"}
 
 NORMAL_COLOR = "#BBBBBB"
 
@@ -70,7 +73,7 @@ ON_COLOR = "#111111"
 MISSING_COLOR = "#C4CACF"
 """Ground of a map: where it is seen, there is no cell."""
 
-DARK = frozenset({"#0072B2", "#000000", OUTLIER_COLOR, DATA_LOADING_COLOR})
+DARK = frozenset({BLUE, BLACK, OUTLIER_COLOR, DATA_LOADING_COLOR})
 """Colors on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
 
 _AWAY, _TOWARDS = 0.15, 0.7

@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import filled, spread
-from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, OUTLIER_COLOR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, ORANGE, OUTLIER_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     colors,
@@ -22,7 +22,7 @@ from hta_sql.charts.drawing.style import (
 
 VERDICTS = {
     "slow rank": OUTLIER_COLOR,
-    "slow everywhere": "#E69F00",
+    "slow everywhere": ORANGE,
     "as usual": CLASS_COLORS["computation"],
     "not compared": NORMAL_COLOR,
 }

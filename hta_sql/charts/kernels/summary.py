@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import CLASS_COLORS, TENSOR_COLOR
+from hta_sql.charts.drawing.palette import CLASS_COLORS, PURPLE, SKY_BLUE, TENSOR_COLOR
 from hta_sql.charts.drawing.style import (
     MANY,
     WIDTH,
@@ -24,8 +24,8 @@ from hta_sql.charts.drawing.style import (
 
 MEASURES = {
     "utilization_pct": ("Utilization", CLASS_COLORS["computation"]),
-    "sm_efficiency_pct": ("SM efficiency", "#56B4E9"),
-    "occupancy_pct": ("Occupancy", "#CC79A7"),
+    "sm_efficiency_pct": ("SM efficiency", SKY_BLUE),
+    "occupancy_pct": ("Occupancy", PURPLE),
     "tensor_core_pct": ("Tensor cores", TENSOR_COLOR),
     "peak_pct": ("Peak memory", CLASS_COLORS["memory"]),
 }

@@ -9,7 +9,13 @@ from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_bucket
 from hta_sql.charts.drawing.matrix import CELLS, filled, matrix, spread
-from hta_sql.charts.drawing.palette import CHANGE_COLORS, CLASS_COLORS, NEUTRAL_COLOR, ramp
+from hta_sql.charts.drawing.palette import (
+    CHANGE_COLORS,
+    CLASS_COLORS,
+    NEUTRAL_COLOR,
+    SKY_BLUE,
+    ramp,
+)
 from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
 
 BUCKETS = 4_000
@@ -105,7 +111,7 @@ def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
             low=cells["low"] / size,
             high=cells["high"] / size,
         )
-        scale = alt.Scale(domain=[0, 1], range=ramp("#56B4E9"))
+        scale = alt.Scale(domain=[0, 1], range=ramp(SKY_BLUE))
         color = shades("busy", "Busy", scale, format=".0%")
         x = alt.X(
             "low:Q",

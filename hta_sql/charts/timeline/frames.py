@@ -5,7 +5,16 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.palette import NORMAL_COLOR
+from hta_sql.charts.drawing.palette import (
+    BLUE,
+    GREEN,
+    NORMAL_COLOR,
+    ORANGE,
+    PURPLE,
+    SKY_BLUE,
+    VERMILION,
+    YELLOW,
+)
 from hta_sql.charts.drawing.style import (
     TIMELINE_WIDTH,
     colors,
@@ -19,7 +28,7 @@ from hta_sql.charts.drawing.style import (
 MAX_EVENTS = 5000
 
 COLORS = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#882255"),
+    *(BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, YELLOW, "#882255"),
     *("#332288", "#999933"),
 )
 """Okabe and Ito's, and three of Tol's: told apart with every kind of color blindness."""
