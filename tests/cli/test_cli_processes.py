@@ -64,7 +64,7 @@ def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str])
         assert done.code == 0
         with hta_sql.open(tmp_path / "hta_sql_demo" / "demo.store") as store:
             (late,) = [row for row in store.run("stragglers").records() if row["is_straggler"]]
-        assert (late["rank"], late["cause"]) == (2, "data_loading")
+        assert (late["rank"], late["cause"]) == (2, "data loading")
         assert late["message"] in " ".join(done.out.split())
         assert done.out.endswith("The report: hta_sql_demo/report.html\n")
     assert [path.name for path in tmp_path.iterdir()] == ["hta_sql_demo"]
