@@ -63,7 +63,7 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     if slow and pair.slow_steps:
         figure = re.escape(pair.slow_steps).replace(r"\#\#", r"\d+(\.\d+)?( %)?")
         assert re.fullmatch(figure, slow)
-    changed = {(row["part"], row["what"]) for row in told.changes}
+    changed = {(row["part"], row["subject"]) for row in told.changes}
     assert set(pair.rows) <= changed
     assert all(text in told.message for text in pair.lead), told.message
     if pair.slow_steps:
