@@ -160,8 +160,17 @@ CHARTS: tuple[Parameters, ...] = (
         "width": 8,
         **listed(
             [
-                *("rank", "is_straggler", "message", "cause", "cost_us", "cost_pct", "wait_us"),
-                *("wait_caused_us", "last_arrival_pct", "reason"),
+                *(
+                    "rank",
+                    "verdict",
+                    "is_straggler",
+                    "message",
+                    "cause",
+                    "cost_us",
+                    "cost_pct",
+                    "wait_us",
+                ),
+                *("wait_caused_us", "last_arrival_pct", "verdict_reason"),
             ],
             ("rank", True),
         ),

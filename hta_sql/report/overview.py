@@ -183,14 +183,17 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
     compared = [row for row in judged if row["is_straggler"] is not None]
     text = unknown = ""
     if compared and not late:
-        text = f"No rank holds up the others by habit: {len(compared):,} ranks compared."
-        most = max(compared, key=lambda row: (row["reason"] is not None, row["excess_ns"]))
-        if most["reason"] is not None:
-            text += f" Rank {most['rank']} cost most: {most['reason']}."
+        text = f"No straggler: {len(compared):,} ranks compared."
     elif judged and not late:
-        unknown = printable(judged[0]["reason"] or "no collective is matched")
+        unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
+    # Suspicions, ranks that are late in some steps, slow links and stages: what costs most first, each sentence once.
+    others = sorted(
+        (row for row in judged if row["message"] and not row["is_straggler"]),
+        key=lambda row: -(row["cost_ns"] or 0),
+    )
+    told = list(dict.fromkeys(row["message"] for row in (*late, *others)))
     return {
-        "late": [linked(row["message"], sections) for row in late[:LATE]],
+        "late": [linked(message, sections) for message in told[:LATE]],
         "more_late": max(0, len(late) - LATE),
         "nobody_late": text,
         "unknown": unknown,

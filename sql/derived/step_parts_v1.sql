@@ -1,5 +1,10 @@
--- Where each step of the host goes on the device, in parts that sum to it, and the same of the common
--- window, which is as long on all ranks.
+-- Where each step of the host goes on the device, in parts that sum to it, and the same of the blocks of the
+-- common window, which are as long on all ranks.
+--
+-- The common window reaches from the first to the last collective that all ranks have seen, in the time that all
+-- ranks share. Blocks tile it: a step starts a new block at the median of its starts over the ranks. Steps in which
+-- ranks do not meet are merged with the next one. Without two such starts, each block has the same number of
+-- collectives: two or more, in at most eight blocks.
 --
 -- One sweep over kernels, copies and the bounds of steps, with one counter for each kind. Sums are made
 -- between each bound of a step and the next; a part is the difference of their running sums at the bounds of
@@ -17,10 +22,11 @@ CREATE OR REPLACE MACRO derived.step_parts_v1(
 WITH
     parts AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.span, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_offset_ns, m.clock_drift,
-            m.clock_mid_ts,
+            m.run, m.rank, m.span, m.collective_id, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_offset_ns,
+            m.clock_drift, m.clock_mid_ts,
             coalesce(m.wait_ns, 0) AS waited,
-            m.is_complete AND NOT m.ended_before_last_start AND NOT m.is_p2p AS is_meeting
+            m.is_complete AND NOT m.ended_before_last_start AS is_meeting,
+            m.is_p2p
         FROM lib.swept_collectives(runs, NULL) AS m
     ),
     known AS MATERIALIZED (
@@ -33,15 +39,23 @@ WITH
         FROM steps AS s
         WHERE lib.is_requested(runs, s.run)
     ),
+    -- Senders and receivers do not leave together as exactly as the ranks of a collective.
+    meeting_kinds AS (
+        SELECT p.run, p.span, bool_and(p.is_p2p) AS is_p2p
+        FROM parts AS p
+        WHERE p.is_meeting
+        GROUP BY p.run, p.span
+    ),
     meetings AS (
         SELECT p.run, p.rank, p.span, min(p.end_ns) AS first_end, max(p.end_ns) AS last_end
         FROM parts AS p
+        JOIN meeting_kinds AS k ON k.run = p.run AND k.span = p.span AND k.is_p2p = p.is_p2p
         WHERE p.is_meeting
         GROUP BY p.run, p.rank, p.span
     ),
     -- What a rank waits less in there it computes, copies or idles more.
     common AS (
-        SELECT m.run, m.span, max(m.first_end) AS from_ns, min(m.last_end) AS to_ns
+        SELECT m.run, m.span, max(m.first_end) AS from_ns, min(m.last_end) AS to_ns, count(*) AS rank_count
         FROM meetings AS m
         GROUP BY m.run, m.span
         HAVING max(m.first_end) < min(m.last_end)
@@ -53,20 +67,90 @@ WITH
             CASE WHEN p.clock_is_applied THEN p.clock_drift ELSE 0 END AS drift
         FROM parts AS p
     ),
-    windows AS MATERIALIZED (
-        SELECT s.run, s.rank, s.span, s.step, s.is_last, false AS is_common, s.ts, s.end_ts FROM stepped AS s
+    shared_steps AS (
+        SELECT
+            s.run, s.span, s.step,
+            median(s.ts - round(k.ahead_ns + k.drift * (s.ts - k.clock_mid_ts))::BIGINT)::BIGINT AS at_ns,
+            count(*) AS rank_count
+        FROM stepped AS s
+        JOIN clocks AS k ON k.run = s.run AND k.rank = s.rank AND k.span = s.span
+        GROUP BY s.run, s.span, s.step
+    ),
+    cuts AS MATERIALIZED (
+        SELECT s.run, s.span, s.at_ns
+        FROM shared_steps AS s
+        JOIN common AS c ON c.run = s.run AND c.span = s.span
+        WHERE s.at_ns > c.from_ns AND s.at_ns < c.to_ns AND 2 * s.rank_count > c.rank_count
+        QUALIFY count(*) OVER (PARTITION BY s.run, s.span) >= 2
+    ),
+    met AS MATERIALIZED (
+        SELECT p.run, p.span, p.collective_id, min(p.end_ns) AS at_ns
+        FROM parts AS p
+        JOIN meeting_kinds AS k ON k.run = p.run AND k.span = p.span AND k.is_p2p = p.is_p2p
+        JOIN common AS c ON c.run = p.run AND c.span = p.span
+        WHERE p.is_meeting AND p.end_ns > c.from_ns AND p.end_ns <= c.to_ns
+        GROUP BY p.run, p.span, p.collective_id
+    ),
+    -- Cuts with a collective since the cut before.
+    ordered_cuts AS (
+        SELECT o.run, o.span, o.at_ns, o.is_cut, count_if(NOT o.is_cut) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns, o.is_cut ROWS UNBOUNDED PRECEDING) AS met_count
+        FROM (
+            SELECT c.run, c.span, c.at_ns, true AS is_cut FROM cuts AS c
+            UNION ALL
+            SELECT m.run, m.span, m.at_ns, false FROM met AS m
+        ) AS o
+    ),
+    step_bounds AS (
+        SELECT o.run, o.span, o.at_ns
+        FROM ordered_cuts AS o
+        WHERE o.is_cut
+        QUALIFY o.met_count > coalesce(lag(o.met_count) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns), 0)
+    ),
+    -- Bounds are ends of collectives, at which all ranks have done as much.
+    counted_meetings AS (
+        SELECT
+            m.run, m.span, m.at_ns,
+            row_number() OVER (PARTITION BY m.run, m.span ORDER BY m.at_ns, m.collective_id) AS position,
+            count(*) OVER (PARTITION BY m.run, m.span) AS n
+        FROM met AS m
+        WHERE NOT EXISTS (FROM cuts AS k WHERE k.run = m.run AND k.span = m.span)
+    ),
+    equal_bounds AS (
+        SELECT c.run, c.span, c.at_ns
+        FROM counted_meetings AS c
+        WHERE c.position < c.n AND c.position * least(8, c.n // 2) // c.n > (c.position - 1) * least(8, c.n // 2) // c.n
+    ),
+    block_bounds AS (
+        SELECT c.run, c.span, c.from_ns AS at_ns FROM common AS c
         UNION ALL
-        SELECT k.run, k.rank, k.span, NULL, false, false, k.ts, k.end_ts
+        SELECT c.run, c.span, c.to_ns FROM common AS c
+        UNION ALL
+        SELECT b.run, b.span, b.at_ns FROM step_bounds AS b
+        UNION ALL
+        SELECT e.run, e.span, e.at_ns FROM equal_bounds AS e
+    ),
+    blocks AS (
+        SELECT
+            b.run, b.span, b.at_ns AS from_ns,
+            lead(b.at_ns) OVER (PARTITION BY b.run, b.span ORDER BY b.at_ns) AS to_ns,
+            row_number() OVER (PARTITION BY b.run ORDER BY b.span, b.at_ns) - 1 AS block
+        FROM block_bounds AS b
+        QUALIFY lead(b.at_ns) OVER (PARTITION BY b.run, b.span ORDER BY b.at_ns) > b.at_ns
+    ),
+    windows AS MATERIALIZED (
+        SELECT s.run, s.rank, s.span, s.step, s.is_last, false AS is_common, NULL::BIGINT AS block, s.ts, s.end_ts FROM stepped AS s
+        UNION ALL
+        SELECT k.run, k.rank, k.span, NULL, false, false, NULL, k.ts, k.end_ts
         FROM known AS k
         WHERE NOT EXISTS (FROM stepped AS s WHERE s.run = k.run AND s.rank = k.rank AND s.span = k.span)
         UNION ALL
         -- In the rank's own time.
         SELECT
-            m.run, m.rank, m.span, NULL, false, true,
-            c.from_ns + round(k.ahead_ns + k.drift * (c.from_ns - k.clock_mid_ts))::BIGINT,
-            c.to_ns + round(k.ahead_ns + k.drift * (c.to_ns - k.clock_mid_ts))::BIGINT
+            m.run, m.rank, m.span, NULL, false, true, b.block,
+            b.from_ns + round(k.ahead_ns + k.drift * (b.from_ns - k.clock_mid_ts))::BIGINT,
+            b.to_ns + round(k.ahead_ns + k.drift * (b.to_ns - k.clock_mid_ts))::BIGINT
         FROM meetings AS m
-        JOIN common AS c ON c.run = m.run AND c.span = m.span
+        JOIN blocks AS b ON b.run = m.run AND b.span = m.span
         JOIN clocks AS k ON k.run = m.run AND k.rank = m.rank AND k.span = m.span
     ),
     pieces AS (
@@ -173,7 +257,7 @@ WITH
     ),
     measured AS (
         SELECT
-            w.run, w.rank, w.span, w.step, w.is_last, w.is_common, w.ts, w.end_ts, w.end_ts - w.ts AS step_ns,
+            w.run, w.rank, w.span, w.step, w.is_last, w.is_common, w.block, w.ts, w.end_ts, w.end_ts - w.ts AS step_ns,
             b.compute_ns - a.compute_ns AS compute_ns,
             b.transfer_ns - a.transfer_ns AS exposed_transfer_ns,
             b.unmatched_ns - a.unmatched_ns AS exposed_unmatched_ns,
@@ -190,7 +274,7 @@ WITH
         JOIN marks AS b ON b.run = w.run AND b.rank = w.rank AND b.span = w.span AND b.from_ts = w.end_ts
     )
 SELECT
-    m.run, m.rank, m.span, m.step, m.is_last, m.is_common, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,
+    m.run, m.rank, m.span, m.step, m.is_last, m.is_common, m.block, m.ts, m.step_ns, m.compute_ns, m.exposed_transfer_ns, m.exposed_unmatched_ns,
     m.exposed_wait_ns, m.exposed_memory_ns, m.step_ns - m.unrecorded_before_ns - m.unrecorded_lost_ns - m.unrecorded_after_ns AS recorded_ns,
     m.unrecorded_before_ns, m.unrecorded_lost_ns, m.unrecorded_after_ns,
     CASE WHEN u.run IS NULL THEN 0 ELSE greatest(least(m.end_ts, u.end_ts) - greatest(m.ts, u.ts), 0) END AS undecided_ns,

@@ -1,5 +1,5 @@
 -- Where each step of the host goes on the device, in parts that sum to it; and the same of the window
--- that all ranks of a run have in common.
+-- that all ranks of a run have in common, in blocks.
 --
 -- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by
 -- the question.
@@ -8,9 +8,10 @@ CREATE OR REPLACE VIEW step_parts AS
 --   run                   VARCHAR      Run: one capture of one job.
 --   rank                  INTEGER      Rank of the process.
 --   span                  INTEGER      Recording of the rank.
---   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps, and for the common window.
+--   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps, and for blocks.
 --   is_last               BOOLEAN      The rank's last step.
---   is_common             BOOLEAN      The common window: from the first to the last collective that all ranks have seen.
+--   is_common             BOOLEAN      A block of the common window, which reaches from the first to the last collective that all ranks have seen.
+--   block                 BIGINT       Number of the block in the run, from 0: a step, or as many collectives if there are no steps. NULL for steps of the host.
 --   ts                    BIGINT [ns]  Start of the step on the host, since the run's first event.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
 --   compute_ns            BIGINT [ns]  A computation kernel runs.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Kind = Literal["normal", "exponential", "lognormal", "hiccups", "lasting"]
+Kind = Literal["normal", "exponential", "lognormal", "hiccups", "lasting", "bursts", "wandering"]
 
 WORK_NS = 1_000_000
 TRANSFER_NS = 150_000
@@ -17,11 +17,11 @@ SHARE = 0.05
 
 
 def noise(
-    kind: Kind, shape: tuple[int, ...], random: np.random.Generator
+    kind: Kind, shape: tuple[int, int, int], random: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """Draw how much longer each rank works before each collective, as a share; jobs, collectives, ranks."""
-    if kind == "normal":
-        return random.normal(0, SHARE, shape)
+    if kind in ("lasting", "bursts", "wandering"):
+        return _lasting_noise(kind, shape, random)
     if kind == "exponential":
         return random.exponential(SHARE, shape)
     if kind == "lognormal":
@@ -29,19 +29,39 @@ def noise(
     if kind == "hiccups":
         rare = random.random(shape) < 0.01
         return random.normal(0, SHARE / 5, shape) + rare * random.exponential(1, shape)
-    # What delays a rank lasts for five collectives.
+    return random.normal(0, SHARE, shape)
+
+
+def _lasting_noise(
+    kind: Kind, shape: tuple[int, int, int], random: np.random.Generator
+) -> npt.NDArray[np.float64]:
     jobs, collectives, ranks = shape
+    if kind == "bursts":
+        # Once in a hundred collectives a rank is delayed for three of them.
+        starts = random.random(shape) < 0.01
+        lasts = starts | np.roll(starts, 1, axis=1) | np.roll(starts, 2, axis=1)
+        return random.normal(0, SHARE / 5, shape) + lasts * random.exponential(0.5, shape)
+    if kind == "wandering":
+        # Each delay is close to the one before it: their correlation is 0.7.
+        delays = random.normal(0, SHARE, shape)
+        for number in range(1, collectives):
+            delays[:, number] = 0.7 * delays[:, number - 1] + 0.714 * delays[:, number]
+        return delays
+    # What delays a rank lasts for five collectives.
     spells = random.normal(0, SHARE, (jobs, collectives // 5 + 1, ranks))
     return spells.repeat(5, axis=1)[:, :collectives] + random.normal(0, SHARE / 5, shape)
 
 
-def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], name: str) -> None:
+def fill_jobs(
+    con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], name: str, per_step: int = 0
+) -> None:
     """Add jobs in which every rank works, meets all others in a collective, and goes on.
 
     Args:
         con: A database of tests/jobs/tables.py.
         work: Share by which the work is longer; jobs, collectives, ranks.
         name: What the runs are called: `<name> 0`, `<name> 1`, …
+        per_step: Collectives of a profiler step; 0: no steps.
     """
     jobs, _, ranks = work.shape
     length = np.maximum(1000, WORK_NS * (1 + work)).astype(np.int64)
@@ -58,16 +78,21 @@ def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], nam
         "run": runs.take(pa.array(job.ravel())),
         "rank": pa.array(rank.ravel(), pa.int32()),
         "collective_id": pa.array(number.ravel() + 1),
+        "ts": pa.array(start.ravel()),
+        "dur": pa.array((ends[:, :, None] - start).ravel()),
         "start_ns": pa.array(start.ravel()),
         "end_ns": pa.array(np.broadcast_to(ends[:, :, None], work.shape).ravel()),
         "wait_ns": pa.array(wait.ravel()),
         "is_last": pa.array(first.ravel()),
         "is_startup": pa.array((number == 0).ravel()),
+        "found_count": pa.array(np.full(work.size, ranks)),
     }
     con.register("parts", pa.table(columns))
     con.execute(
-        "INSERT INTO derived.matched_collectives BY NAME SELECT *, 0 AS span, 1 AS channel_id, "
-        "true AS is_complete, true AS end_times_match, false AS is_p2p, false AS ended_before_last_start FROM parts"
+        "INSERT INTO derived.matched_collectives BY NAME "
+        "SELECT *, 0 AS span, 1 AS channel_id, "
+        "true AS is_complete, true AS end_times_match, false AS is_p2p, false AS ended_before_last_start, "
+        "false AS clock_is_applied, 0 AS clock_mid_ts FROM parts"
     )
     con.unregister("parts")
     each = pa.table(
@@ -86,3 +111,32 @@ def fill_jobs(con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], nam
         "SELECT run, rank, 0 AS span, 0 AS offset_ns, false AS drops_last_step FROM each_rank"
     )
     con.unregister("each_rank")
+    if per_step:
+        _fill_steps(con, runs, ends, ranks, per_step)
+
+
+def _fill_steps(
+    con: duckdb.DuckDBPyConnection,
+    runs: pa.Array,
+    ends: npt.NDArray[np.int64],
+    ranks: int,
+    per_step: int,
+) -> None:
+    """Add steps that all ranks begin together: after the last collective of the step before."""
+    bounds = np.concatenate(
+        [np.zeros((len(ends), 1), np.int64), ends[:, per_step - 1 :: per_step]], 1
+    )
+    job, step, rank = np.indices((len(ends), bounds.shape[1] - 1, ranks))
+    table = pa.table(
+        {
+            "run": runs.take(pa.array(job.ravel())),
+            "rank": pa.array(rank.ravel(), pa.int32()),
+            "step": pa.array(step.ravel()),
+            "ts": pa.array(bounds[job, step].ravel()),
+            "dur": pa.array((bounds[job, step + 1] - bounds[job, step]).ravel()),
+            "is_last": pa.array((step == bounds.shape[1] - 2).ravel()),
+        }
+    )
+    con.register("each_step", table)
+    con.execute("INSERT INTO stored.steps BY NAME SELECT *, 0 AS span FROM each_step")
+    con.unregister("each_step")

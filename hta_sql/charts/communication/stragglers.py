@@ -46,7 +46,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
     """
     title = "Who holds up the others"
     if not table["is_straggler"].notna().any():
-        reasons = table["reason"].dropna().unique()
+        reasons = table["verdict_reason"].dropna().unique()
         return nothing(title, f"Nothing can be judged: {'; '.join(reasons)}.")
     ordered = table.sort_values(
         "wait_caused_ns", ascending=False, kind="stable", na_position="last"

@@ -110,7 +110,10 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     columns |= dict.fromkeys(("number", "nth", "end_ts", "gap", "n", "shape_id", "seq"), "BIGINT")
     columns |= {"unit": "DOUBLE", "window_unit": "INTEGER", "step": "BIGINT", "step_ns": "DOUBLE"}
     columns |= {"cause": "VARCHAR", "call": "VARCHAR", "idle_ns": "BIGINT"}
-    columns |= {"is_straggler": "BOOLEAN"}
+    columns |= {"is_straggler": "BOOLEAN", "verdict": "VARCHAR", "set_id": "VARCHAR"}
+    columns |= {"stage": "INTEGER", "late_blocks": "BIGINT[]"}
+    columns |= dict.fromkeys(("block", "item_id", "block_ns", "own_ns", "wait_ns"), "BIGINT")
+    columns |= dict.fromkeys(("late_ns", "peer_count"), "BIGINT")
     columns |= dict.fromkeys(("input_shapes", "input_types", "concrete_inputs"), "VARCHAR")
     columns |= dict.fromkeys(
         ("call_id", "parent_id", "op_id", "module_id", "annotation_id", "bwd_op_id"), "BIGINT"

@@ -46,10 +46,12 @@ IDENTIFIERS = frozenset(
         # Ranks that others are compared with.
         *("ref_rank", "reference_rank", "clock_reference_rank"),
         # The rank that has the extreme.
-        *("min_rank", "max_rank", "worst_rank", "last_rank", "late_rank"),
+        *("min_rank", "max_rank", "worst_rank", "last_rank", "late_rank", "common_rank"),
         # The step that has the extreme, or began it.
         "longest_step",
         "first_step",
+        # Parts of the window that all ranks have in common.
+        "block",
         # Parts of a pipeline, and of which several things the lowest counts.
         *("pipeline", "stage", "src_stage", "dst_stage", "slowest_stage", "layer"),
         # Numbers that the profiler gave to tell or to join things.

@@ -142,6 +142,10 @@ WITH
         UNION ALL BY NAME
         FROM late AS j WHERE lib.is_requested(ranks, j.rank)
         UNION ALL BY NAME
+        FROM lib._advice_slow_stage('spans', runs, ranks)
+        UNION ALL BY NAME
+        FROM lib._advice_slow_link('spans', runs, ranks)
+        UNION ALL BY NAME
         FROM lib._advice_data_parallel(runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_gloo_for_gpus(runs, ranks)

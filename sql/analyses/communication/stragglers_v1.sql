@@ -1,18 +1,20 @@
--- Which ranks are late, and nobody else: what that costs, why, and what to look at.
+-- Which ranks hold up the others: the verdict on each rank, what it costs, why it is late, and what to look at.
 --
--- In every collective all ranks wait for the last one. Who holds up the others is who waits least, summed
--- over all its groups: a rank that is late in one group because it waited in another has waited as long as
--- its victims. A rank is named where it waits less than the ranks it meets by min_pct of the capture, also
--- without its largest single delay; where chance would do that in 6 of 1,000 jobs at most (lateness_z against
--- lateness_z_limit); where it came last at least twice; and where the ends of nine in ten of its collectives agree
--- (trusted_pct), without which waits are none. Lateness between sender and receiver of a pipeline is not
--- judged. Why a rank is late comes from the window that all ranks have in common, in which it computes,
--- copies or idles as much more as it waits less, beside ranks that are not late.
+-- A rank that holds up the others does more itself: in a block of time, own work, exposed transfer and exposed wait
+-- are as long together on every rank, and whoever waits for another rank waits as long as the other victims. Each rank is compared
+-- with its peers (the ranks of its pipeline stage, or all ranks that collectives connect), block after block.
+-- Blocks are steps, or equal windows if there are no steps.
+--
+-- straggler: more own work than its peers have, by more than chance explains in 6 of 1,000 jobs, and its peers wait for
+-- it; both by min_pct. intermittent: the same in some steps only. suspected: the data are too few, odds is the probability of chance.
+-- none: nothing like that. unknown: nothing can be compared, verdict_reason says why. A rank of a slow link has
+-- the cause `slower transfer` and is no straggler: its link is slow, not its work. Stages of a pipeline are compared with
+-- each other by their usual rank, so that a slow stage makes no straggler, and a straggler no slow stage.
 --
 -- Title: Ranks that hold up the others
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; a habit shows over all steps of a capture
+-- Scope: runs, ranks; a verdict needs all steps of a capture
 -- Reference: TraceLens straggler_summary, msprof-analyze slow_rank
 -- Needs: GPU activity of two ranks that communicate
 -- Report: first 1
@@ -21,42 +23,49 @@ CREATE OR REPLACE MACRO stragglers_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank. All ranks are judged.
     ranks INTEGER[] := NULL,
-    -- Smallest share of the capture that others have to wait more, in percent.
+    -- Smallest share of the time that others have to wait more, in percent.
     min_pct DOUBLE := 1.0
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   is_straggler        BOOLEAN         It holds up the others; NULL where that cannot be judged (reason).
+--   verdict             VARCHAR         straggler, suspected, intermittent, none or unknown.
+--   is_straggler        BOOLEAN         The verdict is straggler; NULL if it is unknown.
+--   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown.
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
---   message             VARCHAR         What it means, in a sentence; NULL where it is not late.
---   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, copies, unknown; NULL: not late.
---   subject             VARCHAR         Operator, kernel or annotation that differs most from the other ranks.
---   subject_ns          BIGINT [ns]     How much more that takes in the common window.
---   cause_ns            BIGINT [ns]     How much more it computes, copies or idles there.
---   kernel              VARCHAR         Kernel that differs most, where the device computes longer.
---   slowdown            DOUBLE [1]      Length of its kernels over that of the same calls on other ranks.
---   cost_ns             BIGINT [ns]     Exposed wait of the others in the common window that they would gain at most.
---   cost_pct            DOUBLE [%]      The same as a share of the window.
---   excess_ns           BIGINT [ns]     How much less it waits than the median of the ranks that it meets.
---   excess_pct          DOUBLE [%]      The same as a share of the capture.
+--   message             VARCHAR         The verdict and its cause in a sentence; NULL for none and unknown without a slow link.
+--   odds                DOUBLE [1]      Probability that chance makes any rank of the run look like this one; NULL if unknown.
+--   late_step_count     BIGINT [count]  Steps in which it does more than its peers, by min_pct and three times the noise.
+--   step_count          BIGINT [count]  Steps that were compared; equal windows if the trace has no steps.
+--   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, slower transfer, unknown; NULL: not late.
+--   cause_share_pct     DOUBLE [%]      Share of its lateness that the cause explains; below half of it the cause is unknown.
+--   cause_ns            BIGINT [ns]     How much more it computes, copies or idles, or its link transfers.
+--   subject             VARCHAR         Operator, kernel, annotation or link that differs most from the peers.
+--   subject_ns          BIGINT [ns]     How much more that takes.
+--   kernel              VARCHAR         Kernel that differs most, if the device computes longer.
+--   slowdown            DOUBLE [1]      Length of its kernels over that of the same calls on its peers; of a link, of the transfers.
+--   stage               INTEGER         Stage of the pipeline, from 0; NULL without one.
+--   is_slow_stage       BOOLEAN         Its stage does more than the other stages by 5 % of the time, and they wait for it; NULL if that is unknown.
+--   stage_late_pct      DOUBLE [%]      How much more its stage does than the median of the other stages, as a share of the compared time.
+--   stage_cost_pct      DOUBLE [%]      How much longer the other stages wait than its stage, as a share of that time.
+--   late_ns             BIGINT [ns]     How much more it does itself than the median of its peers.
+--   late_pct            DOUBLE [%]      The same as a share of the compared time.
+--   cost_ns             BIGINT [ns]     How much longer its peers wait than it, not overlapped by compute: their median.
+--   cost_pct            DOUBLE [%]      The same as a share of the compared time.
 --   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had itself waited more than they before.
 --   wait_caused_pct     DOUBLE [%]      The same as a share of the time of those others.
 --   wait_ns             BIGINT [ns]     Its own waits.
 --   last_arrival_count  BIGINT [count]  Collectives in which it came last.
 --   last_arrival_pct    DOUBLE [%]      The same as a share of its collectives.
---   collective_count    BIGINT [count]  Collectives that were looked at.
---   lateness_z          DOUBLE [1]      Its lateness in standard deviations of chance.
---   lateness_z_limit    DOUBLE [1]      What that exceeds by chance, on any rank, in 6 of 1,000 jobs.
---   trusted_pct         DOUBLE [%]      Share of its collectives whose ends agree.
+--   collective_count    BIGINT [count]  Its collectives whose end times agree, without sends and receives.
+--   trusted_pct         DOUBLE [%]      Share of its collectives whose end times agree.
 --   next_analysis       VARCHAR         Analysis that shows more.
---   reason              VARCHAR         Why nothing can be judged, or why a rank that cost the others min_pct is not called late.
 WITH
     judged AS MATERIALIZED (
         SELECT j.* FROM lib.late_ranks(runs, min_pct) AS j
     ),
     causes AS MATERIALIZED (
-        SELECT c.* FROM lib._lateness_causes('judged') AS c
+        SELECT c.* FROM lib._lateness_causes(runs, 'judged') AS c
     ),
     kernels AS MATERIALIZED (
         SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL
@@ -64,114 +73,157 @@ WITH
     short AS (
         SELECT n.name, n.short_name FROM lib.short_names('kernels') AS n
     ),
-    known AS (
-        SELECT k.run, k.rank
-        FROM ranks AS k
-        WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
-    ),
     communicating AS (
-        SELECT
-            m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup AND NOT m.is_p2p) AS is_matched,
-            bool_and(m.on_host) AS on_host
+        SELECT m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup) AS is_matched, bool_and(m.on_host) AS on_host
         FROM matched_collectives AS m
         WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank
     ),
-    told AS (
+    waits AS (
+        SELECT w.* FROM lib._caused_waits(runs) AS w
+    ),
+    stages AS (
+        SELECT g.* FROM lib.slow_stages(runs) AS g
+    ),
+    -- Of each rank the link that costs most.
+    link_ends AS (
+        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, min_pct) AS l
+    ),
+    slow_links AS (
+        SELECT l.* FROM link_ends AS l QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY l.cost_ns DESC, l.channel_id) = 1
+    ),
+    compared AS (
         SELECT
-            k.run, k.rank, j.* EXCLUDE (run, rank), c.* EXCLUDE (run, rank, cause, subject), m.is_matched, m.on_host,
-            CASE WHEN j.is_late THEN coalesce(c.cause, 'unknown') END AS cause,
+            j.*, c.* EXCLUDE (run, rank, subject, window_ns), m.is_matched, m.on_host,
+            w.run_ns, w.collective_count, w.last_arrival_count, w.wait_ns, w.wait_caused_ns, w.peer_count AS waiting_count,
+            j.verdict IN ('straggler', 'suspected', 'intermittent') AS is_named,
             coalesce(s.short_name, c.subject) AS subject,
-            CASE WHEN c.cost_ns > 0 THEN least(c.cost_ns / c.window_ns, j.excess_ns / j.run_ns) ELSE j.excess_ns / j.run_ns END AS cost_share
-        FROM known AS k
-        LEFT JOIN judged AS j ON j.run = k.run AND j.rank = k.rank
-        LEFT JOIN causes AS c ON c.run = k.run AND c.rank = k.rank
+            c.window_ns AS cause_window_ns,
+            100 * (j.cost_ns / nullif(j.window_ns, 0)) AS cost_pct,
+            l.channel_id IS NOT NULL AS has_slow_link, l.channel, l.collective, l.common_rank, l.ratio AS link_ratio, l.late_ns AS link_late_ns,
+            100 * (l.cost_ns / l.window_ns) AS link_cost_pct,
+            g.is_slow AS is_slow_stage,
+            100 * (g.late_ns / nullif(g.window_ns, 0)) AS stage_late_pct,
+            100 * (g.cost_ns / nullif(g.window_ns, 0)) AS stage_cost_pct
+        FROM judged AS j
+        LEFT JOIN causes AS c ON c.run = j.run AND c.rank = j.rank
         -- A kernel that no operator launched is called by its own name.
         LEFT JOIN short AS s ON s.name = c.subject AND c.subject = c.kernel
-        LEFT JOIN communicating AS m ON m.run = k.run AND m.rank = k.rank
+        LEFT JOIN communicating AS m ON m.run = j.run AND m.rank = j.rank
+        LEFT JOIN waits AS w ON w.run = j.run AND w.rank = j.rank
+        LEFT JOIN slow_links AS l ON l.run = j.run AND l.rank = j.rank
+        LEFT JOIN stages AS g ON g.run = j.run AND g.stage = j.stage
+        WHERE lib.is_requested(ranks, j.rank)
     ),
     explained AS (
         SELECT
             t.*,
             CASE
-                WHEN t.is_late AND t.cause = 'slower compute' AND t.uniform_share >= 0.8
-                    THEN lib.message('stragglers.slower_compute', {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'slowdown': t.slowdown, 'subject': t.subject})
-                WHEN t.is_late AND t.cause = 'slower compute'
-                    THEN lib.message('stragglers.slower_kernels', {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'slowdown': t.slowdown, 'subject': t.subject})
-                WHEN t.is_late AND t.cause = 'throttling' THEN lib.message(
-                    'stragglers.throttling',
-                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'first_slowdown': t.first_third, 'last_slowdown': t.last_third, 'subject': t.subject}
-                )
-                WHEN t.is_late AND t.cause = 'more compute' THEN lib.message(
-                    'stragglers.more_compute',
-                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
-                )
-                WHEN t.is_late AND t.cause = 'data loading' THEN lib.message(
-                    'stragglers.data_loading',
-                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.subject_ns, 'window_ns': t.window_ns, 'subject': t.subject}
-                )
-                WHEN t.is_late AND t.cause = 'host-bound' AND t.on_host THEN lib.message(
-                    'stragglers.host_bound_without_device',
-                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
-                )
-                WHEN t.is_late AND t.cause = 'host-bound' THEN lib.message(
-                    'stragglers.host_bound',
-                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
-                )
-                WHEN t.is_late AND t.cause = 'copies' THEN lib.message(
-                    'stragglers.copies',
-                    {'rank': t.rank, 'cost_pct': 100 * t.cost_share, 'cause_ns': t.cause_ns, 'window_ns': t.window_ns, 'subject': t.subject}
-                )
-                WHEN t.is_late THEN lib.message('stragglers.unknown', {'rank': t.rank, 'cost_pct': 100 * t.cost_share})
-                WHEN t.is_trusted AND t.excess_ns >= t.run_ns * min_pct / 100 THEN lib.message(
-                    'stragglers.not_significant',
-                    {'last_arrival_count': t.last_arrival_count, 'collective_count': t.collective_count, 'excess_pct': 100 * t.excess_ns / t.run_ns}
-                )
-                WHEN t.is_trusted THEN NULL
-                WHEN t.is_late IS NOT NULL THEN lib.message('stragglers.ends_disagree', NULL)
+                WHEN t.verdict = 'suspected' THEN lib.message('stragglers.few_data', {'odds_pct': 100 * t.odds, 'step_count': t.step_count})
+                WHEN t.verdict = 'intermittent' THEN
+                    lib.message('stragglers.some_steps', {'late_step_count': t.late_step_count, 'step_count': t.step_count})
+                WHEN t.verdict <> 'unknown' THEN NULL
+                WHEN t.reason_code = 'stragglers.ends_disagree' THEN lib.message('stragglers.ends_disagree', NULL)
+                WHEN t.reason_code = 'stragglers.no_peer' THEN lib.message('stragglers.no_peer', NULL)
+                WHEN t.reason_code = 'stragglers.single_step' THEN lib.message('stragglers.single_step', NULL)
                 WHEN t.is_matched THEN lib.message('stragglers.too_few_collectives', NULL)
                 WHEN t.is_matched IS NULL THEN lib.message('stragglers.no_communication', NULL)
                 ELSE lib.message('stragglers.not_matched', NULL)
-            END AS message,
+            END AS reason,
             CASE
-                WHEN t.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
-                WHEN t.cause = 'data loading' THEN 'step_accounting'
-                WHEN t.cause = 'host-bound' THEN 'ops_by_name'
-                WHEN t.cause = 'unknown' THEN 'collective_waits'
-            END AS next_look
-        FROM told AS t
+                WHEN t.is_named AND t.cause = 'slower compute' AND t.uniform_share >= 0.8
+                    THEN lib.message('stragglers.slower_compute', {'slowdown': t.slowdown, 'subject': t.subject})
+                WHEN t.is_named AND t.cause = 'slower compute'
+                    THEN lib.message('stragglers.slower_kernels', {'slowdown': t.slowdown, 'subject': t.subject})
+                WHEN t.is_named AND t.cause = 'throttling' THEN lib.message(
+                    'stragglers.throttling', {'first_slowdown': t.first_third, 'last_slowdown': t.last_third, 'subject': t.subject}
+                )
+                WHEN t.is_named AND t.cause = 'more compute' THEN lib.message(
+                    'stragglers.more_compute', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_named AND t.cause = 'data loading' THEN lib.message(
+                    'stragglers.data_loading', {'cause_ns': t.subject_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_named AND t.cause = 'checkpoint' THEN lib.message(
+                    'stragglers.checkpoint', {'cause_ns': t.subject_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_named AND t.cause = 'host-bound' AND t.on_host THEN lib.message(
+                    'stragglers.host_bound_without_device', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_named AND t.cause = 'host-bound' THEN lib.message(
+                    'stragglers.host_bound', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_named AND t.cause = 'copies' THEN lib.message(
+                    'stragglers.copies', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
+                )
+                WHEN t.is_named THEN lib.message('stragglers.unknown', NULL)
+                WHEN t.has_slow_link AND t.rank = t.common_rank THEN lib.message('stragglers.slow_network', {'ratio': t.link_ratio, 'link_cost_pct': t.link_cost_pct})
+                WHEN t.has_slow_link THEN
+                    lib.message('stragglers.slow_link', {'channel': t.channel, 'ratio': t.link_ratio, 'link_cost_pct': t.link_cost_pct})
+                WHEN t.is_slow_stage THEN
+                    lib.message('stragglers.slow_stage', {'stage': t.stage, 'stage_late_pct': t.stage_late_pct, 'stage_cost_pct': t.stage_cost_pct})
+            END AS message
+        FROM compared AS t
     ),
     worded AS (
-        SELECT e.*, lib.message_text(m.message, e.message.fields) AS sentence
-        FROM explained AS e
-        LEFT JOIN messages AS m ON m.code = e.message.code
+        SELECT
+            n.*,
+            lib.message_text(
+                m.message,
+                lib.with_fields(
+                    n.message.fields,
+                    {
+                        'rank': n.rank, 'cost_pct': n.cost_pct,
+                        'level': CASE n.verdict WHEN 'straggler' THEN 'Straggler' WHEN 'suspected' THEN 'Suspected straggler' ELSE 'Intermittent straggler' END
+                    }
+                )
+            ) AS sentence,
+            lib.message_text(r.message, n.reason.fields) AS reason_sentence
+        FROM explained AS n
+        LEFT JOIN messages AS m ON m.code = n.message.code
+        LEFT JOIN messages AS r ON r.code = n.reason.code
     )
 SELECT
     e.run,
     e.rank,
-    CASE WHEN e.is_trusted THEN e.is_late END AS is_straggler,
-    e.message.code AS message_code,
-    CASE WHEN e.is_late THEN e.sentence END AS message,
-    e.cause,
-    e.subject,
-    CASE WHEN e.is_late THEN e.subject_ns END AS subject_ns,
-    e.cause_ns,
+    e.verdict,
+    e.is_late AS is_straggler,
+    e.reason_sentence AS verdict_reason,
+    coalesce(e.message.code, e.reason.code) AS message_code,
+    e.sentence AS message,
+    CASE WHEN e.verdict <> 'unknown' THEN e.odds END AS odds,
+    e.late_step_count,
+    e.step_count,
+    CASE WHEN e.is_named THEN coalesce(e.cause, 'unknown') WHEN e.has_slow_link THEN 'slower transfer' END AS cause,
+    100 * e.cause_share AS cause_share_pct,
+    CASE WHEN e.is_named THEN e.cause_ns ELSE e.link_late_ns END AS cause_ns,
+    CASE WHEN e.is_named THEN e.subject ELSE e.channel END AS subject,
+    CASE WHEN e.is_named THEN e.subject_ns ELSE e.link_late_ns END AS subject_ns,
     e.kernel,
-    e.slowdown,
+    CASE WHEN e.is_named THEN e.slowdown ELSE e.link_ratio END AS slowdown,
+    e.stage,
+    e.is_slow_stage,
+    e.stage_late_pct,
+    e.stage_cost_pct,
+    e.late_ns,
+    100 * (e.late_ns / nullif(e.window_ns, 0)) AS late_pct,
     e.cost_ns,
-    100 * (e.cost_ns / nullif(e.window_ns, 0)) AS cost_pct,
-    e.excess_ns,
-    100 * (e.excess_ns / nullif(e.run_ns, 0)) AS excess_pct,
+    e.cost_pct,
     e.wait_caused_ns,
-    100 * (e.wait_caused_ns / nullif(e.peer_count, 0) / nullif(e.run_ns, 0)) AS wait_caused_pct,
+    100 * (e.wait_caused_ns / nullif(e.waiting_count, 0) / nullif(e.run_ns, 0)) AS wait_caused_pct,
     e.wait_ns,
     e.last_arrival_count,
     100 * (e.last_arrival_count / nullif(e.collective_count, 0)) AS last_arrival_pct,
     e.collective_count,
-    e.lateness_z,
-    e.lateness_z_limit,
     100 * e.trusted_share AS trusted_pct,
-    e.next_look AS next_analysis,
-    CASE WHEN e.is_late THEN NULL ELSE e.sentence END AS reason
+    CASE
+        WHEN NOT e.is_named AND e.has_slow_link THEN 'slow_links'
+        WHEN NOT e.is_named AND e.is_slow_stage THEN 'pipeline_stages'
+        WHEN NOT e.is_named THEN NULL
+        WHEN e.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
+        WHEN e.cause IN ('data loading', 'checkpoint') THEN 'step_accounting'
+        WHEN e.cause = 'host-bound' THEN 'ops_by_name'
+        ELSE 'collective_waits'
+    END AS next_analysis
 FROM worded AS e
 ORDER BY e.run, e.rank

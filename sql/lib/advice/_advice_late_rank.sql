@@ -1,6 +1,6 @@
--- Advice: a rank is late by habit, and the others wait for it.
+-- Advice: a rank holds up the others, in all steps or in some.
 --
--- What can be saved is what it waits less than the others, and no more than the longest wait of one of them.
+-- What can be saved is what it does more itself than its peers, or what they wait longer than it, whichever is more.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -13,18 +13,14 @@ CREATE OR REPLACE MACRO lib._advice_late_rank(
     ranks
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
-WITH
-    _longest AS (
-        SELECT s.run, max(s.wait_ns) AS wait_ns
-        FROM query_table(spans) AS s
-        GROUP BY s.run
-    )
 SELECT
-    j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.last_arrival_count AS event_count, j.excess_ns AS affected_ns, least(j.excess_ns, l.wait_ns) AS ceiling_ns,
-    'high' AS confidence, NULL::BIGINT AS event_id,
-    lib.message('advice.late_rank', {'rank': j.rank, 'last_arrival_count': j.last_arrival_count, 'collective_count': j.collective_count}) AS message,
+    j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.late_step_count AS event_count, j.late_ns AS affected_ns,
+    -- Shares of the compared time hold for the steps. What its peers wait less is no more than what it does more, and either may be off.
+    round(least(1, greatest(j.cost_ns, j.late_ns) / j.window_ns) * s.step_ns)::BIGINT AS ceiling_ns,
+    CASE j.verdict WHEN 'straggler' THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
+    lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
 FROM lib.late_ranks(runs, 1.0) AS j
-JOIN _longest AS l ON l.run = j.run
-WHERE j.is_late AND lib.is_requested(ranks, j.rank)
+JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
+WHERE j.verdict IN ('straggler', 'intermittent') AND lib.is_requested(ranks, j.rank)

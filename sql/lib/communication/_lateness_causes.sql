@@ -1,110 +1,103 @@
--- Why ranks are late: what each does more than the ranks that it meets, in the window that all have in common.
+-- Why ranks are late: what each does more itself than its peers, in the blocks that were compared.
 --
--- The window is as long on every rank, so that what a late rank waits less it computes, copies or idles
--- more. It is compared with the mean of at most eight ranks that share its groups and are not late. More
--- computation is split exactly: longer calls (of kernels with the same name, grid and block), and more work (more
--- calls, other grids). More idle time goes to what the host ran by itself meanwhile: the name with most
--- own time more, or an annotation of data loading where that explains half of it.
+-- A block is as long on every rank, so that what a late rank waits less it computes, copies or idles more. It is
+-- compared with at most eight peers that are not late: the median of their times. A rank that is late in some steps only is
+-- compared in those. More computation is split exactly: longer calls (of kernels with the same name, grid and
+-- block), and more work (more calls, other grids). More idle time goes to what the host ran by itself meanwhile: an
+-- annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, else the name with most self time
+-- more. Calls that wait for the device are no work of the host. A cause that explains less than half of the lateness is unknown.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._lateness_causes(
-    -- Name of a relation with run, rank, is_late and excess_ns.
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Name of a relation with the columns of lib.late_ranks.
     judged_items
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR      Run name.
---   rank           INTEGER      Late rank.
---   cause          VARCHAR      slower compute, throttling, more compute, host-bound, data loading, copies; NULL: unknown.
---   cause_ns       BIGINT [ns]  How much more of that it does in the common window.
+--   rank           INTEGER      Rank that is late, suspected or late in some steps.
+--   cause          VARCHAR      slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, unknown.
+--   cause_share    DOUBLE [1]   Share of its lateness that the cause explains.
+--   cause_ns       BIGINT [ns]  How much more of that it does.
 --   subject        VARCHAR      Operator, kernel or annotation that differs most.
 --   subject_ns     BIGINT [ns]  How much more that takes.
 --   kernel         VARCHAR      Kernel that differs most, where the device computes longer.
 --   slowdown       DOUBLE [1]   Length of its kernels over that of the same calls elsewhere.
---   first_third    DOUBLE [1]   The same in the first third of the window.
+--   first_third    DOUBLE [1]   The same in the first third of the time.
 --   last_third     DOUBLE [1]   The same in the last third.
 --   uniform_share  DOUBLE [1]   Share of its computation that is slowed down at least half as much.
---   window_ns      BIGINT [ns]  Length of the window.
---   cost_ns        BIGINT [ns]  Exposed wait in it that the others have more: what they would gain at most.
+--   window_ns      BIGINT [ns]  Length of the blocks that were compared.
 WITH
     _late AS MATERIALIZED (
-        SELECT j.run, j.rank FROM query_table(judged_items) AS j WHERE j.is_late
+        SELECT j.run, j.rank, j.stage, CASE WHEN j.verdict = 'intermittent' THEN j.late_blocks END AS blocks
+        FROM query_table(judged_items) AS j
+        WHERE j.verdict IN ('straggler', 'suspected', 'intermittent')
     ),
-    _groups AS (
-        SELECT DISTINCT m.run, m.channel_id, m.rank
-        FROM matched_collectives AS m
-        WHERE m.is_complete AND NOT m.is_p2p AND m.run IN (SELECT l.run FROM _late AS l)
-    ),
-    _met AS (
-        SELECT DISTINCT a.run, a.rank, b.rank AS other
-        FROM _groups AS a
-        JOIN _late AS l ON l.run = a.run AND l.rank = a.rank
-        JOIN _groups AS b ON b.run = a.run AND b.channel_id = a.channel_id AND b.rank <> a.rank
-    ),
-    -- Whom to compare with: not late, met before not met, as usual as can be.
+    -- Peers as usual as can be.
     _pairs AS MATERIALIZED (
         SELECT l.run, l.rank, j.rank AS other
         FROM _late AS l
-        JOIN query_table(judged_items) AS j ON j.run = l.run AND NOT j.is_late
-        LEFT JOIN _met AS m ON m.run = l.run AND m.rank = l.rank AND m.other = j.rank
-        QUALIFY
-            row_number() OVER (
-                PARTITION BY l.run, l.rank ORDER BY m.other IS NULL, abs(j.excess_ns), j.rank
-            ) <= 8
+        JOIN query_table(judged_items) AS j ON j.run = l.run AND j.stage IS NOT DISTINCT FROM l.stage AND j.rank <> l.rank
+        WHERE j.peer_count > 0
+        QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY j.verdict = 'straggler', abs(j.late_ns), j.rank) <= 8
+    ),
+    _blocks AS MATERIALIZED (
+        SELECT b.*
+        FROM (SELECT DISTINCT l.run FROM _late AS l) AS r
+        JOIN lib.rank_blocks(runs) AS b ON b.run = r.run
+    ),
+    -- Each late rank and those that it is compared with.
+    _members AS MATERIALIZED (
+        SELECT l.run, l.rank AS late_rank, l.rank, l.blocks FROM _late AS l
+        UNION ALL
+        SELECT p.run, p.rank, p.other, l.blocks FROM _pairs AS p JOIN _late AS l ON l.run = p.run AND l.rank = p.rank
     ),
     _windows AS MATERIALIZED (
-        SELECT p.*, p.ts + p.step_ns AS end_ts
-        FROM step_parts AS p
-        WHERE
-            p.is_common
-            AND (EXISTS (FROM _late AS l WHERE l.run = p.run AND l.rank = p.rank)
-                OR EXISTS (FROM _pairs AS o WHERE o.run = p.run AND o.other = p.rank))
+        SELECT
+            m.run, m.late_rank, m.rank, b.span, min(b.ts) AS ts, max(b.ts + b.block_ns) AS end_ts, sum(b.block_ns)::BIGINT AS window_ns,
+            sum(b.compute_ns)::BIGINT AS compute_ns, sum(b.memory_ns)::BIGINT AS memory_ns, sum(b.idle_ns)::BIGINT AS idle_ns
+        FROM _members AS m
+        JOIN _blocks AS b ON b.run = m.run AND b.item_id = m.rank AND (m.blocks IS NULL OR list_contains(m.blocks, b.block))
+        -- Blocks in a row are one window; chosen ones stand alone.
+        GROUP BY m.run, m.late_rank, m.rank, b.span, CASE WHEN m.blocks IS NOT NULL THEN b.block END
     ),
-    -- A rank that was recorded several times has as many windows.
     _sums AS MATERIALIZED (
         SELECT
-            w.run, w.rank, sum(w.step_ns)::BIGINT AS step_ns, sum(w.compute_ns)::BIGINT AS compute_ns,
-            sum(w.exposed_memory_ns)::BIGINT AS exposed_memory_ns, sum(w.exposed_wait_ns)::BIGINT AS exposed_wait_ns,
-            sum(w.idle_before_ns + w.idle_between_ns + w.idle_after_ns)::BIGINT AS idle_ns
+            w.run, w.late_rank, w.rank, sum(w.window_ns)::BIGINT AS window_ns, sum(w.compute_ns)::BIGINT AS compute_ns,
+            sum(w.memory_ns)::BIGINT AS memory_ns, sum(w.idle_ns)::BIGINT AS idle_ns
         FROM _windows AS w
-        GROUP BY w.run, w.rank
+        GROUP BY w.run, w.late_rank, w.rank
     ),
     _usual AS (
         SELECT
-            o.run, o.rank, count(*) AS other_count,
-            round(avg(w.compute_ns))::BIGINT AS compute_ns, round(avg(w.exposed_memory_ns))::BIGINT AS memory_ns,
-            round(avg(w.idle_ns))::BIGINT AS idle_ns, median(w.exposed_wait_ns)::BIGINT AS wait_ns
-        FROM _pairs AS o
-        JOIN _sums AS w ON w.run = o.run AND w.rank = o.other
-        GROUP BY o.run, o.rank
+            s.run, s.late_rank, count(*) AS other_count, median(s.compute_ns) AS compute_ns, median(s.memory_ns) AS memory_ns, median(s.idle_ns) AS idle_ns
+        FROM _sums AS s
+        WHERE s.rank <> s.late_rank
+        GROUP BY s.run, s.late_rank
     ),
     _chief AS MATERIALIZED (
         SELECT
-            l.run, l.rank, w.step_ns, u.other_count,
-            w.compute_ns - u.compute_ns AS compute_ns,
-            w.exposed_memory_ns - u.memory_ns AS memory_ns,
-            w.idle_ns - u.idle_ns AS idle_ns,
-            u.wait_ns - w.exposed_wait_ns AS cost_ns,
+            s.run, s.rank, s.window_ns, u.other_count,
+            round(s.compute_ns - u.compute_ns)::BIGINT AS compute_ns,
+            round(s.memory_ns - u.memory_ns)::BIGINT AS memory_ns,
+            round(s.idle_ns - u.idle_ns)::BIGINT AS idle_ns,
+            round(s.compute_ns + s.memory_ns + s.idle_ns - u.compute_ns - u.memory_ns - u.idle_ns)::BIGINT AS own_ns,
             CASE
-                WHEN greatest(w.compute_ns - u.compute_ns, w.exposed_memory_ns - u.memory_ns, w.idle_ns - u.idle_ns) <= 0 THEN NULL
-                WHEN w.compute_ns - u.compute_ns >= greatest(w.exposed_memory_ns - u.memory_ns, w.idle_ns - u.idle_ns) THEN 'compute'
-                WHEN w.idle_ns - u.idle_ns >= w.exposed_memory_ns - u.memory_ns THEN 'idle'
+                WHEN greatest(s.compute_ns - u.compute_ns, s.memory_ns - u.memory_ns, s.idle_ns - u.idle_ns) <= 0 THEN NULL
+                WHEN s.compute_ns - u.compute_ns >= greatest(s.memory_ns - u.memory_ns, s.idle_ns - u.idle_ns) THEN 'compute'
+                WHEN s.idle_ns - u.idle_ns >= s.memory_ns - u.memory_ns THEN 'idle'
                 ELSE 'memory'
             END AS part
-        FROM _late AS l
-        JOIN _sums AS w ON w.run = l.run AND w.rank = l.rank
-        JOIN _usual AS u ON u.run = l.run AND u.rank = l.rank
+        FROM _sums AS s
+        JOIN _usual AS u ON u.run = s.run AND u.late_rank = s.rank
+        WHERE s.rank = s.late_rank
     ),
-    -- Each late rank beside those that it is compared with.
     _compared AS MATERIALIZED (
-        SELECT c.run, c.rank AS late_rank, c.rank, c.part, w.ts, w.end_ts
-        FROM _chief AS c
-        JOIN _windows AS w ON w.run = c.run AND w.rank = c.rank
-        UNION ALL
-        SELECT c.run, c.rank, o.other, c.part, w.ts, w.end_ts
-        FROM _chief AS c
-        JOIN _pairs AS o ON o.run = c.run AND o.rank = c.rank
-        JOIN _windows AS w ON w.run = o.run AND w.rank = o.other
+        SELECT w.run, w.late_rank, w.rank, c.part, w.ts, w.end_ts
+        FROM _windows AS w
+        JOIN _chief AS c ON c.run = w.run AND c.rank = w.late_rank
     ),
     _ops AS MATERIALIZED (
         SELECT
@@ -185,9 +178,11 @@ WITH
         SELECT p.run, p.rank, p.event_id, p.parent_id, p.name, p.ts, p.dur, false FROM python_calls AS p
     ),
     _host AS MATERIALIZED (
-        SELECT c.run, c.late_rank, c.rank, e.event_id, e.parent_id, e.name, e.dur, e.is_annotation
+        SELECT
+            c.run, c.late_rank, c.rank, e.event_id, e.parent_id, e.name, e.is_annotation,
+            least(e.ts + e.dur, c.end_ts) - greatest(e.ts, c.ts) AS dur
         FROM _compared AS c
-        JOIN _events AS e ON e.run = c.run AND e.rank = c.rank AND e.ts >= c.ts AND e.ts < c.end_ts
+        JOIN _events AS e ON e.run = c.run AND e.rank = c.rank AND e.ts < c.end_ts AND e.ts + e.dur > c.ts
         WHERE c.part = 'idle'
     ),
     _inner AS (
@@ -197,14 +192,21 @@ WITH
         GROUP BY h.run, h.late_rank, h.rank, h.parent_id
     ),
     _titles AS (
-        SELECT n.name, regexp_replace(n.name, '#\d+', '#') AS title, regexp_matches(n.name, 'data_?(loader|pipe|load)|## ?data', 'i') AS is_loading
+        SELECT
+            n.name, regexp_replace(n.name, '#\d+', '#') AS title,
+            CASE
+                WHEN regexp_matches(n.name, 'data_?(loader|pipe|load)|## ?data', 'i') THEN 'data loading'
+                WHEN regexp_matches(n.name, 'checkpoint|torch\.save|(^|[^a-z])save_', 'i') THEN 'checkpoint'
+            END AS purpose
         FROM (SELECT DISTINCT h.name FROM _host AS h) AS n
+        WHERE NOT regexp_matches(n.name, 'Synchronize|^(cuda|hip)Memcpy$|EventQuery|^ProfilerStep')
     ),
     _own AS (
         SELECT
             h.run, h.late_rank, t.title, h.rank = h.late_rank AS is_late,
             sum(greatest(0, h.dur - coalesce(i.ns, 0)))::BIGINT AS own_ns,
-            sum(CASE WHEN h.is_annotation AND t.is_loading THEN h.dur ELSE 0 END)::BIGINT AS loading_ns
+            sum(CASE WHEN t.purpose = 'data loading' AND h.is_annotation THEN h.dur ELSE 0 END)::BIGINT AS loading_ns,
+            sum(CASE WHEN t.purpose = 'checkpoint' THEN h.dur ELSE 0 END)::BIGINT AS saving_ns
         FROM _host AS h
         JOIN _titles AS t ON t.name = h.name
         LEFT JOIN _inner AS i ON i.run = h.run AND i.late_rank = h.late_rank AND i.rank = h.rank AND i.parent_id = h.event_id
@@ -214,7 +216,8 @@ WITH
         SELECT
             o.run, o.late_rank, o.title,
             round(sum(CASE WHEN o.is_late THEN o.own_ns ELSE -o.own_ns / c.other_count END))::BIGINT AS own_ns,
-            round(sum(CASE WHEN o.is_late THEN o.loading_ns ELSE -o.loading_ns / c.other_count END))::BIGINT AS loading_ns
+            round(sum(CASE WHEN o.is_late THEN o.loading_ns ELSE -o.loading_ns / c.other_count END))::BIGINT AS loading_ns,
+            round(sum(CASE WHEN o.is_late THEN o.saving_ns ELSE -o.saving_ns / c.other_count END))::BIGINT AS saving_ns
         FROM _own AS o
         JOIN _chief AS c ON c.run = o.run AND c.rank = o.late_rank
         GROUP BY o.run, o.late_rank, o.title
@@ -222,34 +225,43 @@ WITH
     _hosted AS (
         SELECT
             t.run, t.late_rank, arg_max(t.title, (t.own_ns, t.title)) AS title, max(t.own_ns) AS ns,
-            arg_max(t.title, (t.loading_ns, t.title)) AS loading, max(t.loading_ns) AS loading_ns
+            arg_max(t.title, (t.loading_ns, t.title)) AS loading, max(t.loading_ns) AS loading_ns,
+            arg_max(t.title, (t.saving_ns, t.title)) AS saving, max(t.saving_ns) AS saving_ns
         FROM _titled AS t
         GROUP BY t.run, t.late_rank
+    ),
+    _explained AS (
+        SELECT
+            c.run, c.rank, c.window_ns, c.own_ns, b.slowdown, t.first_third, t.last_third, u.share AS uniform_share, d.kernel,
+            CASE
+                WHEN c.part = 'compute' AND 2 * b.longer_ns < b.more_ns THEN {'cause': 'more compute', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
+                WHEN c.part = 'compute' AND t.last_third - t.first_third >= 0.05 AND t.last_third - 1 >= 2 * (t.first_third - 1)
+                    THEN {'cause': 'throttling', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
+                WHEN c.part = 'compute' THEN {'cause': 'slower compute', 'ns': c.compute_ns, 'subject': d.subject, 'subject_ns': d.ns}
+                WHEN c.part = 'memory' THEN {'cause': 'copies', 'ns': c.memory_ns, 'subject': d.subject, 'subject_ns': d.ns}
+                WHEN 2 * h.loading_ns >= c.idle_ns THEN {'cause': 'data loading', 'ns': c.idle_ns, 'subject': h.loading, 'subject_ns': h.loading_ns}
+                WHEN 2 * h.saving_ns >= c.idle_ns THEN {'cause': 'checkpoint', 'ns': c.idle_ns, 'subject': h.saving, 'subject_ns': h.saving_ns}
+                WHEN c.part = 'idle' THEN {'cause': 'host-bound', 'ns': c.idle_ns, 'subject': h.title, 'subject_ns': h.ns}
+            END AS found
+        FROM _chief AS c
+        LEFT JOIN _by_length AS b ON b.run = c.run AND b.late_rank = c.rank
+        LEFT JOIN _uniform AS u ON u.run = c.run AND u.late_rank = c.rank
+        LEFT JOIN _thirds AS t ON t.run = c.run AND t.late_rank = c.rank
+        LEFT JOIN _device AS d ON d.run = c.run AND d.late_rank = c.rank
+        LEFT JOIN _hosted AS h ON h.run = c.run AND h.late_rank = c.rank
     )
 SELECT
-    c.run,
-    c.rank,
-    CASE
-        WHEN c.part = 'compute' AND 2 * b.longer_ns < b.more_ns THEN 'more compute'
-        WHEN c.part = 'compute' AND t.last_third - t.first_third >= 0.05 AND t.last_third - 1 >= 2 * (t.first_third - 1) THEN 'throttling'
-        WHEN c.part = 'compute' THEN 'slower compute'
-        WHEN c.part = 'memory' THEN 'copies'
-        WHEN 2 * h.loading_ns >= c.idle_ns THEN 'data loading'
-        WHEN c.part = 'idle' THEN 'host-bound'
-    END AS cause,
-    CASE c.part WHEN 'compute' THEN c.compute_ns WHEN 'memory' THEN c.memory_ns WHEN 'idle' THEN c.idle_ns END AS cause_ns,
-    CASE WHEN c.part <> 'idle' THEN d.subject WHEN 2 * h.loading_ns >= c.idle_ns THEN h.loading ELSE h.title END AS subject,
-    CASE WHEN c.part <> 'idle' THEN d.ns WHEN 2 * h.loading_ns >= c.idle_ns THEN h.loading_ns ELSE h.ns END AS subject_ns,
-    CASE WHEN c.part = 'compute' THEN d.kernel END AS kernel,
-    CASE WHEN c.part = 'compute' THEN b.slowdown END AS slowdown,
-    t.first_third,
-    t.last_third,
-    u.share AS uniform_share,
-    c.step_ns AS window_ns,
-    c.cost_ns
-FROM _chief AS c
-LEFT JOIN _by_length AS b ON b.run = c.run AND b.late_rank = c.rank
-LEFT JOIN _uniform AS u ON u.run = c.run AND u.late_rank = c.rank
-LEFT JOIN _thirds AS t ON t.run = c.run AND t.late_rank = c.rank
-LEFT JOIN _device AS d ON d.run = c.run AND d.late_rank = c.rank
-LEFT JOIN _hosted AS h ON h.run = c.run AND h.late_rank = c.rank
+    e.run,
+    e.rank,
+    CASE WHEN 2 * e.found.ns >= e.own_ns THEN e.found.cause ELSE 'unknown' END AS cause,
+    least(1, e.found.ns / nullif(greatest(e.own_ns, 0), 0)) AS cause_share,
+    e.found.ns AS cause_ns,
+    e.found.subject AS subject,
+    e.found.subject_ns AS subject_ns,
+    CASE WHEN e.found.cause IN ('slower compute', 'throttling', 'more compute') THEN e.kernel END AS kernel,
+    CASE WHEN e.found.cause IN ('slower compute', 'throttling', 'more compute') THEN e.slowdown END AS slowdown,
+    e.first_third,
+    e.last_third,
+    e.uniform_share,
+    e.window_ns
+FROM _explained AS e

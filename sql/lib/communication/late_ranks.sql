@@ -1,47 +1,144 @@
--- Which ranks are late: the verdict on what lib._straggler_signals measures.
+-- Which ranks hold up the others: the verdict on what each does itself, block after block, compared with its peers.
 --
--- A rank is late where it waits less than the ranks it meets by min_pct of the capture, also without its
--- largest single delay; where it came last at least twice; where chance would do that in 6 of 1,000 jobs at
--- most; and where the ends of nine in ten of its collectives agree, and of eight in ten of the run's.
+-- A rank is named only if it does more itself than its peers and they wait for it, both by min_pct of the time. A
+-- suspicion becomes a verdict if one kind of work explains 80 % of the lateness and shows in every block (idle time) or
+-- in half of them (compute, copies). A suspicion next to a straggler that is ten times as late is dropped. If the end times of too many
+-- collectives disagree, waits are uncertain: only a rank that computes or copies longer, which was measured on the
+-- rank itself, is suspected.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.late_ranks(
     -- Runs to include; NULL means every run.
     runs,
-    -- Smallest share of the capture that others have to wait more, in percent.
+    -- Smallest share of the time that others have to wait more, in percent.
     min_pct
 ) AS TABLE
 -- Columns:
---   run                 VARCHAR         Run name.
---   rank                INTEGER         Rank of the process.
---   run_ns              BIGINT [ns]     Length of the capture: median over the ranks.
---   collective_count    BIGINT [count]  Collectives that were looked at.
---   last_arrival_count  BIGINT [count]  Those in which it came last.
---   wait_ns             BIGINT [ns]     Its waits.
---   peer_count          BIGINT [count]  Ranks that it shares groups with.
---   peer_wait_ns        BIGINT [ns]     Their waits: median.
---   excess_ns           BIGINT [ns]     What it waits less than they.
---   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had waited itself more than they before.
---   lead_kept           DOUBLE [1]      Share of its lateness that is left without its largest single event.
---   lateness_z          DOUBLE [1]      Its lateness in standard deviations of chance.
---   lateness_z_limit    DOUBLE [1]      What the largest of as many ranks exceeds by chance in 6 of 1,000 jobs.
---   trusted_share       DOUBLE [1]      Share of its collectives whose ends agree.
---   run_trusted_share   DOUBLE [1]      The same of the run.
---   is_trusted          BOOLEAN         Enough ends agree; else nothing is known.
---   is_late             BOOLEAN         It holds up the others.
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   verdict          VARCHAR         straggler, suspected, intermittent, none or unknown.
+--   is_late          BOOLEAN         It is a straggler; NULL if unknown.
+--   stage            INTEGER         Stage of the pipeline, from 0; NULL without one.
+--   peer_count       BIGINT [count]  Ranks that it is compared with.
+--   step_count       BIGINT [count]  Blocks that were compared: steps, or equal windows.
+--   late_step_count  BIGINT [count]  Blocks in which it is late.
+--   late_blocks      BIGINT[]        Blocks in which it stands out.
+--   window_ns        BIGINT [ns]     Length of the blocks.
+--   late_ns          BIGINT [ns]     How much more it does itself than its peers in there.
+--   cost_ns          BIGINT [ns]     How much longer its peers wait in there than it.
+--   odds             DOUBLE [1]      Probability that chance makes any rank of the run look like this.
+--   trusted_share    DOUBLE [1]      Share of its collectives whose end times agree.
+--   reason_code      VARCHAR         Code of the reason of an unknown verdict in the table messages.
 WITH
-    _signals AS (
-        SELECT s.*, s.trusted_share >= 0.9 AND s.run_trusted_share >= 0.8 AS is_trusted
-        FROM lib._straggler_signals(runs) AS s
+    _blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
+    _judged AS MATERIALIZED (
+        SELECT j.* FROM lib.judged_blocks('_blocks', min_pct) AS j
+    ),
+    _seen AS (
+        SELECT
+            m.run, m.rank, m.is_p2p, m.end_times_match, bool_and(m.is_p2p) OVER (PARTITION BY m.run) AS only_p2p
+        FROM matched_collectives AS m
+        WHERE m.found_count > 1 AND NOT m.is_startup AND lib.is_requested(runs, m.run)
+    ),
+    _trust AS MATERIALIZED (
+        SELECT
+            s.run, s.rank,
+            count_if(s.end_times_match) / count(*) AS trusted_share,
+            sum(count_if(s.end_times_match)) OVER (PARTITION BY s.run) / sum(count(*)) OVER (PARTITION BY s.run) AS run_trusted_share
+        FROM _seen AS s
+        WHERE NOT s.is_p2p OR s.only_p2p
+        GROUP BY s.run, s.rank
+    ),
+    -- The kind of work that a rank does more than the middle of its set, of ranks that may be named.
+    _middles AS (
+        SELECT b.run, b.set_id, b.block, median(b.compute_ns) AS compute_ns, median(b.memory_ns) AS memory_ns, median(b.idle_ns) AS idle_ns
+        FROM _blocks AS b
+        WHERE (b.run, b.set_id) IN (SELECT (j.run, j.set_id) FROM _judged AS j WHERE j.level IN ('late', 'suspected'))
+        GROUP BY b.run, b.set_id, b.block
+    ),
+    _more AS (
+        SELECT
+            b.run, b.item_id,
+            [b.compute_ns - m.compute_ns, b.memory_ns - m.memory_ns, b.idle_ns - m.idle_ns] AS parts,
+            b.own_ns
+        FROM _blocks AS b
+        JOIN _judged AS j ON j.run = b.run AND j.item_id = b.item_id
+        JOIN _middles AS m ON m.run = b.run AND m.set_id = b.set_id AND m.block = b.block
+        WHERE j.level IN ('late', 'suspected')
+    ),
+    _part_sums AS (
+        SELECT
+            m.run, m.item_id, count(*) AS n,
+            [sum(m.parts[1]), sum(m.parts[2]), sum(m.parts[3])] AS totals,
+            list(m.parts) AS parts
+        FROM _more AS m
+        GROUP BY m.run, m.item_id
+    ),
+    _chief AS (
+        SELECT p.*, list_position(p.totals, list_max(p.totals)) AS chief FROM _part_sums AS p
+    ),
+    _steady AS (
+        SELECT
+            c.run, c.item_id,
+            c.totals[1] + c.totals[2] AS measured_ns,
+            list_sum(c.totals) AS more_ns,
+            c.totals[c.chief] >= 0.8 * list_sum(c.totals)
+                -- Compute and copies were measured on the rank itself, and may have become slow halfway.
+                AND len(list_filter(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) >= CASE c.chief WHEN 3 THEN c.n ELSE c.n / 2 END AS is_steady
+        FROM _chief AS c
+    ),
+    _worst AS (
+        SELECT j.run, max(j.late_ns) AS late_ns FROM _judged AS j WHERE j.level = 'late' GROUP BY j.run
+    ),
+    _known AS (
+        SELECT k.run, k.rank FROM ranks AS k WHERE lib.is_requested(runs, k.run)
+    ),
+    _stages AS (
+        SELECT b.run, b.item_id AS rank, any_value(b.stage) AS stage FROM _blocks AS b GROUP BY b.run, b.item_id
+    ),
+    _verdicts AS (
+        SELECT
+            k.run, k.rank, j.* EXCLUDE (run, item_id), t.trusted_share, g.stage,
+            CASE
+                WHEN t.run IS NULL OR j.run IS NULL OR j.level IS NULL OR j.block_count < 2 THEN 'unknown'
+                WHEN t.run_trusted_share < 0.8 AND j.level = 'late' AND t.run_trusted_share >= 0.3 AND 2 * s.measured_ns >= s.more_ns THEN 'suspected'
+                WHEN t.run_trusted_share < 0.8 THEN 'unknown'
+                WHEN j.level = 'late' THEN 'straggler'
+                WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
+                WHEN j.level = 'suspected' AND s.is_steady AND j.p <= 0.01 AND j.block_count > 1 THEN 'straggler'
+                ELSE j.level
+            END AS verdict,
+            CASE
+                WHEN t.run IS NULL THEN NULL
+                WHEN t.run_trusted_share < 0.8 THEN 'stragglers.ends_disagree'
+                WHEN j.run IS NULL THEN NULL
+                WHEN j.block_count < 2 THEN 'stragglers.single_step'
+                WHEN j.level IS NULL THEN 'stragglers.no_peer'
+            END AS reason_code
+        FROM _known AS k
+        LEFT JOIN _trust AS t ON t.run = k.run AND t.rank = k.rank
+        LEFT JOIN _judged AS j ON j.run = k.run AND j.item_id = k.rank
+        LEFT JOIN _steady AS s ON s.run = k.run AND s.item_id = k.rank
+        LEFT JOIN _worst AS w ON w.run = k.run
+        LEFT JOIN _stages AS g ON g.run = k.run AND g.rank = k.rank
     )
 SELECT
-    s.*,
-    coalesce(
-        s.is_trusted
-        AND s.excess_ns * s.lead_kept >= s.run_ns * min_pct / 100
-        AND s.last_arrival_count >= 2
-        AND s.lateness_z >= s.lateness_z_limit,
-        false
-    ) AS is_late
-FROM _signals AS s
+    v.run,
+    v.rank,
+    v.verdict,
+    CASE WHEN v.verdict <> 'unknown' THEN v.verdict = 'straggler' END AS is_late,
+    v.stage,
+    v.peer_count,
+    v.block_count AS step_count,
+    v.late_block_count AS late_step_count,
+    v.late_blocks,
+    round(v.block_ns * v.block_count)::BIGINT AS window_ns,
+    round(v.mean_late_ns * v.block_count)::BIGINT AS late_ns,
+    round(v.cost_ns * v.block_count)::BIGINT AS cost_ns,
+    v.p AS odds,
+    v.trusted_share,
+    CASE WHEN v.verdict = 'unknown' THEN v.reason_code END AS reason_code
+FROM _verdicts AS v

@@ -1,0 +1,31 @@
+-- Advice: transfers between some ranks are slower than those of the same collective and size elsewhere.
+--
+-- What can be saved is what its transfers take longer than the median of the others, at most the exposed transfer.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_slow_link(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _ends AS (
+        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, 1.0) AS l
+    )
+SELECT
+    e.run, e.rank, 'slow_link' AS rule, coalesce('rank ' || e.common_rank, e.channel) AS subject, NULL::BIGINT AS event_count, e.late_ns AS affected_ns,
+    round(least(1, e.late_ns / e.window_ns) * s.step_ns)::BIGINT AS ceiling_ns,
+    CASE WHEN e.is_certain THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
+    lib.message('advice.slow_link', {'link': coalesce('rank ' || e.common_rank, e.channel), 'link_ratio': e.ratio}) AS message,
+    format('FROM slow_links_v1(runs := [{}])', lib.sql_literal(e.run)) AS evidence_sql,
+    'slow_links' AS next_analysis
+FROM _ends AS e
+JOIN query_table(spans) AS s ON s.run = e.run AND s.rank = e.rank
+WHERE lib.is_requested(ranks, e.rank)
+-- A rank of several slow links has one row.
+QUALIFY row_number() OVER (PARTITION BY e.run, e.rank ORDER BY e.late_ns DESC, e.channel_id) = 1

@@ -1,0 +1,26 @@
+-- Advice: a stage of the pipeline does more than the others, which wait for it.
+--
+-- What can be saved is what it does more than the median of the other stages.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_slow_stage(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+SELECT
+    r.run, r.rank, 'slow_stage' AS rule, 'stage ' || g.stage AS subject, g.step_count AS event_count, g.late_ns AS affected_ns,
+    round(least(1, greatest(g.late_ns, g.cost_ns) / g.window_ns) * s.step_ns)::BIGINT AS ceiling_ns,
+    'high' AS confidence, NULL::BIGINT AS event_id,
+    lib.message('advice.slow_stage', {'stage': g.stage, 'stage_late_pct': 100 * (g.late_ns / g.window_ns)}) AS message,
+    format('FROM pipeline_stages_v1(runs := [{}]) WHERE stage = {}', lib.sql_literal(g.run), g.stage) AS evidence_sql,
+    'pipeline_stages' AS next_analysis
+FROM lib.slow_stages(runs) AS g
+JOIN lib.pipeline_ranks(runs) AS r ON r.run = g.run AND r.stage = g.stage
+JOIN query_table(spans) AS s ON s.run = r.run AND s.rank = r.rank
+WHERE g.is_slow AND lib.is_requested(ranks, r.rank)

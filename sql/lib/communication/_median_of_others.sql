@@ -1,0 +1,19 @@
+-- The median of all values of a sorted list but one.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._median_of_others(
+    -- All values, sorted.
+    sorted_values,
+    -- Position of the one that is left out, from 1.
+    position
+) AS
+-- Returns: DOUBLE [1]  The median, in the unit of the values; NULL for a list of one.
+CASE
+    WHEN len(sorted_values) < 2 THEN NULL
+    WHEN len(sorted_values) % 2 = 0 THEN sorted_values[len(sorted_values) // 2 + (position <= len(sorted_values) // 2)::INTEGER]::DOUBLE
+    ELSE (
+        sorted_values[len(sorted_values) // 2 + (position <= len(sorted_values) // 2)::INTEGER]::DOUBLE
+        + sorted_values[len(sorted_values) // 2 + 1 + (position <= len(sorted_values) // 2 + 1)::INTEGER]::DOUBLE
+    ) / 2
+END

@@ -1,0 +1,297 @@
+-- Which items do more than their peers, block after block, by more than chance explains.
+--
+-- An item is a rank, a stage or a link. Its peers are the other items of its set. In each block, its lateness is its own
+-- time less the median of its peers' time, and its cost is the median of its peers' waits less its own wait. The
+-- replicates of the test are blocks:
+--
+--   p_blocks  Student's test of the item's median lateness against what varies from block to block: among its peers, or on the item
+--             itself below its own median if that is more. Deviations that last (autocorrelation) leave fewer independent blocks.
+--   p_items   The same against how much its peers' medians differ, whatever that is made of.
+--   p_often   Binomial test of how often the item is the one that is late in a single block; blocks in a row count once.
+--
+-- Each probability is multiplied by the number of items of the run that are tested. Few independent blocks need both
+-- of the first two; from eight on, p_blocks decides. Windows and group-bys only: n log n in the number of blocks.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.judged_blocks(
+    -- Name of a relation with run, set_id, item_id, block, own_ns, wait_ns (of any numeric type) and block_ns, the length of the block.
+    block_items,
+    -- Smallest lateness and cost that count, in percent of a block.
+    min_pct
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   set_id            VARCHAR         Set of peers.
+--   item_id           BIGINT          The rank, stage or link.
+--   peer_count        BIGINT [count]  Other items of the set.
+--   block_count       BIGINT [count]  Blocks of the item.
+--   late_block_count  BIGINT [count]  Blocks in which it is late by min_pct and three times the noise, and others wait for it.
+--   late_blocks       BIGINT[]        Blocks in which it stands out by eight times the noise.
+--   block_ns          DOUBLE [ns]     Mean length of a block.
+--   late_ns           DOUBLE [ns]     Median lateness in a block.
+--   mean_late_ns      DOUBLE [ns]     Mean lateness in a block.
+--   cost_ns           DOUBLE [ns]     Mean cost in a block.
+--   own_ns            DOUBLE [ns]     Mean own time in a block.
+--   peer_own_ns       DOUBLE [ns]     Mean of the median own time of the peers.
+--   p                 DOUBLE [1]      Probability that chance makes any item of the run as late as this one.
+--   level             VARCHAR         late, intermittent, suspected, none; NULL without peers.
+WITH
+    _lengths AS (
+        SELECT b.run, avg(b.block_ns) AS block_ns
+        FROM (SELECT DISTINCT i.run, i.block, i.block_ns FROM query_table(block_items) AS i) AS b
+        GROUP BY b.run
+    ),
+    -- Times are scaled as if all blocks were equally long. All sums are of whole numbers: the same on any number of threads.
+    _scaled AS MATERIALIZED (
+        SELECT
+            i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, l.block_ns, 
+            round(i.own_ns * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns * l.block_ns / i.block_ns)::BIGINT AS wait
+        FROM query_table(block_items) AS i
+        JOIN _lengths AS l ON l.run = i.run
+        WHERE i.block_ns > 0
+    ),
+    _sorted AS MATERIALIZED (
+        SELECT
+            s.run, s.set_id, s.block,
+            list(s.own ORDER BY s.own, s.item_id) AS owns,
+            list(s.wait ORDER BY s.wait, s.item_id) AS waits
+        FROM _scaled AS s
+        GROUP BY s.run, s.set_id, s.block
+    ),
+    _placed AS (
+        SELECT
+            s.*,
+            row_number() OVER (PARTITION BY s.run, s.set_id, s.block ORDER BY s.own, s.item_id) AS own_position,
+            row_number() OVER (PARTITION BY s.run, s.set_id, s.block ORDER BY s.wait, s.item_id) AS wait_position
+        FROM _scaled AS s
+    ),
+    _compared AS MATERIALIZED (
+        SELECT
+            p.run, p.set_id, p.item_id, p.block, p.block_ns, p.own,
+            round(lib._median_of_others(o.owns, p.own_position))::BIGINT AS peer_own,
+            round(p.own - lib._median_of_others(o.owns, p.own_position))::BIGINT AS late,
+            round(lib._median_of_others(o.waits, p.wait_position) - p.wait)::BIGINT AS cost
+        FROM _placed AS p
+        JOIN _sorted AS o ON o.run = p.run AND o.set_id = p.set_id AND o.block = p.block
+    ),
+    _items AS MATERIALIZED (
+        SELECT
+            c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
+            avg(c.cost) AS cost, avg(c.own) AS own, avg(c.peer_own) AS peer_own,
+            count(*) OVER (PARTITION BY c.run, c.set_id) AS set_size
+        FROM _compared AS c
+        GROUP BY c.run, c.set_id, c.item_id
+    ),
+    _residuals AS MATERIALIZED (
+        SELECT c.run, c.set_id, c.item_id, c.block, c.late, c.cost, round(c.late - i.mean)::BIGINT AS residual, round(c.late - i.middle)::BIGINT AS above, i.n
+        FROM _compared AS c
+        JOIN _items AS i ON i.run = c.run AND i.set_id = c.set_id AND i.item_id = c.item_id
+        WHERE c.late IS NOT NULL
+    ),
+    _run_noise AS (
+        SELECT r.run, 1.4826 * median(abs(r.residual)) AS noise, count(DISTINCT (r.set_id, r.item_id)) AS tests
+        FROM _residuals AS r
+        GROUP BY r.run
+    ),
+    _set_noise AS (
+        SELECT r.run, r.set_id, 1.4826 * median(abs(r.residual)) AS noise FROM _residuals AS r GROUP BY r.run, r.set_id
+    ),
+    -- What the item itself usually lacks to its own median: one-sided, so that a late item does not hide itself.
+    _usual AS (
+        SELECT r.run, r.set_id, r.item_id, 1.4826 * median(-r.above) AS noise
+        FROM _residuals AS r
+        WHERE r.above <= 0 AND r.n >= 8
+        GROUP BY r.run, r.set_id, r.item_id
+    ),
+    _flagged AS MATERIALIZED (
+        SELECT
+            r.*,
+            r.late > greatest(8 * n.noise, 8 * coalesce(u.noise, 0), 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
+            r.late > greatest(3 * n.noise, min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
+            -- Accidents are clipped, or one of them hides what lasts.
+            round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
+        FROM _residuals AS r
+        JOIN _run_noise AS n ON n.run = r.run
+        JOIN _set_noise AS s ON s.run = r.run AND s.set_id = r.set_id
+        JOIN _lengths AS l ON l.run = r.run
+        LEFT JOIN _usual AS u ON u.run = r.run AND u.set_id = r.set_id AND u.item_id = r.item_id
+    ),
+    _sequences AS (
+        SELECT
+            f.*,
+            f.stands_out AND NOT coalesce(lag(f.stands_out) OVER in_time, false) AS starts_episode,
+            round(f.clipped - avg(f.clipped) OVER (PARTITION BY f.run, f.set_id, f.item_id))::BIGINT AS deviation
+        FROM _flagged AS f
+        WINDOW in_time AS (PARTITION BY f.run, f.set_id, f.item_id ORDER BY f.block)
+    ),
+    _successive AS (
+        SELECT s.*, lag(s.deviation) OVER (PARTITION BY s.run, s.set_id, s.item_id ORDER BY s.block) AS deviation_before
+        FROM _sequences AS s
+    ),
+    _sums AS MATERIALIZED (
+        SELECT
+            s.run, s.set_id, s.item_id,
+            count_if(s.starts_episode)::BIGINT AS episodes, count_if(s.stands_out)::BIGINT AS standing_out, count_if(s.is_late)::BIGINT AS late_blocks,
+            list(s.block ORDER BY s.block) FILTER (s.stands_out) AS blocks,
+            sum(s.residual::HUGEINT * s.residual) AS square,
+            sum(least(0, s.above)::HUGEINT * least(0, s.above)) AS square_below,
+            sum(s.deviation::HUGEINT * s.deviation) AS deviation_square,
+            coalesce(sum(s.deviation::HUGEINT * s.deviation_before), 0) AS deviation_product
+        FROM _successive AS s
+        GROUP BY s.run, s.set_id, s.item_id
+    ),
+    _totals AS (
+        SELECT
+            i.*, s.* EXCLUDE (run, set_id, item_id), n.tests,
+            sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
+            sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
+            sum(s.episodes) OVER in_set AS set_episodes,
+            -- Others of the set, or of the run if those are too few to show how much blocks vary.
+            (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
+        FROM _items AS i
+        JOIN _sums AS s ON s.run = i.run AND s.set_id = i.set_id AND s.item_id = i.item_id
+        JOIN _run_noise AS n ON n.run = i.run
+        WINDOW in_set AS (PARTITION BY i.run, i.set_id), in_run AS (PARTITION BY i.run)
+    ),
+    _pools AS (
+        SELECT
+            t.*,
+            CASE WHEN t.uses_set THEN t.set_size ELSE t.tests END - 1 AS pool_size,
+            CASE WHEN t.uses_set THEN t.set_square ELSE t.run_square END - t.square AS pool_square,
+            greatest(CASE WHEN t.uses_set THEN t.set_deviation ELSE t.run_deviation END - t.deviation_square, 1) AS pool_deviation,
+            CASE WHEN t.uses_set THEN t.set_product ELSE t.run_product END - t.deviation_product AS pool_product
+        FROM _totals AS t
+    ),
+    -- Correlation of successive blocks on the others, corrected for its bias in short rows, less what chance shows.
+    _lasting AS (
+        SELECT
+            p.*,
+            CASE
+                WHEN p.n < 4 THEN 0
+                ELSE least(
+                    0.95,
+                    greatest(
+                        0,
+                        CASE WHEN p.n > 6 THEN (p.n * p.pool_product / p.pool_deviation + 1) / (p.n - 3) ELSE p.pool_product / p.pool_deviation + 1 / p.n END
+                        - 1 / sqrt(p.pool_size * p.n)
+                    )
+                )
+            END AS correlation
+        FROM _pools AS p
+    ),
+    _scales AS (
+        SELECT
+            l.*,
+            (1 + l.correlation) / (1 - l.correlation) AS factor,
+            greatest(1, greatest(1, l.pool_size - 1) * (l.n - 1)) AS freedom,
+            sqrt(greatest(0, l.pool_square) / greatest(1, greatest(1, l.pool_size - 1) * (l.n - 1))) AS within,
+            sqrt(l.square_below / nullif(l.n - 1, 0)) AS below,
+            round(l.middle - median(l.middle) OVER (PARTITION BY l.run, l.set_id))::BIGINT AS from_middle
+        FROM _lasting AS l
+    ),
+    _sorted_middles AS (
+        SELECT
+            s.run, s.set_id, list(s.from_middle ORDER BY s.from_middle, s.item_id) AS middles,
+            list(abs(s.from_middle) ORDER BY abs(s.from_middle), s.item_id) AS distances,
+            sum(s.from_middle)::BIGINT AS total, sum(s.from_middle::HUGEINT * s.from_middle)::DOUBLE AS square
+        FROM _scales AS s
+        GROUP BY s.run, s.set_id
+    ),
+    _centered AS (
+        SELECT
+            s.*, m.total - s.from_middle AS others_total, m.square - s.from_middle::DOUBLE * s.from_middle AS others_square,
+            lib._median_of_others(m.middles, row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY s.from_middle, s.item_id)) AS centre,
+            1.4826 * (1 + 2 / (s.set_size - 1))
+                * lib._median_of_others(m.distances, row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY abs(s.from_middle), s.item_id)) AS robust
+        FROM _scales AS s
+        JOIN _sorted_middles AS m ON m.run = s.run AND m.set_id = s.set_id
+    ),
+    _spreads AS (
+        SELECT
+            c.*,
+            sqrt(
+                greatest(0, c.others_square - 2 * c.centre * c.others_total + (c.set_size - 1) * c.centre * c.centre)
+                / nullif(c.set_size - 2, 0)
+            ) AS spread
+        FROM _centered AS c
+    ),
+    _tested AS (
+        SELECT
+            s.*,
+            CASE
+                WHEN s.n < 2 THEN 1
+                ELSE least(
+                    1,
+                    s.tests * lib._student_tail(
+                        s.middle / greatest(1, greatest(s.within, s.below) * CASE WHEN s.n > 2 THEN 1.25 ELSE 1 END * sqrt(s.factor / s.n)),
+                        greatest(1, CASE WHEN s.below > 2 * s.within THEN s.n - 1 ELSE s.freedom END / s.factor)
+                    )
+                )
+            END AS p_blocks,
+            CASE
+                WHEN s.set_size < 3 THEN 1
+                ELSE least(
+                    1,
+                    s.tests * lib._student_tail(
+                        (s.from_middle - s.centre)
+                            / (greatest(1, CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END) * sqrt(1 + 1 / (s.set_size - 1))),
+                        s.set_size - 2
+                    )
+                )
+            END AS p_items,
+            CASE WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.episodes, s.set_episodes, 1 / s.set_size)) ELSE 1 END AS p_often,
+            s.n / s.factor AS independent
+        FROM _spreads AS s
+    ),
+    _combined AS (
+        SELECT
+            t.*,
+            CASE
+                WHEN t.n < 2 THEN greatest(t.p_items, 0.01)
+                WHEN t.set_size < 3 OR t.independent >= 8 THEN t.p_blocks
+                WHEN t.independent < 4 THEN greatest(t.p_blocks, t.p_items)
+                ELSE greatest(t.p_blocks, t.p_items / 8)
+            END AS p_late
+        FROM _tested AS t
+    ),
+    _levels AS (
+        SELECT
+            c.*,
+            CASE
+                WHEN c.set_size < 2 THEN NULL
+                WHEN least(c.mean, c.cost) < min_pct / 100 * c.block_ns THEN 'none'
+                -- 6 of 1,000 jobs by chance; two blocks are a suspicion at most.
+                WHEN
+                    c.n > 2 AND c.middle >= min_pct / 100 * c.block_ns
+                    AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
+                    THEN 'late'
+                WHEN c.p_often <= 0.02 THEN 'intermittent'
+                WHEN least(c.p_late, c.p_often) <= 0.05 THEN 'suspected'
+                WHEN c.independent < 8 AND 2 * c.standing_out > c.n AND c.p_items <= 0.006 THEN 'suspected among items'
+                ELSE 'none'
+            END AS level
+        FROM _combined AS c
+    )
+SELECT
+    v.run,
+    v.set_id,
+    v.item_id,
+    v.set_size - 1 AS peer_count,
+    v.n AS block_count,
+    v.late_blocks AS late_block_count,
+    v.blocks AS late_blocks,
+    v.block_ns,
+    v.middle AS late_ns,
+    v.mean AS mean_late_ns,
+    v.cost AS cost_ns,
+    v.own AS own_ns,
+    v.peer_own AS peer_own_ns,
+    CASE v.level
+        WHEN 'late' THEN v.p_late
+        WHEN 'intermittent' THEN v.p_often
+        WHEN 'suspected among items' THEN v.p_items
+        ELSE least(v.p_late, v.p_often)
+    END AS p,
+    CASE v.level WHEN 'suspected among items' THEN 'suspected' ELSE v.level END AS level
+FROM _levels AS v

@@ -1,0 +1,94 @@
+-- What each rank does itself in each block of the common window, and which ranks are its peers.
+--
+-- A block is as long on all ranks: own work, exposed transfer and exposed wait. A rank that waits for another one
+-- waits as long as the other victims, whoever came last in its groups; the rank that holds them up does more itself. Peers are the ranks of
+-- the same pipeline stage, or else all ranks that collectives connect.
+--
+-- Left out: a first or last block below half of the median length, and blocks of a rank in which 2 % or more of the time is
+-- unrecorded, as what ran there is unknown.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.rank_blocks(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run            VARCHAR      Run name.
+--   set_id         VARCHAR      Set of peers: the stage, or the lowest rank that collectives connect.
+--   item_id        INTEGER      Rank of the process.
+--   stage          INTEGER      Stage of the pipeline, from 0; NULL without one.
+--   span           INTEGER      Recording of the rank.
+--   block          BIGINT       Number of the block.
+--   ts             BIGINT [ns]  Its start by the clock of the rank.
+--   block_ns       BIGINT [ns]  Its length.
+--   own_ns         BIGINT [ns]  Neither exposed transfer nor exposed wait: compute, exposed copies and idle time.
+--   compute_ns     BIGINT [ns]  A computation kernel runs.
+--   memory_ns      BIGINT [ns]  Exposed copies and memsets.
+--   idle_ns        BIGINT [ns]  Nothing runs.
+--   transfer_ns    BIGINT [ns]  Exposed transfer.
+--   wait_ns        BIGINT [ns]  Exposed wait.
+WITH RECURSIVE
+    _edges AS (
+        SELECT b.run, b.span, b.block, b.block_ns, b.ends, 2 * b.block_ns >= median(b.block_ns) OVER (PARTITION BY b.run) AS is_whole
+        FROM (
+            SELECT
+                p.run, p.span, p.block, min(p.step_ns) AS block_ns,
+                p.block IN (min(p.block) OVER (PARTITION BY p.run, p.span), max(p.block) OVER (PARTITION BY p.run, p.span)) AS ends
+            FROM step_parts AS p
+            WHERE p.is_common AND lib.is_requested(runs, p.run)
+            GROUP BY p.run, p.span, p.block
+        ) AS b
+    ),
+    _stages AS (
+        SELECT s.run, s.rank, any_value(s.stage) AS stage FROM lib.pipeline_ranks(runs) AS s GROUP BY s.run, s.rank
+    ),
+    _groups AS MATERIALIZED (
+        SELECT m.run, m.rank, m.channel_id, m.is_p2p
+        FROM matched_collectives AS m
+        WHERE m.found_count > 1 AND lib.is_requested(runs, m.run)
+        GROUP BY m.run, m.rank, m.channel_id, m.is_p2p
+        -- Sends and receives connect ranks only where nothing else does.
+        QUALIFY NOT m.is_p2p OR bool_and(m.is_p2p) OVER (PARTITION BY m.run)
+    ),
+    -- The lowest rank that groups connect each rank with.
+    _connected(run, rank, root) USING KEY (run, rank) AS (
+        SELECT g.run, g.rank, min(g.rank) FROM _groups AS g GROUP BY g.run, g.rank
+        UNION
+        (
+            SELECT g.run, g.rank, min(c.root)
+            FROM (
+                SELECT h.run, h.channel_id, min(l.root) AS root
+                FROM _connected AS l
+                JOIN _groups AS h ON h.run = l.run AND h.rank = l.rank
+                GROUP BY h.run, h.channel_id
+            ) AS c
+            JOIN _groups AS g ON g.run = c.run AND g.channel_id = c.channel_id
+            JOIN recurring._connected AS v ON v.run = g.run AND v.rank = g.rank
+            WHERE c.root < v.root
+            GROUP BY g.run, g.rank
+        )
+    )
+SELECT
+    p.run,
+    coalesce('stage ' || s.stage, 'group ' || c.root, 'group') AS set_id,
+    p.rank AS item_id,
+    s.stage,
+    p.span,
+    p.block,
+    p.ts,
+    p.step_ns AS block_ns,
+    p.step_ns - p.exposed_transfer_ns - p.exposed_wait_ns AS own_ns,
+    p.compute_ns,
+    p.exposed_memory_ns AS memory_ns,
+    p.idle_before_ns + p.idle_between_ns + p.idle_after_ns AS idle_ns,
+    p.exposed_transfer_ns AS transfer_ns,
+    p.exposed_wait_ns AS wait_ns
+FROM step_parts AS p
+JOIN _edges AS e ON e.run = p.run AND e.span = p.span AND e.block = p.block
+LEFT JOIN _stages AS s ON s.run = p.run AND s.rank = p.rank
+LEFT JOIN _connected AS c ON c.run = p.run AND c.rank = p.rank
+WHERE
+    p.is_common
+    AND (e.is_whole OR NOT e.ends)
+    AND 50 * (p.unrecorded_before_ns + p.unrecorded_lost_ns + p.unrecorded_after_ns) < p.step_ns
