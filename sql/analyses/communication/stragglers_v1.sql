@@ -70,29 +70,29 @@ WITH
     kernels AS MATERIALIZED (
         SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL
     ),
-    short AS (
+    short AS MATERIALIZED (
         SELECT n.name, n.short_name FROM lib.short_names('kernels') AS n
     ),
-    communicating AS (
+    communicating AS MATERIALIZED (
         SELECT m.run, m.rank, bool_or(m.is_complete AND NOT m.is_startup) AS is_matched, bool_and(m.on_host) AS on_host
         FROM matched_collectives AS m
         WHERE lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank
     ),
-    waits AS (
+    waits AS MATERIALIZED (
         SELECT w.* FROM lib._caused_waits(runs) AS w
     ),
-    stages AS (
+    stages AS MATERIALIZED (
         SELECT g.* FROM lib.slow_stages(runs) AS g
     ),
     -- Of each rank the link that costs most.
     link_ends AS (
         SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, min_pct) AS l
     ),
-    slow_links AS (
+    slow_links AS MATERIALIZED (
         SELECT l.* FROM link_ends AS l QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY l.cost_ns DESC, l.channel_id) = 1
     ),
-    compared AS (
+    compared AS MATERIALIZED (
         SELECT
             j.*, c.* EXCLUDE (run, rank, subject, window_ns), m.is_matched, m.on_host,
             w.run_ns, w.collective_count, w.last_arrival_count, w.wait_ns, w.wait_caused_ns, w.peer_count AS waiting_count,
@@ -115,7 +115,7 @@ WITH
         LEFT JOIN stages AS g ON g.run = j.run AND g.stage = j.stage
         WHERE lib.is_requested(ranks, j.rank)
     ),
-    explained AS (
+    explained AS MATERIALIZED (
         SELECT
             t.*,
             CASE

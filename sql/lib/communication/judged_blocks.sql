@@ -154,7 +154,7 @@ WITH
         JOIN _run_noise AS n ON n.run = i.run
         WINDOW in_set AS (PARTITION BY i.run, i.set_id), in_run AS (PARTITION BY i.run)
     ),
-    _pools AS (
+    _pools AS MATERIALIZED (
         SELECT
             t.*,
             CASE WHEN t.uses_set THEN t.set_size ELSE t.tests END - 1 AS pool_size,
@@ -180,7 +180,7 @@ WITH
             END AS correlation
         FROM _pools AS p
     ),
-    _scales AS (
+    _scales AS MATERIALIZED (
         SELECT
             l.*,
             (1 + l.correlation) / (1 - l.correlation) AS factor,
@@ -198,13 +198,19 @@ WITH
         FROM _scales AS s
         GROUP BY s.run, s.set_id
     ),
+    _positions AS (
+        SELECT
+            s.*,
+            row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY s.from_middle, s.item_id) AS position,
+            row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY abs(s.from_middle), s.item_id) AS distance_position
+        FROM _scales AS s
+    ),
     _centered AS (
         SELECT
             s.*, m.total - s.from_middle AS others_total, m.square - s.from_middle::DOUBLE * s.from_middle AS others_square,
-            lib._median_of_others(m.middles, row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY s.from_middle, s.item_id)) AS centre,
-            1.4826 * (1 + 2 / (s.set_size - 1))
-                * lib._median_of_others(m.distances, row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY abs(s.from_middle), s.item_id)) AS robust
-        FROM _scales AS s
+            lib._median_of_others(m.middles, s.position) AS centre,
+            1.4826 * (1 + 2 / (s.set_size - 1)) * lib._median_of_others(m.distances, s.distance_position) AS robust
+        FROM _positions AS s
         JOIN _sorted_middles AS m ON m.run = s.run AND m.set_id = s.set_id
     ),
     _spreads AS (
@@ -216,35 +222,26 @@ WITH
             ) AS spread
         FROM _centered AS c
     ),
+    _statistics AS MATERIALIZED (
+        SELECT
+            s.*,
+            s.middle / greatest(1, greatest(s.within, s.below) * CASE WHEN s.n > 2 THEN 1.25 ELSE 1 END * sqrt(s.factor / s.n)) AS block_t,
+            greatest(1, CASE WHEN s.below > 2 * s.within THEN s.n - 1 ELSE s.freedom END / s.factor) AS block_freedom,
+            (s.from_middle - s.centre)
+                / (greatest(1, CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END) * sqrt(1 + 1 / (s.set_size - 1))) AS item_t,
+            s.set_size - 2 AS item_freedom
+        FROM _spreads AS s
+    ),
     _tested AS (
         SELECT
             s.*,
-            CASE
-                WHEN s.n < 2 THEN 1
-                ELSE least(
-                    1,
-                    s.tests * lib._student_tail(
-                        s.middle / greatest(1, greatest(s.within, s.below) * CASE WHEN s.n > 2 THEN 1.25 ELSE 1 END * sqrt(s.factor / s.n)),
-                        greatest(1, CASE WHEN s.below > 2 * s.within THEN s.n - 1 ELSE s.freedom END / s.factor)
-                    )
-                )
-            END AS p_blocks,
-            CASE
-                WHEN s.set_size < 3 THEN 1
-                ELSE least(
-                    1,
-                    s.tests * lib._student_tail(
-                        (s.from_middle - s.centre)
-                            / (greatest(1, CASE WHEN s.set_size > 5 THEN least(s.spread, s.robust) ELSE s.spread END) * sqrt(1 + 1 / (s.set_size - 1))),
-                        s.set_size - 2
-                    )
-                )
-            END AS p_items,
+            CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * lib._student_tail(s.block_t, s.block_freedom)) END AS p_blocks,
+            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * lib._student_tail(s.item_t, s.item_freedom)) END AS p_items,
             CASE WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.episodes, s.set_episodes, 1 / s.set_size)) ELSE 1 END AS p_often,
             s.n / s.factor AS independent
-        FROM _spreads AS s
+        FROM _statistics AS s
     ),
-    _combined AS (
+    _combined AS MATERIALIZED (
         SELECT
             t.*,
             CASE

@@ -19,13 +19,14 @@ CASE
     WHEN freedom < 1.5 THEN 0.5 - atan(t) / pi()
     -- Written as a sum of positive terms, the far tail keeps its digits.
     WHEN freedom < 2.5 THEN 1 / ((t * t + 2) * (1 + t / sqrt(t * t + 2)))
-    ELSE lib._normal_tail(
+    -- Lambdas bind a value once: an argument of a macro is written out wherever it is used.
+    ELSE list_transform(
         list_transform(
-            [freedom - 0.5],
-            lambda a: list_transform(
-                [a * ln(1 + t * t / freedom)],
-                lambda y: (((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y * y + 100 + 48 * a * a) + y + 3) / (48 * a * a) + 1) * sqrt(y)
-            )[1]
-        )[1]
-    )
+            [{'a': freedom - 0.5, 'y': (freedom - 0.5) * ln(1 + t * t / freedom)}],
+            lambda v: (
+                ((((-0.4 * v.y - 3.3) * v.y - 24) * v.y - 85.5) / (0.8 * v.y * v.y + 100 + 48 * v.a * v.a) + v.y + 3) / (48 * v.a * v.a) + 1
+            ) * sqrt(v.y)
+        ),
+        lambda z: lib._normal_tail(z)
+    )[1]
 END
