@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeVar
 
 from tests.jobs.spec import US, PlantedJob
 
-COMPUTE, TP_STREAM, DP_STREAM, PP_STREAM, EP_STREAM = 7, 20, 24, 28, 32
+COMPUTE, TP_STREAM, DP_STREAM, PP_STREAM, EP_STREAM, FSDP_STREAM = 7, 20, 24, 28, 32, 36
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 MATRIX = "ampere_sgemm_128x64_tn"
@@ -20,7 +21,9 @@ SMALL = "vectorized_elementwise_kernel"
 ELEMENTS = 1 << 20
 """Size of a reduction."""
 
-TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US, "ep": 60 * US}
+TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US, "ep": 60 * US, "fsdp": 120 * US}
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass
@@ -129,18 +132,25 @@ class _Runner:
         self.numbers: dict[tuple[str, tuple[int, ...]], int] = defaultdict(int)
         self.ids = 0
         self.step = 0
+        self.sequence = 1.0
+        self.gathered = 0
 
     def program(self) -> Meeting:
         job = self.job
         for self.step in range(job.steps):
             with self.span("user_annotation", f"ProfilerStep#{self.step}"):
                 with self.span("user_annotation", LOADER):
-                    self.now += 60 * US + job.loading.get(self.rank, 0)
+                    self.now += 60 * US + self.planted(job.loading, 0)
+                if self.planted(job.saving, 0):
+                    with self.span("user_annotation", "save_checkpoint"):
+                        self.now += self.planted(job.saving, 0)
+                self.draw_step()
                 if job.extra_collective.get(self.rank) == self.step:
                     yield from self.reduce(elements=1)
                 for _ in range(job.micro_batches):
                     yield from self.receive(-1)
                     for _ in range(job.layers):
+                        yield from self.gather()
                         yield from self.layer(1)
                     yield from self.send(+1)
                 for left in reversed(range(job.micro_batches)):
@@ -157,6 +167,27 @@ class _Runner:
                     self.wait_for_device()
             self.now += 20 * US
 
+    def planted(self, of: Mapping[int, Number], usual: Number) -> Number:
+        """What is planted on the rank in this step."""
+        applies = not self.job.late_steps or self.step in self.job.late_steps
+        return of.get(self.rank, usual) if applies else usual
+
+    def draw_step(self) -> None:
+        """Draw what differs from step to step."""
+        if self.job.sequence_spread:
+            self.sequence = max(0.2, self.random.gauss(1, self.job.sequence_spread))
+        if self.job.pauses and self.random.random() < self.job.pauses:
+            self.now += round(self.random.expovariate(1 / (2000 * US)))
+
+    def gather(self) -> Meeting:
+        """Wait for the parameters of this layer, and gather those of the next one meanwhile."""
+        if not self.job.gathers:
+            return
+        self.free[COMPUTE] = max(self.free[COMPUTE], self.gathered)
+        group = self.job.dp_group(self.rank)
+        part = Collective("fsdp", group, 0, self.rank, 0)
+        self.gathered = yield from self.collective(part, FSDP_STREAM, "_allgather_base", joins=False)
+
     def stream_waits(self) -> None:
         """Let what is launched next wait for another stream."""
         if self.job.waits_in_calls:
@@ -172,12 +203,12 @@ class _Runner:
 
     def layer(self, passes: int) -> Meeting:
         job, rank = self.job, self.rank
-        bigger = job.bigger_batch.get(rank, 1.0)
+        bigger = self.planted(job.bigger_batch, 1.0)
         matrix = (MATRIX, round(100 * US * bigger), round(64 * bigger))
         for _ in range(passes):
-            for _ in range(1 + job.more_kernels.get(rank, 0)):
+            for _ in range(1 + self.planted(job.more_kernels, 0)):
                 self.operator("aten::mm", [matrix])
-            attention = 80 * US * job.slower_kernel.get(rank, 1.0)
+            attention = 80 * US * self.planted(job.slower_kernel, 1.0)
             self.operator("aten::scaled_dot_product_attention", [(ATTENTION, round(attention), 48)])
             self.operator("aten::add", [(SMALL, 20 * US, 32)])
         if job.tp > 1:
@@ -186,7 +217,8 @@ class _Runner:
         if job.experts > 1:
             part = Collective("ep", job.ep_group(rank), 0, rank, 0)
             yield from self.collective(part, EP_STREAM, "all_to_allv")
-            self.operator("aten::mm", [matrix])
+            hot = self.planted(job.hot_expert, 1.0)
+            self.operator("aten::mm", [(MATRIX, round(matrix[1] * hot), round(matrix[2] * hot))])
             part = Collective("ep", job.ep_group(rank), 0, rank, 0)
             yield from self.collective(part, EP_STREAM, "all_to_allv")
 
@@ -218,14 +250,14 @@ class _Runner:
 
     def length(self, ns: int) -> int:
         job, rank = self.job, self.rank
-        factor = job.slower_clock.get(rank, 1.0)
+        factor = self.planted(job.slower_clock, 1.0) * self.sequence
         if 2 * self.step >= job.steps:
             factor *= job.throttled.get(rank, 1.0)
         return max(1000, round(ns * factor * (1 + self.random.gauss(0, job.noise))))
 
     def operator(self, name: str, kernels: list[tuple[str, int, int]]) -> None:
         with self.span("cpu_op", name) as external:
-            self.now += 3 * US + self.job.host_bound.get(self.rank, 0)
+            self.now += 3 * US + self.planted(self.job.host_bound, 0)
             for kernel, ns, grid in kernels:
                 correlation, launched = self.launch(external)
                 start = max(launched, self.free[COMPUTE])
@@ -235,7 +267,7 @@ class _Runner:
 
     def collective(
         self, part: Collective, stream: int, name: str, *, joins: bool = True
-    ) -> Meeting:
+    ) -> Generator[Collective, int, int]:
         part.name = name
         part.number = self.numbers[part.kind, part.group]
         self.numbers[part.kind, part.group] += 1
@@ -245,16 +277,19 @@ class _Runner:
             correlation, launched = self.launch(external)
         if joins:
             self.stream_waits()
-        # It waits for what was queued on the compute stream so far.
-        part.start = max(launched, self.free[stream], self.free[COMPUTE] + 2 * US)
+        # It waits for what was queued on the compute stream so far; parameters are there from the start.
+        queued = 0 if part.kind == "fsdp" else self.free[COMPUTE] + 2 * US
+        part.start = max(launched, self.free[stream], queued)
         end = yield part
         self.free[stream] = end + 1 * US
         if joins:
             self.free[COMPUTE] = end + 2 * US
-        word = "AllReduce_Sum_f32_RING_LL" if name == "allreduce" else "SendRecv"
+        words = {"allreduce": "AllReduce_Sum_f32_RING_LL", "_allgather_base": "AllGather_RING_LL"}
+        word = words.get(name, "SendRecv")
         kernel = f"ncclDevKernel_{word}(ncclDevKernelArgsStorage<4096ul>)"
         self.add(Event("kernel", kernel, part.start, end, stream, correlation, external, 24, part))
         self.did.collectives.append(part)
+        return end
 
     def launch(self, external: int) -> tuple[int, int]:
         self.ids += 1

@@ -50,6 +50,12 @@ class PlantedJob:
     """Host and streams wait in calls, which the trace has: at the end of a step, around collectives."""
     noise: float = 0.01
     """Standard deviation of the length of a kernel, as a share."""
+    sequence_spread: float = 0.0
+    """Standard deviation of the length of all kernels of a step, as a share: ranks get other sequences."""
+    pauses: float = 0.0
+    """Probability that the host of a rank pauses in a step, for 2 ms on average."""
+    gathers: bool = False
+    """Parameters of a layer are gathered while the one before it computes."""
     scatter_ns: int = 200
     """Mean of how much later than the others a rank leaves a collective."""
     seed: int = 0
@@ -69,6 +75,12 @@ class PlantedJob:
     """Time more that the host needs for each operator [ns]."""
     loading: Mapping[int, int] = field(default_factory=dict)
     """Time more that it loads data in each step [ns]."""
+    saving: Mapping[int, int] = field(default_factory=dict)
+    """Time more that it saves a checkpoint in each step [ns]."""
+    hot_expert: Mapping[int, float] = field(default_factory=dict)
+    """Factor on grid and length of the matrix product of its expert."""
+    late_steps: tuple[int, ...] = ()
+    """Steps in which the causes above apply; empty: all steps."""
     slow_link: Mapping[int, float] = field(default_factory=dict)
     """Number of a data-parallel group ─▶ factor on its transfers."""
 
@@ -141,5 +153,7 @@ class PlantedJob:
             "bigger_batch": "more compute",
             "host_bound": "host-bound",
             "loading": "data loading",
+            "saving": "checkpoint",
+            "hot_expert": "more compute",
         }
         return {rank: cause for name, cause in causes.items() for rank in getattr(self, name)}

@@ -10,7 +10,7 @@ from typing import Any
 from tests.jobs.simulator import Collective, Event, Rank, simulate
 from tests.jobs.spec import PlantedJob
 
-GROUP_NAMES = {"tp": 1, "dp": 2, "pp": 3, "ep": 4}
+GROUP_NAMES = {"tp": 1, "dp": 2, "pp": 3, "ep": 4, "fsdp": 5}
 ROW = 128
 """Elements of a token."""
 

@@ -9,6 +9,8 @@
 --   p_items   The same against how much its peers' medians differ, whatever that is made of.
 --   p_often   Binomial test of how often the item is the one that is late in a single block; blocks in a row count once.
 --
+-- An item that is late in the last blocks, and not before, became slow: a suspicion (0.05) is enough for it.
+--
 -- Each probability is multiplied by the number of items of the run that are tested. Few independent blocks need both
 -- of the first two; from eight on, p_blocks decides. Windows and group-bys only: n log n in the number of blocks.
 --
@@ -121,6 +123,7 @@ WITH
         SELECT
             f.*,
             f.stands_out AND NOT coalesce(lag(f.stands_out) OVER in_time, false) AS starts_episode,
+            row_number() OVER in_time AS position,
             round(f.clipped - avg(f.clipped) OVER (PARTITION BY f.run, f.set_id, f.item_id))::BIGINT AS deviation
         FROM _flagged AS f
         WINDOW in_time AS (PARTITION BY f.run, f.set_id, f.item_id ORDER BY f.block)
@@ -134,6 +137,7 @@ WITH
             s.run, s.set_id, s.item_id,
             count_if(s.starts_episode)::BIGINT AS episodes, count_if(s.stands_out)::BIGINT AS standing_out, count_if(s.is_late)::BIGINT AS late_blocks,
             list(s.block ORDER BY s.block) FILTER (s.stands_out) AS blocks,
+            min(s.position) FILTER (s.is_late) AS first_late, min(s.late) FILTER (s.is_late) AS least_late, max(s.late) FILTER (NOT s.is_late) AS most_usual,
             sum(s.residual::HUGEINT * s.residual) AS square,
             sum(least(0, s.above)::HUGEINT * least(0, s.above)) AS square_below,
             sum(s.deviation::HUGEINT * s.deviation) AS deviation_square,
@@ -143,7 +147,7 @@ WITH
     ),
     _totals AS (
         SELECT
-            i.*, s.* EXCLUDE (run, set_id, item_id), n.tests,
+            i.*, s.* EXCLUDE (run, set_id, item_id), n.tests, n.noise,
             sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
             sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
             sum(s.episodes) OVER in_set AS set_episodes,
@@ -262,6 +266,11 @@ WITH
                 WHEN
                     c.n > 2 AND c.middle >= min_pct / 100 * c.block_ns
                     AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
+                    THEN 'late'
+                -- All late blocks are the last ones, and far from the others: it became slow, which makes the usual deviation large.
+                WHEN
+                    c.p_late <= 0.05 AND c.late_blocks >= 3 AND 3 * c.late_blocks >= c.n AND c.first_late = c.n - c.late_blocks + 1
+                    AND c.least_late - c.most_usual > 3 * c.noise
                     THEN 'late'
                 WHEN c.p_often <= 0.02 THEN 'intermittent'
                 WHEN least(c.p_late, c.p_often) <= 0.05 THEN 'suspected'

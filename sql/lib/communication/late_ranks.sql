@@ -1,8 +1,8 @@
 -- Which ranks hold up the others: the verdict on what each does itself, block after block, compared with its peers.
 --
 -- A rank is named only if it does more itself than its peers and they wait for it, both by min_pct of the time. A
--- suspicion becomes a verdict if one kind of work explains 80 % of the lateness and shows in every block (idle time) or
--- in half of them (compute, copies). A suspicion next to a straggler that is ten times as late is dropped. If the end times of too many
+-- suspicion becomes a verdict if one kind of work (compute, copies or idle time) explains 80 % of the lateness and
+-- shows in every block. A suspicion next to a straggler that is ten times as late is dropped. If the end times of too many
 -- collectives disagree, waits are uncertain: only a rank that computes or copies longer, which was measured on the
 -- rank itself, is suspected.
 --
@@ -86,8 +86,7 @@ WITH
             c.totals[1] + c.totals[2] AS measured_ns,
             list_sum(c.totals) AS more_ns,
             c.totals[c.chief] >= 0.8 * list_sum(c.totals)
-                -- Compute and copies were measured on the rank itself, and may have become slow halfway.
-                AND len(list_filter(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) >= CASE c.chief WHEN 3 THEN c.n ELSE c.n / 2 END AS is_steady
+                AND list_bool_and(list_transform(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) AS is_steady
         FROM _chief AS c
     ),
     _worst AS (

@@ -1,7 +1,7 @@
 -- Which groups and pairs of ranks transfer slower than others do, block after block, and what that costs.
 --
--- Transfers are compared between groups that run the same collective of the same size on as many ranks, as ranks are for
--- their own work; fewer than three such groups tell nothing. A link is slow if its transfers take 1.3 times as
+-- Transfers are compared between groups that run the same collective of the same size on ranks of the same description and
+-- pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups tell nothing. A link is slow if its transfers take 1.3 times as
 -- long as the median of the others, not by chance. If several links are slow and one rank is in all of them, and in no link as
 -- fast as usual, that rank's network is slow.
 --
@@ -27,11 +27,22 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   odds         DOUBLE [1]      Probability that chance makes any link look like this.
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
 WITH
+    _channel_ranks AS (
+        SELECT m.run, m.channel_id, any_value(m.channel) AS channel, list(DISTINCT m.rank ORDER BY m.rank) AS link_ranks, bool_and(m.is_p2p) AS is_p2p
+        FROM matched_collectives AS m
+        WHERE lib.is_requested(runs, m.run)
+        GROUP BY m.run, m.channel_id
+    ),
+    _members AS MATERIALIZED (
+        SELECT c.*, array_to_string(list_transform(c.link_ranks, lambda r: r - c.link_ranks[1]), ',') AS pattern FROM _channel_ranks AS c
+    ),
     _collectives AS (
         SELECT
             m.run, m.collective_id, m.channel_id, m.rank, m.span, m.ts + m.dur AS at_ts,
-            CASE WHEN m.is_p2p THEN 'p2p' ELSE m.collective END AS kind, m.in_elems, m.elem_type, m.rank_count, m.transfer_ns
+            concat_ws(' ', CASE WHEN m.is_p2p THEN 'p2p' ELSE m.collective END, coalesce(m.in_elems, -1), m.elem_type, m.pg_desc, p.pattern) AS kind,
+            m.transfer_ns
         FROM matched_collectives AS m
+        JOIN _members AS p ON p.run = m.run AND p.channel_id = m.channel_id
         WHERE m.is_complete AND m.end_times_match AND m.transfer_ns IS NOT NULL AND NOT m.is_startup AND lib.is_requested(runs, m.run)
         -- A collective is in the block of its end on its lowest rank.
         QUALIFY row_number() OVER (PARTITION BY m.run, m.collective_id ORDER BY m.rank, m.event_id) = 1
@@ -49,36 +60,27 @@ WITH
     ),
     _times AS MATERIALIZED (
         SELECT
-            c.run, c.channel_id, c.kind, c.in_elems, c.elem_type, c.rank_count, o.in_block AS block, min(b.block_ns) AS block_ns,
+            c.run, c.channel_id, c.kind, o.in_block AS block, min(b.block_ns) AS block_ns,
             sum(c.transfer_ns)::BIGINT AS ns
         FROM _ordered AS o
         JOIN _collectives AS c ON c.run = o.run AND c.collective_id = o.collective_id
         JOIN _blocks AS b ON b.run = o.run AND b.rank = o.rank AND b.block = o.in_block
         WHERE o.at_ts <= b.ts + b.block_ns
-        GROUP BY c.run, c.channel_id, c.kind, c.in_elems, c.elem_type, c.rank_count, o.in_block
+        GROUP BY c.run, c.channel_id, c.kind, o.in_block
     ),
     _siblings AS (
-        SELECT t.run, t.kind, t.in_elems, t.elem_type, t.rank_count, count(DISTINCT t.channel_id) AS n
-        FROM _times AS t
-        GROUP BY t.run, t.kind, t.in_elems, t.elem_type, t.rank_count
+        SELECT t.run, t.kind, count(DISTINCT t.channel_id) AS n FROM _times AS t GROUP BY t.run, t.kind HAVING count(DISTINCT t.channel_id) >= 3
     ),
     -- Blocks in which all of the groups transferred.
     _link_blocks AS MATERIALIZED (
         SELECT
-            t.run, concat_ws(' ', t.kind, coalesce(t.in_elems, -1), t.elem_type, t.rank_count) AS set_id, t.channel_id AS item_id, t.block, t.block_ns,
-            t.ns AS own_ns, -t.ns AS wait_ns
+            t.run, t.kind AS set_id, t.channel_id AS item_id, t.block, t.block_ns, t.ns AS own_ns, -t.ns AS wait_ns
         FROM _times AS t
-        JOIN _siblings AS s ON s.run = t.run AND s.kind = t.kind AND s.in_elems IS NOT DISTINCT FROM t.in_elems AND s.elem_type IS NOT DISTINCT FROM t.elem_type AND s.rank_count = t.rank_count
-        QUALIFY count(*) OVER (PARTITION BY t.run, t.kind, t.in_elems, t.elem_type, t.rank_count, t.block) = s.n
+        JOIN _siblings AS s ON s.run = t.run AND s.kind = t.kind
+        QUALIFY count(*) OVER (PARTITION BY t.run, t.kind, t.block) = s.n
     ),
     _judged AS MATERIALIZED (
         SELECT j.*, j.own_ns / nullif(j.peer_own_ns, 0) AS ratio FROM lib.judged_blocks('_link_blocks', min_pct) AS j WHERE j.peer_count >= 2
-    ),
-    _members AS MATERIALIZED (
-        SELECT m.run, m.channel_id, any_value(m.channel) AS channel, list(DISTINCT m.rank ORDER BY m.rank) AS link_ranks, bool_and(m.is_p2p) AS is_p2p
-        FROM matched_collectives AS m
-        WHERE lib.is_requested(runs, m.run)
-        GROUP BY m.run, m.channel_id
     ),
     _slow AS MATERIALIZED (
         SELECT
