@@ -186,7 +186,9 @@ class _Runner:
         self.free[COMPUTE] = max(self.free[COMPUTE], self.gathered)
         group = self.job.dp_group(self.rank)
         part = Collective("fsdp", group, 0, self.rank, 0)
-        self.gathered = yield from self.collective(part, FSDP_STREAM, "_allgather_base", joins=False)
+        self.gathered = yield from self.collective(
+            part, FSDP_STREAM, "_allgather_base", joins=False
+        )
 
     def stream_waits(self) -> None:
         """Let what is launched next wait for another stream."""

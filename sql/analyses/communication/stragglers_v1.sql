@@ -150,6 +150,8 @@ WITH
                 WHEN t.is_named AND t.cause = 'host-bound' AND t.on_host THEN lib.message(
                     'stragglers.host_bound_without_device', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
                 )
+                WHEN t.is_named AND t.cause = 'host-bound' AND t.subject IS NULL
+                    THEN lib.message('stragglers.host_not_recorded', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns})
                 WHEN t.is_named AND t.cause = 'host-bound' THEN lib.message(
                     'stragglers.host_bound', {'cause_ns': t.cause_ns, 'window_ns': t.cause_window_ns, 'subject': t.subject}
                 )
@@ -222,7 +224,7 @@ SELECT
         WHEN NOT e.is_named THEN NULL
         WHEN e.cause IN ('slower compute', 'throttling', 'more compute', 'copies') THEN 'kernels_across_ranks'
         WHEN e.cause IN ('data loading', 'checkpoint') THEN 'step_accounting'
-        WHEN e.cause = 'host-bound' THEN 'ops_by_name'
+        WHEN e.cause = 'host-bound' AND e.subject IS NOT NULL THEN 'ops_by_name'
         ELSE 'collective_waits'
     END AS next_analysis
 FROM worded AS e
