@@ -100,10 +100,11 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     click.echo(f"\nWhere a step of ranks {two} goes (step_accounting):\n")
     opened.run("step_accounting", runs=[run], ranks=two).show()
     click.echo("\nWho is late (stragglers):\n")
-    for row in late:
-        click.echo(row["message"])
+    for message in dict.fromkeys(row["message"] for row in told.arrow().to_pylist()):
+        if message:
+            click.echo(message)
     if not late:
-        click.echo("Nobody.")
+        click.echo("No straggler.")
     click.echo("\nWhat a step would take at best (what_if):\n")
     opened.run("what_if", runs=[run]).show()
     click.echo("\nWhat to do (advice):\n")

@@ -184,6 +184,9 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
     text = unknown = ""
     if compared and not late:
         text = f"No straggler: {len(compared):,} ranks compared."
+        # Missing ranks come first: one of them may be the straggler.
+        missing = {row["verdict_reason"] for row in compared if row["verdict"] == "none"} - {None}
+        text = " ".join((*(f"{reason}." for reason in sorted(missing)), text))
     elif judged and not late:
         unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
     # Suspicions, ranks that are late in some steps, slow links and stages: what costs most first, each sentence once.

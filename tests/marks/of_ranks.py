@@ -15,8 +15,8 @@ def collective_waits(rows: Rows) -> Expected:
 
 
 def stragglers(rows: Rows) -> Expected:
-    """A bar a rank for which others wait."""
-    shares = column(rows, "wait_caused_pct", 100)
+    """A bar a rank: what it does more itself than its peers."""
+    shares = column(rows, "late_pct", 100)
     return {"share": shares}, {"rect": seen(shares)}
 
 

@@ -33,6 +33,14 @@ AMONG_LAST, BEFORE = "among the last", "before them"
 
 STARTS = {AMONG_LAST: NEUTRAL_COLOR, BEFORE: PALE_COLOR}
 
+VERDICTS = {
+    "straggler": OUTLIER_COLOR,
+    "intermittent": "#E69F00",
+    "suspected": "#F0C571",
+    "no straggler": NORMAL_COLOR,
+    "unknown": "#E8E8E8",
+}
+
 STEPS_SHOWN = 6
 
 RANKS_SHOWN = 32
@@ -40,47 +48,45 @@ RANKS_SHOWN = 32
 
 @figure
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per rank: the wait that it causes to others, as a share of the run.
+    """One bar per rank: how much more it does itself than its peers, as a share of the time.
 
-    Of many ranks the latest are shown.
+    Of many ranks those that do most are shown.
     """
     title = "Who holds up the others"
     if not table["is_straggler"].notna().any():
         reasons = table["verdict_reason"].dropna().unique()
         return nothing(title, f"Nothing can be judged: {'; '.join(reasons)}.")
-    ordered = table.sort_values(
-        "wait_caused_ns", ascending=False, kind="stable", na_position="last"
-    )
+    ordered = table.sort_values("late_ns", ascending=False, kind="stable", na_position="last")
     kept = table.loc[sorted(ordered.index[:MANY])]
-    size, unit = duration_unit(float(kept["wait_caused_ns"].max()) if len(kept) else 0)
+    size, unit = duration_unit(float(kept["late_ns"].abs().max()) if len(kept) else 0)
     rows = kept.assign(
         lane=lane_names(kept, "rank"),
-        late=kept["is_straggler"]
-        .astype(object)
-        .map({True: "late", False: "in time"})
-        .fillna("not judged"),
-        share=kept["wait_caused_pct"].astype(float) / 100,
-        time=kept["wait_caused_ns"].astype(float) / size,
-        last=kept["last_arrival_count"].astype(float) / kept["collective_count"].astype(float),
+        late=kept["verdict"]
+        .map({"none": "no straggler", "unknown": "unknown"})
+        .fillna(kept["verdict"]),
+        share=kept["late_pct"].astype(float) / 100,
+        gain=kept["cost_pct"].astype(float) / 100,
+        time=kept["late_ns"].astype(float) / size,
+        steps=kept["late_step_count"].astype(float),
     )
     x, width = lanes(rows)
     notes = [
-        "Time for which others wait because this rank comes last, of the time of those others.",
-        "Hidden waits too, so that they would gain less (Cost).",
+        "Compute, exposed copies and idle time more than the median of its peers: waits and transfers are not its own."
     ]
     if len(kept) < len(table):
-        notes.append(f"The {len(kept)} of {len(table):,} ranks that cause most.")
-    palette = {"late": OUTLIER_COLOR, "in time": NORMAL_COLOR, "not judged": "#E8E8E8"}
+        notes.append(f"The {len(kept)} of {len(table):,} ranks that do most.")
     tooltip = {
         "lane": "Rank",
-        "time:,.3f": f"Wait caused [{unit}]",
-        "share:.2%": "of their time",
-        "last:.1%": "Comes last in",
+        "late": "Verdict",
+        "time:,.3f": f"More own work [{unit}]",
+        "share:.2%": "of the time",
+        "gain:.2%": "Peers wait longer",
+        "steps:.0f": "Late in steps",
         "cause": "Cause",
         "subject": "Most in",
     }
-    y = alt.Y("share:Q", title="Wait caused", axis=alt.Axis(format="%"))
-    color = colors(present(palette, rows["late"]), None, "late")
+    y = alt.Y("share:Q", title="More own work", axis=alt.Axis(format="%"))
+    color = colors(present(VERDICTS, rows["late"]), None, "late")
     chart = bars(rows, tooltip, color, x=x, y=y)
     return chart.properties(title=headed(title, *notes), width=width)
 

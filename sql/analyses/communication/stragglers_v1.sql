@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   rank                INTEGER         Rank of the process.
 --   verdict             VARCHAR         straggler, suspected, intermittent, none or unknown.
 --   is_straggler        BOOLEAN         The verdict is straggler; NULL if it is unknown.
---   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown.
+--   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown; why none is uncertain.
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
 --   message             VARCHAR         The verdict and its cause in a sentence; NULL for none and unknown without a slow link.
 --   odds                DOUBLE [1]      Probability that chance makes any rank of the run look like this one; NULL if unknown.
@@ -85,6 +85,12 @@ WITH
     stages AS MATERIALIZED (
         SELECT g.* FROM lib.slow_stages(runs) AS g
     ),
+    sizes AS MATERIALIZED (
+        SELECT k.run, max(k.world_size) AS world_size, max(k.world_size) - count(*) AS missing_count
+        FROM ranks AS k
+        WHERE lib.is_requested(runs, k.run)
+        GROUP BY k.run
+    ),
     -- Of each rank the link that costs most.
     link_ends AS (
         SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, min_pct) AS l
@@ -102,7 +108,7 @@ WITH
             100 * (j.cost_ns / nullif(j.window_ns, 0)) AS cost_pct,
             l.channel_id IS NOT NULL AS has_slow_link, l.channel, l.collective, l.common_rank, l.ratio AS link_ratio, l.late_ns AS link_late_ns,
             100 * (l.cost_ns / l.window_ns) AS link_cost_pct,
-            g.is_slow AS is_slow_stage,
+            g.is_slow AS is_slow_stage, z.world_size, z.missing_count,
             100 * (g.late_ns / nullif(g.window_ns, 0)) AS stage_late_pct,
             100 * (g.cost_ns / nullif(g.window_ns, 0)) AS stage_cost_pct
         FROM judged AS j
@@ -113,6 +119,7 @@ WITH
         LEFT JOIN waits AS w ON w.run = j.run AND w.rank = j.rank
         LEFT JOIN slow_links AS l ON l.run = j.run AND l.rank = j.rank
         LEFT JOIN stages AS g ON g.run = j.run AND g.stage = j.stage
+        LEFT JOIN sizes AS z ON z.run = j.run
         WHERE lib.is_requested(ranks, j.rank)
     ),
     explained AS MATERIALIZED (
@@ -122,6 +129,8 @@ WITH
                 WHEN t.verdict = 'suspected' THEN lib.message('stragglers.few_data', {'odds_pct': 100 * t.odds, 'step_count': t.step_count})
                 WHEN t.verdict = 'intermittent' THEN
                     lib.message('stragglers.some_steps', {'late_step_count': t.late_step_count, 'step_count': t.step_count})
+                WHEN t.verdict = 'none' AND t.missing_count > 0
+                    THEN lib.message('stragglers.ranks_missing', {'missing_count': t.missing_count, 'world_size': t.world_size})
                 WHEN t.verdict <> 'unknown' THEN NULL
                 WHEN t.reason_code = 'stragglers.ends_disagree' THEN lib.message('stragglers.ends_disagree', NULL)
                 WHEN t.reason_code = 'stragglers.no_peer' THEN lib.message('stragglers.no_peer', NULL)

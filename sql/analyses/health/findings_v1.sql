@@ -226,7 +226,7 @@ WITH
         WHERE regexp_matches(r.run, '-capture\d+$') AND EXISTS (FROM ranks AS k WHERE k.run = regexp_replace(r.run, '-capture\d+$', ''))
         UNION ALL
         SELECT r.run, NULL, 'warning', 'ranks_missing', r.world_size - r.rank_count,
-            lib.message('findings.ranks_missing', {'rank_count': r.rank_count, 'world_size': r.world_size})
+            lib.message('findings.ranks_missing', {'missing_count': r.world_size - r.rank_count, 'world_size': r.world_size})
         FROM run_facts AS r
         WHERE r.world_size > r.rank_count
         UNION ALL
