@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.jobs.kinds import BOUND, KINDS, LINKS
+from tests.jobs.kinds import BOUND, JUDGED, KINDS, LINKS
 from tests.jobs.simulator import Collective
 from tests.jobs.spec import PlantedJob
 from tests.jobs.tables import DATABASE, database, derive, fill, rows_of
@@ -47,7 +47,7 @@ def all_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
 
 
 def _make(store: Path) -> None:
-    runs = {run: (job, capture(job)) for run, job in (KINDS | LINKS | BOUND).items()}
+    runs = {run: (job, capture(job)) for run, job in (KINDS | LINKS | BOUND | JUDGED).items()}
     (store.parent / CAPTURED).write_bytes(pickle.dumps(runs))
     with database(store.parent) as con:
         fill(con, rows_of(runs))

@@ -102,6 +102,25 @@ LINKS = {
 }
 """Sends and receives between many pairs; who is late is not asked."""
 
+EIGHT = replace(DP, ranks=8, noise=0.02)
+
+JUDGED = {
+    "in some steps": replace(EIGHT, steps=20, loading={5: 2 * MS}, late_steps=(3, 7, 8, 15)),
+    "checkpoint": replace(EIGHT, steps=20, saving={0: 3 * MS}, late_steps=(4, 9, 14, 18)),
+    "two at once": replace(EIGHT, slower_clock={1: 1.2}, loading={6: 600 * US}),
+    "few steps": replace(EIGHT, steps=4, overlap=True, slower_clock={3: 1.27}),
+    "two steps": replace(EIGHT, steps=2, slower_clock={3: 1.27}),
+    "gathered parameters": replace(EIGHT, gathers=True, slower_clock={2: 1.2}),
+    "hot expert": replace(EIGHT, experts=4, hot_expert={4: 2.5}),
+    "other sequences": replace(EIGHT, sequence_spread=0.08),
+    "host pauses": replace(EIGHT, steps=16, pauses=0.05),
+    "slow group": replace(EIGHT, ranks=16, tp=4, slow_link={2: 3.0}),
+    "slow stage": replace(
+        DP, ranks=8, stages=4, steps=6, micro_batches=4, slower_clock={4: 1.4, 5: 1.4}
+    ),
+}
+"""What the verdict has levels for: few steps, some steps, two culprits, links, stages."""
+
 BOUND = {
     "bound by devices": replace(DP, waits_in_calls=True),
     "bound by hosts": replace(

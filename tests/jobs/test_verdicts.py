@@ -1,0 +1,129 @@
+"""Levels of the verdict: stragglers, suspicions, some steps, slow links and slow stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from tests.jobs.conftest import Jobs
+from tests.jobs.kinds import DP
+from tests.jobs.traces import write_job
+
+PRODUCTION = Path(__file__).parents[3] / "shared" / "production"
+
+
+def judged(jobs: Jobs, run: str) -> list[dict[str, Any]]:
+    """Return the rows of ``stragglers`` of a run."""
+    answer = jobs.con.execute("FROM stragglers_v1(runs := [$run])", {"run": run})
+    names = [column[0] for column in answer.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
+    """Return verdict and cause of the ranks that have a verdict."""
+    return {row["rank"]: (row["verdict"], row["cause"]) for row in rows if row["verdict"] != "none"}
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ("in some steps", {5: ("intermittent", "data loading")}),
+        ("checkpoint", {0: ("intermittent", "checkpoint")}),
+        ("two at once", {1: ("straggler", "slower compute"), 6: ("straggler", "data loading")}),
+        ("few steps", {3: ("straggler", "slower compute")}),
+        ("gathered parameters", {2: ("straggler", "slower compute")}),
+        ("hot expert", {4: ("straggler", "more compute")}),
+        ("other sequences", {}),
+        ("host pauses", {}),
+        ("slow group", {}),
+    ],
+)
+def test_each_rank_has_the_level_of_what_is_planted(
+    jobs: Jobs, run: str, expected: dict[int, tuple[str, str]]
+) -> None:
+    """And its cause, which explains most of its lateness."""
+    rows = judged(jobs, run)
+    assert verdicts(rows) == expected
+    for row in rows:
+        if row["rank"] in expected:
+            assert row["cause_share_pct"] > 80
+            assert row["cost_pct"] > 1
+
+
+def test_late_steps_are_counted(jobs: Jobs) -> None:
+    """Four of nineteen: the capture opens with the first collective, within the first step."""
+    (late,) = (row for row in judged(jobs, "in some steps") if row["rank"] == 5)
+    assert (late["late_step_count"], late["step_count"]) == (4, 19)
+    assert late["verdict_reason"] == "late in 4 of 19 steps"
+    assert late["is_straggler"] is False
+
+
+def test_a_single_step_gives_no_verdict(jobs: Jobs) -> None:
+    """Two steps of which one is seen whole: the reason says that steps are missing."""
+    rows = judged(jobs, "two steps")
+    assert {row["verdict"] for row in rows} <= {"unknown", "none", "suspected"}
+    assert all(row["verdict_reason"] for row in rows if row["verdict"] == "unknown")
+
+
+def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) -> None:
+    """Its ranks have the cause, the link its ratio."""
+    rows = judged(jobs, "slow group")
+    linked = {row["rank"] for row in rows if row["cause"] == "slower transfer"}
+    assert linked == {2, 6, 10, 14}
+    ((channel, ranks, ratio, verdict),) = jobs.con.execute(
+        "SELECT channel, link_ranks, ratio, verdict FROM slow_links_v1(runs := ['slow group'])"
+    ).fetchall()
+    assert (channel, ranks, verdict) == ("[2, 6, 10, 14]", "[2,6,10,14]", "slow")
+    assert ratio == pytest.approx(3, rel=0.05)
+
+
+def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
+    """Of a pipeline; equal pairs are none."""
+    found = jobs.con.execute(
+        "SELECT run, link_ranks FROM slow_links_v1(runs := ['slow pair', 'equal pairs'])"
+    ).fetchall()
+    assert found == [("slow pair", "[2,10]")]
+
+
+def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
+    """Both of its ranks compute 1.4 times as long, and the other stages wait."""
+    rows = judged(jobs, "slow stage")
+    assert verdicts(rows) == {}
+    assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}
+    (message,) = {row["message"] for row in rows if row["stage"] == 2}
+    assert message.startswith("Slow stage 2: its ranks do")
+
+
+def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
+    """One of the two ranks of stage 1 is slow."""
+    rows = judged(jobs, "pipeline of micro-batches")
+    assert verdicts(rows) == {2: ("straggler", "slower compute")}
+    assert not any(row["is_slow_stage"] for row in rows)
+
+
+def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
+    """The other ranks say so, and are not accused."""
+    paths, _ = write_job(tmp_path / "traces", DP)
+    Path(paths[2]).unlink()
+    with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
+        rows = store.run("stragglers").records()
+    assert {(row["verdict"], row["verdict_reason"]) for row in rows} == {
+        ("none", "1 of 4 ranks is missing; a missing rank may be the straggler")
+    }
+
+
+@pytest.mark.skipif(not PRODUCTION.is_dir(), reason="production traces are absent")
+def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path) -> None:
+    """Its published analysis finds the last of four stages 23 % slower, and no worker."""
+    namespace: dict[str, Any] = {"__name__": "to_kineto"}
+    exec((PRODUCTION / "to_kineto.py").read_text(), namespace)  # noqa: S102 - published next to the data
+    namespace["write"](PRODUCTION / "trace-ST.parquet", tmp_path / "traces", 8)
+    with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
+        rows = store.run("stragglers").records()
+        first = store.run("advice").records()[0]
+    assert {row["verdict"] for row in rows} == {"none"}
+    assert {row["rank"] for row in rows if row["is_slow_stage"]} == {6, 7}
+    assert (first["rule"], first["subject"]) == ("slow_stage", "stage 3")
