@@ -147,8 +147,8 @@ WITH
         -- In the rank's own time.
         SELECT
             m.run, m.rank, m.span, NULL, false, true, b.block,
-            b.from_ns + round(k.ahead_ns + k.drift * (b.from_ns - k.clock_mid_ts))::BIGINT,
-            b.to_ns + round(k.ahead_ns + k.drift * (b.to_ns - k.clock_mid_ts))::BIGINT
+            b.from_ns + round(k.ahead_ns + k.drift * (b.from_ns + k.ahead_ns - k.clock_mid_ts))::BIGINT,
+            b.to_ns + round(k.ahead_ns + k.drift * (b.to_ns + k.ahead_ns - k.clock_mid_ts))::BIGINT
         FROM meetings AS m
         JOIN blocks AS b ON b.run = m.run AND b.span = m.span
         JOIN clocks AS k ON k.run = m.run AND k.rank = m.rank AND k.span = m.span

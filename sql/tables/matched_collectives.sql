@@ -58,7 +58,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   clock_spread_ns          DOUBLE [ns]     Median distance of the ends from that.
 --   clock_drift              DOUBLE [1]      Time that the rank's clock gains in each unit of time.
 --   clock_sample_count       BIGINT [count]  Ends that the estimate stands on.
---   clock_mid_ts             BIGINT [ns]     Middle of the capture.
+--   clock_mid_ts             BIGINT [ns]     Middle of the capture of the reference rank, by the clock of the rank.
 --   clock_is_applied         BOOLEAN         The estimate is more than three times its spread, or drifts: it is taken off.
 SELECT x.*
 FROM derived.matched_collectives AS x

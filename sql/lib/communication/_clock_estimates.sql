@@ -2,7 +2,7 @@
 --
 -- All ranks leave a collective together: of each rank and the reference of its channel, the median
 -- difference of ends is the difference of their clocks, after a drift where the last third of the
--- capture shows one against the first (of at least 1 us, eight times its error and below 2e-4). Differences
+-- time that they share shows one against the first (of at least 1 us, eight times its error and below 2e-4). Differences
 -- add up along the channels, and are pooled over the ranks of a host; where hosts are not known, each rank
 -- has its own clock. Collectives of which not all ranks are found, and those whose gaps do not
 -- agree (a score of 7000 or more), say nothing. A second round takes the median over all ranks of a collective.
@@ -23,43 +23,48 @@ CREATE OR REPLACE MACRO lib._clock_estimates(
 --   span             INTEGER         Recording of the rank.
 --   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
 --   reference_rank   INTEGER         Rank whose clock counts.
---   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of that of the root, in the middle of the capture.
+--   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of that of the reference, at mid_ts.
 --   spread_ns        DOUBLE [ns]     Median distance of the ends from that.
 --   drift            DOUBLE [1]      Time that it gains in each unit of time.
---   mid_ts           BIGINT [ns]     Middle of the capture.
+--   mid_ts           BIGINT [ns]     Middle of the capture of the reference, by the clock of the rank.
 --   sample_count     BIGINT [count]  Ends that the estimate stands on.
 --   is_applied       BOOLEAN         More than three times the spread, or drifting: taken off.
 WITH RECURSIVE
-    _extents AS (
-        SELECT m.run, m.span, min(m.end_ts) AS from_ts, max(m.end_ts) - min(m.end_ts) AS extent
+    -- By the clock of each rank: clocks may be seconds apart.
+    _mids AS MATERIALIZED (
+        SELECT m.run, m.span, m.rank, min(m.end_ts) + (max(m.end_ts) - min(m.end_ts)) // 2 AS mid_ts
         FROM query_table(matched_items) AS m
-        GROUP BY m.run, m.span
+        GROUP BY m.run, m.span, m.rank
     ),
     _pairs AS MATERIALIZED (
         SELECT
             m.run, m.span, s.ref_rank, m.rank,
-            b.end_ts - p.from_ts - p.extent // 2 AS at_ns,
+            b.end_ts - p.mid_ts AS at_ns, p.mid_ts,
             m.end_ts - b.end_ts AS difference,
-            3 * (b.end_ts - p.from_ts) // (p.extent + 1) AS third
+            b.end_ts - min(b.end_ts) OVER pair AS since, max(b.end_ts) OVER pair - min(b.end_ts) OVER pair AS length
         FROM query_table(matched_items) AS m
         JOIN query_table(shift_items) AS s ON s.lane_id = m.lane_id AND s.rank = m.rank AND s.rank <> s.ref_rank AND s.score < 7000
         JOIN query_table(matched_items) AS b ON b.lane_id = m.lane_id AND b.number = m.number AND b.nth = m.nth AND b.rank = s.ref_rank
-        JOIN _extents AS p ON p.run = m.run AND p.span = m.span
+        JOIN _mids AS p ON p.run = b.run AND p.span = b.span AND p.rank = b.rank
         WHERE m.is_usable
+        WINDOW pair AS (PARTITION BY m.run, m.span, s.ref_rank, m.rank)
+    ),
+    _parted AS (
+        SELECT p.*, 3 * p.since // (p.length + 1) AS third FROM _pairs AS p
     ),
     _thirds AS (
         SELECT
-            p.run, p.span, p.ref_rank, p.rank, count(*) AS n,
+            p.run, p.span, p.ref_rank, p.rank, any_value(p.mid_ts) AS mid_ts, count(*) AS n,
             median(p.difference) FILTER (p.third = 2) - median(p.difference) FILTER (p.third = 0) AS change,
             median(p.at_ns) FILTER (p.third = 2) - median(p.at_ns) FILTER (p.third = 0) AS apart,
             greatest(mad(p.difference) FILTER (p.third = 0), mad(p.difference) FILTER (p.third = 2)) AS scatter,
             least(count(*) FILTER (p.third = 0), count(*) FILTER (p.third = 2)) AS low_n
-        FROM _pairs AS p
+        FROM _parted AS p
         GROUP BY p.run, p.span, p.ref_rank, p.rank
     ),
     _drifts AS (
         SELECT
-            t.run, t.span, t.ref_rank, t.rank, t.n,
+            t.run, t.span, t.ref_rank, t.rank, t.mid_ts, t.n,
             CASE
                 WHEN t.low_n >= 5 AND abs(t.change) > 1000 AND abs(t.change) > 8 * t.scatter / sqrt(t.low_n) AND abs(t.change / t.apart) < 2e-4
                     THEN t.change / t.apart
@@ -68,15 +73,15 @@ WITH RECURSIVE
         FROM _thirds AS t
     ),
     _differences AS (
-        SELECT d.run, d.span, d.ref_rank, d.rank, d.n, d.drift, median(p.difference - d.drift * p.at_ns) AS difference
+        SELECT d.run, d.span, d.ref_rank, d.rank, d.mid_ts, d.n, d.drift, median(p.difference - d.drift * p.at_ns) AS difference
         FROM _drifts AS d
         JOIN _pairs AS p ON p.run = d.run AND p.span = d.span AND p.ref_rank = d.ref_rank AND p.rank = d.rank
-        GROUP BY d.run, d.span, d.ref_rank, d.rank, d.n, d.drift
+        GROUP BY d.run, d.span, d.ref_rank, d.rank, d.mid_ts, d.n, d.drift
     ),
     _edges AS MATERIALIZED (
-        SELECT d.run, d.span, d.ref_rank AS from_rank, d.rank AS to_rank, d.n, d.difference, d.drift FROM _differences AS d
+        SELECT d.run, d.span, d.ref_rank AS from_rank, d.rank AS to_rank, d.n, d.difference, d.drift, d.mid_ts FROM _differences AS d
         UNION ALL
-        SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift FROM _differences AS d
+        SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift, d.mid_ts + d.difference FROM _differences AS d
     ),
     -- The lowest rank that can be reached, and how far the clock is from its.
     _reach(run, span, rank, reference_rank, difference, drift) USING KEY (run, span, rank) AS (
@@ -85,9 +90,14 @@ WITH RECURSIVE
         WHERE lib.is_requested(runs, k.run)
         UNION
         (
-            SELECT e.run, e.span, e.to_rank, r.reference_rank, r.difference + e.difference, r.drift + e.drift
+            SELECT
+                e.run, e.span, e.to_rank, r.reference_rank,
+                -- A difference holds at the middle of the capture by the clock that it begins from.
+                r.difference + e.difference + e.drift * (m.mid_ts + r.difference - e.mid_ts),
+                r.drift + e.drift
             FROM _reach AS r
             JOIN _edges AS e ON e.run = r.run AND e.span = r.span AND e.from_rank = r.rank
+            JOIN _mids AS m ON m.run = r.run AND m.span = r.span AND m.rank = r.reference_rank
             JOIN recurring._reach AS v ON v.run = e.run AND v.span = e.span AND v.rank = e.to_rank
             WHERE r.reference_rank < v.reference_rank
             QUALIFY row_number() OVER (PARTITION BY e.run, e.span, e.to_rank ORDER BY r.reference_rank, e.n DESC, e.from_rank) = 1
@@ -102,18 +112,18 @@ WITH RECURSIVE
     _pooled AS MATERIALIZED (
         SELECT
             r.run, r.span, r.rank, r.reference_rank, h.domain,
-            coalesce(s.from_ts + s.extent // 2, 0) AS mid_ts,
+            coalesce(s.mid_ts, 0) AS root_mid_ts,
             median(r.difference) OVER _domain AS difference,
             median(r.drift) OVER _domain AS drift
         FROM _reach AS r
         JOIN _hosts AS h ON h.run = r.run AND h.rank = r.rank
-        LEFT JOIN _extents AS s ON s.run = r.run AND s.span = r.span
+        LEFT JOIN _mids AS s ON s.run = r.run AND s.span = r.span AND s.rank = r.reference_rank
         WINDOW _domain AS (PARTITION BY r.run, r.span, h.domain, r.reference_rank)
     ),
     _corrected AS MATERIALIZED (
         SELECT
             m.lane_id, m.number, m.nth, p.run, p.span, p.domain, p.reference_rank,
-            round(m.end_ts - p.difference - p.drift * (m.end_ts - p.mid_ts))::BIGINT AS end_ts
+            round(m.end_ts - p.difference - p.drift * (m.end_ts - p.root_mid_ts - p.difference))::BIGINT AS end_ts
         FROM query_table(matched_items) AS m
         JOIN _pooled AS p ON p.run = m.run AND p.span = m.span AND p.rank = m.rank
         WHERE m.is_usable
@@ -134,7 +144,7 @@ SELECT
     p.difference + coalesce(r.residual, 0) AS clock_offset_ns,
     r.spread AS spread_ns,
     p.drift,
-    p.mid_ts,
+    p.root_mid_ts + round(p.difference + coalesce(r.residual, 0))::BIGINT AS mid_ts,
     coalesce(r.n, 0) AS sample_count,
     -- An offset that the scatter of ends explains is none.
     p.drift <> 0 OR abs(p.difference + coalesce(r.residual, 0)) > 3 * coalesce(r.spread, 0) AS is_applied

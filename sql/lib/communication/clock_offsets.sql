@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib.clock_offsets(
 --   span      INTEGER      Recording of the rank.
 --   ahead_ns  DOUBLE [ns]  How far the clock is ahead in the middle of the capture; 0 where nothing is taken off.
 --   drift     DOUBLE [1]   Time that it gains in each unit of time; likewise.
---   mid_ts    BIGINT [ns]  Middle of the capture.
+--   mid_ts    BIGINT [ns]  Middle of the capture of the reference rank, by the clock of the rank.
 WITH
     _estimates AS (
         SELECT
