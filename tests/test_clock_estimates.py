@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import duckdb
 import pytest
@@ -208,9 +209,9 @@ def _fill(con: duckdb.DuckDBPyConnection, run: str, span: int, lane_id: int, cas
 
 
 @cache
-def answers() -> dict[tuple[str, int], list[tuple[object, ...]]]:
+def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
     """What the macro says of all runs at once, by run and recording."""
-    found: dict[tuple[str, int], list[tuple[object, ...]]] = {}
+    found: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     rows = connection().execute(
         "FROM lib._clock_estimates(NULL, 'items', 'shifts') ORDER BY run, span, rank"
     )

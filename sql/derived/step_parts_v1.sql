@@ -9,7 +9,7 @@
 -- One sweep over kernels, copies and the bounds of steps, with one counter for each kind. Sums are made
 -- between each bound of a step and the next; a part is the difference of their running sums at the bounds of
 -- a step, so that steps may overlap, as they do where the profiler opens the next before it closes one. A collective is two pieces: waiting for the last rank,
--- then the transfer. What runs at once counts in this order: computation, transfer, wait, copies. Where nothing
+-- then the transfer; one whose end times disagree between ranks is one piece, like one without a match. What runs at once counts in this order: computation, transfer, wait, copies. Where nothing
 -- recorded runs, time of `unrecorded_time` counts as that.
 --
 -- Status: stable
@@ -22,12 +22,17 @@ CREATE OR REPLACE MACRO derived.step_parts_v1(
 WITH
     parts AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.span, m.collective_id, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.found_count, m.clock_is_applied, m.clock_offset_ns,
+            m.run, m.rank, m.span, m.collective_id, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.clock_is_applied, m.clock_offset_ns,
             m.clock_drift, m.clock_mid_ts,
-            coalesce(m.wait_ns, 0) AS waited,
+            -- If ends disagree, it is not known who waited. Senders go on before the receiver does, and a host when it is woken.
+            m.found_count > 1 AND (m.end_times_match OR m.is_p2p OR m.on_host) AS is_known,
+            coalesce(m.wait_ns, 0) AS found_wait,
             m.is_complete AND NOT m.ended_before_last_start AS is_meeting,
             m.is_p2p
         FROM lib.swept_collectives(runs, NULL) AS m
+    ),
+    split AS MATERIALIZED (
+        SELECT p.*, CASE WHEN p.is_known THEN p.found_wait ELSE 0 END AS waited FROM parts AS p
     ),
     known AS MATERIALIZED (
         SELECT k.run, k.rank, k.span, k.offset_ns AS ts, k.offset_ns + k.dur AS end_ts
@@ -158,10 +163,10 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class IN ('computation', 'memory') AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
         UNION ALL
-        SELECT p.run, p.rank, p.span, 1 << 30, p.ts, p.ts + p.waited FROM parts AS p WHERE p.waited > 0
+        SELECT p.run, p.rank, p.span, 1 << 30, p.ts, p.ts + p.waited FROM split AS p WHERE p.waited > 0
         UNION ALL
-        SELECT p.run, p.rank, p.span, CASE WHEN p.found_count > 1 THEN 1 << 10 ELSE 1 << 20 END, p.ts + p.waited, p.end_ts
-        FROM parts AS p
+        SELECT p.run, p.rank, p.span, CASE WHEN p.is_known THEN 1 << 10 ELSE 1 << 20 END, p.ts + p.waited, p.end_ts
+        FROM split AS p
         WHERE p.end_ts > p.ts + p.waited
     ),
     -- Nothing recorded runs in these, and they do not overlap: one bit each is enough.

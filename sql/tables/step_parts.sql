@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW step_parts AS
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
 --   compute_ns            BIGINT [ns]  A computation kernel runs.
 --   exposed_transfer_ns   BIGINT [ns]  No computation, but a collective that all ranks have come to, or one without a match.
---   exposed_unmatched_ns  BIGINT [ns]  Of that, in collectives without a match on other ranks: waiting in them is not known.
+--   exposed_unmatched_ns  BIGINT [ns]  Of that, in collectives without a match on other ranks, or whose end times disagree: waiting in them is not known.
 --   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
 --   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
 --   recorded_ns           BIGINT [ns]  The step without the three unrecorded parts.
