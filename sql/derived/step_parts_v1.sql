@@ -24,8 +24,7 @@ WITH
         SELECT
             m.run, m.rank, m.span, m.collective_id, m.ts, m.ts + m.dur AS end_ts, m.end_ns, m.clock_is_applied, m.clock_offset_ns,
             m.clock_drift, m.clock_mid_ts,
-            -- If ends disagree, it is not known who waited. Senders go on before the receiver does, and a host when it is woken.
-            m.found_count > 1 AND (m.end_times_match OR m.is_p2p OR m.on_host) AS is_known,
+            lib.waits_are_known(m.found_count, m.end_times_match, m.is_p2p, m.on_host) AS is_known,
             coalesce(m.wait_ns, 0) AS found_wait,
             m.is_complete AND NOT m.ended_before_last_start AS is_meeting,
             m.is_p2p

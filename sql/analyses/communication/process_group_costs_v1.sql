@@ -62,7 +62,7 @@ WITH
     parts AS MATERIALIZED (
         SELECT
             NOT m.on_host OR d.rank IS NULL AS is_swept,
-            m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, m.found_count > 1 AS is_matched, m.wait_ns, m.transfer_ns,
+            m.run, m.rank, l.group_id, m.ts, m.dur, m.ts + m.dur AS end_ts, lib.waits_are_known(m.found_count, m.end_times_match, m.is_p2p, m.on_host) AS is_known, m.wait_ns, m.transfer_ns,
             lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
             l.group_count, lib.busbw_factor(m.collective, l.group_count) * l.group_count AS factor,
             lib.is_requested(steps, m.step) AND (include_last_profiler_step OR NOT m.in_last_step) AS is_counted
@@ -89,10 +89,10 @@ WITH
             AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         UNION ALL
         SELECT
-            p.run, p.rank, p.ts + coalesce(p.wait_ns, 0), p.end_ts,
-            CASE WHEN p.is_matched THEN 1::BIGINT << 26 ELSE 1::BIGINT << 39 END::DOUBLE, 0
+            p.run, p.rank, p.ts + CASE WHEN p.is_known THEN p.wait_ns ELSE 0 END, p.end_ts,
+            CASE WHEN p.is_known THEN 1::BIGINT << 26 ELSE 1::BIGINT << 39 END::DOUBLE, 0
         FROM parts AS p
-        WHERE p.is_swept AND p.end_ts > p.ts + coalesce(p.wait_ns, 0)
+        WHERE p.is_swept AND p.end_ts > p.ts + CASE WHEN p.is_known THEN p.wait_ns ELSE 0 END
         UNION ALL
         SELECT w.run, w.rank, w.ts, w.end_ts, 0, 1 FROM windows AS w
     ),

@@ -3,8 +3,8 @@
 --
 -- The step is the host's, so that a device that has nothing to do for the first half of it shows that.
 -- What runs at once counts in this order: computation, transfer, wait, copies. Waiting for other ranks is
--- told from transferring by matching collectives across ranks; in a collective without a match it is not
--- known, and all of it counts as transfer (exposed_unmatched_ns says how much). A trace without steps is
+-- told from transferring by matching collectives across ranks; in a collective without a match, or whose end times
+-- disagree between ranks, it is not known, and all of it counts as transfer (exposed_unmatched_ns says how much). A trace without steps is
 -- one step, from its first event to its last end. Unrecorded time is neither idle nor compute: the device runs
 -- work launched before the recording, work whose records were lost, or work that had not ended when the recording
 -- did (`unrecorded_time`). At the start of a recording it may not be possible to decide between idle and earlier
