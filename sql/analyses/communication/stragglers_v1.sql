@@ -134,6 +134,7 @@ WITH
                 WHEN t.verdict <> 'unknown' THEN NULL
                 WHEN t.reason_code = 'stragglers.ends_disagree' THEN lib.message('stragglers.ends_disagree', NULL)
                 WHEN t.reason_code = 'stragglers.no_peer' THEN lib.message('stragglers.no_peer', NULL)
+                WHEN t.reason_code = 'stragglers.unrecorded' THEN lib.message('stragglers.unrecorded', NULL)
                 WHEN t.reason_code = 'stragglers.single_step' THEN lib.message('stragglers.single_step', NULL)
                 WHEN t.is_matched THEN lib.message('stragglers.too_few_collectives', NULL)
                 WHEN t.is_matched IS NULL THEN lib.message('stragglers.no_communication', NULL)

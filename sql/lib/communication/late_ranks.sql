@@ -95,6 +95,10 @@ WITH
     _known AS (
         SELECT k.run, k.rank FROM ranks AS k WHERE lib.is_requested(runs, k.run)
     ),
+    -- Ranks with blocks, though what ran in them may be unrecorded.
+    _recorded AS (
+        SELECT p.run, p.rank FROM step_parts AS p WHERE p.is_common AND lib.is_requested(runs, p.run) GROUP BY p.run, p.rank
+    ),
     _stages AS (
         SELECT b.run, b.item_id AS rank, any_value(b.stage) AS stage FROM _blocks AS b GROUP BY b.run, b.item_id
     ),
@@ -113,6 +117,7 @@ WITH
             CASE
                 WHEN t.run IS NULL THEN NULL
                 WHEN t.run_trusted_share < 0.8 THEN 'stragglers.ends_disagree'
+                WHEN j.run IS NULL AND c.run IS NOT NULL THEN 'stragglers.unrecorded'
                 WHEN j.run IS NULL THEN NULL
                 WHEN j.block_count < 2 THEN 'stragglers.single_step'
                 WHEN j.level IS NULL THEN 'stragglers.no_peer'
@@ -122,6 +127,7 @@ WITH
         LEFT JOIN _judged AS j ON j.run = k.run AND j.item_id = k.rank
         LEFT JOIN _steady AS s ON s.run = k.run AND s.item_id = k.rank
         LEFT JOIN _worst AS w ON w.run = k.run
+        LEFT JOIN _recorded AS c ON c.run = k.run AND c.rank = k.rank
         LEFT JOIN _stages AS g ON g.run = k.run AND g.rank = k.rank
     )
 SELECT
