@@ -37,6 +37,7 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   own_ns            DOUBLE [ns]     Mean own time in a block.
 --   peer_own_ns       DOUBLE [ns]     Mean of the median own time of the peers.
 --   p                 DOUBLE [1]      Probability that chance makes any item of the run as late as this one.
+--   p_late            DOUBLE [1]      The same by p_blocks and, if blocks are few, p_items.
 --   level             VARCHAR         late, intermittent, suspected, none; NULL without peers.
 WITH
     _lengths AS (
@@ -296,8 +297,10 @@ SELECT
     CASE v.level
         WHEN 'late' THEN v.p_late
         WHEN 'intermittent' THEN v.p_often
-        WHEN 'suspected among items' THEN v.p_items
+        -- Steps that are so few are no proof.
+        WHEN 'suspected among items' THEN greatest(v.p_items, 0.01)
         ELSE least(v.p_late, v.p_often)
     END AS p,
+    v.p_late,
     CASE v.level WHEN 'suspected among items' THEN 'suspected' ELSE v.level END AS level
 FROM _levels AS v

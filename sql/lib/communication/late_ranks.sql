@@ -111,7 +111,7 @@ WITH
                 WHEN t.run_trusted_share < 0.8 THEN 'unknown'
                 WHEN j.level = 'late' THEN 'straggler'
                 WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
-                WHEN j.level = 'suspected' AND s.is_steady AND j.p <= 0.01 AND j.block_count > 1 THEN 'straggler'
+                WHEN j.level = 'suspected' AND s.is_steady AND j.p_late <= 0.01 AND j.block_count > 1 THEN 'straggler'
                 ELSE j.level
             END AS verdict,
             CASE
