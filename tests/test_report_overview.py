@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import hta_sql
-from hta_sql.authoring.golden_messages import render
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import FirstScreen
@@ -54,25 +53,6 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
     [
         (
             "late",
-            render(
-                "stragglers.slower_compute",
-                {"rank": 1, "cost_pct": 18.4, "slowdown": 1.5, "subject": "gemm"},
-            ),
-        ),
-        (
-            "seldom",
-            "No rank holds up the others by habit: 2 ranks compared. Rank 1 cost most: "
-            + render(
-                "stragglers.not_significant",
-                {"last_arrival_count": 2, "collective_count": 2, "excess_pct": 6.7},
-            ),
-        ),
-        (
-            "alone",
-            f"Whether a rank is late cannot be said: {render('stragglers.no_communication')}",
-        ),
-
-
             "Straggler: rank 1 costs the other ranks up to 20.0 % of the time. All its kernels are",
         ),
         ("seldom", "there are fewer than two steps to compare"),

@@ -140,7 +140,7 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_conv_bias('spans', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
-        FROM late AS j WHERE lib.is_requested(ranks, j.rank)
+        FROM late AS j WHERE j.ceiling_ns IS NOT NULL AND lib.is_requested(ranks, j.rank)
         UNION ALL BY NAME
         FROM lib._advice_slow_stage('spans', runs, ranks)
         UNION ALL BY NAME

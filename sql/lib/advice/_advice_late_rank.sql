@@ -22,5 +22,6 @@ SELECT
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
 FROM lib.late_ranks(runs, 1.0) AS j
-JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
+-- A rank without steps in scope is late for the others all the same.
+LEFT JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
 WHERE j.verdict IN ('straggler', 'intermittent') AND lib.is_requested(ranks, j.rank)
