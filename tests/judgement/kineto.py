@@ -1,0 +1,99 @@
+"""Write what a job did as Kineto traces, one file a rank, as a profiler would have captured it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.judgement.job import Job
+from tests.judgement.machine import Item, Machine, Meeting, Span
+
+BASE = 1_759_300_074_000_000_000
+Event = dict[str, Any]
+
+
+def begins(machine: Machine) -> list[int]:
+    """Return when each rank's capture begins: with its first captured step [ns]."""
+    return [next(s.start for s in spans if s.name == "ProfilerStep#10") for spans in machine.spans]
+
+
+def write(folder: Path, job: Job, machine: Machine) -> dict[int, str]:
+    """Write the traces and return the path of each rank's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for rank, begin in enumerate(begins(machine)):
+        if rank in job.missing:
+            continue
+        about = {
+            "schemaVersion": 1,
+            "host_name": f"node-{job.host(rank)}",
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": job.ranks},
+            "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}],
+            "baseTimeNanoseconds": BASE,
+        }
+        events = _events(job, rank, machine, begin)
+        path = folder / f"rank-{rank}.json"
+        path.write_text(json.dumps(about | {"traceEvents": events}))
+        paths[rank] = str(path)
+    return paths
+
+
+def _events(job: Job, rank: int, machine: Machine, begin: int) -> list[Event]:
+    host = job.host(rank)
+    events: list[Event] = []
+    drift = job.drift[host % len(job.drift)] if job.drift else 0.0
+    offsets = job.clock_offset_ns
+    offset = offsets[host % len(offsets)] if offsets else 0
+
+    def reads(ns: int) -> int:
+        return ns + offset + round(drift * ns)
+
+    numbers = {id(item): number for number, item in enumerate(machine.items[rank], 1)}
+    place = {"pid": 4000 + rank, "tid": 4000 + rank}
+    events += [
+        _event(span, place, reads, _host_arguments(job, span, numbers))
+        for span in machine.spans[rank]
+        if span.start >= begin and (job.writes_steps or "ProfilerStep" not in span.name)
+    ]
+    for item in machine.items[rank]:
+        if item.start >= begin:
+            where = {"pid": 0, "tid": item.stream}
+            about: Event = {"device": 0, "context": 1, "stream": item.stream}
+            about |= {"correlation": numbers[id(item)], "grid": [item.grid, 1, 1]}
+            about |= {"block": [128, 1, 1], **_metadata(job, item.meeting)}
+            span = Span("kernel", item.name, item.start, item.end)
+            events.append(_event(span, where, reads, about))
+    return events
+
+
+def _event(span: Span, place: Event, reads: Any, args: Event) -> Event:
+    ts, end = reads(span.start), reads(span.end)
+    times = {"ts": ts / 1000, "dur": (end - ts) / 1000}
+    return {"ph": "X", "cat": span.category, "name": span.name, **place, **times, "args": args}
+
+
+def _host_arguments(job: Job, span: Span, numbers: dict[int, int]) -> Event:
+    launched: Item | None = span.launched
+    if launched is not None:
+        return {"correlation": numbers[id(launched)]}
+    return _metadata(job, span.meeting)
+
+
+def _metadata(job: Job, meeting: Meeting | None) -> Event:
+    if meeting is None or not {"all", meeting.kind}.isdisjoint(job.lost_metadata):
+        return {}
+    about = {
+        "Collective name": meeting.name,
+        "In msg nelems": meeting.elements,
+        "Out msg nelems": meeting.elements,
+        "Group size": len(meeting.group),
+        "dtype": "BFloat16",
+        "Process Group Name": f"{meeting.kind}{min(meeting.group)}",
+        "Process Group Description": meeting.kind,
+        "Process Group Ranks": json.dumps(list(meeting.group)),
+        "Seq": meeting.number + 1,
+    }
+    if meeting.src is not None:
+        about |= {"Src Rank": meeting.src, "Dst Rank": meeting.dst}
+    return about
