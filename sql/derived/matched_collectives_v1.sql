@@ -25,7 +25,12 @@ WITH
         FROM lib._collective_channels('labeled_calls') AS l
     ),
     labeled AS MATERIALIZED (
-        SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id
+        SELECT
+            c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id,
+            -- All ranks launch the collectives of a group in the same order, which is that of their starts on one stream only.
+            coalesce(last_value(c.launch_ts IGNORE NULLS) OVER (
+                PARTITION BY c.run, c.rank, c.span, c.device, c.stream ORDER BY c.ts, c.event_id
+            ), -1) AS issued_ts
         FROM lib._collective_calls(runs) AS c
         JOIN labels AS l ON l.label_id = c.label_id
     ),
@@ -37,7 +42,7 @@ WITH
             CASE WHEN NOT l.on_host THEN lead(l.end_ts) OVER in_order - l.end_ts END AS gap,
             count(*) OVER (PARTITION BY l.lane_id, l.rank) AS n
         FROM labeled AS l
-        WINDOW in_order AS (PARTITION BY l.lane_id, l.rank ORDER BY l.ts, l.event_id)
+        WINDOW in_order AS (PARTITION BY l.lane_id, l.rank ORDER BY l.issued_ts, l.ts, l.event_id)
     ),
     shifts AS MATERIALIZED (
         SELECT s.*

@@ -17,6 +17,7 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   event_id         BIGINT          event_id of the kernel; of gloo, of the annotation.
 --   ts               BIGINT [ns]     Start since the run's first event.
 --   dur              BIGINT [ns]     Duration.
+--   launch_ts        BIGINT [ns]     Start of the launch; NULL if it is not in the trace, and on the host.
 --   on_host          BOOLEAN         Gloo ran it on the host: no kernel.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
@@ -57,7 +58,7 @@ WITH
     ),
     _kernels AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.span, g.event_id, g.ts, g.dur, false AS on_host, g.device, g.stream, g.step, g.in_last_step, g.op_id, g.module_id,
+            g.run, g.rank, g.span, g.event_id, g.ts, g.dur, g.launch_ts, false AS on_host, g.device, g.stream, g.step, g.in_last_step, g.op_id, g.module_id,
             g.name AS kernel,
             CASE WHEN g.class_source = 'metadata' THEN g.collective END AS recorded,
             g.collective AS named,
@@ -122,7 +123,7 @@ WITH
         FROM _folded AS f
     )
 SELECT
-    k.run, k.rank, k.span, k.event_id, k.ts, k.dur, k.on_host, k.device, k.stream, k.step, k.in_last_step, k.op_id, k.module_id,
+    k.run, k.rank, k.span, k.event_id, k.ts, k.dur, k.launch_ts, k.on_host, k.device, k.stream, k.step, k.in_last_step, k.op_id, k.module_id,
     n.collective,
     hash((
         k.run, k.rank, k.span, k.device, k.stream, k.pg_name, k.pg_ranks, k.group_size, k.src_rank, k.dst_rank,
