@@ -6,20 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from hta_sql.exports.changes import Comparison
-from hta_sql.exports.headline import signed_time
+from hta_sql.exports.headline import PARTS, signed_time
 from hta_sql.text import CUT, cut_middle, printable, time_text
-
-PARTS = {
-    "compute": "computation",
-    "transfer": "transfer, not hidden",
-    "wait": "waiting for other ranks",
-    "memory": "copies, not hidden",
-    "idle": "device idle",
-    "host": "host",
-    "other": "device busy for no step",
-    "lag": "device behind its host",
-}
-"""The parts of a step as people say them."""
 
 CHANGES = 15
 """Changes on one screen; JSON has all."""

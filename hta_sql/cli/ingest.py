@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     help="Several files of a rank are one run: spans of schedule(repeat=2).",
 )
 @click.option(
+    "--one-job",
+    is_flag=True,
+    help="Read the traces as one job although they look like those of several jobs.",
+)
+@click.option(
     "--all-or-nothing",
     is_flag=True,
     help="Keep nothing of an ingest that is interrupted; else the next one goes on from there.",

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from hta_sql.errors import ParameterError
-from hta_sql.exports.comparison import Side
+from hta_sql.exports.comparison import Side, compare
 from hta_sql.exports.headline import headline
 from hta_sql.library.parameters import narrowing
 from hta_sql.results.result import Result
@@ -42,6 +42,7 @@ class Comparison:
         facts: Columns of the analysis ``comparability``.
         causes: Columns of ``lib.compared_causes``: what made the step longer or shorter, on which
             ranks, the largest first; empty if nothing tells that the step changed.
+        operators: Rows of ``trace_diff`` whose counts differ; empty unless the steps are equal.
     """
 
     control: Side
@@ -49,6 +50,7 @@ class Comparison:
     rows: Result
     facts: Result
     causes: Sequence[dict[str, Any]] = ()
+    operators: Sequence[dict[str, Any]] = ()
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -93,7 +95,7 @@ class Comparison:
     def message(self) -> str:
         """The headline: by how much a step changed, whether chance does that, what it is most."""
         runs = (self.control.run, self.test.run)
-        return headline(runs, self.step, self.of_level("row"), self.causes)
+        return headline(runs, self._rows, self.causes, self.operators)
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it for programs; times are ns of a step, ``changes`` without noise."""
@@ -162,6 +164,9 @@ def compare_steps(
         given=given,
     )
     comparison = Comparison(control, test, rows, facts)
+    if comparison.step["diff_ns"] == 0 and not comparison.changes:
+        last = include_last_profiler_step
+        return replace(comparison, operators=_other_counts(comparison, renamed or (), last))
     if comparison.step["verdict"] in ("unchanged", "within noise"):
         return comparison
     idle = [side.idle(include_last_profiler_step) for side in sides]
@@ -181,6 +186,22 @@ def compare_steps(
         given=given,
     )
     return replace(comparison, causes=causes.records())
+
+
+def _other_counts(
+    comparison: Comparison, renamed: Sequence[str], include_last_profiler_step: bool
+) -> list[dict[str, Any]]:
+    """Return what one side of equal steps recorded more often, such as operators without kernels."""
+    step = comparison.step
+    if step["control_step_count"] != step["test_step_count"]:
+        return []
+    known = {name for pair in renamed for name in pair.split("=", 1)}
+    rows = compare(
+        comparison.control,
+        comparison.test,
+        include_last_profiler_step=include_last_profiler_step,
+    ).records()
+    return [row for row in rows if row["diff_count"] and row["name"] not in known]
 
 
 def fact_text(fact: dict[str, Any]) -> str:

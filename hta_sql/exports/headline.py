@@ -7,42 +7,98 @@ from typing import Any
 
 from hta_sql.text import rank_spans, time_text
 
-_EFFECTS = ("wait", "lag", "other")
-"""Parts that follow from what happens elsewhere."""
+PARTS = {
+    "compute": "computation",
+    "transfer": "transfer, not hidden",
+    "wait": "waiting for other ranks",
+    "memory": "copies, not hidden",
+    "idle": "device idle",
+    "unrecorded": "device busy with unrecorded work",
+    "host": "host",
+    "other": "device busy for no step",
+    "lag": "device behind its host",
+}
+"""The parts of a step as people say them."""
+
+_EFFECTS = ("wait", "lag", "other", "unrecorded", "memory")
+"""Parts that follow from what happens elsewhere; copies that take longer themselves are causes."""
+_WORK = ("compute", "transfer", "memory", "host")
 _OF_THE_DEVICE = ("device queue", "unknown")
 """Causes of idle time without a host that does something."""
 _SOME_STEPS = ("slower in some steps", "faster in some steps")
+_NAMED = 3
+"""Rows that one sentence names."""
+_NEW_SHARE = 0.1
+"""Of the step's difference: operators on one side alone that take less of it do not lead."""
 
 Row = dict[str, Any]
 
 
-def headline(runs: tuple[str, str], step: Row, rows: Sequence[Row], causes: Sequence[Row]) -> str:
+def headline(
+    runs: tuple[str, str],
+    rows: Sequence[Row],
+    causes: Sequence[Row],
+    operators: Sequence[Row],
+) -> str:
     """Return the headline: by how much a step changed, whether chance does that, what it is most.
 
     Args:
         runs: Names of control and test.
-        step: The row of the step, with the columns of the analysis ``comparison``.
-        rows: Its rows of level ``row``, the largest difference first.
+        rows: Rows of the analysis ``comparison``: the step, its parts, and the rows of these, the
+            largest difference first.
         causes: Columns of ``lib.compared_causes``, the largest first.
+        operators: Columns of ``trace_diff`` whose counts differ, if the steps are equal otherwise.
     """
-    if step["diff_ns"] == 0 and not any(row["is_change"] for row in rows):
-        return f"Nothing changed: a step takes {time_text(step['control_ns'])} on both sides."
+    (step,), parts, details = (
+        [row for row in rows if row["level"] == level] for level in ("step", "part", "row")
+    )
+    if step["diff_ns"] == 0 and not any(row["is_change"] for row in details):
+        return _equal_text(step, operators)
     slow = zip(runs, (step["control_slow_steps"], step["test_slow_steps"]), strict=True)
     told = [
         f"{_difference_text(step)}{_trust(step)}.",
         *(f"{run}: {steps}." for run, steps in slow if steps),
-        _lead(step, rows, causes),
+        _lead(step, parts, details, causes),
     ]
     return " ".join(sentence for sentence in told if sentence)
 
 
-def _lead(step: Row, rows: Sequence[Row], causes: Sequence[Row]) -> str:
-    """Return what made the step differ: a cause on a rank, else the largest row that is no effect."""
+def _equal_text(step: Row, operators: Sequence[Row]) -> str:
+    time = time_text(step["control_ns"])
+    if not operators:
+        return f"Nothing changed: a step takes {time} on both sides."
+    counts = [
+        f"{row['name']} {row['control_count'] or 0:,} ▸ {row['test_count'] or 0:,}"
+        for row in operators
+    ]
+    return f"A step takes {time} on both sides. Recorded more or less often: {_listed(counts)}."
+
+
+def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence[Row]) -> str:
+    """Return what made the step differ: new operators, a cause on a rank, a part, or a row of it."""
+    if step["verdict"] == "unknown" and step["noise_ns"] is not None:
+        certain = [row for row in rows if row["is_change"] and row["part"] not in _EFFECTS]
+        if certain:
+            return f"Beyond noise in it: {_listed([_row_text(row) for row in certain])}."
     same_way = [row for row in rows if row["diff_ns"] * step["diff_ns"] > 0]
     changed = [row for row in same_way if row["is_change"]]
     first = next((row for row in changed if row["part"] not in _EFFECTS), None)
     cause = causes[0] if causes else None
-    if cause and (first is None or abs(cause["diff_ns"]) >= abs(first["diff_ns"])):
+    largest = max((abs(row["diff_ns"]) for row in (first, cause) if row), default=0)
+    is_one = 2 * largest >= abs(step["diff_ns"])
+    return (
+        _new_text(step, changed, largest if is_one else 0)
+        or ("" if is_one else _part_text(step, parts, changed))
+        or _one_text(step, same_way, first, cause)
+    )
+
+
+def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row | None) -> str:
+    """Name the one cause or row that makes most of the difference."""
+    changed = [row for row in same_way if row["is_change"]]
+    # What the host did is more than that the device was idle.
+    least = (0.5 if first["part"] == "idle" else 1) * abs(first["diff_ns"]) if first else 0
+    if cause and abs(cause["diff_ns"]) >= least:
         is_sure = step["is_change"] or step["verdict"] in _SOME_STEPS
         return f"{_cause_text(cause)}{'' if is_sure else ', which may be chance'}."
     if first or changed:
@@ -54,6 +110,37 @@ def _lead(step: Row, rows: Sequence[Row], causes: Sequence[Row]) -> str:
     if not same_way or step["verdict"] in ("unchanged", "within noise"):
         return "Nothing in it changed beyond noise in that direction."
     return f"Most of it: {_row_text(same_way[0])}, which may be chance."
+
+
+def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:
+    """Name the operators of one side alone, unless they are little of the difference."""
+    verdict = "added" if step["diff_ns"] > 0 else "removed"
+    new = [row for row in changed if row["verdict"] == verdict and row["part"] in _WORK]
+    total = sum(abs(row["diff_ns"]) for row in new)
+    if not new or total < max(_NEW_SHARE * abs(step["diff_ns"]), least):
+        return ""
+    others = [row for row in changed if row not in new and row["part"] not in _EFFECTS]
+    rest = f" Largest other change: {_row_text(others[0])}." if others else ""
+    return f"Operators {verdict}: {_listed([_row_text(row) for row in new])}.{rest}"
+
+
+def _part_text(step: Row, parts: Sequence[Row], changed: Sequence[Row]) -> str:
+    """Name the part that is most of the difference, where none of its rows is."""
+    for part in parts:
+        rows = [row for row in changed if row["part"] == part["part"]]
+        is_most = 2 * part["diff_ns"] * step["diff_ns"] >= step["diff_ns"] ** 2
+        if part["part"] in _WORK and part["is_change"] and is_most and len(rows) > 1:
+            names = _listed([f"{row['subject']} {signed_time(row['diff_ns'])}" for row in rows])
+            return (
+                f"Most of it is {PARTS[part['part']]}, {signed_time(part['diff_ns'])} "
+                f"in {len(rows)} operators: {names}."
+            )
+    return ""
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = len(texts) - _NAMED
+    return ", ".join(texts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _row_text(row: Row) -> str:

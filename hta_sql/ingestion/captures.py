@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from dataclasses import replace
 
@@ -11,6 +12,9 @@ from hta_sql.store.disk.run_names import is_unix_time
 from hta_sql.text import rank_spans
 
 log = logging.getLogger(__name__)
+
+TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
+"""How torch's handler names what one process wrote: worker, time in ms or ns."""
 
 
 def number_captures(found: list[TraceFile], *, join_spans: bool = False) -> list[TraceFile]:
@@ -64,7 +68,7 @@ def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
         rank,
         len(files),
         more,
-        ", ".join(_distinct_names([file.path for file in files])),
+        ", ".join(distinct_names([file.path for file in files])),
     )
     if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):
         log.warning(
@@ -79,7 +83,13 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _distinct_names(paths: list[str]) -> list[str]:
+def process_of(path: str) -> str | None:
+    """Return the worker in the name that torch's handler gives a trace; None of another name."""
+    timed = TIMED_NAME.match(path.rpartition("/")[2])
+    return timed.group(1) if timed else None
+
+
+def distinct_names(paths: list[str]) -> list[str]:
     """Leave out the folders that all of the paths have in common."""
     folders = [folder_of(path).split("/") for path in paths]
     common = 0

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hta_sql.errors import RankError
+from hta_sql.ingestion.captures import distinct_names
 from hta_sql.text import missing_rank_spans
 
 if TYPE_CHECKING:
@@ -116,6 +117,6 @@ def _warn_of_copies(found: Sequence[TraceFile]) -> None:
 
 
 def _names(paths: Iterable[str]) -> str:
-    names = [path.rpartition("/")[2] for path in paths]
+    names = distinct_names(list(paths))
     more = len(names) - NAMES
     return ", ".join(names[:NAMES]) + (f" and {more} more" if more > 0 else "")

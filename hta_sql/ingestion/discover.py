@@ -21,8 +21,9 @@ from hta_sql.errors import (
     TraceFormatError,
     TraceNotFoundError,
 )
-from hta_sql.ingestion.captures import folder_of, number_captures
+from hta_sql.ingestion.captures import folder_of, number_captures, process_of
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
+from hta_sql.ingestion.jobs import check_one_job
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.ingestion.vendors.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
@@ -44,10 +45,6 @@ NAME_PATTERNS = tuple(
     )
 )
 
-TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
-"""How torch's handler names what one process wrote: worker, time in ms or ns."""
-
-
 MAX_DIGITS = 20
 
 MANY_SKIPPED = 5
@@ -64,6 +61,7 @@ def discover(
     rank_regex: str | None = None,
     look: Peek | None = None,
     join_spans: bool = False,
+    one_job: bool = False,
 ) -> list[TraceFile]:
     """Find the traces and their ranks.
 
@@ -74,6 +72,7 @@ def discover(
         rank_regex: Finds the rank in a file name; its first group is the rank.
         look: Used in place of :func:`peek`; it may know a file without reading it.
         join_spans: Captures are to be one run: nobody has to be told that there are several.
+        one_job: The traces are of one job, whatever they state.
 
     Returns:
         The traces sorted by capture and rank. Several files of one rank are
@@ -81,7 +80,7 @@ def discover(
 
     Raises:
         TraceNotFoundError: Nothing there, or nothing that is a trace.
-        RankError: A wanted rank is not among them.
+        RankError: A requested rank is missing, or the traces are of several jobs.
         ParameterError: rank_regex is not a regular expression with a group.
     """
     look = look or peek
@@ -90,6 +89,8 @@ def discover(
     else:
         clusters, paths = _split(list_trace_paths(traces))
         found = _by_ladder(paths, _compiled(rank_regex), look, beside=len(clusters)) + clusters
+    if not one_job:
+        check_one_job(found)
     found = number_captures(found, join_spans=join_spans)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
     if ranks is None:
@@ -247,7 +248,7 @@ def _processes_by_path(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
     """
     said: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for path, stated in unknown:
-        if stated.process and stated.end_ns and not TIMED_NAME.match(path.rpartition("/")[2]):
+        if stated.process and stated.end_ns and not process_of(path):
             process = f"{folder_of(path)}/{stated.process}"
             said[process].append((stated.start_ns, stated.end_ns, path))
     return {
@@ -260,9 +261,8 @@ def _processes_by_path(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
 
 def _process(path: str) -> str:
     """Name the process that wrote a trace: files that differ in their time only are of one."""
-    folder, _, name = path.rpartition("/")
-    timed = TIMED_NAME.match(name)
-    return f"{folder}/{timed.group(1)}" if timed else path
+    process = process_of(path)
+    return f"{folder_of(path)}/{process}" if process else path
 
 
 def _rank_in_name(path: str, patterns: tuple[re.Pattern[str], ...]) -> int | None:

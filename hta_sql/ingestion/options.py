@@ -49,6 +49,8 @@ class IngestOptions:
         progress: Called after each rank with (result, ranks done, ranks to do).
         lock_timeout: Time to wait for another ingest that is writing the store [s].
         join_spans: Several files of a rank are spans of one run; default: each is a run of its own.
+        one_job: The traces are of one job, although they state different world sizes or backends; default:
+            traces of several jobs are refused, and the message lists the jobs.
         all_or_nothing: Keep nothing of an ingest that is interrupted; default: it keeps the ranks that
             it has read, which nobody sees, and the next ingest of the same traces goes on from there.
         materialize: Keep, beside the tables, the answers that are small; not of a shard.
@@ -70,6 +72,7 @@ class IngestOptions:
     progress: Callable[[RankResult, int, int], None] | None = None
     lock_timeout: float = LOCK_TIMEOUT_S
     join_spans: bool = False
+    one_job: bool = False
     all_or_nothing: bool = False
     materialize: bool = False
 

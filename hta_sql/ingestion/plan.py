@@ -38,6 +38,7 @@ class IngestPlan:
         ranks: The ranks to read; None: all.
         rank_regex: Finds the rank in a file name.
         join_spans: Several files of a rank are spans of one run.
+        one_job: The traces are of one job, whatever they state.
         force: Read traces that the store has already.
         known: Traces that the store has, and their fingerprints.
         jobs: Number of workers; None: by cores and sizes.
@@ -54,6 +55,7 @@ class IngestPlan:
     ranks: list[int] | None
     rank_regex: str | None
     join_spans: bool
+    one_job: bool
     force: bool
     known: KnownTraces
     jobs: int | None
@@ -100,6 +102,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
         ranks=None if options.ranks is None else list(options.ranks),
         rank_regex=options.rank_regex,
         join_spans=options.join_spans,
+        one_job=options.one_job,
         force=options.force,
         known=KnownTraces(options.kernel_classes),
         jobs=options.jobs,
@@ -129,6 +132,7 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
         rank_regex=plan.rank_regex,
         look=plan.known.look,
         join_spans=plan.join_spans,
+        one_job=plan.one_job,
     )
     work = compared(plan, found)
     # One that is published as well was left by an ingest that ended before it could clean up.

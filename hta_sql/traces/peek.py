@@ -41,6 +41,8 @@ class Stated(NamedTuple):
     """Host and number of the process; None also where the trace states its rank."""
     end_ns: int | None = None
     """When its recording ended [ns]; likewise."""
+    role: str | None = None
+    """Role of the process in a job of several roles."""
 
 
 def peek(path: str) -> Stated:
@@ -87,6 +89,7 @@ def peek(path: str) -> Stated:
         # All of the file was looked through for a rank.
         None if info else _process(head, tail),
         None if info else _time(_WINDOW_END.search(tail), base_ns),
+        said["role"] if isinstance(said.get("role"), str) else None,
     )
 
 

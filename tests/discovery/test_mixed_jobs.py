@@ -1,4 +1,4 @@
-"""Traces of several jobs in one folder: named in a warning and by doctor, never merged."""
+"""Traces of several jobs in one folder are refused with the list of the jobs, unless they are declared to be one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import RankError
+from hta_sql.ingestion.discover import discover
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hta_sql.store.query.trace_store import TraceStore
 
-    Ingest = Callable[[dict[str, dict[str, Any]]], TraceStore]
+    Ingest = Callable[..., TraceStore]
 
 
 def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
@@ -36,14 +37,14 @@ def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
 def ingest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Ingest:
     """Write the traces of a folder and ingest it."""
 
-    def do(traces: dict[str, dict[str, Any]]) -> TraceStore:
+    def do(traces: dict[str, dict[str, Any]], *, one_job: bool = False) -> TraceStore:
         folder = tmp_path / "job"
         folder.mkdir()
         for name, content in traces.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(json.dumps(content))
         with caplog.at_level(logging.WARNING):
-            return hta_sql.ingest(folder, tmp_path / "job.store")
+            return hta_sql.ingest(folder, tmp_path / "job.store", one_job=one_job)
 
     return do
 
@@ -66,11 +67,86 @@ def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixtu
         "a.json": trace(0, world_size=4, backend="nccl"),
         "b.json": trace(1, world_size=2, backend="gloo"),
     }
-    with ingest(traces) as store:
+    with ingest(traces, one_job=True) as store:
         assert {"world_sizes_differ", "backends_differ", "ranks_missing"} <= findings(store)
     assert "4: a.json; 2: b.json" in said(caplog, "different world sizes")
     assert "nccl: a.json; gloo: b.json" in said(caplog, "different backends")
     assert "no trace of rank 2-3" in said(caplog, "The job has 4 ranks")
+
+
+TIMED = "host_{}.170000000000000000{}.pt.trace.json"
+
+SEVERAL = {
+    "world sizes": (
+        {"A/0.json": trace(0, world_size=4), "B/1.json": trace(1, world_size=2)},
+        r"2 jobs, because they state different world sizes: "
+        r"A \(world size 4, 1 file\); B \(world size 2, 1 file\)\.",
+    ),
+    "backends": (
+        {
+            f"{job}/{rank}.json": trace(rank, world_size=2, backend=backend)
+            for job, backend in (("A", "nccl"), ("B", "gloo"))
+            for rank in range(2)
+        },
+        r"different backends: A \(world size 2, nccl, 2 files\); B \(world size 2, gloo, 2 files\)",
+    ),
+    "processes of one rank": (
+        {
+            f"{job}/{TIMED.format(10 * number + rank, rank)}": trace(rank, world_size=2)
+            for number, job in enumerate("AB")
+            for rank in range(2)
+        },
+        r"different processes recorded one rank: A \(world size 2, 2 files\); B \(",
+    ),
+    "a folder that states nothing": (
+        {
+            "A/0.json": trace(0, world_size=4),
+            "A/1.json": trace(1, world_size=4),
+            "B/trace.json": trace(None),
+            "C/trace.json": trace(None),
+        },
+        r"3 jobs, .* neither rank nor world size: A \(world size 4, 2 files\); B \(1 file\); C \(1 file\)",
+    ),
+    "times": (
+        {
+            f"{job}/trace.json": trace(None, baseTimeNanoseconds=base)
+            for job, base in (("A", 1_700_000_000_000_000_000), ("B", 1_700_000_400_000_000_000))
+        },
+        r"recorded at different times: A \(1 file\); B \(1 file\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_jobs_are_refused_with_their_list(ingest: Ingest, kind: str) -> None:
+    """The message names each job by its folder, and the option that reads them as one."""
+    traces, text = SEVERAL[kind]
+    with pytest.raises(RankError, match=text) as refused:
+        ingest(traces)
+    assert "--one-job" in str(refused.value)
+
+
+ONE = {
+    "nothing stated": {f"n{rank}/trace.json": trace(None) for rank in range(3)},
+    "captures of one process": {
+        f"step{ts}/{TIMED.format(7, number)}": trace(0, ts=ts, world_size=1)
+        for number, ts in enumerate((10, 5000))
+    },
+    "roles": {
+        "trainer.json": trace(0, world_size=1, role="trainer", backend="nccl"),
+        "generator.json": trace(1, world_size=2, role="generator", backend="gloo"),
+    },
+    "hosts in folders": {f"n{rank}/a.json": trace(rank, world_size=2) for rank in range(2)},
+}
+
+
+@pytest.mark.parametrize("kind", ONE)
+def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
+    """Traces without metadata, captures, declared roles, a folder for each host."""
+    for name, content in ONE[kind].items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    assert len(discover(str(tmp_path))) == len(ONE[kind])
 
 
 def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> None:

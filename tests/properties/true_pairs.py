@@ -64,6 +64,7 @@ PAIRS = {
         {"slow_steps": {step: 1.5 for step in STEPS if step > 20}},
         slow_steps=steps_message("from_step", 9, first_step=21),
         rows=(("compute", "aten::mm"),),
+        lead=("Most of it is computation, +", "aten::mm +"),
     ),
     "intermittent": Pair(
         SOMETIMES,
@@ -100,10 +101,26 @@ PAIRS = {
         rows=(("compute", "aten::_flash_attention_backward"),),
         lead=("Cause: aten::_flash_attention_backward (compute) takes",),
     ),
-    "kernel-more": Pair(SLOWER, {"ops_per_layer": 5}, rows=(("compute", "aten::sum"),)),
+    "operator-added": Pair(
+        SLOWER,
+        {"ops_per_layer": 5},
+        rows=(("compute", "aten::sum"), ("compute", "aten::add")),
+        lead=("Operators added: aten::sum (compute), +", "aten::add (compute), +"),
+    ),
+    "loading": Pair(
+        SLOWER,
+        {"stragglers": {0: 700_000, 1: 700_000}},
+        rows=(("idle", "not launched yet"),),
+        lead=("Cause: the device idles ", "(data loading)"),
+    ),
+    "fewer-steps": Pair(SAME, {"steps": 9}),
     "same": Pair(SAME),
     "same-again": Pair(SAME),
-    "faster": Pair(("faster",), control={"slow_kernels": {0: 1.1, 1: 1.1}}),
+    "faster": Pair(
+        ("faster",),
+        control={"slow_kernels": {0: 1.1, 1: 1.1}},
+        lead=("Most of it is computation, -", "aten::mm -"),
+    ),
 }
 
 

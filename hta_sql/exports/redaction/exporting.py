@@ -93,7 +93,7 @@ def _traces(source: str | os.PathLike[str], selection: Selection) -> list[_Trace
         entries = read_manifest(source).entries
         found = [_Trace(entry.run, entry.rank, entry.span, entry.path) for entry in entries]
     else:
-        files = discover(os.fspath(source))
+        files = discover(os.fspath(source), one_job=True)
         found = [_Trace(None, file.rank, file.capture, file.path) for file in files]
     wanted = [
         trace

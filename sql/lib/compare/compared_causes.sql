@@ -116,7 +116,7 @@ WITH
     _causes AS (
         SELECT
             g.part, g.cause, g.name, list(g.pair_rank::INTEGER ORDER BY g.pair_rank) AS ranks, count(*) AS grown_count,
-            round(avg(g.control_ns))::BIGINT AS control_ns, round(avg(g.test_ns))::BIGINT AS test_ns,
+            round(avg(g.control_ns))::BIGINT AS control_ns, round(avg(g.test_ns))::BIGINT AS test_ns, round(avg(g.grown_ns))::BIGINT AS grown_ns,
             coalesce(bool_or(CASE WHEN s.test_ns > s.control_ns THEN l.in_test AND NOT l.in_control ELSE l.in_control AND NOT l.in_test END), false) AS is_straggler
         FROM _grown AS g
         CROSS JOIN _steps AS s
@@ -124,10 +124,10 @@ WITH
         GROUP BY g.part, g.cause, g.name
     )
 SELECT
-    row_number() OVER (ORDER BY abs(c.test_ns - c.control_ns) DESC, c.part, c.cause, c.name) AS position,
+    row_number() OVER (ORDER BY c.grown_ns DESC, c.part, c.cause, c.name) AS position,
     CASE WHEN c.grown_count < n.rank_count THEN c.ranks END AS on_ranks,
     c.part AS part, c.cause AS cause, c.name AS name, c.control_ns AS control_ns, c.test_ns AS test_ns, c.test_ns - c.control_ns AS diff_ns, c.is_straggler AS is_straggler
 FROM _causes AS c
 CROSS JOIN _rank_count AS n
 CROSS JOIN _steps AS s
-WHERE abs(c.test_ns - c.control_ns) >= greatest(0.01 * s.control_ns, 0.2 * abs(s.test_ns - s.control_ns))
+WHERE c.grown_ns >= greatest(0.01 * s.control_ns, 0.2 * abs(s.test_ns - s.control_ns))

@@ -1,0 +1,152 @@
+"""Refuses traces of several jobs: what tells jobs apart, and the list of the jobs with their folders."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
+
+from hta_sql.errors import RankError
+from hta_sql.ingestion.captures import distinct_names, folder_of, process_of
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.disk.run_names import is_unix_time
+from hta_sql.text import counted
+from hta_sql.traces.peek import Stated
+
+MOST_JOBS = 10
+"""Jobs that a message lists."""
+
+MOST_FILES = 3
+"""Folders or files that a message lists of a job."""
+
+LARGEST_GAP_NS = 60_000_000_000
+"""Ranks of one job are recorded at one time, whatever their clocks show."""
+
+BY_ORDER = "order of names"
+
+
+def check_one_job(found: Sequence[TraceFile]) -> None:
+    """Refuse traces that cannot be of one job.
+
+    Several captures of one process and roles of one job, each with its world size, are one job.
+    Traces that state nothing are one job unless they were recorded at different times.
+
+    Raises:
+        RankError: The traces are of several jobs; the message lists them.
+    """
+    files = [file for file in found if file.stated and file.rank_source != "given"]
+    reasons = list(_reasons(files))
+    if not reasons:
+        return
+    jobs = _jobs(files)
+    names = dict(zip((f.path for f in files), distinct_names([f.path for f in files]), strict=True))
+    listed = [_job_text(job, names) for job in jobs]
+    more = len(jobs) - MOST_JOBS
+    raise RankError(
+        f"The traces are of {len(jobs)} jobs, because {', and '.join(reasons)}: "
+        f"{'; '.join(listed[:MOST_JOBS])}{f' and {more} more' if more > 0 else ''}. "
+        "Ingest each job separately: hta-sql ingest FOLDER --run NAME -o STORE. "
+        "If all of them are one job: --one-job (one_job=True)."
+    )
+
+
+def _reasons(files: Sequence[TraceFile]) -> Iterator[str]:
+    roles: dict[object, list[TraceFile]] = defaultdict(list)
+    for file in files:
+        roles[file.stated and file.stated.role].append(file)
+    of_roles = list(roles.values())
+    if any(len({s.world_size for s in _stated(of) if s.world_size}) > 1 for of in of_roles):
+        yield "they state different world sizes"
+    if any(len({s.backend for s in _stated(of) if s.backend}) > 1 for of in of_roles):
+        yield "they state different backends"
+    if any(_differ(one, other) for one, other in _of_one_rank(files)):
+        yield "different processes recorded one rank"
+    telling = {folder_of(f.path) for f in files if f.stated and f.stated.world_size}
+    silent = [file for file in files if file.rank_source == BY_ORDER]
+    if telling and any(folder_of(file.path) not in telling for file in silent):
+        yield "traces in other folders state neither rank nor world size"
+    if _is_apart(silent):
+        yield "they were recorded at different times"
+
+
+def _stated(files: Iterable[TraceFile]) -> list[Stated]:
+    return [file.stated for file in files if file.stated]
+
+
+def _of_one_rank(files: Sequence[TraceFile]) -> Iterator[tuple[TraceFile, TraceFile]]:
+    ranks: dict[tuple[object, int], list[TraceFile]] = defaultdict(list)
+    for file in files:
+        ranks[file.stated and file.stated.role, file.rank].append(file)
+    for of_rank in ranks.values():
+        yield from combinations(of_rank, 2)
+
+
+def _differ(one: TraceFile, other: TraceFile) -> bool:
+    """Return whether two files of one rank are of different processes."""
+    processes = process_of(one.path), process_of(other.path)
+    if None not in processes:
+        return processes[0] != processes[1]
+    ends = [file.stated.end_ns if file.stated else None for file in (one, other)]
+    if folder_of(one.path) == folder_of(other.path) or ends[0] is None or ends[1] is None:
+        return False
+    # Two copies of a trace begin together.
+    return one.start_ns != other.start_ns and max(one.start_ns, other.start_ns) < min(
+        ends[0], ends[1]
+    )
+
+
+def _is_apart(files: Sequence[TraceFile]) -> bool:
+    """Return whether traces of several folders were recorded one long after the other."""
+    spans = sorted(
+        (file.start_ns, file.stated.end_ns or file.start_ns, folder_of(file.path))
+        for file in files
+        if file.stated and is_unix_time(file.start_ns)
+    )
+    return any(
+        other[0] - one[1] > LARGEST_GAP_NS and one[2] != other[2] for one, other in pairwise(spans)
+    )
+
+
+def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
+    """Group the files: by what they state and by folder, and so that a rank has one process."""
+    units: dict[tuple[object, ...], list[TraceFile]] = defaultdict(list)
+    for file in sorted(files, key=lambda file: (folder_of(file.path), file.start_ns, file.path)):
+        stated = file.stated
+        units[folder_of(file.path), stated and stated.world_size, stated and stated.backend].append(
+            file
+        )
+    jobs: list[tuple[tuple[object, ...], list[TraceFile]]] = []
+    for (_, *key), unit in units.items():
+        mixed = any(_differ(one, other) for one, other in _of_one_rank(unit))
+        for part in [[file] for file in unit] if mixed else [unit]:
+            ranks = {file.rank for file in part}
+            same = next(
+                (
+                    of
+                    for k, of in jobs
+                    if k == tuple(key) and key[0] and ranks.isdisjoint(f.rank for f in of)
+                ),
+                None,
+            )
+            if same is None:
+                jobs.append((tuple(key), list(part)))
+            else:
+                same.extend(part)
+    return [of for _, of in jobs]
+
+
+def _job_text(files: Sequence[TraceFile], names: dict[str, str]) -> str:
+    """Write ``ddp (world size 2, gloo, 2 files)``: its folders, or the files if these are in one folder."""
+    shown = list(dict.fromkeys(folder_of(names[file.path]) or names[file.path] for file in files))
+    more = len(shown) - MOST_FILES
+    stated = files[0].stated
+    facts = [
+        *([f"world size {stated.world_size}"] if stated and stated.world_size else []),
+        *([stated.backend] if stated and stated.backend else []),
+        counted(len(files), "file"),
+    ]
+    return (
+        ", ".join(shown[:MOST_FILES])
+        + (f" and {more} more" if more > 0 else "")
+        + f" ({', '.join(facts)})"
+    )
