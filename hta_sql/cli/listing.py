@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,11 @@ from hta_sql.cli.terminal import Heading, show
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.user_analyses import library_with
 from hta_sql.store.disk.manifest import RankEntry
+from hta_sql.store.disk.run_names import first_capture
 from hta_sql.text import printable, rank_spans
+
+FILES = 3
+"""File names of a run on its line."""
 
 
 @click.command("list", short_help="List the analyses, or what is in a store.")
@@ -58,9 +62,22 @@ def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
         events = sum(member.event_count for member in members)
         steps = {step for member in members for step in member.step_names}
         ranks = rank_spans((member.rank for member in members), ",")
-        yield f"  {run:<{width}}  ranks {ranks}; {len(steps)} profiler steps; {events:,} events"
+        # Runs of the same ranks are told apart by their files.
+        files = f"; {_file_names(members)}" if _is_capture(run, runs) else ""
+        yield f"  {run:<{width}}  ranks {ranks}; {len(steps)} profiler steps; {events:,} events{files}"
     if runs:
         yield ""
+
+
+def _is_capture(run: str, runs: Collection[str]) -> bool:
+    """Return whether a rank of the run has another file, which is another run."""
+    return any(run != other and first_capture(other) == first_capture(run) for other in runs)
+
+
+def _file_names(members: list[RankEntry]) -> str:
+    names = [printable(member.source.rpartition("/")[2]) for member in members]
+    more = len(names) - FILES
+    return ", ".join(names[:FILES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _analysis_lines(analyses: list[SqlObject]) -> Iterator[str]:

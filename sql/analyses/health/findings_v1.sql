@@ -221,7 +221,10 @@ WITH
         HAVING count(*) > 1
         UNION ALL
         SELECT r.run, NULL, 'note', 'further_capture', regexp_extract(r.run, '\d+$')::DOUBLE,
-            lib.message('findings.further_capture', {'first_run': regexp_replace(r.run, '-capture\d+$', '')})
+            lib.message('findings.further_capture', {
+                'first_run': regexp_replace(r.run, '-capture\d+$', ''),
+                'file': (SELECT min(regexp_extract(k.source, '[^/]*$')) FROM ranks AS k WHERE k.run = r.run)
+            })
         FROM run_facts AS r
         WHERE regexp_matches(r.run, '-capture\d+$') AND EXISTS (FROM ranks AS k WHERE k.run = regexp_replace(r.run, '-capture\d+$', ''))
         UNION ALL
