@@ -61,11 +61,6 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     slow = step["test_slow_steps"]
     assert step["control_slow_steps"] is None
     assert (slow is None) == (pair.slow_steps is None)
-    if slow and pair.slow_steps:
-        figure = re.escape(pair.slow_steps).replace(r"\#\#", r"\d+(\.\d+)?( %)?")
-        assert re.fullmatch(figure, slow)
-
-
     assert (slow and re.sub(r"\d+(\.\d+)?(?= %| times)", "##", slow)) == pair.slow_steps
     changed = {(row["part"], row["subject"]) for row in told.changes}
     assert set(pair.rows) <= changed
